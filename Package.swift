@@ -1,0 +1,62 @@
+// swift-tools-version: 6.2
+// The targets, inside out. Each one's main file bears its name and opens with what it is for; the arrows between
+// them are checked by `Tests/ArchitectureTests`.
+import PackageDescription
+
+let package = Package(
+    name: "coordinatord",
+    platforms: [.macOS(.v26)],
+    products: [
+        .library(name: "Coordinators", targets: ["Coordinators"]),
+        .library(name: "CoordinatorsTesting", targets: ["CoordinatorsTesting"]),
+        .library(name: "CoordinatorServer", targets: ["CoordinatorServer"]),
+        .executable(name: "coordinatord", targets: ["coordinatord"]),
+    ],
+    dependencies: [
+        // The command line: subcommands, flags, help, exit code 64 on a usage error.
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        // Logs that an embedding program can send elsewhere.
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        // Signals, start and graceful stop in order.
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        .systemLibrary(
+            name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
+            providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
+        .systemLibrary(
+            name: "CSodium", pkgConfig: "libsodium",
+            providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]),
+
+        .target(name: "JSONCoding"),
+        .target(name: "MicroHTTP", dependencies: ["CMicroHTTPD"]),
+        .target(name: "Sodium", dependencies: ["CSodium"]),
+
+        .target(name: "Coordinators", dependencies: ["JSONCoding"]),
+        .target(name: "CoordinatorsTesting", dependencies: ["Coordinators", "JSONCoding"]),
+        .target(name: "Sessions", dependencies: ["Coordinators", "JSONCoding", "Sodium"]),
+        .target(
+            name: "NavigationAPI",
+            dependencies: ["Sessions", "Coordinators", "MicroHTTP", "JSONCoding"],
+            resources: [.embedInCode("openapi.yaml")]),
+        .target(
+            name: "CoordinatorServer",
+            dependencies: [
+                "NavigationAPI", "Sessions", "Coordinators", "MicroHTTP",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ]),
+
+        .target(name: "ReferenceApps", dependencies: ["Coordinators"]),
+        .executableTarget(name: "coordinatord", dependencies: ["CoordinatorServer", "Coordinators", "ReferenceApps"]),
+
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+for target in package.targets where target.type != .system {
+    target.swiftSettings = ["ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility"]
+        .map { .enableUpcomingFeature($0) }
+}

@@ -1,0 +1,27 @@
+// libmicrohttpd for Swift: its header, and a shim for each call that Swift cannot make by itself. Nothing else.
+#ifndef CMICROHTTPD_H
+#define CMICROHTTPD_H
+
+#include <microhttpd.h>
+
+/// MHD_start_daemon is variadic, which Swift cannot call. Callbacks keep their types and share one context; numbers
+/// and sockets travel in `options`, which ends with MHD_OPTION_END.
+static inline struct MHD_Daemon *CMicroHTTPD_start(
+    unsigned int flags,
+    MHD_AccessHandlerCallback handler,
+    void *(*target)(void *context, const char *target, struct MHD_Connection *connection),
+    MHD_RequestCompletedCallback completed,
+    MHD_NotifyConnectionCallback connection,
+    void *context,
+    struct MHD_OptionItem *options)
+{
+    return MHD_start_daemon(
+        flags, 0, NULL, NULL, handler, context,
+        MHD_OPTION_URI_LOG_CALLBACK, target, context,
+        MHD_OPTION_NOTIFY_COMPLETED, completed, context,
+        MHD_OPTION_NOTIFY_CONNECTION, connection, context,
+        MHD_OPTION_ARRAY, options,
+        MHD_OPTION_END);
+}
+
+#endif

@@ -1,0 +1,36 @@
+internal import Logging
+internal import MicroHTTP
+internal import NavigationAPI
+internal import ServiceLifecycle
+internal import Sessions
+
+/// Keeps the HTTP server until a graceful stop is asked for, and stops it then.
+struct HTTPService: Service {
+    let server: HTTPServer
+    let handler: NavigationHandler
+
+    func run() async {
+        try? await gracefulShutdown()
+        handler.beginDraining()
+        await server.stop()
+    }
+}
+
+/// Forgets ended and expired sessions, off the requests' way.
+struct SweepService: Service {
+    let host: SessionHost
+    let logger: Logger
+
+    func run() async {
+        await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                guard (try? await Task.sleep(for: .seconds(10))) != nil else { return }
+                do {
+                    try await host.sweep()
+                } catch {
+                    logger.warning("sweeping failed: \(error)")
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+/// A question or a message over everything else. While it is shown, only its answer is accepted.
+public struct Alert: Sendable, Equatable {
+    public var title: String
+    public var message: String?
+    /// In the order in which they are drawn.
+    public var buttons: [AlertButton]
+
+    public init(_ title: String, message: String? = nil, buttons: [AlertButton] = [.ok]) {
+        self.title = title
+        self.message = message
+        self.buttons = buttons
+    }
+
+    /// The button that `back` presses.
+    var cancelButton: AlertButton? { buttons.first { $0.role == .cancel } }
+}
+
+/// A button of an alert; pressing it takes the alert away and, where the button has an event, sends it to the
+/// coordinator that showed the alert.
+public struct AlertButton: Sendable, Equatable {
+    public enum Role: String, Sendable, Codable {
+        /// The way out that changes nothing; `back` presses it.
+        case cancel
+        /// It loses or deletes something: draw it as a warning.
+        case destructive
+    }
+
+    /// Unique among the alert's buttons; what `answer` names.
+    public var id: String
+    public var title: String
+    public var role: Role?
+    var event: EncodedEvent?
+
+    public init(_ id: String, title: String, role: Role? = nil) {
+        self.id = id
+        self.title = title
+        self.role = role
+    }
+
+    /// A button whose press is an event of the coordinator that shows the alert.
+    public init(_ id: String, title: String, role: Role? = nil, sends event: some NavigationEvent) {
+        self.init(id, title: title, role: role)
+        self.event = EncodedEvent(event)
+    }
+
+    public static let ok = AlertButton("ok", title: "OK", role: .cancel)
+    public static let cancel = AlertButton("cancel", title: "Cancel", role: .cancel)
+}

@@ -1,0 +1,145 @@
+public import JSONCoding
+
+/// Why a saved state cannot be brought back.
+public enum RestoreError: Error, Equatable, Sendable {
+    /// The text is not what `NavigationState.encoded()` writes.
+    case damaged(JSONDecodingError)
+    /// The app has no coordinator of that name any more.
+    case unknownCoordinator(name: String)
+    /// A coordinator's saved state does not fit its type any more.
+    case incompatible(coordinator: String, JSONDecodingError)
+}
+
+extension App {
+    /// The state that was encoded, equal to what it was. No coordinator is called.
+    public func restore(_ saved: JSON) throws(RestoreError) -> NavigationState {
+        let decoded: SavedState
+        do {
+            decoded = try saved.decode()
+        } catch {
+            throw .damaged(error)
+        }
+        var state = NavigationState()
+        state.lastKey = decoded.lastKey
+        state.lastID = decoded.lastID
+        state.defaults.values = decoded.defaults
+        for coordinator in decoded.coordinators { state.coordinators.append(try restore(coordinator)) }
+        state.stack = decoded.stack.restored
+        state.alert = decoded.alert?.restored
+        guard (try? state.checkInvariants()) != nil else {
+            throw .damaged(JSONDecodingError(path: [], reason: "is not a possible state"))
+        }
+        return state
+    }
+
+    private func restore(_ saved: SavedState.Coordinator) throws(RestoreError) -> LivingCoordinator {
+        guard let type = types.first(where: { $0.name == saved.name }) else {
+            throw .unknownCoordinator(name: saved.name)
+        }
+        do {
+            return LivingCoordinator(
+                id: saved.id, parent: saved.parent, home: saved.home, type: type,
+                coordinator: try type.restore(saved.state))
+        } catch {
+            throw .incompatible(coordinator: saved.name, error)
+        }
+    }
+}
+
+/// The saved form, as `NavigationState.encoded()` writes it.
+private struct SavedState: Decodable {
+    struct Coordinator: Decodable {
+        let id: Int
+        let parent: Int?
+        let home: Int
+        let name: String
+        let state: JSON
+    }
+
+    struct Stack: Decodable {
+        let id: Int
+        let screens: [Placed]
+
+        var restored: ScreenStack { ScreenStack(id: id, screens: screens.map(\.restored)) }
+    }
+
+    struct Placed: Decodable {
+        let key: String
+        let name: String
+        let title: String?
+        let params: JSONObject?
+        let events: [String]?
+        let coordinator: Int
+        let tabs: Tabs?
+
+        var restored: PlacedScreen {
+            let screen = Screen(name, title: title, params: params ?? [:], events: events)
+            return PlacedScreen(key: key, screen: screen, coordinator: coordinator, tabs: tabs?.restored)
+        }
+    }
+
+    struct Tabs: Decodable {
+        struct Item: Decodable {
+            let id: String
+            let title: String?
+            let stack: Stack
+        }
+
+        let selection: Int
+        let items: [Item]
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            items = try container.decode([Item].self, forKey: .items)
+            selection = try container.decode(Int.self, forKey: .selection)
+            guard items.indices.contains(selection) else {
+                throw DecodingError.dataCorruptedError(forKey: .selection, in: container, debugDescription: "")
+            }
+        }
+
+        private enum CodingKeys: CodingKey { case selection, items }
+
+        var restored: PlacedTabs {
+            PlacedTabs(
+                selection: selection,
+                items: items.map { .init(id: $0.id, title: $0.title, stack: $0.stack.restored) })
+        }
+    }
+
+    struct Alert: Decodable {
+        struct Button: Decodable {
+            struct Event: Decodable {
+                let name: String
+                let payload: JSON?
+            }
+
+            let id: String
+            let title: String
+            let role: AlertButton.Role?
+            let event: Event?
+        }
+
+        let key: String
+        let coordinator: Int
+        let title: String
+        let message: String?
+        let buttons: [Button]
+
+        var restored: PresentedAlert {
+            let buttons = buttons.map { saved in
+                var button = AlertButton(saved.id, title: saved.title, role: saved.role)
+                button.event = saved.event.map { EncodedEvent(name: $0.name, payload: $0.payload) }
+                return button
+            }
+            return PresentedAlert(
+                key: key, alert: .init(title, message: message, buttons: buttons), coordinator: coordinator)
+        }
+    }
+
+    let lastKey: Int
+    let lastID: Int
+    let defaults: JSONObject
+    let coordinators: [Coordinator]
+    let stack: Stack
+    let alert: Alert?
+}

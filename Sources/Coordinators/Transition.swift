@@ -1,0 +1,31 @@
+/// What one event did.
+public struct Transition: Sendable, Equatable {
+    /// The type of the event; `nil` for the first state of a session.
+    public let event: String?
+    /// In the order in which they were done: what a client animates.
+    public let operations: [Operation]
+    /// The names of the coordinators that finished, in order.
+    public let finished: [String]
+
+    public init(event: String?, operations: [Operation], finished: [String]) {
+        self.event = event
+        self.operations = operations
+        self.finished = finished
+    }
+}
+
+/// A change that the user can see.
+public enum Operation: Sendable, Equatable {
+    case push(key: String)
+    case pop(key: String)
+    /// `key` is that of the screen with the tabs.
+    case selectTab(key: String, tab: String)
+    case alert(key: String)
+    case dismissAlert(key: String)
+}
+
+/// A state and what led to it.
+public struct TransitionResult: Sendable {
+    public let state: NavigationState
+    public let transition: Transition
+}

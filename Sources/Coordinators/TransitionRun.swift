@@ -1,0 +1,147 @@
+internal import FoundationEssentials
+internal import JSONCoding
+
+/// A transition under way: a copy of the state, and what is still to be done to it.
+///
+/// The agenda is a stack. A coordinator's function is called; what it asked for goes on top and is performed, in
+/// order, before anything that was asked for earlier. So a child is started, and may even finish, before its
+/// parent's next request is performed, while no function of the parent is running.
+struct TransitionRun {
+    static let stepLimit = 256
+
+    enum Call {
+        case start
+        case handle(EventShape, event: JSON)
+        case childDidFinish(any Coordinator)
+        case childWasDismissed(any Coordinator)
+    }
+
+    enum Step {
+        case call(Call, Int)
+        case perform(Request, by: Int)
+    }
+
+    let app: App
+    let now: Date
+    var state: NavigationState
+    var agenda: [Step] = []
+    var operations: [Operation] = []
+    var finished: [String] = []
+    /// Coordinators started in this transition that have not owned a screen or a child yet.
+    var newcomers: Set<Int> = []
+    private var stepsTaken = 0
+
+    init(of app: App, on state: NavigationState, at now: Date) {
+        self.app = app
+        self.state = state
+        self.now = now
+    }
+
+    /// Works the agenda off and checks what came of it.
+    mutating func result(of event: String?) async throws(NavigationError) -> TransitionResult {
+        repeat {
+            while let step = agenda.popLast() { try await take(step) }
+        } while dismissOrphan()
+        try state.checkInvariants()
+        let transition = Transition(event: event, operations: operations, finished: finished)
+        return TransitionResult(state: state, transition: transition)
+    }
+
+    private mutating func take(_ step: Step) async throws(NavigationError) {
+        let id =
+            switch step {
+            case .call(_, let id), .perform(_, let id): id
+            }
+        // What a coordinator asked for goes with it, when another request has ended it in between.
+        guard let index = state.coordinators.firstIndex(where: { $0.id == id }) else { return }
+        stepsTaken += 1
+        guard stepsTaken <= TransitionRun.stepLimit else {
+            throw .runawayTransition(coordinator: state.coordinators[index].name)
+        }
+        switch step {
+        case .call(let call, _): try await perform(call, at: index)
+        case .perform(let request, _): try perform(request, by: state.coordinators[index])
+        }
+    }
+
+    /// Calls a coordinator's function and puts what it asked for on the agenda.
+    private mutating func perform(_ call: Call, at index: Int) async throws(NavigationError) {
+        let living = state.coordinators[index]
+        var coordinator = living.coordinator
+        var navigator = Navigator(defaults: state.defaults, now: now)
+        do {
+            switch call {
+            case .start: try await coordinator.start(&navigator)
+            case .handle(_, let event): try await coordinator.receive(event, &navigator)
+            case .childDidFinish(let child): try await coordinator.childDidFinish(child, &navigator)
+            case .childWasDismissed(let child): try await coordinator.childWasDismissed(child, &navigator)
+            }
+        } catch {
+            throw call.failure(error, of: living)
+        }
+        state.coordinators[index].coordinator = coordinator
+        state.defaults = navigator.defaults
+        if let last = navigator.requests.last, let finish = navigator.requests.firstIndex(where: \.isFinish),
+            finish < navigator.requests.count - 1
+        {
+            throw living.impossible(last, "it has asked to finish before")
+        }
+        agenda.append(contentsOf: navigator.requests.reversed().map { .perform($0, by: living.id) })
+    }
+
+    /// Removes one coordinator that has lost its last screen and its last child, and tells its parent.
+    private mutating func dismissOrphan() -> Bool {
+        let parents = Set(state.coordinators.compactMap(\.parent))
+        let owners = Set(state.screens.map(\.coordinator))
+        let orphan = state.coordinators.last {
+            !parents.contains($0.id) && !owners.contains($0.id) && !newcomers.contains($0.id)
+        }
+        guard let orphan, let parent = orphan.parent else { return false }
+        remove([orphan.id])
+        agenda.append(.call(.childWasDismissed(orphan.coordinator), parent))
+        return true
+    }
+
+    /// Takes coordinators away, with their screens and their alert.
+    mutating func remove(_ ids: Set<Int>) {
+        state.coordinators.removeAll { ids.contains($0.id) }
+        removeScreens { ids.contains($0.coordinator) }
+        if let alert = state.alert, ids.contains(alert.coordinator) { dismissAlert() }
+    }
+
+    mutating func removeScreens(where matches: (PlacedScreen) -> Bool) {
+        operations += state.removeScreens(where: matches).map { .pop(key: $0) }
+    }
+
+    mutating func dismissAlert() {
+        guard let alert = state.alert else { return }
+        state.alert = nil
+        operations.append(.dismissAlert(key: alert.key))
+    }
+}
+
+extension TransitionRun.Call {
+    /// The function as its author knows it, without the values.
+    private var name: String {
+        switch self {
+        case .start: "start"
+        case .handle(let shape, _): "handle(\(shape.name))"
+        case .childDidFinish: "childDidFinish"
+        case .childWasDismissed: "childWasDismissed"
+        }
+    }
+
+    fileprivate func failure(_ error: any Error, of coordinator: LivingCoordinator) -> NavigationError {
+        if case .handle(let shape, _) = self, let unfit = error as? UnfitPayload {
+            return .invalidEvent(shape, unfit.cause)
+        }
+        return .handlerFailed(
+            coordinator: coordinator.name, call: name, error: String(describing: type(of: error)))
+    }
+}
+
+extension LivingCoordinator {
+    func impossible(_ request: Request, _ reason: String) -> NavigationError {
+        .impossibleRequest(coordinator: name, request: request.description, reason: reason)
+    }
+}

@@ -1,0 +1,65 @@
+// JSONCoding: JSON as a Swift value, read strictly, written stably.
+//
+// `JSON` is the value, `JSONReader` turns bytes into one and refuses what RFC 8259 allows but nobody means (duplicate
+// names, endless nesting), `JSONWriter` writes bytes without building a value first, `JSONEncoder` and `JSONDecoder`
+// carry `Codable` types to values and back. It knows nothing of HTTP, of navigation or of where the bytes come from.
+
+/// A JSON value (RFC 8259).
+public enum JSON: Sendable, Hashable {
+    case null
+    case bool(Bool)
+    /// A number without fraction or exponent that fits 64 bits.
+    case integer(Int)
+    /// Any other number; always finite.
+    case number(Double)
+    case string(String)
+    case array([JSON])
+    case object(JSONObject)
+}
+
+extension JSON {
+    public subscript(name: String) -> JSON? {
+        guard case .object(let object) = self else { return nil }
+        return object[name]
+    }
+
+    public var string: String? {
+        guard case .string(let value) = self else { return nil }
+        return value
+    }
+
+    public var integer: Int? {
+        guard case .integer(let value) = self else { return nil }
+        return value
+    }
+
+    public var array: [JSON]? {
+        guard case .array(let value) = self else { return nil }
+        return value
+    }
+
+    public var object: JSONObject? {
+        guard case .object(let value) = self else { return nil }
+        return value
+    }
+}
+
+extension JSON: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
+    ExpressibleByStringInterpolation, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+    public init(integerLiteral value: Int) { self = .integer(value) }
+    public init(floatLiteral value: Double) { self = .number(value) }
+    public init(stringLiteral value: String) { self = .string(value) }
+    public init(arrayLiteral elements: JSON...) { self = .array(elements) }
+    public init(dictionaryLiteral elements: (String, JSON)...) { self = .object(JSONObject(elements)) }
+}
+
+extension JSON: CustomStringConvertible {
+    /// The value as JSON text without white space.
+    public var description: String {
+        var writer = JSONWriter()
+        writer.value(self)
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+}

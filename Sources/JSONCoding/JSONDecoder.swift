@@ -1,0 +1,245 @@
+/// Why a JSON value is not what a type asked for, and where in it. Never holds any of the value itself.
+public struct JSONDecodingError: Error, Equatable, Sendable {
+    /// Where, as a JSON Pointer (RFC 6901); empty for the whole value.
+    public let pointer: String
+    /// What was expected there, fit to be shown to whoever sent it.
+    public let reason: String
+    /// The names and positions that lead there.
+    public let path: [String]
+
+    public init(path: [String], reason: String) {
+        self.path = path
+        self.pointer = path.map { "/" + JSONDecodingError.escaped($0) }.joined()
+        self.reason = reason
+    }
+
+    /// RFC 6901, section 3.
+    private static func escaped(_ name: String) -> String {
+        guard name.utf8.contains(where: { $0 == UInt8(ascii: "~") || $0 == UInt8(ascii: "/") }) else { return name }
+        return name.reduce(into: "") { text, character in
+            switch character {
+            case "~": text += "~0"
+            case "/": text += "~1"
+            default: text.append(character)
+            }
+        }
+    }
+}
+
+extension JSON {
+    public func decode<Value: Decodable>(as type: Value.Type = Value.self) throws(JSONDecodingError) -> Value {
+        do {
+            return try JSONDecoder(json: self, codingPath: []).decode(type)
+        } catch let error as DecodingError {
+            throw JSONDecodingError(error)
+        } catch {
+            throw JSONDecodingError(path: [], reason: "is not acceptable")
+        }
+    }
+}
+
+extension JSONDecodingError {
+    fileprivate init(_ error: DecodingError) {
+        switch error {
+        case .keyNotFound(let key, let context):
+            self.init(path: context.codingPath.map(\.stringValue), reason: "lacks “\(key.stringValue)”")
+        case .typeMismatch(let type, let context):
+            self.init(path: context.codingPath.map(\.stringValue), reason: "must be \(JSONDecodingError.name(of: type))")
+        case .valueNotFound(let type, let context):
+            self.init(path: context.codingPath.map(\.stringValue), reason: "must be \(JSONDecodingError.name(of: type))")
+        case .dataCorrupted(let context):
+            self.init(path: context.codingPath.map(\.stringValue), reason: "is not acceptable")
+        @unknown default:
+            self.init(path: [], reason: "is not acceptable")
+        }
+    }
+
+    private static func name(of type: Any.Type) -> String {
+        switch type {
+        case is String.Type: "a string"
+        case is Bool.Type: "a boolean"
+        case is any BinaryInteger.Type: "an integer in range"
+        case is any BinaryFloatingPoint.Type: "a number"
+        case is [JSON].Type: "an array"
+        case is JSONObject.Type: "an object"
+        default: "present and of the right type"
+        }
+    }
+}
+
+private struct JSONDecoder: Decoder {
+    let json: JSON
+    let codingPath: [any CodingKey]
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        if type == JSON.self, let json = json as? Value { return json }
+        return try Value(from: self)
+    }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
+        guard case .object(let object) = json else { throw mismatch(JSONObject.self) }
+        return KeyedDecodingContainer(KeyedContainer(object: object, decoder: self))
+    }
+
+    func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        guard case .array(let elements) = json else { throw mismatch([JSON].self) }
+        return UnkeyedContainer(elements: elements, decoder: self)
+    }
+
+    func singleValueContainer() -> any SingleValueDecodingContainer {
+        SingleValueContainer(decoder: self)
+    }
+
+    func nested(_ json: JSON, _ key: any CodingKey) -> JSONDecoder {
+        JSONDecoder(json: json, codingPath: codingPath + [key])
+    }
+
+    func mismatch(_ type: Any.Type) -> DecodingError {
+        .typeMismatch(type, .init(codingPath: codingPath, debugDescription: ""))
+    }
+}
+
+private struct KeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
+    let object: JSONObject
+    let decoder: JSONDecoder
+    var codingPath: [any CodingKey] { decoder.codingPath }
+    var allKeys: [Key] { object.members.compactMap { Key(stringValue: $0.name) } }
+
+    func contains(_ key: Key) -> Bool { object[key.stringValue] != nil }
+
+    func decodeNil(forKey key: Key) throws -> Bool { try nested(key).json == .null }
+
+    func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
+        try nested(key).decode(type)
+    }
+
+    func nestedContainer<NestedKey: CodingKey>(
+        keyedBy type: NestedKey.Type, forKey key: Key
+    ) throws -> KeyedDecodingContainer<NestedKey> {
+        try nested(key).container(keyedBy: type)
+    }
+
+    func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+        try nested(key).unkeyedContainer()
+    }
+
+    func superDecoder() throws -> any Decoder { decoder.nested(object["super"] ?? .null, TextKey(stringValue: "super")) }
+    func superDecoder(forKey key: Key) throws -> any Decoder { try nested(key) }
+
+    private func nested(_ key: Key) throws -> JSONDecoder {
+        guard let json = object[key.stringValue] else {
+            throw DecodingError.keyNotFound(key, .init(codingPath: codingPath, debugDescription: ""))
+        }
+        return decoder.nested(json, key)
+    }
+}
+
+private struct UnkeyedContainer: UnkeyedDecodingContainer {
+    let elements: [JSON]
+    let decoder: JSONDecoder
+    var codingPath: [any CodingKey] { decoder.codingPath }
+    var count: Int? { elements.count }
+    var currentIndex = 0
+    var isAtEnd: Bool { currentIndex >= elements.count }
+
+    init(elements: [JSON], decoder: JSONDecoder) {
+        self.elements = elements
+        self.decoder = decoder
+    }
+
+    mutating func decodeNil() throws -> Bool {
+        guard !isAtEnd, elements[currentIndex] == .null else { return false }
+        currentIndex += 1
+        return true
+    }
+
+    mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        let value = try current().decode(type)
+        currentIndex += 1
+        return value
+    }
+
+    mutating func nestedContainer<NestedKey: CodingKey>(
+        keyedBy type: NestedKey.Type
+    ) throws -> KeyedDecodingContainer<NestedKey> {
+        let container = try current().container(keyedBy: type)
+        currentIndex += 1
+        return container
+    }
+
+    mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        let container = try current().unkeyedContainer()
+        currentIndex += 1
+        return container
+    }
+
+    mutating func superDecoder() throws -> any Decoder {
+        let decoder = try current()
+        currentIndex += 1
+        return decoder
+    }
+
+    private func current() throws -> JSONDecoder {
+        let key = TextKey(intValue: currentIndex)
+        guard !isAtEnd else {
+            throw DecodingError.valueNotFound(JSON.self, .init(codingPath: codingPath + [key], debugDescription: ""))
+        }
+        return decoder.nested(elements[currentIndex], key)
+    }
+}
+
+private struct SingleValueContainer: SingleValueDecodingContainer {
+    let decoder: JSONDecoder
+    var codingPath: [any CodingKey] { decoder.codingPath }
+
+    func decodeNil() -> Bool { decoder.json == .null }
+
+    func decode(_ type: Bool.Type) throws -> Bool {
+        guard case .bool(let value) = decoder.json else { throw decoder.mismatch(type) }
+        return value
+    }
+
+    func decode(_ type: String.Type) throws -> String {
+        guard case .string(let value) = decoder.json else { throw decoder.mismatch(type) }
+        return value
+    }
+
+    func decode(_ type: Double.Type) throws -> Double {
+        switch decoder.json {
+        case .integer(let value): return Double(value)
+        case .number(let value): return value
+        default: throw decoder.mismatch(type)
+        }
+    }
+
+    func decode(_ type: Float.Type) throws -> Float {
+        let value = Float(try decode(Double.self))
+        guard value.isFinite else { throw decoder.mismatch(type) }
+        return value
+    }
+
+    func decode(_ type: Int.Type) throws -> Int { try integer() }
+    func decode(_ type: Int8.Type) throws -> Int8 { try integer() }
+    func decode(_ type: Int16.Type) throws -> Int16 { try integer() }
+    func decode(_ type: Int32.Type) throws -> Int32 { try integer() }
+    func decode(_ type: Int64.Type) throws -> Int64 { try integer() }
+    func decode(_ type: UInt.Type) throws -> UInt { try integer() }
+    func decode(_ type: UInt8.Type) throws -> UInt8 { try integer() }
+    func decode(_ type: UInt16.Type) throws -> UInt16 { try integer() }
+    func decode(_ type: UInt32.Type) throws -> UInt32 { try integer() }
+    func decode(_ type: UInt64.Type) throws -> UInt64 { try integer() }
+    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try decoder.decode(type) }
+
+    /// JSON has one kind of number: 7, 7.0 and 0.7e1 are the same integer.
+    private func integer<Integer: FixedWidthInteger>() throws -> Integer {
+        switch decoder.json {
+        case .integer(let value):
+            if let integer = Integer(exactly: value) { return integer }
+        case .number(let value):
+            if let integer = Integer(exactly: value) { return integer }
+        default: break
+        }
+        throw decoder.mismatch(Integer.self)
+    }
+}

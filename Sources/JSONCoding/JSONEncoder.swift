@@ -1,0 +1,176 @@
+extension JSON {
+    /// The value that an `Encodable` encodes as.
+    ///
+    /// - Throws: `EncodingError` for a number that JSON cannot hold, and what the type's own `encode(to:)` throws.
+    public init(encoding value: some Encodable) throws {
+        if let json = value as? JSON {
+            self = json
+            return
+        }
+        let encoder = JSONEncoder(codingPath: [])
+        try value.encode(to: encoder)
+        self = encoder.slot.json
+    }
+}
+
+/// The place of a value that is still being encoded; containers fill it through a shared reference.
+private final class Slot {
+    enum Content {
+        case nothing
+        case value(JSON)
+        case members([(name: String, slot: Slot)])
+        case elements([Slot])
+    }
+
+    var content = Content.nothing
+
+    /// A type that encodes nothing at all counts as one without members.
+    var json: JSON {
+        switch content {
+        case .nothing: .object(JSONObject())
+        case .value(let value): value
+        case .members(let members): .object(JSONObject(members.map { ($0.name, $0.slot.json) }))
+        case .elements(let elements): .array(elements.map(\.json))
+        }
+    }
+
+    func member(_ name: String) -> Slot {
+        let slot = Slot()
+        guard case .members(var members) = content else {
+            content = .members([(name, slot)])
+            return slot
+        }
+        content = .nothing
+        members.append((name, slot))
+        content = .members(members)
+        return slot
+    }
+
+    func element() -> Slot {
+        let slot = Slot()
+        guard case .elements(var elements) = content else {
+            content = .elements([slot])
+            return slot
+        }
+        content = .nothing
+        elements.append(slot)
+        content = .elements(elements)
+        return slot
+    }
+
+    var elementCount: Int {
+        guard case .elements(let elements) = content else { return 0 }
+        return elements.count
+    }
+
+    func encode(_ value: some Encodable, at codingPath: [any CodingKey]) throws {
+        if let json = value as? JSON { return content = .value(json) }
+        try value.encode(to: JSONEncoder(slot: self, codingPath: codingPath))
+    }
+}
+
+private struct JSONEncoder: Encoder {
+    var slot = Slot()
+    let codingPath: [any CodingKey]
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        if case .nothing = slot.content { slot.content = .members([]) }
+        return KeyedEncodingContainer(KeyedContainer(slot: slot, codingPath: codingPath))
+    }
+
+    func unkeyedContainer() -> any UnkeyedEncodingContainer {
+        if case .nothing = slot.content { slot.content = .elements([]) }
+        return UnkeyedContainer(slot: slot, codingPath: codingPath)
+    }
+
+    func singleValueContainer() -> any SingleValueEncodingContainer {
+        SingleValueContainer(slot: slot, codingPath: codingPath)
+    }
+}
+
+private struct KeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
+    let slot: Slot
+    let codingPath: [any CodingKey]
+
+    func encodeNil(forKey key: Key) { slot.member(key.stringValue).content = .value(.null) }
+
+    func encode(_ value: some Encodable, forKey key: Key) throws {
+        try slot.member(key.stringValue).encode(value, at: codingPath + [key])
+    }
+
+    func nestedContainer<NestedKey: CodingKey>(
+        keyedBy keyType: NestedKey.Type, forKey key: Key
+    ) -> KeyedEncodingContainer<NestedKey> {
+        nested(key).container(keyedBy: keyType)
+    }
+
+    func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer { nested(key).unkeyedContainer() }
+    func superEncoder() -> any Encoder { nested(TextKey(stringValue: "super")) }
+    func superEncoder(forKey key: Key) -> any Encoder { nested(key) }
+
+    private func nested(_ key: any CodingKey) -> JSONEncoder {
+        JSONEncoder(slot: slot.member(key.stringValue), codingPath: codingPath + [key])
+    }
+}
+
+private struct UnkeyedContainer: UnkeyedEncodingContainer {
+    let slot: Slot
+    let codingPath: [any CodingKey]
+    var count: Int { slot.elementCount }
+
+    func encodeNil() { slot.element().content = .value(.null) }
+
+    func encode(_ value: some Encodable) throws {
+        let path = codingPath + [TextKey(intValue: count)]
+        try slot.element().encode(value, at: path)
+    }
+
+    func nestedContainer<NestedKey: CodingKey>(keyedBy keyType: NestedKey.Type) -> KeyedEncodingContainer<NestedKey> {
+        nested().container(keyedBy: keyType)
+    }
+
+    func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { nested().unkeyedContainer() }
+    func superEncoder() -> any Encoder { nested() }
+
+    private func nested() -> JSONEncoder {
+        let path = codingPath + [TextKey(intValue: count)]
+        return JSONEncoder(slot: slot.element(), codingPath: path)
+    }
+}
+
+private struct SingleValueContainer: SingleValueEncodingContainer {
+    let slot: Slot
+    let codingPath: [any CodingKey]
+
+    func encodeNil() { slot.content = .value(.null) }
+    func encode(_ value: Bool) { slot.content = .value(.bool(value)) }
+    func encode(_ value: String) { slot.content = .value(.string(value)) }
+    func encode(_ value: Float) throws { try encode(Double(value)) }
+
+    func encode(_ value: Double) throws {
+        guard value.isFinite else { throw refused(value) }
+        slot.content = .value(.number(value))
+    }
+
+    func encode(_ value: Int) { slot.content = .value(.integer(value)) }
+    func encode(_ value: Int8) throws { try encode(integer: value) }
+    func encode(_ value: Int16) throws { try encode(integer: value) }
+    func encode(_ value: Int32) throws { try encode(integer: value) }
+    func encode(_ value: Int64) throws { try encode(integer: value) }
+    func encode(_ value: UInt) throws { try encode(integer: value) }
+    func encode(_ value: UInt8) throws { try encode(integer: value) }
+    func encode(_ value: UInt16) throws { try encode(integer: value) }
+    func encode(_ value: UInt32) throws { try encode(integer: value) }
+    func encode(_ value: UInt64) throws { try encode(integer: value) }
+    func encode(_ value: some Encodable) throws { try slot.encode(value, at: codingPath) }
+
+    private func encode(integer value: some BinaryInteger) throws {
+        guard let integer = Int(exactly: value) else { throw refused(value) }
+        slot.content = .value(.integer(integer))
+    }
+
+    private func refused(_ value: Any) -> EncodingError {
+        .invalidValue(value, .init(codingPath: codingPath, debugDescription: "JSON cannot hold this number"))
+    }
+}

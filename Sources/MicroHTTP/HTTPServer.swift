@@ -1,0 +1,182 @@
+internal import CMicroHTTPD
+internal import Glibc
+internal import Synchronization
+
+/// A running server: it listens from `init` on, until `stop` or the end of its life.
+public final class HTTPServer: Sendable {
+    public struct Settings: Sendable {
+        public var host = "127.0.0.1"
+        /// 0 for any free one.
+        public var port = 8080
+        /// Threads that read, write and run handlers until they suspend.
+        public var threads = max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN)))
+        /// Connections at a time; more wait in the system's queue. Kept below the process's limit of descriptors.
+        public var connectionLimit = 10_000
+        /// Seconds of silence after which a connection is closed.
+        public var idleTimeout = 60
+        /// Bytes of a request's body.
+        public var bodyLimit = 64 * 1024
+
+        public init() {}
+    }
+
+    /// The port it listens on.
+    public let port: Int
+    private let core: Core
+    /// Owned: started in `init`, stopped once, by whoever takes it out.
+    private let daemon: Mutex<Daemon?>
+
+    public init(_ settings: Settings, handler: any HTTPHandler) throws(HTTPServerError) {
+        _ = HTTPServer.panicHandler
+        let socket = try ListeningSocket(host: settings.host, port: settings.port)
+        let core = Core(handler: handler, bodyLimit: settings.bodyLimit)
+        guard let pointer = HTTPServer.start(settings, socket: socket, core: core) else {
+            let reason = String(cString: strerror(errno))
+            close(socket.descriptor)
+            throw .cannotStart(reason: reason)
+        }
+        self.port = socket.port
+        self.core = core
+        self.daemon = Mutex(Daemon(pointer: pointer))
+    }
+
+    deinit {
+        guard let daemon = daemon.withLock({ $0.take() }) else { return }
+        core.abandonSuspended()
+        while core.hasSuspended { usleep(1000) }
+        daemon.stop()
+    }
+
+    /// Stops: takes no new connection, closes each one after its next answer, waits for the requests under way, answers
+    /// 503 to those that are not done within `limit`, and closes what is left.
+    ///
+    /// - Parameter idleGrace: how long a connection without a request is left open, for a request may be on its way.
+    public func stop(within limit: Duration = .seconds(8), idleGrace: Duration = .milliseconds(500)) async {
+        guard let daemon = daemon.withLock({ $0.take() }) else { return }
+        core.isDraining.store(true, ordering: .relaxed)
+        let listener = daemon.quiesce()
+        let start = ContinuousClock.now
+        await wait(until: start + limit) { [core] in
+            core.openConnections.load(ordering: .relaxed) == 0
+                || (core.requestsUnderWay.load(ordering: .relaxed) == 0 && ContinuousClock.now - start > idleGrace)
+        }
+        core.abandonSuspended()
+        await wait(until: .now + .seconds(1)) { [core] in core.requestsUnderWay.load(ordering: .relaxed) == 0 }
+        while core.hasSuspended { usleep(1000) }
+        daemon.stop()
+        if listener >= 0 { close(listener) }
+    }
+
+    private func wait(until deadline: ContinuousClock.Instant, for condition: () -> Bool) async {
+        while !condition(), ContinuousClock.now < deadline {
+            // A cancelled wait ends at once: the caller is in a hurry.
+            guard (try? await Task.sleep(for: .milliseconds(5))) != nil else { return }
+        }
+    }
+
+    private static func start(_ settings: Settings, socket: ListeningSocket, core: Core) -> OpaquePointer? {
+        let flags =
+            MHD_USE_EPOLL_INTERNAL_THREAD.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
+        func number(_ option: MHD_OPTION, _ value: Int) -> MHD_OptionItem {
+            MHD_OptionItem(option: option, value: value, ptr_value: nil)
+        }
+        var options = [
+            number(.LISTEN_SOCKET, Int(socket.descriptor)),
+            number(.CONNECTION_LIMIT, min(settings.connectionLimit, descriptorsLeft())),
+            number(.CONNECTION_TIMEOUT, settings.idleTimeout),
+            // At 1, version 0.9 lets `Content-Length : 31` through (DESIGN.md, section 9).
+            number(.STRICT_FOR_CLIENT, -1),
+        ]
+        // A pool of one thread is refused; without a pool there is one.
+        if settings.threads > 1 { options.append(number(.THREAD_POOL_SIZE, settings.threads)) }
+        options.append(number(.END, 0))
+        // The daemon's callbacks borrow the core, which outlives it: `HTTPServer` owns both, and stops the daemon first.
+        return CMicroHTTPD_start(
+            flags, Exchange.handle, Exchange.begin, Exchange.end, Core.connectionChanged,
+            Unmanaged.passUnretained(core).toOpaque(), &options)
+    }
+
+    /// Descriptors that connections may take: all but a reserve for files and for the server itself.
+    private static func descriptorsLeft() -> Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1000 }
+        return max(16, Int(clamping: limit.rlim_cur) - 64)
+    }
+
+    /// libmicrohttpd panics when it finds its own state broken; there is no way on.
+    private static let panicHandler: Void = MHD_set_panic_func({ _, file, line, reason in
+        let file = file.map { String(cString: $0) } ?? "?"
+        let reason = reason.map { String(cString: $0) } ?? "no reason given"
+        let message = "libmicrohttpd panic at \(file):\(line): \(reason)\n"
+        write(STDERR_FILENO, message, message.utf8.count)
+        exit(EX_SOFTWARE)
+    }, nil)
+}
+
+/// libmicrohttpd's daemon. One owner at a time; libmicrohttpd's own calls on it are safe from any thread.
+private struct Daemon: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    /// Ends listening: new connections are refused.
+    /// - Returns: the socket, now the caller's, to be closed when the daemon has stopped.
+    func quiesce() -> CInt {
+        let listener = MHD_quiesce_daemon(pointer)
+        if listener >= 0 { shutdown(listener, CInt(SHUT_RDWR)) }
+        return listener
+    }
+
+    /// Closes every connection and joins the threads. None may be suspended.
+    func stop() {
+        MHD_stop_daemon(pointer)
+    }
+}
+
+/// What the callbacks share: the handler, the counts, the suspended exchanges.
+final class Core: Sendable {
+    let handler: any HTTPHandler
+    let bodyLimit: Int
+    let isDraining = Atomic(false)
+    let openConnections = Atomic(0)
+    let requestsUnderWay = Atomic(0)
+    /// The exchanges whose connections are, or are just being, suspended or resumed. Stopping libmicrohttpd with a
+    /// suspended connection aborts the process, so the server first closes this and waits until it is empty.
+    private let suspended = Mutex<(isClosed: Bool, exchanges: [ObjectIdentifier: Exchange])>((false, [:]))
+
+    init(handler: any HTTPHandler, bodyLimit: Int) {
+        self.handler = handler
+        self.bodyLimit = bodyLimit
+    }
+
+    /// - Returns: `false` when the server stops: the exchange must not be suspended.
+    func register(_ exchange: Exchange) -> Bool {
+        suspended.withLock { suspended in
+            guard !suspended.isClosed else { return false }
+            suspended.exchanges[ObjectIdentifier(exchange)] = exchange
+            return true
+        }
+    }
+
+    /// To be called when the connection has been resumed.
+    func unregister(_ exchange: Exchange) {
+        suspended.withLock { _ = $0.exchanges.removeValue(forKey: ObjectIdentifier(exchange)) }
+    }
+
+    var hasSuspended: Bool {
+        suspended.withLock { !$0.exchanges.isEmpty }
+    }
+
+    /// Answers 503 for every suspended exchange, and lets none be suspended from now on.
+    func abandonSuspended() {
+        let exchanges = suspended.withLock { suspended in
+            suspended.isClosed = true
+            return suspended.exchanges
+        }
+        for exchange in exchanges.values { exchange.abandon() }
+    }
+
+    static let connectionChanged: MHD_NotifyConnectionCallback = { context, _, _, change in
+        guard let context else { return }
+        let core = Unmanaged<Core>.fromOpaque(context).takeUnretainedValue()
+        core.openConnections.add(change == .CONNECTION_NOTIFY_STARTED ? 1 : -1, ordering: .relaxed)
+    }
+}

@@ -1,0 +1,85 @@
+/// A request's target in origin form (RFC 9112, section 3.2.1), taken apart and decoded once.
+///
+/// Refused is what two readers could read in two ways: an encoded slash or NUL, dot segments, encoded or not, empty
+/// segments, bytes that a target may not hold, escapes that are no UTF-8.
+public struct HTTPTarget: Sendable, Equatable {
+    /// As it arrived.
+    public let raw: String
+    /// The path's segments, decoded: `/v1/apps` is `["v1", "apps"]`.
+    public let segments: [String]
+    /// The names and values after the question mark, decoded, in order.
+    public let query: [QueryItem]
+
+    public struct QueryItem: Sendable, Equatable {
+        public let name: String
+        public let value: String
+    }
+
+    /// - Returns: `nil` for a target that is refused.
+    public init?(_ raw: String) {
+        guard raw.utf8.first == UInt8(ascii: "/"), raw.utf8.allSatisfy(HTTPTarget.isAllowed) else { return nil }
+        let parts = raw.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let segments = HTTPTarget.segments(of: parts[0].dropFirst()),
+            let query = HTTPTarget.query(of: parts.count > 1 ? parts[1] : "")
+        else { return nil }
+        self.raw = raw
+        self.segments = segments
+        self.query = query
+    }
+
+    private static func segments(of path: Substring) -> [String]? {
+        if path.isEmpty { return [] }
+        var segments: [String] = []
+        for raw in path.split(separator: "/", omittingEmptySubsequences: false) {
+            guard let segment = decode(raw), !segment.isEmpty, segment != ".", segment != "..",
+                !segment.utf8.contains(UInt8(ascii: "/"))
+            else { return nil }
+            segments.append(segment)
+        }
+        return segments
+    }
+
+    private static func query(of text: Substring) -> [QueryItem]? {
+        if text.isEmpty { return [] }
+        var items: [QueryItem] = []
+        for pair in text.split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = decode(parts[0]), let value = decode(parts.count > 1 ? parts[1] : "") else { return nil }
+            items.append(QueryItem(name: name, value: value))
+        }
+        return items
+    }
+
+    /// Undoes percent-encoding (RFC 3986, section 2.1).
+    private static func decode(_ text: Substring) -> String? {
+        guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = hexadecimal(rest.popFirst()), let low = hexadecimal(rest.popFirst()) else { return nil }
+            let decoded = high << 4 | low
+            guard decoded != 0 else { return nil }
+            bytes.append(decoded)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static func hexadecimal(_ byte: UInt8?) -> UInt8? {
+        guard let byte, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else { return nil }
+        return UInt8(digit)
+    }
+
+    /// The characters of RFC 3986's `pchar`, `/`, `?` and `%`.
+    private static func isAllowed(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "-._~!$&'()*+,;=:@/?%".utf8.contains(byte)
+        }
+    }
+}

@@ -1,0 +1,72 @@
+internal import Glibc
+
+/// Why a server cannot start.
+public enum HTTPServerError: Error, Equatable, Sendable {
+    /// The host is no address of this machine, or unknown.
+    case unknownHost(String)
+    /// Another process listens there.
+    case addressInUse(host: String, port: Int)
+    /// The system refuses; `reason` is its own word.
+    case cannotListen(host: String, port: Int, reason: String)
+    /// libmicrohttpd refuses to start.
+    case cannotStart(reason: String)
+}
+
+extension HTTPServerError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .unknownHost(let host): "no address is known for the host “\(host)”"
+        case .addressInUse(let host, let port): "\(host):\(port) is in use by another process"
+        case .cannotListen(let host, let port, let reason): "cannot listen on \(host):\(port): \(reason)"
+        case .cannotStart(let reason): "libmicrohttpd cannot start: \(reason)"
+        }
+    }
+}
+
+/// A bound TCP socket that listens. libmicrohttpd is given it, and closes it when the server stops.
+struct ListeningSocket {
+    let descriptor: CInt
+    let port: Int
+
+    init(host: String, port: Int) throws(HTTPServerError) {
+        guard let service = UInt16(exactly: port) else {
+            throw .cannotListen(host: host, port: port, reason: "a port is a number from 0 to 65535")
+        }
+        var hints = addrinfo()
+        hints.ai_flags = AI_PASSIVE
+        hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
+        var found: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(host, String(service), &hints, &found) == 0, let address = found?.pointee else {
+            throw .unknownHost(host)
+        }
+        defer { freeaddrinfo(found) }
+
+        let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
+        descriptor = socket(address.ai_family, type, 0)
+        // A server that was just stopped leaves connections in TIME_WAIT; this lets the next one have the port.
+        var reuse: CInt = 1
+        guard descriptor >= 0,
+            setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &reuse, socklen_t(MemoryLayout<CInt>.size)) == 0,
+            bind(descriptor, address.ai_addr, address.ai_addrlen) == 0,
+            listen(descriptor, SOMAXCONN) == 0
+        else {
+            let code = errno
+            if descriptor >= 0 { close(descriptor) }
+            if code == EADDRINUSE { throw .addressInUse(host: host, port: port) }
+            throw .cannotListen(host: host, port: port, reason: String(cString: strerror(code)))
+        }
+        self.port = ListeningSocket.boundPort(of: descriptor) ?? port
+    }
+
+    private static func boundPort(of descriptor: CInt) -> Int? {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        return withUnsafeMutableBytes(of: &storage) { bytes -> Int? in
+            guard let base = bytes.baseAddress,
+                getsockname(descriptor, base.assumingMemoryBound(to: sockaddr.self), &length) == 0
+            else { return nil }
+            // The port stands at the same place for both families, in network order.
+            return Int(bytes[2]) << 8 | Int(bytes[3])
+        }
+    }
+}

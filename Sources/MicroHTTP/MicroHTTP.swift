@@ -1,0 +1,46 @@
+// MicroHTTP: a small, safe HTTP/1.1 server over GNU libmicrohttpd.
+//
+// libmicrohttpd reads and writes the sockets on its own threads; this target turns its callbacks into one request and
+// one response, and an `async` handler in between. It knows no session and no JSON: even its own refusals are put into
+// words by the handler. Everything that touches C is in `HTTPServer.swift`, `Exchange.swift` and `ListeningSocket.swift`.
+
+/// Answers requests.
+public protocol HTTPHandler: Sendable {
+    /// Called on libmicrohttpd's thread, which serves many connections: never block here. The first `await` that really
+    /// suspends frees the thread, and the connection waits meanwhile; a handler that never suspends costs no hop.
+    func respond(to request: HTTPRequest) async -> HTTPResponse
+
+    /// Puts into words what the server refuses by itself.
+    func response(for refusal: HTTPRefusal) -> HTTPResponse
+}
+
+extension HTTPHandler {
+    public func response(for refusal: HTTPRefusal) -> HTTPResponse {
+        HTTPResponse(status: refusal.status)
+    }
+}
+
+/// Why a request never reaches the handler.
+public enum HTTPRefusal: Sendable, Equatable {
+    /// The target is no path that this server takes, see `HTTPTarget`.
+    case invalidTarget
+    /// The body comes without a `Content-Length`.
+    case lengthRequired
+    /// The body is larger than the limit, in bytes.
+    case contentTooLarge(limit: Int)
+    /// `Expect` asks for something else than `100-continue`.
+    case expectationFailed
+    /// The server stops, and this request did not end in time.
+    case stopping
+
+    /// RFC 9110, section 15.
+    public var status: Int {
+        switch self {
+        case .invalidTarget: 400
+        case .lengthRequired: 411
+        case .contentTooLarge: 413
+        case .expectationFailed: 417
+        case .stopping: 503
+        }
+    }
+}

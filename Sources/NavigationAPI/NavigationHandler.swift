@@ -1,0 +1,124 @@
+internal import Coordinators
+internal import JSONCoding
+public import MicroHTTP
+public import Sessions
+internal import Synchronization
+
+/// Answers the requests of DESIGN.md, section 5.
+public final class NavigationHandler: HTTPHandler {
+    private let host: SessionHost
+    private let report: @Sendable (String) -> Void
+    private let draining = Atomic(false)
+
+    /// - Parameter report: is told what went wrong on the server's side, in words that hold nothing of a request.
+    public init(host: SessionHost, report: @escaping @Sendable (String) -> Void = { _ in }) {
+        self.host = host
+        self.report = report
+    }
+
+    /// From now on `/readyz` says that the server is about to stop.
+    public func beginDraining() {
+        draining.store(true, ordering: .relaxed)
+    }
+
+    public func respond(to request: HTTPRequest) async -> HTTPResponse {
+        do throws(Problem) {
+            return try await answer(request)
+        } catch {
+            if error.status == 500 { report(error.detail) }
+            return error.response
+        }
+    }
+
+    public func response(for refusal: HTTPRefusal) -> HTTPResponse {
+        Problem(refusal).response
+    }
+
+    private func answer(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        guard let route = Route(request.target.segments) else { throw .unknownPath }
+        guard route.methods.contains(request.method) else { throw .methodNotAllowed(route.methods) }
+        guard request.target.query.isEmpty else { throw .unknownQuery }
+        switch route {
+        case .sessions: return try await create(request)
+        case .session(let id):
+            return request.method == "DELETE" ? try await end(id, request) : try await read(id, request)
+        case .events(let id): return try await apply(request, to: id)
+        case .coordinators(let id): return .json(CoordinatorsBody(try await state(id, request).navigation))
+        case .apps: return .json(AppsBody(host.apps))
+        case .app(let name):
+            guard let app = host.apps.first(where: { $0.name == name }) else { throw .unknownApp }
+            return .json(AppBody(app))
+        case .livez: return .json(HealthBody(status: "alive"))
+        case .readyz:
+            if draining.load(ordering: .relaxed) { throw .draining }
+            return .json(HealthBody(status: "ready", store: host.store.name))
+        case .openAPI: return HTTPResponse(status: 200, headers: ["Content-Type": "application/yaml"], body: OpenAPI.yaml)
+        }
+    }
+}
+
+// Sessions.
+extension NavigationHandler {
+    private func create(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let body = try CreationRequest(request)
+        let created = try await host { (host) throws(SessionError) in try await host.create(app: body.app) }
+        var response = HTTPResponse.json(
+            StateBody(created.state, transition: created.transition, token: created.token), status: 201)
+        response.headers.append("ETag", created.state.entityTag)
+        response.headers.append("Location", "/v1/sessions/\(created.state.id.text)")
+        return response
+    }
+
+    private func read(_ id: String, _ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let state = try await state(id, request)
+        let tag = state.entityTag
+        guard !EntityTag.matches(request.headers.values("If-None-Match"), tag) else {
+            return HTTPResponse(status: 304, headers: ["ETag": tag, "Cache-Control": "no-store"])
+        }
+        var response = HTTPResponse.json(StateBody(state))
+        response.headers.append("ETag", tag)
+        return response
+    }
+
+    private func apply(_ request: HTTPRequest, to id: String) async throws(Problem) -> HTTPResponse {
+        let (id, token) = try credentials(id, request)
+        // Who has no right to the session learns nothing from how a body is judged.
+        _ = try await host { (host) throws(SessionError) in try await host.read(id, token: token) }
+        let event = try PostedEvent(request)
+        let applied = try await host { (host) throws(SessionError) in
+            try await host.apply(event, to: id, token: token)
+        }
+        var response = HTTPResponse.json(StateBody(applied.state, transition: applied.transition))
+        response.headers.append("ETag", applied.state.entityTag)
+        return response
+    }
+
+    private func end(_ id: String, _ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let (id, token) = try credentials(id, request)
+        try await host { (host) throws(SessionError) in try await host.end(id, token: token) }
+        return HTTPResponse(status: 204)
+    }
+
+    private func state(_ id: String, _ request: HTTPRequest) async throws(Problem) -> SessionState {
+        let (id, token) = try credentials(id, request)
+        return try await host { (host) throws(SessionError) in try await host.read(id, token: token) }
+    }
+
+    /// Whatever is missing or malformed: the answer is that of a wrong token.
+    private func credentials(_ id: String, _ request: HTTPRequest) throws(Problem) -> (SessionID, String) {
+        guard let id = SessionID(id), let token = BearerToken(request.headers.values("Authorization"))?.text else {
+            throw Problem(SessionError.unauthorized)
+        }
+        return (id, token)
+    }
+
+    private func host<Value>(
+        _ call: (SessionHost) async throws(SessionError) -> Value
+    ) async throws(Problem) -> Value {
+        do throws(SessionError) {
+            return try await call(host)
+        } catch {
+            throw Problem(error)
+        }
+    }
+}

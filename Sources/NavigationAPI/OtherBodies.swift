@@ -1,0 +1,110 @@
+internal import Coordinators
+internal import JSONCoding
+
+/// The living coordinators: `{"count": 2, "tree": {"name": "app", "children": […]}}`.
+struct CoordinatorsBody: JSONWritable {
+    let navigation: NavigationState
+
+    init(_ navigation: NavigationState) {
+        self.navigation = navigation
+    }
+
+    func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("count", navigation.coordinators.count)
+            if let root = navigation.coordinators.first {
+                writer.name("tree")
+                write(root, to: &writer)
+            }
+        }
+    }
+
+    private func write(_ coordinator: LivingCoordinator, to writer: inout JSONWriter) {
+        let screens = navigation.screens.filter { $0.coordinator == coordinator.id }.map(\.key)
+        let children = navigation.children(of: coordinator.id)
+        writer.object { writer in
+            writer.member("name", coordinator.name)
+            writer.member("screens", ifAny: screens.isEmpty ? nil : screens)
+            if !children.isEmpty {
+                writer.name("children")
+                writer.array { writer in for child in children { write(child, to: &writer) } }
+            }
+        }
+    }
+}
+
+/// What is hosted.
+struct AppsBody: JSONWritable {
+    let apps: [App]
+
+    init(_ apps: [App]) {
+        self.apps = apps
+    }
+
+    func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("default", ifAny: apps.first?.name)
+            writer.name("apps")
+            writer.array { writer in
+                for app in apps { writer.object { $0.member("name", app.name) } }
+            }
+        }
+    }
+}
+
+/// An app's coordinators, and an example of every event that can be posted to one.
+struct AppBody: JSONWritable {
+    let app: App
+
+    init(_ app: App) {
+        self.app = app
+    }
+
+    func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("name", app.name)
+            writer.name("coordinators")
+            writer.array { writer in
+                for coordinator in app.coordinators {
+                    writer.object { writer in
+                        writer.member("name", coordinator.name)
+                        writer.member("events", coordinator.events.map(EventBody.init))
+                    }
+                }
+            }
+            writer.member("builtInEvents", BuiltInEvent.allCases.map(\.rawValue))
+        }
+    }
+}
+
+private struct EventBody: JSONWritable {
+    let shape: EventShape
+
+    func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("type", shape.name)
+            writer.name("example")
+            writer.object { writer in
+                writer.member("type", shape.name)
+                writer.member("payload", ifAny: shape.payload)
+            }
+        }
+    }
+}
+
+struct HealthBody: JSONWritable {
+    let status: String
+    var store: String?
+
+    func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("status", status)
+            writer.member("store", ifAny: store)
+        }
+    }
+}
+
+/// The API's description, the file at the top of the repository, compiled in.
+enum OpenAPI {
+    static let yaml: [UInt8] = PackageResources.openapi_yaml
+}

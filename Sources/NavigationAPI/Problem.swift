@@ -1,0 +1,196 @@
+internal import Coordinators
+internal import JSONCoding
+internal import MicroHTTP
+internal import Sessions
+
+/// What went wrong, as RFC 9457 wants it told. Never holds anything of the request.
+struct Problem: Error {
+    let status: Int
+    /// The last part of `type`.
+    let name: String
+    let title: String
+    let detail: String
+    /// Where in the request's body, as a JSON Pointer.
+    var pointer: String?
+    /// The events that are accepted now.
+    var events: [String]?
+    /// The state in which the event was refused.
+    var state: SessionState?
+    var headers: [(String, String)] = []
+
+    init(_ status: Int, _ name: String, _ title: String, _ detail: String) {
+        self.status = status
+        self.name = name
+        self.title = title
+        self.detail = detail
+    }
+
+    var response: HTTPResponse {
+        var response = HTTPResponse.json(self, status: status, type: "application/problem+json")
+        for (name, value) in headers { response.headers.append(name, value) }
+        return response
+    }
+
+    func with(_ change: (inout Problem) -> Void) -> Problem {
+        var problem = self
+        change(&problem)
+        return problem
+    }
+}
+
+extension Problem: JSONWritable {
+    func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("type", "urn:coordinatord:problem:\(name)")
+            writer.member("title", title)
+            writer.member("status", status)
+            writer.member("detail", detail)
+            writer.member("pointer", ifAny: pointer)
+            writer.member("events", ifAny: events)
+            writer.member("state", ifAny: state.map { StateBody($0) })
+        }
+    }
+}
+
+// Requests that mean nothing here.
+extension Problem {
+    static let unknownPath = Problem(404, "unknown-path", "No such path", "The paths are listed in /openapi.yaml.")
+    static let unknownApp = Problem(404, "unknown-app", "No such app", "GET /v1/apps lists the apps.")
+    static let unknownQuery = Problem(
+        400, "invalid-request", "Malformed request", "No query parameter is taken here.")
+    static let notJSONType = Problem(
+        415, "not-json-type", "The body's type is not JSON",
+        "Send Content-Type: application/json with the body; curl --json does.")
+    static let draining = Problem(
+        503, "draining", "The server is stopping", "Try again: another server, or this one when it is back.")
+        .with { $0.headers.append(("Retry-After", "1")) }
+
+    static func methodNotAllowed(_ allowed: [String]) -> Problem {
+        let list = allowed.joined(separator: ", ")
+        return Problem(405, "method-not-allowed", "Method not allowed", "This path takes \(list).")
+            .with { $0.headers.append(("Allow", list)) }
+    }
+
+    static func invalidRequest(_ pointer: String, _ reason: String) -> Problem {
+        let place = pointer.isEmpty ? "The body" : "The value at \(pointer)"
+        return Problem(400, "invalid-request", "Malformed request", "\(place) \(reason).").with { $0.pointer = pointer }
+    }
+
+    init(_ error: JSONSyntaxError) {
+        let reason =
+            switch error.reason {
+            case .unexpectedByte: "is not JSON"
+            case .unexpectedEnd: "ends too early"
+            case .trailingBytes: "goes on after its JSON value"
+            case .duplicateName: "has a name twice in one object"
+            case .nestedTooDeep: "is nested deeper than 32"
+            case .invalidUTF8: "is not UTF-8"
+            case .loneSurrogate: "has half a surrogate pair"
+            case .controlCharacter: "has a control character in a string"
+            case .invalidEscape: "has an escape that JSON does not know"
+            case .invalidNumber: "has a number that is malformed or out of range"
+            }
+        self.init(400, "invalid-json", "Not JSON", "The body \(reason), at byte \(error.offset).")
+    }
+
+    init(_ refusal: HTTPRefusal) {
+        switch refusal {
+        case .invalidTarget:
+            self.init(
+                400, "invalid-target", "Malformed target",
+                "Dot segments, empty segments, encoded slashes, NUL and what is no UTF-8 are refused.")
+        case .lengthRequired:
+            self.init(
+                411, "length-required", "Length required", "Send the body with Content-Length, not in chunks.")
+        case .contentTooLarge(let limit):
+            self.init(413, "content-too-large", "Body too large", "A body may have \(limit) bytes.")
+        case .expectationFailed:
+            self.init(417, "expectation-failed", "Unknown expectation", "The one known value of Expect is 100-continue.")
+        case .stopping: self = .draining
+        }
+    }
+}
+
+// What a session refuses.
+extension Problem {
+    init(_ error: SessionError) {
+        switch error {
+        case .unknownApp: self = .unknownApp
+        case .unauthorized:
+            self.init(
+                401, "unauthorized", "No right to this session",
+                "Send Authorization: Bearer with the token that the session's creation answered.")
+            headers.append(("WWW-Authenticate", "Bearer"))
+        case .ended: self.init(410, "session-ended", "The session has ended", "Create another one.")
+        case .expired: self.init(410, "session-expired", "The session has expired", "Create another one.")
+        case .tooManyWaiting:
+            self.init(429, "too-many-waiting", "Too many events are waiting", "Wait for the answers to earlier ones.")
+            headers.append(("Retry-After", "1"))
+        case .deadlineExceeded:
+            self.init(504, "handler-deadline", "The app took too long", "Nothing has changed.")
+        case .notApplied:
+            self.init(503, "not-applied", "Not applied", "Nothing has changed; try again.")
+            headers.append(("Retry-After", "1"))
+        case .unknownOutcome:
+            self.init(503, "unknown", "Outcome unknown", "The event may have been applied or not: read the session.")
+            headers.append(("Retry-After", "1"))
+        case .incompatible:
+            self.init(
+                409, "session-incompatible", "The session is of another version of its app", "Create another one.")
+        case .cannotLaunch(let error): self.init(error)
+        case .refused(let error, let state):
+            self.init(error)
+            switch error {
+            case .eventNotAccepted: events = state.navigation.acceptedEvents
+            case .nothingToGoBack: events = state.navigation.acceptedEvents
+            case .staleScreen: self.state = state
+            default: break
+            }
+        }
+    }
+
+    private init(_ error: NavigationError) {
+        switch error {
+        case .eventNotAccepted:
+            self.init(409, "event-not-accepted", "Event not accepted now", "“events” lists what is accepted.")
+        case .invalidEvent(let fault):
+            let pointer = JSONDecodingError(path: fault.path, reason: fault.reason).pointer
+            self.init(422, "invalid-event", "The event does not fit", "The value at \(pointer) \(fault.reason).")
+            self.pointer = pointer
+        case .staleScreen:
+            self.init(
+                409, "stale-screen", "The screen is not visible any more", "“state” is what the user should see.")
+        case .nothingToGoBack:
+            self.init(409, "nothing-to-go-back", "Nothing to go back to", "“events” lists what is accepted.")
+        case .stackLimit(let name):
+            self.init(
+                409, "stack-limit", "The stack is full",
+                "“\(name)” asked for more than \(NavigationState.stackLimit) screens on one stack.")
+        case .stateLimit:
+            self.init(
+                409, "state-limit", "The session is too large",
+                "Its state would take more than \(NavigationState.sizeLimit) bytes.")
+        case .handlerFailed(let name, let call, let error):
+            self.init(500, "handler-failed", "The app failed", "“\(name)”: \(call) threw \(error).")
+        case .impossibleRequest(let name, let request, let reason):
+            self.init(500, "impossible-request", "The app failed", "“\(name)” asked for \(request): \(reason).")
+        case .runawayTransition(let name):
+            self.init(500, "runaway-transition", "The app failed", "The transition does not end; last was “\(name)”.")
+        case .invariantViolated(let violation):
+            self.init(500, "invariant-violated", "The app failed", violation.explanation)
+        }
+    }
+}
+
+extension InvariantViolation {
+    fileprivate var explanation: String {
+        switch self {
+        case .nothingVisible: "No screen would be visible."
+        case .emptyTab(let screen, let tab): "Tab “\(tab)” of “\(screen)” would have no screen."
+        case .idleCoordinator(let name): "“\(name)” would live without a screen and without a child."
+        case .strayCoordinator(let name): "“\(name)” would live without its parent."
+        case .orphanedScreen(let key): "Screen \(key) would belong to no coordinator."
+        case .invalidKey(let key): "Key \(key) would be there twice or was not given out."
+        }
+    }
+}

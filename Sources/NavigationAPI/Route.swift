@@ -1,0 +1,52 @@
+/// The paths that are answered.
+enum Route: Equatable {
+    case sessions
+    case session(id: String)
+    case events(id: String)
+    case coordinators(id: String)
+    case apps
+    case app(name: String)
+    case livez
+    case readyz
+    case openAPI
+
+    init?(_ segments: [String]) {
+        switch segments.count {
+        case 1:
+            switch segments[0] {
+            case "livez": self = .livez
+            case "readyz": self = .readyz
+            case "openapi.yaml": self = .openAPI
+            default: return nil
+            }
+        case 2 where segments[0] == "v1":
+            switch segments[1] {
+            case "sessions": self = .sessions
+            case "apps": self = .apps
+            default: return nil
+            }
+        case 3 where segments[0] == "v1":
+            switch segments[1] {
+            case "sessions": self = .session(id: segments[2])
+            case "apps": self = .app(name: segments[2])
+            default: return nil
+            }
+        case 4 where segments[0] == "v1" && segments[1] == "sessions":
+            switch segments[3] {
+            case "events": self = .events(id: segments[2])
+            case "coordinators": self = .coordinators(id: segments[2])
+            default: return nil
+            }
+        default: return nil
+        }
+    }
+
+    /// The methods that the path takes, for `Allow`. HEAD is answered wherever GET is.
+    var methods: [String] {
+        switch self {
+        case .sessions, .events: ["POST"]
+        case .session: ["GET", "HEAD", "DELETE"]
+        case .coordinators, .apps, .app, .livez, .readyz, .openAPI: ["GET", "HEAD"]
+        }
+    }
+}

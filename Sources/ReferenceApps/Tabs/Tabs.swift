@@ -1,0 +1,62 @@
+public import Coordinators
+
+/// Flows that finish, a tab bar, a remembered login.
+public enum Tabs {
+    public static let app = App(
+        "tabs", root: AppCoordinator.init, coordinators: [LoginCoordinator.self, TabCoordinator.self])
+}
+
+extension Tabs {
+    /// Shows the login or the tabs, by what the session remembers.
+    struct AppCoordinator: Coordinator {
+        func start(_ navigator: inout Navigator) {
+            if navigator.defaults["isLoggedIn"] == true {
+                navigator.start(TabCoordinator())
+            } else {
+                navigator.start(LoginCoordinator())
+            }
+        }
+
+        func childDidFinish(_ child: any Coordinator, _ navigator: inout Navigator) {
+            navigator.defaults["isLoggedIn"] = .bool(child is LoginCoordinator)
+            start(&navigator)
+        }
+    }
+
+    struct LoginCoordinator: Coordinator {
+        enum Event: NavigationEvent, CaseIterable { case login }
+
+        func start(_ navigator: inout Navigator) {
+            navigator.push(Screen("login", title: "로그인"))
+        }
+
+        func handle(_ event: Event, _ navigator: inout Navigator) {
+            switch event {
+            case .login: navigator.finish()
+            }
+        }
+    }
+
+    /// Three pages; each one's own event moves on to the next, the last one's leaves.
+    struct TabCoordinator: Coordinator {
+        enum Event: NavigationEvent, CaseIterable { case home, plus, myPage }
+
+        func start(_ navigator: inout Navigator) {
+            navigator.push(
+                Screen("tabs"),
+                tabs: [
+                    Tab("home", title: "Home", Screen("home", title: "Home", events: ["home"])),
+                    Tab("plus", title: "Plus", Screen("plus", title: "Plus", events: ["plus"])),
+                    Tab("myPage", title: "MyPage", Screen("myPage", title: "MyPage", events: ["myPage"])),
+                ])
+        }
+
+        func handle(_ event: Event, _ navigator: inout Navigator) {
+            switch event {
+            case .home: navigator.selectTab("plus")
+            case .plus: navigator.selectTab("myPage")
+            case .myPage: navigator.finish()
+            }
+        }
+    }
+}

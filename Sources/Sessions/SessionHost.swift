@@ -1,0 +1,222 @@
+public import Coordinators
+public import FoundationEssentials
+internal import JSONCoding
+internal import Sodium
+internal import Synchronization
+
+/// The sessions of some apps on one store.
+///
+/// Reads answer the last committed state. Events of one session are applied one after the other, those of different
+/// sessions side by side. Nothing here blocks: what must wait suspends.
+public final class SessionHost: Sendable {
+    /// In the order in which they were declared; the first is the default.
+    public let apps: [App]
+    public let store: any SessionStore
+    private let settings: SessionSettings
+    private let now: @Sendable () -> Date
+    private let live = Mutex<[SessionID: LiveSession]>([:])
+
+    /// - Parameter now: the clock.
+    public init(
+        apps: [App], store: any SessionStore, settings: SessionSettings = SessionSettings(),
+        now: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        self.apps = apps
+        self.store = store
+        self.settings = settings
+        self.now = now
+    }
+
+    /// Opens a session of the named app, or of the first one.
+    public func create(app name: String? = nil) async throws(SessionError) -> CreatedSession {
+        guard let app = apps.first(where: { name == nil || $0.name == name }) else { throw .unknownApp }
+        let createdAt = now()
+        let first: TransitionResult
+        switch try await run({ () async throws(NavigationError) in try await app.launch(at: createdAt) }) {
+        case .success(let result): first = result
+        case .failure(let error): throw .cannotLaunch(error)
+        }
+        let encoded: [UInt8]
+        do { encoded = try first.state.encoded() } catch { throw .cannotLaunch(error) }
+
+        let token = SessionToken.random()
+        while true {
+            let expiresAt = expiry(createdAt: createdAt, usedAt: createdAt)
+            let stored = StoredSession(
+                id: .random(), app: app.name, version: 1, token: token.digest, createdAt: createdAt,
+                expiresAt: expiresAt, keptUntil: expiresAt + settings.graveTime, state: encoded)
+            let change = SessionChange(expectedVersion: 0, session: stored, event: nil)
+            // The id is taken, which will not happen; if it does, another one is not.
+            guard try await commit(change) else { continue }
+            let session = LiveSession(stored, of: app, navigation: first.state)
+            live.withLock { $0[stored.id] = session }
+            return CreatedSession(
+                state: try session.current(at: createdAt).state, transition: first.transition, token: token)
+        }
+    }
+
+    /// The last committed state.
+    public func read(_ id: SessionID, token: String) async throws(SessionError) -> SessionState {
+        try await session(id, token: token).current(at: now()).state
+    }
+
+    /// Applies one event, whole or not at all, and returns when it is committed.
+    public func apply(
+        _ event: PostedEvent, to id: SessionID, token: String
+    ) async throws(SessionError) -> AppliedEvent {
+        let session = try await session(id, token: token)
+        guard await session.turns.enter(limit: settings.waitingLimit) else { throw .tooManyWaiting }
+        defer { session.turns.leave() }
+        let now = now()
+        let before = try session.current(at: now)
+
+        let navigation = before.state.navigation
+        let outcome = try await run { () async throws(NavigationError) in
+            let result = try await session.app.apply(event, to: navigation, at: now)
+            return (result, try result.state.encoded())
+        }
+        switch outcome {
+        case .failure(let error): throw .refused(error, state: before.state)
+        case .success((let result, let encoded)):
+            guard encoded != before.encoded else {
+                return AppliedEvent(state: before.state, transition: result.transition)
+            }
+            let state = SessionState(
+                id: id, app: session.app.name, version: before.state.version + 1,
+                expiresAt: expiry(createdAt: session.createdAt, usedAt: now), navigation: result.state)
+            try await replace(session, at: before.state.version, by: stored(session, state, encoded), event: event.type)
+            session.publish(state, encoded: encoded)
+            return AppliedEvent(state: state, transition: result.transition)
+        }
+    }
+
+    /// Ends a session. It is known as ended for `SessionSettings.graveTime`.
+    public func end(_ id: SessionID, token: String) async throws(SessionError) {
+        let session = try await session(id, token: token)
+        guard await session.turns.enter(limit: settings.waitingLimit) else { throw .tooManyWaiting }
+        defer { session.turns.leave() }
+        let now = now()
+        let last = try session.current(at: now).state
+        let tombstone = StoredSession(
+            id: id, app: last.app, version: last.version + 1, token: session.token, createdAt: session.createdAt,
+            expiresAt: now, endedAt: now, keptUntil: now + settings.graveTime, state: [])
+        try await replace(session, at: last.version, by: tombstone, event: nil)
+        session.end()
+        forget(session)
+    }
+
+    /// Forgets sessions that need not be kept any longer, a bounded number at a time.
+    ///
+    /// - Returns: how many.
+    @discardableResult
+    public func sweep(limit: Int = 1000) async throws(StoreError) -> Int {
+        let swept = try await store.sweep(at: now(), limit: limit)
+        live.withLock { live in
+            for id in swept { live[id] = nil }
+        }
+        return swept.count
+    }
+}
+
+// Finding a session.
+extension SessionHost {
+    /// The session that the token gives a right to; brought back from the store when it is not in memory.
+    private func session(_ id: SessionID, token: String) async throws(SessionError) -> LiveSession {
+        let digest = SessionToken.digest(of: token)
+        if let session = live.withLock({ $0[id] }) {
+            guard session.token == digest else { throw .unauthorized }
+            return session
+        }
+        guard let stored = try await load(id), stored.token == digest else { throw .unauthorized }
+        guard stored.endedAt == nil else { throw .ended }
+        guard stored.expiresAt > now() else { throw .expired }
+        let session = try restore(stored)
+        return live.withLock { live in
+            // Two requests may bring it back at the same time; all must queue at one.
+            if let earlier = live[id] { return earlier }
+            live[id] = session
+            return session
+        }
+    }
+
+    private func load(_ id: SessionID) async throws(SessionError) -> StoredSession? {
+        do { return try await store.load(id) } catch { throw .notApplied }
+    }
+
+    private func restore(_ stored: StoredSession) throws(SessionError) -> LiveSession {
+        guard let app = apps.first(where: { $0.name == stored.app }),
+            let json = try? JSON(parsing: stored.state, maximumDepth: .max),
+            let navigation = try? app.restore(json)
+        else { throw .incompatible }
+        return LiveSession(stored, of: app, navigation: navigation)
+    }
+
+    private func forget(_ session: LiveSession) {
+        live.withLock { live in
+            if live[session.id] === session { live[session.id] = nil }
+        }
+    }
+}
+
+// Changing a session.
+extension SessionHost {
+    /// Runs an app's code under the deadline.
+    private func run<Value: Sendable>(
+        _ work: @escaping @Sendable () async throws(NavigationError) -> Value
+    ) async throws(SessionError) -> Result<Value, NavigationError> {
+        do {
+            return try await withDeadline(settings.handlerDeadline) {
+                do throws(NavigationError) {
+                    return .success(try await work())
+                } catch {
+                    return .failure(error)
+                }
+            }
+        } catch {
+            throw .deadlineExceeded
+        }
+    }
+
+    private func stored(_ session: LiveSession, _ state: SessionState, _ encoded: [UInt8]) -> StoredSession {
+        StoredSession(
+            id: session.id, app: session.app.name, version: state.version, token: session.token,
+            createdAt: session.createdAt, expiresAt: state.expiresAt,
+            keptUntil: state.expiresAt + settings.graveTime, state: encoded)
+    }
+
+    /// Commits the next form of a session. When another server was faster, the copy in memory is out of date: the next
+    /// request loads the session anew.
+    private func replace(
+        _ session: LiveSession, at version: Int, by next: StoredSession, event: String?
+    ) async throws(SessionError) {
+        let change = SessionChange(expectedVersion: version, session: next, event: event)
+        let isCommitted: Bool
+        do {
+            isCommitted = try await commit(change)
+        } catch {
+            if error == .unknownOutcome { forget(session) }
+            throw error
+        }
+        guard isCommitted else {
+            forget(session)
+            throw .notApplied
+        }
+    }
+
+    private func commit(_ change: SessionChange) async throws(SessionError) -> Bool {
+        do {
+            return try await store.commit([change]) == [.committed]
+        } catch {
+            switch error {
+            case .unavailable: throw .notApplied
+            case .unknownOutcome: throw .unknownOutcome
+            }
+        }
+    }
+
+    /// Whole seconds, as clients are told it.
+    private func expiry(createdAt: Date, usedAt: Date) -> Date {
+        let expiry = min(usedAt + settings.idleLifetime, createdAt + settings.absoluteLifetime)
+        return Date(timeIntervalSince1970: expiry.timeIntervalSince1970.rounded(.down))
+    }
+}

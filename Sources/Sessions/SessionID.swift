@@ -1,0 +1,74 @@
+internal import Sodium
+
+/// Names a session in paths and logs. No secret.
+public struct SessionID: Sendable, Hashable {
+    public let text: String
+
+    /// - Returns: `nil` for what no session can be named.
+    public init?(_ text: some StringProtocol) {
+        guard text.hasPrefix("s_"), text.utf8.count == SessionID.prefix.utf8.count + SessionID.randomCharacters,
+            text.utf8.dropFirst(2).allSatisfy(Base64URL.isDigit)
+        else { return nil }
+        self.text = String(text)
+    }
+
+    /// A new one: 78 random bits. Were one ever to come up twice, the store would refuse the second session.
+    static func random() -> SessionID {
+        SessionID(random: Base64URL.text(of: Sodium.randomBytes(10)).prefix(randomCharacters))
+    }
+
+    private init(random: Substring) {
+        self.text = SessionID.prefix + random
+    }
+
+    private static let prefix = "s_"
+    /// With the prefix 15 bytes, the most that a Swift string holds without an allocation.
+    private static let randomCharacters = 13
+}
+
+/// The secret that gives the right to one session: 256 random bits. Told once; only its digest is kept.
+public struct SessionToken: Sendable {
+    public let text: String
+
+    static func random() -> SessionToken {
+        SessionToken(text: Base64URL.text(of: Sodium.randomBytes(32)))
+    }
+
+    static func digest(of text: String) -> SHA256Digest {
+        SHA256Digest(of: text.utf8)
+    }
+
+    var digest: SHA256Digest { SessionToken.digest(of: text) }
+}
+
+extension SessionToken: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public var description: String { "•••" }
+    public var debugDescription: String { "•••" }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// RFC 4648, section 5, without padding.
+enum Base64URL {
+    private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+
+    static func isDigit(_ byte: UInt8) -> Bool {
+        digits.contains(byte)
+    }
+
+    static func text(of bytes: [UInt8]) -> String {
+        var text: [UInt8] = []
+        text.reserveCapacity((bytes.count * 4 + 2) / 3)
+        var bits = 0
+        var buffer = 0
+        for byte in bytes {
+            buffer = (buffer << 8 | Int(byte)) & 0xFFFF
+            bits += 8
+            while bits >= 6 {
+                bits -= 6
+                text.append(digits[buffer >> bits & 0x3F])
+            }
+        }
+        if bits > 0 { text.append(digits[buffer << (6 - bits) & 0x3F]) }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

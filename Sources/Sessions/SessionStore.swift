@@ -1,0 +1,71 @@
+public import FoundationEssentials
+public import Sodium
+
+/// Where sessions are kept. It holds ids, versions and bytes, and knows no coordinators.
+///
+/// Several servers may share one: a commit states the version that it was made from, and one that comes too late is a
+/// conflict, never an overwrite.
+public protocol SessionStore: Sendable {
+    /// What the store is, for start-up and `/readyz`: `memory`.
+    var name: String { get }
+
+    /// The last committed form; `nil` where there is none, or none any more.
+    func load(_ id: SessionID) async throws(StoreError) -> StoredSession?
+
+    /// Commits each change that fits, all at once, and returns when they are as safe as the store makes them. A store
+    /// that writes to disk gathers what several callers commit at the same time.
+    ///
+    /// - Returns: one result for each change, in the same order.
+    func commit(_ changes: [SessionChange]) async throws(StoreError) -> [CommitResult]
+
+    /// Forgets up to `limit` sessions that need not be kept any longer at `now`.
+    ///
+    /// - Returns: the ids of those that were forgotten.
+    func sweep(at now: Date, limit: Int) async throws(StoreError) -> [SessionID]
+}
+
+/// A session as it is stored.
+public struct StoredSession: Sendable, Equatable {
+    public let id: SessionID
+    /// The name of its app.
+    public let app: String
+    /// 1 when it was created, one more with every transition that changed it.
+    public var version: Int
+    public let token: SHA256Digest
+    public let createdAt: Date
+    public var expiresAt: Date
+    public var endedAt: Date?
+    /// When it may be forgotten: expired or ended sessions are known for a while, so that their clients can be told.
+    public var keptUntil: Date
+    /// JSON text; empty once it has ended.
+    public var state: [UInt8]
+}
+
+/// A new form of a session, and the version that it replaces.
+public struct SessionChange: Sendable {
+    /// 0 for a session that is new.
+    public let expectedVersion: Int
+    public let session: StoredSession
+    /// The type of the event that led here; `nil` for the first state and for the end.
+    public let event: String?
+
+    public init(expectedVersion: Int, session: StoredSession, event: String?) {
+        self.expectedVersion = expectedVersion
+        self.session = session
+        self.event = event
+    }
+}
+
+public enum CommitResult: Sendable, Equatable {
+    case committed
+    /// The stored version is another one; 0 where there is no such session. The change was not made.
+    case conflict(current: Int)
+}
+
+/// Why a store cannot do its work.
+public enum StoreError: Error, Equatable, Sendable {
+    /// Nothing was changed; it may work later.
+    case unavailable(reason: String)
+    /// It cannot be told whether the change was made.
+    case unknownOutcome(reason: String)
+}

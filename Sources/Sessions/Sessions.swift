@@ -1,0 +1,33 @@
+// Sessions: a client session's life. It is opened, takes events one at a time in the order of their arrival, expires or
+// is ended; every change is committed to a `SessionStore` before it is told to anyone.
+//
+// It knows what a transition is from `Coordinators`, and nothing of HTTP. Stores know nothing of coordinators: to them
+// a session is an id, a version and bytes.
+
+public import Coordinators
+
+/// Why a request to a session was not carried out. Nothing has changed, unless said otherwise.
+public enum SessionError: Error, Equatable, Sendable {
+    /// No such app.
+    case unknownApp
+    /// No token, the wrong one, another session's, or no such session: not told apart.
+    case unauthorized
+    /// Ended by its client.
+    case ended
+    /// Not used for too long, or too old.
+    case expired
+    /// As many events as `SessionSettings.waitingLimit` wait for this session already.
+    case tooManyWaiting
+    /// A handler took longer than `SessionSettings.handlerDeadline`.
+    case deadlineExceeded
+    /// Another server has changed the session meanwhile, or the store cannot take it now: try again.
+    case notApplied
+    /// The store may have taken it, or not.
+    case unknownOutcome
+    /// The saved state is of no use to this build.
+    case incompatible
+    /// The event was refused; `state` is what it was refused in.
+    case refused(NavigationError, state: SessionState)
+    /// The app's first transition failed, so there is no session.
+    case cannotLaunch(NavigationError)
+}
