@@ -57,6 +57,6 @@ let package = Package(
 )
 
 for target in package.targets where target.type != .system {
-    target.swiftSettings = ["ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility"]
+    target.swiftSettings = ["ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility", "NonisolatedNonsendingByDefault"]
         .map { .enableUpcomingFeature($0) }
 }

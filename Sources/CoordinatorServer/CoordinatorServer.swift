@@ -18,6 +18,7 @@ public protocol NavigationServer {
 }
 
 extension NavigationServer {
+    @concurrent
     public static func main() async {
         await ServerCommand<Self>.main()
     }

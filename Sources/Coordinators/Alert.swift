@@ -46,3 +46,10 @@ public struct AlertButton: Sendable, Equatable {
     public static let ok = AlertButton("ok", title: "OK", role: .cancel)
     public static let cancel = AlertButton("cancel", title: "Cancel", role: .cancel)
 }
+
+/// An alert that is shown, and the coordinator that showed it.
+public struct PresentedAlert: Sendable, Equatable {
+    public let key: String
+    public let alert: Alert
+    let coordinator: Int
+}

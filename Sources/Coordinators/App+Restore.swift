@@ -24,7 +24,7 @@ extension App {
         state.lastID = decoded.lastID
         state.defaults.values = decoded.defaults
         for coordinator in decoded.coordinators { state.coordinators.append(try restore(coordinator)) }
-        state.stack = decoded.stack.restored
+        state.stack = try decoded.stack.restored(in: state)
         state.alert = decoded.alert?.restored
         guard (try? state.checkInvariants()) != nil else {
             throw .damaged(JSONDecodingError(path: [], reason: "is not a possible state"))
@@ -36,12 +36,17 @@ extension App {
         guard let type = types.first(where: { $0.name == saved.name }) else {
             throw .unknownCoordinator(name: saved.name)
         }
+        let coordinator: any Coordinator
         do {
-            return LivingCoordinator(
-                id: saved.id, parent: saved.parent, home: saved.home, type: type,
-                coordinator: try type.restore(saved.state))
+            coordinator = try type.restore(saved.state)
         } catch {
             throw .incompatible(coordinator: saved.name, error)
+        }
+        do {
+            return try LivingCoordinator(
+                id: saved.id, parent: saved.parent, home: saved.home, type: type, coordinator: coordinator)
+        } catch {
+            throw .damaged(JSONDecodingError(path: ["coordinators"], reason: "cannot be encoded again"))
         }
     }
 }
@@ -60,7 +65,11 @@ private struct SavedState: Decodable {
         let id: Int
         let screens: [Placed]
 
-        var restored: ScreenStack { ScreenStack(id: id, screens: screens.map(\.restored)) }
+        func restored(in state: NavigationState) throws(RestoreError) -> ScreenStack {
+            var stack = ScreenStack(id: id)
+            for screen in screens { stack.screens.append(try screen.restored(in: state)) }
+            return stack
+        }
     }
 
     struct Placed: Decodable {
@@ -72,9 +81,13 @@ private struct SavedState: Decodable {
         let coordinator: Int
         let tabs: Tabs?
 
-        var restored: PlacedScreen {
+        func restored(in state: NavigationState) throws(RestoreError) -> PlacedScreen {
+            guard let coordinator = state[coordinator] else {
+                throw .damaged(JSONDecodingError(path: ["stack"], reason: "has a screen without a coordinator"))
+            }
             let screen = Screen(name, title: title, params: params ?? [:], events: events)
-            return PlacedScreen(key: key, screen: screen, coordinator: coordinator, tabs: tabs?.restored)
+            return PlacedScreen(
+                key: key, screen: screen, coordinator: coordinator, tabs: try tabs?.restored(in: state))
         }
     }
 
@@ -99,10 +112,12 @@ private struct SavedState: Decodable {
 
         private enum CodingKeys: CodingKey { case selection, items }
 
-        var restored: PlacedTabs {
-            PlacedTabs(
-                selection: selection,
-                items: items.map { .init(id: $0.id, title: $0.title, stack: $0.stack.restored) })
+        func restored(in state: NavigationState) throws(RestoreError) -> PlacedTabs {
+            var tabs = PlacedTabs(selection: selection, items: [])
+            for item in items {
+                tabs.items.append(.init(id: item.id, title: item.title, stack: try item.stack.restored(in: state)))
+            }
+            return tabs
         }
     }
 

@@ -36,7 +36,7 @@ public struct App: Sendable {
     /// The first state of a session.
     public func launch(at now: Date) async throws(NavigationError) -> TransitionResult {
         var run = TransitionRun(of: self, on: NavigationState(), at: now)
-        run.startRoot()
+        try run.startRoot()
         return try await run.result(of: nil)
     }
 

@@ -10,7 +10,7 @@ extension NavigationState {
     /// What `back` does next; `nil` where there is nothing to go back to. The same plan is shown and carried out.
     public var backPlan: BackPlan? {
         if let alert { return alert.alert.cancelButton == nil ? nil : .dismissAlert }
-        guard let stack = visibleStacks.last(where: { $0.screens.count > 1 }) else { return nil }
+        guard let stack = stack.innermostToPop else { return nil }
         let top = stack.screens[stack.screens.count - 1]
         let below = stack.screens[stack.screens.count - 2]
         return .pop(key: top.key, revealed: below.visible.key)
@@ -18,15 +18,7 @@ extension NavigationState {
 
     /// The screens that `backToRoot` pops now; none where it has nowhere to go.
     var screensAboveRoot: [PlacedScreen] {
-        guard alert == nil else { return [] }
-        return Array(visibleStacks.last { $0.screens.count > 1 }?.screens.dropFirst() ?? [])
-    }
-}
-
-extension PlacedScreen {
-    /// The screen that the user sees where this one is on top: itself, or the selected tab's.
-    var visible: PlacedScreen {
-        guard let top = tabs?.selected.stack.screens.last else { return self }
-        return top.visible
+        guard alert == nil, let stack = stack.innermostToPop else { return [] }
+        return Array(stack.screens.dropFirst())
     }
 }

@@ -18,7 +18,7 @@ public struct PostedEvent: Sendable, Equatable {
 ///
 /// Swift encodes an enum's case as `{"name": {"label": value}}` (SE-0295), or as its raw value. On the wire that is
 /// `{"type": "name", "payload": {"label": value}}`, where a single unlabelled value is the payload itself.
-public struct EventShape: Sendable {
+public final class EventShape: Sendable {
     enum Form: Sendable { case rawValue, noPayload, singleValue, fields }
 
     public let name: String

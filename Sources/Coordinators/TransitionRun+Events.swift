@@ -5,7 +5,7 @@ extension TransitionRun {
     /// Hands the event to the first coordinator, from the visible screen's up to the root, that accepts it.
     mutating func route(_ event: PostedEvent) throws(NavigationError) {
         for recipient in state.recipients {
-            guard let shape = recipient.events.first(where: { $0.name == event.type }) else { continue }
+            guard let shape = recipient.shape(of: event.type) else { continue }
             return try call(recipient.coordinator.id, with: shape, event.payload)
         }
         throw .eventNotAccepted
@@ -22,13 +22,13 @@ extension TransitionRun {
             try goBack()
         case .backToRoot:
             try refuse(payload, of: event)
-            let popped = Set(state.screensAboveRoot.map(\.key))
+            let popped = state.screensAboveRoot.map(\.key)
             removeScreens { popped.contains($0.key) }
         case .selectTab: try selectTab(payload)
         case .answer: try answer(payload)
         case .relaunch:
             try refuse(payload, of: event)
-            relaunch()
+            try relaunch()
         }
     }
 
@@ -41,42 +41,35 @@ extension TransitionRun {
         }
     }
 
-    private struct TabChoice: Decodable {
-        let tab: String?
-        let index: Int?
-    }
-
     private mutating func selectTab(_ payload: JSON?) throws(NavigationError) {
-        let choice: TabChoice = try decode(payload)
         let screens = state.visibleTabs
-        let target: (key: String, position: Int)?
+        let target: (screen: PlacedScreen, position: Int)?
         let path: [String]
-        switch (choice.tab, choice.index) {
-        case (let tab?, nil):
+        switch (payload?["tab"], payload?["index"]) {
+        case (.string(let tab)?, nil):
             path = ["payload", "tab"]
             target = screens.lazy.compactMap { screen in
-                screen.tabs.position(of: tab).map { (screen.key, $0) }
+                screen.tabs?.position(of: tab).map { (screen, $0) }
             }.first
-        case (nil, let index?):
+        case (nil, .integer(let index)?):
             path = ["payload", "index"]
-            target = screens.first.flatMap { $0.tabs.items.indices.contains(index) ? ($0.key, index) : nil }
+            target = screens.first.flatMap { $0.tabs?.items.indices.contains(index) == true ? ($0, index) : nil }
         default:
-            throw .invalidEvent(.init(path: ["payload"], reason: "must have either “tab” or “index”"))
+            throw .invalidEvent(.init(path: ["payload"], reason: "must have either “tab”, a string, or “index”, an integer"))
         }
-        guard let target, let screen = state.screens.first(where: { $0.key == target.key }), let tabs = screen.tabs
-        else { throw .invalidEvent(.init(path: path, reason: "names no tab")) }
-        guard tabs.selection == target.position else { return select(target.position, of: screen) }
-        let popped = Set(tabs.selected.stack.screens.dropFirst().map(\.key))
+        guard let (screen, position) = target, let tabs = screen.tabs else {
+            throw .invalidEvent(.init(path: path, reason: "names no tab"))
+        }
+        guard tabs.selection == position else { return select(position, of: screen) }
+        let popped = tabs.selected.stack.screens.dropFirst().map(\.key)
         removeScreens { popped.contains($0.key) }
     }
 
-    private struct Answer: Decodable {
-        let button: String
-    }
-
     private mutating func answer(_ payload: JSON?) throws(NavigationError) {
-        let answer: Answer = try decode(payload)
-        guard let button = state.alert?.alert.buttons.first(where: { $0.id == answer.button }) else {
+        guard let id = payload?["button"]?.string else {
+            throw .invalidEvent(.init(path: ["payload"], reason: "must have “button”, a string"))
+        }
+        guard let button = state.alert?.alert.buttons.first(where: { $0.id == id }) else {
             throw .invalidEvent(.init(path: ["payload", "button"], reason: "names no button"))
         }
         try press(button)
@@ -100,18 +93,9 @@ extension TransitionRun {
         }
     }
 
-    private mutating func relaunch() {
+    private mutating func relaunch() throws(NavigationError) {
         remove(Set(state.coordinators.map(\.id)))
-        startRoot()
-    }
-
-    private func decode<Value: Decodable>(_ payload: JSON?) throws(NavigationError) -> Value {
-        guard let payload else { throw .invalidEvent(.init(path: ["payload"], reason: "is missing")) }
-        do {
-            return try payload.decode()
-        } catch {
-            throw .invalidEvent(.init(path: ["payload"] + error.path, reason: error.reason))
-        }
+        try startRoot()
     }
 
     private func refuse(_ payload: JSON?, of event: BuiltInEvent) throws(NavigationError) {

@@ -32,12 +32,15 @@ extension TransitionRun {
         try check(screen, request, by: coordinator)
         let stack = stackForPush(by: coordinator)
         let key = state.nextKey("k")
-        var placed = PlacedScreen(key: key, screen: screen, coordinator: coordinator.id)
-        if let tabs { placed.tabs = try place(tabs, request, by: coordinator) }
+        var placedTabs: PlacedTabs?
+        if let tabs { placedTabs = try place(tabs, request, by: coordinator) }
+        let placed = PlacedScreen(key: key, screen: screen, coordinator: coordinator, tabs: placedTabs)
         var isFull = false
-        let found = state.withStack(stack) { stack in
-            isFull = stack.screens.count >= NavigationState.stackLimit
-            stack.screens.append(placed)
+        let found = state.stack.changeFirst { candidate in
+            guard candidate.id == stack else { return false }
+            isFull = candidate.screens.count >= NavigationState.stackLimit
+            candidate.screens.append(placed)
+            return true
         }
         guard found else { throw coordinator.impossible(request, "the stack on which it was started is gone") }
         guard !isFull else { throw .stackLimit(coordinator: coordinator.name) }
@@ -62,7 +65,7 @@ extension TransitionRun {
             if case .screen(let screen) = tab.content {
                 try check(screen, request, by: coordinator)
                 let key = state.nextKey("k")
-                stack.screens = [PlacedScreen(key: key, screen: screen, coordinator: coordinator.id)]
+                stack.screens = [PlacedScreen(key: key, screen: screen, coordinator: coordinator)]
             }
             items.append(.init(id: tab.id, title: tab.title, stack: stack))
         }
@@ -101,7 +104,7 @@ extension TransitionRun {
     /// Selects a tab that is there; nothing happens to one that is selected.
     mutating func select(_ position: Int, of screen: PlacedScreen) {
         guard let tabs = screen.tabs, tabs.selection != position else { return }
-        state.withScreen(screen.key) { $0.tabs?.selection = position }
+        state.stack.changeTabs(of: screen.key) { $0.selection = position }
         operations.append(.selectTab(key: screen.key, tab: tabs.items[position].id))
     }
 
@@ -133,18 +136,20 @@ extension TransitionRun {
             throw parent.impossible(request, "the app's coordinators do not list it")
         }
         newcomers.remove(parent.id)
-        add(child, type: type, parent: parent.id, home: stack)
+        try add(child, type: type, parent: parent.id, home: stack)
     }
 
     /// Adds the root of the tree and has it started.
-    mutating func startRoot() {
-        add(app.root(), type: app.rootType, parent: nil, home: state.stack.id)
+    mutating func startRoot() throws(NavigationError) {
+        try add(app.root(), type: app.rootType, parent: nil, home: state.stack.id)
     }
 
-    private mutating func add(_ coordinator: any Coordinator, type: CoordinatorType, parent: Int?, home: Int) {
+    private mutating func add(
+        _ coordinator: any Coordinator, type: CoordinatorType, parent: Int?, home: Int
+    ) throws(NavigationError) {
         let id = state.nextID()
         state.coordinators.append(
-            LivingCoordinator(id: id, parent: parent, home: home, type: type, coordinator: coordinator))
+            try LivingCoordinator(id: id, parent: parent, home: home, type: type, coordinator: coordinator))
         newcomers.insert(id)
         agenda.append(.call(.start, id))
     }

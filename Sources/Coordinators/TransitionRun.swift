@@ -39,10 +39,12 @@ struct TransitionRun {
 
     /// Works the agenda off and checks what came of it.
     mutating func result(of event: String?) async throws(NavigationError) -> TransitionResult {
+        var census: Census
         repeat {
             while let step = agenda.popLast() { try await take(step) }
-        } while dismissOrphan()
-        try state.checkInvariants()
+            census = Census(of: state)
+        } while dismissOrphan(census)
+        if let violation = state.violation(in: census) { throw .invariantViolated(violation) }
         let transition = Transition(event: event, operations: operations, finished: finished)
         return TransitionResult(state: state, transition: transition)
     }
@@ -79,7 +81,7 @@ struct TransitionRun {
         } catch {
             throw call.failure(error, of: living)
         }
-        state.coordinators[index].coordinator = coordinator
+        state.coordinators[index] = try living.with(coordinator)
         state.defaults = navigator.defaults
         if let last = navigator.requests.last, let finish = navigator.requests.firstIndex(where: \.isFinish),
             finish < navigator.requests.count - 1
@@ -90,12 +92,8 @@ struct TransitionRun {
     }
 
     /// Removes one coordinator that has lost its last screen and its last child, and tells its parent.
-    private mutating func dismissOrphan() -> Bool {
-        let parents = Set(state.coordinators.compactMap(\.parent))
-        let owners = Set(state.screens.map(\.coordinator))
-        let orphan = state.coordinators.last {
-            !parents.contains($0.id) && !owners.contains($0.id) && !newcomers.contains($0.id)
-        }
+    private mutating func dismissOrphan(_ census: Census) -> Bool {
+        let orphan = state.coordinators.last { census.isIdle($0) && !newcomers.contains($0.id) }
         guard let orphan, let parent = orphan.parent else { return false }
         remove([orphan.id])
         agenda.append(.call(.childWasDismissed(orphan.coordinator), parent))
@@ -110,7 +108,7 @@ struct TransitionRun {
     }
 
     mutating func removeScreens(where matches: (PlacedScreen) -> Bool) {
-        operations += state.removeScreens(where: matches).map { .pop(key: $0) }
+        operations += state.stack.removeScreens(where: matches).map { .pop(key: $0) }
     }
 
     mutating func dismissAlert() {
@@ -137,11 +135,5 @@ extension TransitionRun.Call {
         }
         return .handlerFailed(
             coordinator: coordinator.name, call: name, error: String(describing: type(of: error)))
-    }
-}
-
-extension LivingCoordinator {
-    func impossible(_ request: Request, _ reason: String) -> NavigationError {
-        .impossibleRequest(coordinator: name, request: request.description, reason: reason)
     }
 }

@@ -38,6 +38,8 @@ extension JSONReader {
     }
 
     private func text(_ bytes: ArraySlice<UInt8>, at start: Int) throws(JSONSyntaxError) -> String {
+        // Nearly all text is ASCII, which needs no validation.
+        if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw JSONSyntaxError(reason: .invalidUTF8, offset: start)
         }

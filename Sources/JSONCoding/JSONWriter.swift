@@ -1,155 +1,198 @@
 /// Writes JSON text straight into bytes: no value in between, no white space, members in the order of the calls.
-public struct JSONWriter: Sendable {
-    public private(set) var bytes: [UInt8] = []
+///
+/// It runs for every answer and for every commit, so it owns plain memory instead of an array, and its generic functions
+/// are inlinable. The memory is this writer's alone: allocated in `init`, replaced in `reserve`, freed in `deinit`; every
+/// write is preceded by a `reserve` of at least as many bytes.
+public struct JSONWriter: ~Copyable {
+    private var memory: UnsafeMutablePointer<UInt8>
+    private var capacity: Int
+    /// Bytes written.
+    public private(set) var count = 0
     private var needsComma = false
 
     public init(capacity: Int = 256) {
-        bytes.reserveCapacity(capacity)
+        self.capacity = max(capacity, 16)
+        self.memory = .allocate(capacity: self.capacity)
     }
 
+    deinit {
+        memory.deallocate()
+    }
+
+    /// The text so far.
+    public var bytes: [UInt8] {
+        Array(UnsafeBufferPointer(start: memory, count: count))
+    }
+
+    @inlinable
     public mutating func object<Failure: Error>(
         _ members: (inout JSONWriter) throws(Failure) -> Void
     ) throws(Failure) {
-        try enclosed(UInt8(ascii: "{"), UInt8(ascii: "}"), members)
+        open(UInt8(ascii: "{"))
+        try members(&self)
+        close(UInt8(ascii: "}"))
     }
 
+    @inlinable
     public mutating func array<Failure: Error>(
         _ elements: (inout JSONWriter) throws(Failure) -> Void
     ) throws(Failure) {
-        try enclosed(UInt8(ascii: "["), UInt8(ascii: "]"), elements)
+        open(UInt8(ascii: "["))
+        try elements(&self)
+        close(UInt8(ascii: "]"))
     }
 
-    public mutating func array<Element: JSONWritable>(_ elements: some Sequence<Element>) {
-        array { for element in elements { element.write(to: &$0) } }
-    }
-
-    /// A member's name; its value must follow.
-    public mutating func name(_ name: String) {
+    /// A member's name, one that needs no escape; its value must follow.
+    public mutating func name(_ name: StaticString) {
+        let size = name.utf8CodeUnitCount
+        reserve(size + 4)
         separate()
-        quote(name)
-        bytes.append(UInt8(ascii: ":"))
+        put(UInt8(ascii: "\""))
+        put(UnsafeBufferPointer(start: name.utf8Start, count: size))
+        put(UInt8(ascii: "\""))
+        put(UInt8(ascii: ":"))
         needsComma = false
     }
 
-    public mutating func member(_ name: String, _ value: some JSONWritable) {
+    @inlinable
+    public mutating func member(_ name: StaticString, _ value: some JSONWritable) {
         self.name(name)
         value.write(to: &self)
     }
 
     /// A member that is left out when there is no value.
-    public mutating func member(_ name: String, ifAny value: (some JSONWritable)?) {
+    @inlinable
+    public mutating func member(_ name: StaticString, ifAny value: (some JSONWritable)?) {
         if let value { member(name, value) }
     }
 
+    @inlinable
     public mutating func value(_ value: some JSONWritable) {
         value.write(to: &self)
     }
+}
 
-    /// A value that is JSON text already.
-    public mutating func raw(_ text: some Sequence<UInt8>) {
+// What values write themselves with.
+extension JSONWriter {
+    @usableFromInline
+    mutating func open(_ bracket: UInt8) {
+        reserve(2)
         separate()
-        bytes.append(contentsOf: text)
+        put(bracket)
+        needsComma = false
+    }
+
+    @usableFromInline
+    mutating func close(_ bracket: UInt8) {
+        reserve(1)
+        put(bracket)
         needsComma = true
+    }
+
+    /// A member's name, whatever it holds.
+    mutating func name(escaping name: String) {
+        string(name)
+        reserve(1)
+        put(UInt8(ascii: ":"))
+        needsComma = false
     }
 
     mutating func string(_ text: String) {
-        separate()
-        quote(text)
+        var text = text
+        text.withUTF8 { utf8 in
+            reserve(utf8.count * 6 + 3)
+            separate()
+            put(UInt8(ascii: "\""))
+            if utf8.contains(where: JSONWriter.needsEscape) {
+                for byte in utf8 { JSONWriter.needsEscape(byte) ? escape(byte) : put(byte) }
+            } else {
+                put(utf8)
+            }
+            put(UInt8(ascii: "\""))
+        }
         needsComma = true
+    }
+
+    /// A value, or members of the object that is being written, that are JSON text already.
+    public mutating func encoded(_ text: [UInt8]) {
+        guard !text.isEmpty else { return }
+        reserve(text.count + 1)
+        separate()
+        text.withUnsafeBufferPointer { put($0) }
+        needsComma = true
+    }
+
+    /// A value that is a number or a word.
+    mutating func raw(_ text: String) {
+        var text = text
+        text.withUTF8 { utf8 in
+            reserve(utf8.count + 1)
+            separate()
+            put(utf8)
+        }
+        needsComma = true
+    }
+
+    mutating func integer(_ value: Int) {
+        guard value >= 0 else { return raw(String(value)) }
+        reserve(21)
+        separate()
+        let start = count
+        var rest = value
+        repeat {
+            put(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
+            rest /= 10
+        } while rest > 0
+        var digits = UnsafeMutableBufferPointer(start: memory + start, count: count - start)
+        digits.reverse()
+        needsComma = true
+    }
+}
+
+// Bytes. All but `reserve` rely on room that was reserved.
+extension JSONWriter {
+    private mutating func reserve(_ additional: Int) {
+        guard capacity - count < additional else { return }
+        let larger = max(capacity * 2, count + additional)
+        let replacement = UnsafeMutablePointer<UInt8>.allocate(capacity: larger)
+        replacement.update(from: memory, count: count)
+        memory.deallocate()
+        memory = replacement
+        capacity = larger
+    }
+
+    private mutating func put(_ byte: UInt8) {
+        memory[count] = byte
+        count += 1
+    }
+
+    private mutating func put(_ bytes: UnsafeBufferPointer<UInt8>) {
+        guard let base = bytes.baseAddress else { return }
+        (memory + count).update(from: base, count: bytes.count)
+        count += bytes.count
     }
 
     private mutating func separate() {
-        if needsComma { bytes.append(UInt8(ascii: ",")) }
+        if needsComma { put(UInt8(ascii: ",")) }
     }
 
-    private mutating func enclosed<Failure: Error>(
-        _ opening: UInt8, _ closing: UInt8, _ contents: (inout JSONWriter) throws(Failure) -> Void
-    ) throws(Failure) {
-        separate()
-        bytes.append(opening)
-        needsComma = false
-        try contents(&self)
-        bytes.append(closing)
-        needsComma = true
-    }
-
-    /// Escapes what RFC 8259 demands, and no more.
-    private mutating func quote(_ text: String) {
-        bytes.append(UInt8(ascii: "\""))
-        var text = text
-        text.withUTF8 { utf8 in
-            var clean = 0
-            for (index, byte) in utf8.enumerated()
-            where byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
-                bytes.append(contentsOf: utf8[clean..<index])
-                escape(byte)
-                clean = index + 1
-            }
-            bytes.append(contentsOf: utf8[clean...])
-        }
-        bytes.append(UInt8(ascii: "\""))
+    /// What RFC 8259 demands, and no more.
+    private static func needsEscape(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
     }
 
     private mutating func escape(_ byte: UInt8) {
+        put(UInt8(ascii: "\\"))
         switch byte {
-        case UInt8(ascii: "\n"): bytes.append(contentsOf: #"\n"#.utf8)
-        case UInt8(ascii: "\r"): bytes.append(contentsOf: #"\r"#.utf8)
-        case UInt8(ascii: "\t"): bytes.append(contentsOf: #"\t"#.utf8)
+        case UInt8(ascii: "\n"): put(UInt8(ascii: "n"))
+        case UInt8(ascii: "\r"): put(UInt8(ascii: "r"))
+        case UInt8(ascii: "\t"): put(UInt8(ascii: "t"))
         case ..<0x20:
-            let hexadecimal = String(byte, radix: 16)
-            bytes.append(contentsOf: (hexadecimal.count == 1 ? #"\u000"# : #"\u00"#).utf8)
-            bytes.append(contentsOf: hexadecimal.utf8)
-        default: bytes.append(contentsOf: [UInt8(ascii: "\\"), byte])
-        }
-    }
-}
-
-/// What can write itself as one JSON value.
-public protocol JSONWritable {
-    func write(to writer: inout JSONWriter)
-}
-
-extension JSONWritable {
-    /// The value as JSON text without white space.
-    public func jsonBytes() -> [UInt8] {
-        var writer = JSONWriter()
-        write(to: &writer)
-        return writer.bytes
-    }
-}
-
-extension String: JSONWritable {
-    public func write(to writer: inout JSONWriter) { writer.string(self) }
-}
-
-extension Int: JSONWritable {
-    public func write(to writer: inout JSONWriter) { writer.raw(String(self).utf8) }
-}
-
-extension Bool: JSONWritable {
-    public func write(to writer: inout JSONWriter) { writer.raw((self ? "true" : "false").utf8) }
-}
-
-extension Array: JSONWritable where Element: JSONWritable {
-    public func write(to writer: inout JSONWriter) { writer.array(self) }
-}
-
-extension JSONObject: JSONWritable {
-    public func write(to writer: inout JSONWriter) {
-        writer.object { for member in members { $0.member(member.name, member.value) } }
-    }
-}
-
-extension JSON: JSONWritable {
-    public func write(to writer: inout JSONWriter) {
-        switch self {
-        case .null: writer.raw("null".utf8)
-        case .bool(let value): value.write(to: &writer)
-        case .integer(let value): value.write(to: &writer)
-        case .number(let value): writer.raw((value.isFinite ? value.description : "null").utf8)
-        case .string(let value): value.write(to: &writer)
-        case .array(let values): writer.array(values)
-        case .object(let object): object.write(to: &writer)
+            for digit in [UInt8(ascii: "u"), UInt8(ascii: "0"), UInt8(ascii: "0")] { put(digit) }
+            for half in [byte >> 4, byte & 0xF] {
+                put(half < 10 ? UInt8(ascii: "0") + half : UInt8(ascii: "a") + half - 10)
+            }
+        default: put(byte)
         }
     }
 }

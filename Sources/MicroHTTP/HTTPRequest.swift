@@ -19,21 +19,27 @@ public struct HTTPHeaders: Sendable {
 
     /// The value of the first field of that name.
     public subscript(name: String) -> String? {
-        fields.first { HTTPHeaders.same($0.name, name) }?.value
+        for field in fields where HTTPHeaders.same(field.name, name) { return field.value }
+        return nil
     }
 
     /// The values of all fields of that name, in order.
     public func values(_ name: String) -> [String] {
-        fields.filter { HTTPHeaders.same($0.name, name) }.map(\.value)
+        var values: [String] = []
+        for field in fields where HTTPHeaders.same(field.name, name) { values.append(field.value) }
+        return values
     }
 
     public mutating func append(_ name: String, _ value: String) {
         fields.append((name, value))
     }
 
-    /// ASCII letters differ in one bit; no two other characters of a field name do (RFC 9110, section 5.6.2).
+    /// Most clients write names as everyone does, so that is tried first. Else: the two cases of an ASCII letter differ
+    /// in one bit; no two other characters of a field name do (RFC 9110, section 5.6.2).
     private static func same(_ left: String, _ right: String) -> Bool {
-        left.utf8.count == right.utf8.count && zip(left.utf8, right.utf8).allSatisfy { $0 | 0x20 == $1 | 0x20 }
+        if left == right { return true }
+        return left.utf8.count == right.utf8.count
+            && zip(left.utf8, right.utf8).allSatisfy { $0 | 0x20 == $1 | 0x20 }
     }
 }
 

@@ -17,21 +17,22 @@ public struct HTTPTarget: Sendable, Equatable {
 
     /// - Returns: `nil` for a target that is refused.
     public init?(_ raw: String) {
-        guard raw.utf8.first == UInt8(ascii: "/"), raw.utf8.allSatisfy(HTTPTarget.isAllowed) else { return nil }
-        let parts = raw.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let segments = HTTPTarget.segments(of: parts[0].dropFirst()),
-            let query = HTTPTarget.query(of: parts.count > 1 ? parts[1] : "")
+        let bytes = Array(raw.utf8)
+        guard bytes.first == UInt8(ascii: "/"), bytes.allSatisfy(HTTPTarget.isAllowed) else { return nil }
+        let end = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.count
+        guard let segments = HTTPTarget.segments(of: bytes[1..<end]),
+            let query = HTTPTarget.query(of: bytes[end...].dropFirst())
         else { return nil }
         self.raw = raw
         self.segments = segments
         self.query = query
     }
 
-    private static func segments(of path: Substring) -> [String]? {
+    private static func segments(of path: ArraySlice<UInt8>) -> [String]? {
         if path.isEmpty { return [] }
         var segments: [String] = []
-        for raw in path.split(separator: "/", omittingEmptySubsequences: false) {
-            guard let segment = decode(raw), !segment.isEmpty, segment != ".", segment != "..",
+        for part in path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+            guard let segment = decode(part), !segment.isEmpty, segment != ".", segment != "..",
                 !segment.utf8.contains(UInt8(ascii: "/"))
             else { return nil }
             segments.append(segment)
@@ -39,22 +40,22 @@ public struct HTTPTarget: Sendable, Equatable {
         return segments
     }
 
-    private static func query(of text: Substring) -> [QueryItem]? {
+    private static func query(of text: ArraySlice<UInt8>) -> [QueryItem]? {
         if text.isEmpty { return [] }
         var items: [QueryItem] = []
-        for pair in text.split(separator: "&") {
-            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = decode(parts[0]), let value = decode(parts.count > 1 ? parts[1] : "") else { return nil }
+        for pair in text.split(separator: UInt8(ascii: "&")) {
+            let end = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
+            guard let name = decode(pair[..<end]), let value = decode(pair[end...].dropFirst()) else { return nil }
             items.append(QueryItem(name: name, value: value))
         }
         return items
     }
 
     /// Undoes percent-encoding (RFC 3986, section 2.1).
-    private static func decode(_ text: Substring) -> String? {
-        guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
+    private static func decode(_ text: ArraySlice<UInt8>) -> String? {
+        guard text.contains(UInt8(ascii: "%")) else { return String(decoding: text, as: UTF8.self) }
         var bytes: [UInt8] = []
-        var rest = text.utf8[...]
+        var rest = text
         while let byte = rest.popFirst() {
             guard byte == UInt8(ascii: "%") else {
                 bytes.append(byte)
@@ -77,9 +78,9 @@ public struct HTTPTarget: Sendable, Equatable {
     private static func isAllowed(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "_"), UInt8(ascii: "-"):
             true
-        default: "-._~!$&'()*+,;=:@/?%".utf8.contains(byte)
+        default: ".~!$&'()*+,;=:@?%".utf8.contains(byte)
         }
     }
 }

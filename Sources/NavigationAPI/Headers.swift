@@ -8,10 +8,10 @@ struct BearerToken {
 
     /// - Returns: `nil` unless there is exactly one field, of that scheme.
     init?(_ fields: [String]) {
-        guard fields.count == 1 else { return nil }
-        let parts = fields[0].split(separator: " ", maxSplits: 1)
-        guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
-        self.text = String(parts[1])
+        guard fields.count == 1, let space = fields[0].utf8.firstIndex(of: UInt8(ascii: " ")),
+            fields[0][..<space].isSame("Bearer")
+        else { return nil }
+        self.text = String(fields[0][space...].trimmed)
     }
 }
 
@@ -21,7 +21,7 @@ enum EntityTag {
     static func matches(_ fields: [String], _ tag: String) -> Bool {
         fields.contains { field in
             field.split(separator: ",").contains { item in
-                let item = item.trimming(" \t")
+                let item = item.trimmed
                 return item == "*" || item == tag || item == "W/\(tag)"
             }
         }
@@ -29,11 +29,17 @@ enum EntityTag {
 }
 
 extension Substring {
-    func trimming(_ characters: String) -> Substring {
-        var text = self
-        while let first = text.first, characters.contains(first) { text.removeFirst() }
-        while let last = text.last, characters.contains(last) { text.removeLast() }
-        return text
+    /// Without the spaces and tabs around it.
+    var trimmed: Substring {
+        var text = self.utf8
+        while text.first == UInt8(ascii: " ") || text.first == UInt8(ascii: "\t") { text.removeFirst() }
+        while text.last == UInt8(ascii: " ") || text.last == UInt8(ascii: "\t") { text.removeLast() }
+        return Substring(text)
+    }
+
+    /// Compares as tokens of HTTP are compared, without regard to case. Most clients write them as everyone does.
+    func isSame(_ token: String) -> Bool {
+        self == token || lowercased() == token.lowercased()
     }
 }
 

@@ -61,7 +61,8 @@ public final class NavigationHandler: HTTPHandler {
 extension NavigationHandler {
     private func create(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let body = try CreationRequest(request)
-        let created = try await host { (host) throws(SessionError) in try await host.create(app: body.app) }
+        let created: CreatedSession
+        do { created = try await host.create(app: body.app) } catch { throw Problem(error) }
         var response = HTTPResponse.json(
             StateBody(created.state, transition: created.transition, token: created.token), status: 201)
         response.headers.append("ETag", created.state.entityTag)
@@ -80,45 +81,33 @@ extension NavigationHandler {
         return response
     }
 
+    /// Who has no right to the session learns nothing from how a body is judged: the token comes first.
     private func apply(_ request: HTTPRequest, to id: String) async throws(Problem) -> HTTPResponse {
-        let (id, token) = try credentials(id, request)
-        // Who has no right to the session learns nothing from how a body is judged.
-        _ = try await host { (host) throws(SessionError) in try await host.read(id, token: token) }
+        let session = try await session(id, request)
         let event = try PostedEvent(request)
-        let applied = try await host { (host) throws(SessionError) in
-            try await host.apply(event, to: id, token: token)
-        }
+        let applied: AppliedEvent
+        do { applied = try await session.apply(event) } catch { throw Problem(error) }
         var response = HTTPResponse.json(StateBody(applied.state, transition: applied.transition))
         response.headers.append("ETag", applied.state.entityTag)
         return response
     }
 
     private func end(_ id: String, _ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let (id, token) = try credentials(id, request)
-        try await host { (host) throws(SessionError) in try await host.end(id, token: token) }
+        let session = try await session(id, request)
+        do { try await session.end() } catch { throw Problem(error) }
         return HTTPResponse(status: 204)
     }
 
     private func state(_ id: String, _ request: HTTPRequest) async throws(Problem) -> SessionState {
-        let (id, token) = try credentials(id, request)
-        return try await host { (host) throws(SessionError) in try await host.read(id, token: token) }
+        let session = try await session(id, request)
+        do { return try session.state() } catch { throw Problem(error) }
     }
 
     /// Whatever is missing or malformed: the answer is that of a wrong token.
-    private func credentials(_ id: String, _ request: HTTPRequest) throws(Problem) -> (SessionID, String) {
-        guard let id = SessionID(id), let token = BearerToken(request.headers.values("Authorization"))?.text else {
+    private func session(_ id: String, _ request: HTTPRequest) async throws(Problem) -> AuthorizedSession {
+        guard let id = SessionID(id), let token = BearerToken(request.headers.values("Authorization")) else {
             throw Problem(SessionError.unauthorized)
         }
-        return (id, token)
-    }
-
-    private func host<Value>(
-        _ call: (SessionHost) async throws(SessionError) -> Value
-    ) async throws(Problem) -> Value {
-        do throws(SessionError) {
-            return try await call(host)
-        } catch {
-            throw Problem(error)
-        }
+        do { return try await host.session(id, token: token.text) } catch { throw Problem(error) }
     }
 }

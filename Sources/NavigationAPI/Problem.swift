@@ -190,7 +190,7 @@ extension InvariantViolation {
         case .idleCoordinator(let name): "“\(name)” would live without a screen and without a child."
         case .strayCoordinator(let name): "“\(name)” would live without its parent."
         case .orphanedScreen(let key): "Screen \(key) would belong to no coordinator."
-        case .invalidKey(let key): "Key \(key) would be there twice or was not given out."
+        case .repeatedKey(let key): "Two screens would have the key \(key)."
         }
     }
 }

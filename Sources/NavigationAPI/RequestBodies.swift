@@ -30,7 +30,7 @@ extension PostedEvent {
 private struct MemberReader {
     private let object: JSONObject
 
-    init(_ request: HTTPRequest, members: Set<String>) throws(Problem) {
+    init(_ request: HTTPRequest, members: [String]) throws(Problem) {
         guard MemberReader.isJSON(request.headers.values("Content-Type")) else { throw .notJSONType }
         let json: JSON
         do {
@@ -40,7 +40,7 @@ private struct MemberReader {
         }
         guard case .object(let object) = json else { throw .invalidRequest("", "must be an object") }
         guard object.names.allSatisfy(members.contains) else {
-            let known = members.sorted().map { "“\($0)”" }.joined(separator: ", ")
+            let known = members.map { "“\($0)”" }.joined(separator: ", ")
             throw .invalidRequest("", "has a member that is not one of \(known)")
         }
         self.object = object
@@ -56,7 +56,8 @@ private struct MemberReader {
 
     /// Whether the one `Content-Type` is `application/json`, with whatever parameters.
     private static func isJSON(_ fields: [String]) -> Bool {
-        guard fields.count == 1, let type = fields[0].split(separator: ";").first else { return false }
-        return type.trimming(" \t").lowercased() == "application/json"
+        guard fields.count == 1 else { return false }
+        let end = fields[0].utf8.firstIndex(of: UInt8(ascii: ";")) ?? fields[0].endIndex
+        return fields[0][..<end].trimmed.isSame("application/json")
     }
 }

@@ -24,86 +24,64 @@ struct StateBody: JSONWritable {
                 writer.member("id", state.id.text)
                 writer.member("app", state.app)
                 writer.member("version", state.version)
-                writer.member("expiresAt", state.expiresAt.formatted(.iso8601))
+                writer.member("expiresAt", Timestamp.text(of: state.expiresAt))
             }
             if let visible = navigation.visible {
-                writer.member("visible", ScreenBody(visible, in: navigation, showsTabs: false))
+                writer.name("visible")
+                writer.object { $0.encoded(visible.encodedMembers) }
             }
-            writer.member("stack", StackBody(navigation.stack, in: navigation))
-            writer.member("alert", ifAny: navigation.alert.map(AlertBody.init))
-            writer.member("back", ifAny: navigation.backPlan.map(BackBody.init))
+            writer.name("stack")
+            writer.stack(navigation.stack)
+            if let alert = navigation.alert {
+                writer.name("alert")
+                writer.alert(alert)
+            }
+            if let plan = navigation.backPlan {
+                writer.name("back")
+                writer.back(plan)
+            }
             writer.member("events", navigation.acceptedEvents)
-            writer.member("transition", ifAny: transition.map(TransitionBody.init))
+            if let transition {
+                writer.name("transition")
+                writer.transition(transition)
+            }
         }
     }
 }
 
-private struct StackBody: JSONWritable {
-    let stack: ScreenStack
-    let navigation: NavigationState
-
-    init(_ stack: ScreenStack, in navigation: NavigationState) {
-        self.stack = stack
-        self.navigation = navigation
-    }
-
-    func write(to writer: inout JSONWriter) {
-        writer.array { writer in
-            for screen in stack.screens { writer.value(ScreenBody(screen, in: navigation)) }
+// One function for each kind of value in a state. Functions, not `JSONWritable` types: those would have to hold a copy
+// of the state each.
+extension JSONWriter {
+    fileprivate mutating func stack(_ stack: ScreenStack) {
+        array { writer in
+            for screen in stack.screens {
+                writer.object { writer in
+                    writer.encoded(screen.encodedMembers)
+                    if let tabs = screen.tabs { writer.tabs(tabs) }
+                }
+            }
         }
     }
-}
 
-private struct ScreenBody: JSONWritable {
-    let placed: PlacedScreen
-    let navigation: NavigationState
-    let showsTabs: Bool
-
-    init(_ placed: PlacedScreen, in navigation: NavigationState, showsTabs: Bool = true) {
-        self.placed = placed
-        self.navigation = navigation
-        self.showsTabs = showsTabs
-    }
-
-    func write(to writer: inout JSONWriter) {
-        let screen = placed.screen
-        writer.object { writer in
-            writer.member("key", placed.key)
-            writer.member("name", screen.name)
-            writer.member("title", ifAny: screen.title)
-            writer.member("params", ifAny: screen.params.isEmpty ? nil : screen.params)
-            writer.member("coordinator", ifAny: navigation[placed.coordinator]?.name)
-            if showsTabs, let tabs = placed.tabs { writer.member("tabs", TabsBody(tabs: tabs, navigation: navigation)) }
-        }
-    }
-}
-
-private struct TabsBody: JSONWritable {
-    let tabs: PlacedTabs
-    let navigation: NavigationState
-
-    func write(to writer: inout JSONWriter) {
-        writer.object { writer in
+    private mutating func tabs(_ tabs: PlacedTabs) {
+        name("tabs")
+        object { writer in
             writer.member("selected", tabs.selected.id)
             writer.name("items")
             writer.array { writer in
                 for item in tabs.items {
                     writer.object { writer in
-                        writer.member("id", item.id)
-                        writer.member("title", ifAny: item.title)
-                        writer.member("stack", StackBody(item.stack, in: navigation))
+                        writer.encoded(item.encodedMembers)
+                        writer.name("stack")
+                        writer.stack(item.stack)
                     }
                 }
             }
         }
     }
-}
 
-private struct AlertBody: JSONWritable {
-    let presented: PresentedAlert
-
-    func write(to writer: inout JSONWriter) {
-        writer.object { writer in
+    fileprivate mutating func alert(_ presented: PresentedAlert) {
+        object { writer in
             writer.member("key", presented.key)
             writer.member("title", presented.alert.title)
             writer.member("message", ifAny: presented.alert.message)
@@ -119,13 +97,9 @@ private struct AlertBody: JSONWritable {
             }
         }
     }
-}
 
-private struct BackBody: JSONWritable {
-    let plan: BackPlan
-
-    func write(to writer: inout JSONWriter) {
-        writer.object { writer in
+    fileprivate mutating func back(_ plan: BackPlan) {
+        object { writer in
             switch plan {
             case .dismissAlert: writer.member("effect", "dismissAlert")
             case .pop(_, let revealed):
@@ -134,41 +108,29 @@ private struct BackBody: JSONWritable {
             }
         }
     }
-}
 
-private struct TransitionBody: JSONWritable {
-    let transition: Transition
-
-    func write(to writer: inout JSONWriter) {
-        writer.object { writer in
+    fileprivate mutating func transition(_ transition: Transition) {
+        object { writer in
             writer.member("event", ifAny: transition.event)
-            writer.member("operations", transition.operations.map(OperationBody.init))
+            writer.name("operations")
+            writer.array { writer in for operation in transition.operations { writer.operation(operation) } }
             writer.member("finished", transition.finished)
         }
     }
-}
 
-private struct OperationBody: JSONWritable {
-    let operation: Operation
-
-    func write(to writer: inout JSONWriter) {
-        writer.object { writer in
+    private mutating func operation(_ operation: Operation) {
+        let (name, key): (String, String) =
             switch operation {
-            case .push(let key): writer.operation("push", key)
-            case .pop(let key): writer.operation("pop", key)
-            case .selectTab(let key, let tab):
-                writer.operation("selectTab", key)
-                writer.member("tab", tab)
-            case .alert(let key): writer.operation("alert", key)
-            case .dismissAlert(let key): writer.operation("dismissAlert", key)
+            case .push(let key): ("push", key)
+            case .pop(let key): ("pop", key)
+            case .selectTab(let key, _): ("selectTab", key)
+            case .alert(let key): ("alert", key)
+            case .dismissAlert(let key): ("dismissAlert", key)
             }
+        object { writer in
+            writer.member("op", name)
+            writer.member("key", key)
+            if case .selectTab(_, let tab) = operation { writer.member("tab", tab) }
         }
-    }
-}
-
-extension JSONWriter {
-    fileprivate mutating func operation(_ name: String, _ key: String) {
-        member("op", name)
-        member("key", key)
     }
 }

@@ -5,11 +5,9 @@ internal import Synchronization
 
 /// A session in memory: its last committed state, and the queue for its next one.
 final class LiveSession: Sendable {
-    struct Committed {
-        var state: SessionState
-        /// `state.navigation` as it is stored.
-        var encoded: [UInt8]
-        var hasEnded = false
+    private enum Committed {
+        case state(SessionState)
+        case ended
     }
 
     let id: SessionID
@@ -25,27 +23,28 @@ final class LiveSession: Sendable {
         self.token = stored.token
         self.createdAt = stored.createdAt
         self.committed = Mutex(
-            Committed(
-                state: SessionState(
+            .state(
+                SessionState(
                     id: stored.id, app: stored.app, version: stored.version, expiresAt: stored.expiresAt,
-                    navigation: navigation),
-                encoded: stored.state))
+                    navigation: navigation, encoded: stored.state)))
     }
 
     /// The last committed state.
-    func current(at now: Date) throws(SessionError) -> Committed {
-        let committed = committed.withLock { $0 }
-        if committed.hasEnded { throw .ended }
-        if committed.state.expiresAt <= now { throw .expired }
-        return committed
+    func current(at now: Date) throws(SessionError) -> SessionState {
+        switch committed.withLock({ $0 }) {
+        case .ended: throw .ended
+        case .state(let state):
+            guard state.expiresAt > now else { throw .expired }
+            return state
+        }
     }
 
     /// To be called by who has the turn, after the store has committed.
-    func publish(_ state: SessionState, encoded: [UInt8]) {
-        committed.withLock { $0 = Committed(state: state, encoded: encoded) }
+    func publish(_ state: SessionState) {
+        committed.withLock { $0 = .state(state) }
     }
 
     func end() {
-        committed.withLock { $0.hasEnded = true }
+        committed.withLock { $0 = .ended }
     }
 }

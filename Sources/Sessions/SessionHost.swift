@@ -13,7 +13,7 @@ public final class SessionHost: Sendable {
     public let apps: [App]
     public let store: any SessionStore
     private let settings: SessionSettings
-    private let now: @Sendable () -> Date
+    fileprivate let now: @Sendable () -> Date
     private let live = Mutex<[SessionID: LiveSession]>([:])
 
     /// - Parameter now: the clock.
@@ -51,58 +51,21 @@ public final class SessionHost: Sendable {
             let session = LiveSession(stored, of: app, navigation: first.state)
             live.withLock { $0[stored.id] = session }
             return CreatedSession(
-                state: try session.current(at: createdAt).state, transition: first.transition, token: token)
+                state: try session.current(at: createdAt), transition: first.transition, token: token)
         }
     }
 
-    /// The last committed state.
-    public func read(_ id: SessionID, token: String) async throws(SessionError) -> SessionState {
-        try await session(id, token: token).current(at: now()).state
-    }
-
-    /// Applies one event, whole or not at all, and returns when it is committed.
-    public func apply(
-        _ event: PostedEvent, to id: SessionID, token: String
-    ) async throws(SessionError) -> AppliedEvent {
-        let session = try await session(id, token: token)
-        guard await session.turns.enter(limit: settings.waitingLimit) else { throw .tooManyWaiting }
-        defer { session.turns.leave() }
-        let now = now()
-        let before = try session.current(at: now)
-
-        let navigation = before.state.navigation
-        let outcome = try await run { () async throws(NavigationError) in
-            let result = try await session.app.apply(event, to: navigation, at: now)
-            return (result, try result.state.encoded())
+    /// The session that the token gives a right to; brought back from the store when it is not in memory.
+    public func session(_ id: SessionID, token: String) async throws(SessionError) -> AuthorizedSession {
+        let digest = SessionToken.digest(of: token)
+        if let session = live.withLock({ $0[id] }) {
+            guard session.token == digest else { throw .unauthorized }
+            return AuthorizedSession(host: self, live: session)
         }
-        switch outcome {
-        case .failure(let error): throw .refused(error, state: before.state)
-        case .success((let result, let encoded)):
-            guard encoded != before.encoded else {
-                return AppliedEvent(state: before.state, transition: result.transition)
-            }
-            let state = SessionState(
-                id: id, app: session.app.name, version: before.state.version + 1,
-                expiresAt: expiry(createdAt: session.createdAt, usedAt: now), navigation: result.state)
-            try await replace(session, at: before.state.version, by: stored(session, state, encoded), event: event.type)
-            session.publish(state, encoded: encoded)
-            return AppliedEvent(state: state, transition: result.transition)
-        }
-    }
-
-    /// Ends a session. It is known as ended for `SessionSettings.graveTime`.
-    public func end(_ id: SessionID, token: String) async throws(SessionError) {
-        let session = try await session(id, token: token)
-        guard await session.turns.enter(limit: settings.waitingLimit) else { throw .tooManyWaiting }
-        defer { session.turns.leave() }
-        let now = now()
-        let last = try session.current(at: now).state
-        let tombstone = StoredSession(
-            id: id, app: last.app, version: last.version + 1, token: session.token, createdAt: session.createdAt,
-            expiresAt: now, endedAt: now, keptUntil: now + settings.graveTime, state: [])
-        try await replace(session, at: last.version, by: tombstone, event: nil)
-        session.end()
-        forget(session)
+        guard let stored = try await load(id), stored.token == digest else { throw .unauthorized }
+        guard stored.endedAt == nil else { throw .ended }
+        guard stored.expiresAt > now() else { throw .expired }
+        return AuthorizedSession(host: self, live: remember(try restore(stored)))
     }
 
     /// Forgets sessions that need not be kept any longer, a bounded number at a time.
@@ -118,27 +81,29 @@ public final class SessionHost: Sendable {
     }
 }
 
-// Finding a session.
-extension SessionHost {
-    /// The session that the token gives a right to; brought back from the store when it is not in memory.
-    private func session(_ id: SessionID, token: String) async throws(SessionError) -> LiveSession {
-        let digest = SessionToken.digest(of: token)
-        if let session = live.withLock({ $0[id] }) {
-            guard session.token == digest else { throw .unauthorized }
-            return session
-        }
-        guard let stored = try await load(id), stored.token == digest else { throw .unauthorized }
-        guard stored.endedAt == nil else { throw .ended }
-        guard stored.expiresAt > now() else { throw .expired }
-        let session = try restore(stored)
-        return live.withLock { live in
-            // Two requests may bring it back at the same time; all must queue at one.
-            if let earlier = live[id] { return earlier }
-            live[id] = session
-            return session
-        }
+/// A session, for one who has proved the right to it.
+public struct AuthorizedSession: Sendable {
+    fileprivate let host: SessionHost
+    fileprivate let live: LiveSession
+
+    /// The last committed state.
+    public func state() throws(SessionError) -> SessionState {
+        try live.current(at: host.now())
     }
 
+    /// Applies one event, whole or not at all, and returns when it is committed.
+    public func apply(_ event: PostedEvent) async throws(SessionError) -> AppliedEvent {
+        try await host.apply(event, to: live)
+    }
+
+    /// Ends the session. It is known as ended for `SessionSettings.graveTime`.
+    public func end() async throws(SessionError) {
+        try await host.end(live)
+    }
+}
+
+// Finding a session.
+extension SessionHost {
     private func load(_ id: SessionID) async throws(SessionError) -> StoredSession? {
         do { return try await store.load(id) } catch { throw .notApplied }
     }
@@ -151,6 +116,15 @@ extension SessionHost {
         return LiveSession(stored, of: app, navigation: navigation)
     }
 
+    /// Two requests may bring a session back at the same time; all must queue at one.
+    private func remember(_ session: LiveSession) -> LiveSession {
+        live.withLock { live in
+            if let earlier = live[session.id] { return earlier }
+            live[session.id] = session
+            return session
+        }
+    }
+
     private func forget(_ session: LiveSession) {
         live.withLock { live in
             if live[session.id] === session { live[session.id] = nil }
@@ -160,6 +134,48 @@ extension SessionHost {
 
 // Changing a session.
 extension SessionHost {
+    fileprivate func apply(
+        _ event: PostedEvent, to session: LiveSession
+    ) async throws(SessionError) -> AppliedEvent {
+        guard await session.turns.enter(limit: settings.waitingLimit) else { throw .tooManyWaiting }
+        defer { session.turns.leave() }
+        let now = now()
+        let before = try session.current(at: now)
+
+        let outcome = try await run { () async throws(NavigationError) in
+            let result = try await session.app.apply(event, to: before.navigation, at: now)
+            let encoded = try result.state.encoded()
+            guard encoded != before.encoded else { return AppliedEvent(state: before, transition: result.transition) }
+            let state = SessionState(
+                id: session.id, app: before.app, version: before.version + 1,
+                expiresAt: self.expiry(createdAt: session.createdAt, usedAt: now), navigation: result.state,
+                encoded: encoded)
+            return AppliedEvent(state: state, transition: result.transition)
+        }
+        switch outcome {
+        case .failure(let error): throw .refused(error, state: before)
+        case .success(let applied):
+            if applied.state !== before {
+                try await replace(session, at: before.version, by: stored(session, applied.state), event: event.type)
+                session.publish(applied.state)
+            }
+            return applied
+        }
+    }
+
+    fileprivate func end(_ session: LiveSession) async throws(SessionError) {
+        guard await session.turns.enter(limit: settings.waitingLimit) else { throw .tooManyWaiting }
+        defer { session.turns.leave() }
+        let now = now()
+        let last = try session.current(at: now)
+        let tombstone = StoredSession(
+            id: session.id, app: last.app, version: last.version + 1, token: session.token, createdAt: session.createdAt,
+            expiresAt: now, endedAt: now, keptUntil: now + settings.graveTime, state: [])
+        try await replace(session, at: last.version, by: tombstone, event: nil)
+        session.end()
+        forget(session)
+    }
+
     /// Runs an app's code under the deadline.
     private func run<Value: Sendable>(
         _ work: @escaping @Sendable () async throws(NavigationError) -> Value
@@ -177,11 +193,11 @@ extension SessionHost {
         }
     }
 
-    private func stored(_ session: LiveSession, _ state: SessionState, _ encoded: [UInt8]) -> StoredSession {
+    private func stored(_ session: LiveSession, _ state: SessionState) -> StoredSession {
         StoredSession(
             id: session.id, app: session.app.name, version: state.version, token: session.token,
             createdAt: session.createdAt, expiresAt: state.expiresAt,
-            keptUntil: state.expiresAt + settings.graveTime, state: encoded)
+            keptUntil: state.expiresAt + settings.graveTime, state: state.encoded)
     }
 
     /// Commits the next form of a session. When another server was faster, the copy in memory is out of date: the next

@@ -5,11 +5,11 @@ public struct SessionID: Sendable, Hashable {
     public let text: String
 
     /// - Returns: `nil` for what no session can be named.
-    public init?(_ text: some StringProtocol) {
-        guard text.hasPrefix("s_"), text.utf8.count == SessionID.prefix.utf8.count + SessionID.randomCharacters,
-            text.utf8.dropFirst(2).allSatisfy(Base64URL.isDigit)
+    public init?(_ text: String) {
+        guard text.utf8.count == SessionID.prefix.utf8.count + SessionID.randomCharacters,
+            text.utf8.starts(with: SessionID.prefix.utf8), text.utf8.allSatisfy(Base64URL.isDigit)
         else { return nil }
-        self.text = String(text)
+        self.text = text
     }
 
     /// A new one: 78 random bits. Were one ever to come up twice, the store would refuse the second session.
@@ -52,7 +52,12 @@ enum Base64URL {
     private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
     static func isDigit(_ byte: UInt8) -> Bool {
-        digits.contains(byte)
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
     }
 
     static func text(of bytes: [UInt8]) -> String {

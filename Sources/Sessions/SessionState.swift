@@ -1,14 +1,34 @@
 public import Coordinators
 public import FoundationEssentials
 
-/// A committed state of a session: what every answer shows.
-public struct SessionState: Sendable, Equatable {
+/// A committed state of a session: what every answer shows. Immutable, and shared by all who look at it.
+public final class SessionState: Sendable {
     public let id: SessionID
     public let app: String
     /// 1, 2, 3 … without a gap.
     public let version: Int
     public let expiresAt: Date
     public let navigation: NavigationState
+    /// `navigation` as it is stored.
+    let encoded: [UInt8]
+
+    init(
+        id: SessionID, app: String, version: Int, expiresAt: Date, navigation: NavigationState, encoded: [UInt8]
+    ) {
+        self.id = id
+        self.app = app
+        self.version = version
+        self.expiresAt = expiresAt
+        self.navigation = navigation
+        self.encoded = encoded
+    }
+}
+
+extension SessionState: Equatable {
+    public static func == (left: SessionState, right: SessionState) -> Bool {
+        left.id == right.id && left.app == right.app && left.version == right.version
+            && left.expiresAt == right.expiresAt && left.encoded == right.encoded
+    }
 }
 
 /// What came of one event.

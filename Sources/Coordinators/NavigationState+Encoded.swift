@@ -1,7 +1,7 @@
 internal import JSONCoding
 
 // How a state is saved: JSON with stable names, that a person can read. Written by hand, for it is done for every
-// event; read through `Decodable`, for it is done rarely. The round trip is tested for every state of every app.
+// event; `App+Restore.swift` reads it. The round trip is tested for every state of every app.
 
 extension NavigationState {
     /// Bytes that a saved state may take.
@@ -9,17 +9,15 @@ extension NavigationState {
 
     /// The state as JSON text. Equal states give equal bytes.
     ///
-    /// - Throws: `handlerFailed` where a coordinator's own coding fails, `stateLimit` past `sizeLimit`.
+    /// - Throws: `stateLimit` past `sizeLimit`.
     public func encoded() throws(NavigationError) -> [UInt8] {
-        var writer = JSONWriter(capacity: 1024)
-        try writer.object { (writer) throws(NavigationError) in
+        var writer = JSONWriter(capacity: 1000)
+        writer.object { writer in
             writer.member("lastKey", lastKey)
             writer.member("lastID", lastID)
             writer.member("defaults", defaults.values)
             writer.name("coordinators")
-            try writer.array { (writer) throws(NavigationError) in
-                for living in coordinators { try living.save(to: &writer) }
-            }
+            writer.array { writer in for living in coordinators { writer.encoded(living.encoded) } }
             writer.name("stack")
             stack.save(to: &writer)
             if let alert {
@@ -27,7 +25,7 @@ extension NavigationState {
                 alert.save(to: &writer)
             }
         }
-        guard writer.bytes.count <= NavigationState.sizeLimit else { throw .stateLimit }
+        guard writer.count <= NavigationState.sizeLimit else { throw .stateLimit }
         return writer.bytes
     }
 }
@@ -37,24 +35,6 @@ extension NavigationState: Equatable {
     public static func == (left: NavigationState, right: NavigationState) -> Bool {
         guard let left = try? left.encoded(), let right = try? right.encoded() else { return false }
         return left == right
-    }
-}
-
-extension LivingCoordinator {
-    fileprivate func save(to writer: inout JSONWriter) throws(NavigationError) {
-        let state: JSON
-        do {
-            state = try JSON(encoding: coordinator)
-        } catch {
-            throw .handlerFailed(coordinator: name, call: "encode", error: String(describing: Swift.type(of: error)))
-        }
-        writer.object { writer in
-            writer.member("id", id)
-            writer.member("parent", ifAny: parent)
-            writer.member("home", home)
-            writer.member("name", name)
-            writer.member("state", state)
-        }
     }
 }
 
@@ -71,12 +51,7 @@ extension ScreenStack {
 extension PlacedScreen {
     fileprivate func save(to writer: inout JSONWriter) {
         writer.object { writer in
-            writer.member("key", key)
-            writer.member("name", screen.name)
-            writer.member("title", ifAny: screen.title)
-            writer.member("params", ifAny: screen.params.isEmpty ? nil : screen.params)
-            writer.member("events", ifAny: screen.events)
-            writer.member("coordinator", coordinator)
+            writer.encoded(savedMembers)
             if let tabs {
                 writer.name("tabs")
                 tabs.save(to: &writer)
@@ -93,8 +68,7 @@ extension PlacedTabs {
             writer.array { writer in
                 for item in items {
                     writer.object { writer in
-                        writer.member("id", item.id)
-                        writer.member("title", ifAny: item.title)
+                        writer.encoded(item.encodedMembers)
                         writer.name("stack")
                         item.stack.save(to: &writer)
                     }

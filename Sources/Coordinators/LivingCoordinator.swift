@@ -1,0 +1,51 @@
+internal import JSONCoding
+
+/// A coordinator in the tree. Immutable: a call that changes the coordinator puts another one in its place.
+public final class LivingCoordinator: Sendable {
+    public let id: Int
+    /// `nil` for the root.
+    public let parent: Int?
+    public let coordinator: any Coordinator
+    let type: CoordinatorType
+    /// The stack on which it was started.
+    let home: Int
+    /// As it is saved. Made once: most coordinators do not change in most transitions.
+    let encoded: [UInt8]
+
+    public var name: String { type.name }
+
+    /// - Throws: `handlerFailed` where the coordinator's own coding fails.
+    init(
+        id: Int, parent: Int?, home: Int, type: CoordinatorType, coordinator: any Coordinator
+    ) throws(NavigationError) {
+        self.id = id
+        self.parent = parent
+        self.home = home
+        self.type = type
+        self.coordinator = coordinator
+        let state: JSON
+        do {
+            state = try JSON(encoding: coordinator)
+        } catch {
+            let error = String(describing: Swift.type(of: error))
+            throw .handlerFailed(coordinator: type.name, call: "encode", error: error)
+        }
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.member("id", id)
+            writer.member("parent", ifAny: parent)
+            writer.member("home", home)
+            writer.member("name", type.name)
+            writer.member("state", state)
+        }
+        self.encoded = writer.bytes
+    }
+
+    func with(_ coordinator: any Coordinator) throws(NavigationError) -> LivingCoordinator {
+        try LivingCoordinator(id: id, parent: parent, home: home, type: type, coordinator: coordinator)
+    }
+
+    func impossible(_ request: Request, _ reason: String) -> NavigationError {
+        .impossibleRequest(coordinator: name, request: request.description, reason: reason)
+    }
+}

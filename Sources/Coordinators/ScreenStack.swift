@@ -1,0 +1,151 @@
+internal import JSONCoding
+
+/// Screens on each other, bottom first.
+public struct ScreenStack: Sendable {
+    let id: Int
+    public internal(set) var screens: [PlacedScreen] = []
+}
+
+/// A screen on a stack, under a key of its own. Immutable: a change puts another one in its place, under the same key.
+public final class PlacedScreen: Sendable {
+    /// Unique in the session, never used again.
+    public let key: String
+    public let screen: Screen
+    /// The id of the coordinator that it belongs to.
+    public let coordinator: Int
+    public let tabs: PlacedTabs?
+    /// As JSON text, made once, for a screen is told and saved far more often than it changes.
+    private let encoding: Encoding
+
+    private struct Encoding {
+        let members: [UInt8]
+        let savedMembers: [UInt8]
+    }
+
+    init(key: String, screen: Screen, coordinator: LivingCoordinator, tabs: PlacedTabs? = nil) {
+        self.key = key
+        self.screen = screen
+        self.coordinator = coordinator.id
+        self.tabs = tabs
+        var members = JSONWriter()
+        members.member("key", key)
+        members.member("name", screen.name)
+        members.member("title", ifAny: screen.title)
+        members.member("params", ifAny: screen.params.isEmpty ? nil : screen.params)
+        var savedMembers = JSONWriter()
+        savedMembers.encoded(members.bytes)
+        savedMembers.member("events", ifAny: screen.events)
+        savedMembers.member("coordinator", coordinator.id)
+        members.member("coordinator", coordinator.name)
+        self.encoding = Encoding(members: members.bytes, savedMembers: savedMembers.bytes)
+    }
+
+    private init(_ other: PlacedScreen, tabs: PlacedTabs) {
+        self.key = other.key
+        self.screen = other.screen
+        self.coordinator = other.coordinator
+        self.tabs = tabs
+        self.encoding = other.encoding
+    }
+
+    /// The members `key`, `name`, `title`, `params` and `coordinator`, the name of it, as JSON text.
+    public var encodedMembers: [UInt8] { encoding.members }
+
+    /// The same with the coordinator's id, and the events that the screen offers.
+    var savedMembers: [UInt8] { encoding.savedMembers }
+
+    func with(_ tabs: PlacedTabs) -> PlacedScreen {
+        PlacedScreen(self, tabs: tabs)
+    }
+
+    /// The screen that the user sees where this one is on top: itself, or the selected tab's.
+    var visible: PlacedScreen { tabs?.selected.stack.screens.last?.visible ?? self }
+}
+
+/// The tabs of a screen, each with a stack of its own.
+public struct PlacedTabs: Sendable {
+    public struct Item: Sendable {
+        public let id: String
+        public let title: String?
+        public internal(set) var stack: ScreenStack
+        /// The members `id` and `title` as JSON text.
+        public let encodedMembers: [UInt8]
+
+        init(id: String, title: String?, stack: ScreenStack) {
+            self.id = id
+            self.title = title
+            self.stack = stack
+            var writer = JSONWriter()
+            writer.member("id", id)
+            writer.member("title", ifAny: title)
+            self.encodedMembers = writer.bytes
+        }
+    }
+
+    /// The position of the selected tab, from 0.
+    public internal(set) var selection: Int
+    public internal(set) var items: [Item]
+
+    public var selected: Item { items[selection] }
+
+    func position(of id: String) -> Int? {
+        items.firstIndex { $0.id == id }
+    }
+}
+
+extension ScreenStack {
+    /// The innermost stack with a screen to pop that the user looks through here; `nil` where all have but their first.
+    var innermostToPop: ScreenStack? {
+        screens.last?.tabs?.selected.stack.innermostToPop ?? (screens.count > 1 ? self : nil)
+    }
+
+    /// Visits every screen, those in tabs after the one that has the tabs.
+    func forEachScreen(_ visit: (PlacedScreen) -> Void) {
+        for screen in screens {
+            visit(screen)
+            guard let tabs = screen.tabs else { continue }
+            for item in tabs.items { item.stack.forEachScreen(visit) }
+        }
+    }
+
+    /// Offers each stack, this one and those in tabs, to `change` until it answers that it has changed one.
+    ///
+    /// - Returns: whether one was changed.
+    @discardableResult
+    mutating func changeFirst(where change: (inout ScreenStack) -> Bool) -> Bool {
+        if change(&self) { return true }
+        for (index, screen) in screens.enumerated() {
+            guard var tabs = screen.tabs else { continue }
+            for item in tabs.items.indices where tabs.items[item].stack.changeFirst(where: change) {
+                screens[index] = screen.with(tabs)
+                return true
+            }
+        }
+        return false
+    }
+
+    /// Changes the tabs of the screen of that key, wherever it is.
+    mutating func changeTabs(of key: String, _ change: (inout PlacedTabs) -> Void) {
+        changeFirst { stack in
+            guard let index = stack.screens.firstIndex(where: { $0.key == key }), var tabs = stack.screens[index].tabs
+            else { return false }
+            change(&tabs)
+            stack.screens[index] = stack.screens[index].with(tabs)
+            return true
+        }
+    }
+
+    /// Takes away all screens that match, here and in tabs, and tells their keys, the topmost first. What was in the tabs
+    /// of a screen that goes, goes with it and is not told.
+    mutating func removeScreens(where matches: (PlacedScreen) -> Bool) -> [String] {
+        var removed = screens.reversed().filter(matches).map(\.key)
+        if !removed.isEmpty { screens.removeAll(where: matches) }
+        for (index, screen) in screens.enumerated() {
+            guard var tabs = screen.tabs else { continue }
+            let before = removed.count
+            for item in tabs.items.indices { removed += tabs.items[item].stack.removeScreens(where: matches) }
+            if removed.count > before { screens[index] = screen.with(tabs) }
+        }
+        return removed
+    }
+}

@@ -1,0 +1,55 @@
+# What the scripts share. Sourced, never run.
+
+BUILD_PACKAGES=(libmicrohttpd-dev libsodium-dev pkg-config)
+
+# The Swift library goes into the binary: it starts faster, calls faster, and runs where no toolchain is.
+RELEASE=(-c release --static-swift-stdlib)
+
+# Installs those of the Debian packages that are missing; as root, or with sudo.
+need_packages() {
+    local missing=() package
+    for package in "$@"; do
+        dpkg-query --show --showformat '${db:Status-Status}\n' "$package" 2> /dev/null | grep -qx installed ||
+            missing+=("$package")
+    done
+    [ ${#missing[@]} -eq 0 ] && return
+    echo "Installing ${missing[*]}" >&2
+    local as_root=()
+    [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+    "${as_root[@]}" apt-get update -qq < /dev/null > /dev/null
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+        "${missing[@]}" < /dev/null > /dev/null
+}
+
+# The processes that this script has started, and that it stops.
+children=()
+stop_children() {
+    local child
+    for child in "${children[@]}"; do kill "$child" 2> /dev/null && wait "$child" 2> /dev/null || true; done
+    children=()
+}
+
+# Starts `$1 serve` on a free port, waits until it is ready, and leaves its address in SERVER_URL.
+start_server() {
+    "$1" serve --port 0 > "$2" 2>&1 &
+    children+=($!)
+    local try
+    for try in $(seq 100); do
+        SERVER_URL=$(sed -n 's/.*listening on \(http:[^ ]*\).*/\1/p' "$2")
+        [ -n "$SERVER_URL" ] && return
+        kill -0 "${children[-1]}" || { cat "$2" >&2; return 1; }
+        sleep 0.1
+    done
+    echo "the server is not ready after 10 s" >&2
+    return 1
+}
+
+wait_for_port() {
+    local try
+    for try in $(seq 100); do
+        (exec 3<> "/dev/tcp/127.0.0.1/$1") 2> /dev/null && return
+        sleep 0.1
+    done
+    echo "nothing listens on port $1 after 10 s" >&2
+    return 1
+}
