@@ -52,11 +52,27 @@ let package = Package(
         .target(name: "ReferenceApps", dependencies: ["Coordinators"]),
         .executableTarget(name: "coordinatord", dependencies: ["CoordinatorServer", "Coordinators", "ReferenceApps"]),
 
+        .target(name: "TestSupport", dependencies: [], path: "Tests/TestSupport"),
+        .testTarget(name: "ArchitectureTests"),
+        .testTarget(name: "JSONCodingTests", dependencies: ["JSONCoding"]),
+        .testTarget(name: "CoordinatorsTests", dependencies: ["Coordinators", "CoordinatorsTesting", "JSONCoding"]),
+        .testTarget(name: "MicroHTTPTests", dependencies: ["MicroHTTP", "TestSupport"]),
+        .testTarget(name: "SessionsTests", dependencies: ["Sessions", "Sodium", "Coordinators", "JSONCoding"]),
+        .testTarget(
+            name: "NavigationAPITests",
+            dependencies: ["NavigationAPI", "Sessions", "Coordinators", "MicroHTTP", "JSONCoding", "TestSupport"]),
+        .testTarget(
+            name: "ReferenceAppsTests", dependencies: ["ReferenceApps", "CoordinatorsTesting", "Coordinators"]),
+        .testTarget(
+            name: "ServerTests",
+            dependencies: ["coordinatord", "CoordinatorServer", "JSONCoding", "TestSupport"]),
     ],
     swiftLanguageModes: [.v6]
 )
 
 for target in package.targets where target.type != .system {
-    target.swiftSettings = ["ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility", "NonisolatedNonsendingByDefault"]
-        .map { .enableUpcomingFeature($0) }
+    target.swiftSettings = [
+        "ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility", "NonisolatedNonsendingByDefault",
+    ]
+    .map { .enableUpcomingFeature($0) }
 }

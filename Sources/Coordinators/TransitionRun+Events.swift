@@ -48,14 +48,16 @@ extension TransitionRun {
         switch (payload?["tab"], payload?["index"]) {
         case (.string(let tab)?, nil):
             path = ["payload", "tab"]
-            target = screens.lazy.compactMap { screen in
-                screen.tabs?.position(of: tab).map { (screen, $0) }
-            }.first
+            target =
+                screens.lazy.compactMap { screen in
+                    screen.tabs?.position(of: tab).map { (screen, $0) }
+                }.first
         case (nil, .integer(let index)?):
             path = ["payload", "index"]
             target = screens.first.flatMap { $0.tabs?.items.indices.contains(index) == true ? ($0, index) : nil }
         default:
-            throw .invalidEvent(.init(path: ["payload"], reason: "must have either “tab”, a string, or “index”, an integer"))
+            throw .invalidEvent(
+                .init(path: ["payload"], reason: "must have either “tab”, a string, or “index”, an integer"))
         }
         guard let (screen, position) = target, let tabs = screen.tabs else {
             throw .invalidEvent(.init(path: path, reason: "names no tab"))

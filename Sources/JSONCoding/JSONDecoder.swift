@@ -44,9 +44,11 @@ extension JSONDecodingError {
         case .keyNotFound(let key, let context):
             self.init(path: context.codingPath.map(\.stringValue), reason: "lacks “\(key.stringValue)”")
         case .typeMismatch(let type, let context):
-            self.init(path: context.codingPath.map(\.stringValue), reason: "must be \(JSONDecodingError.name(of: type))")
+            self.init(
+                path: context.codingPath.map(\.stringValue), reason: "must be \(JSONDecodingError.name(of: type))")
         case .valueNotFound(let type, let context):
-            self.init(path: context.codingPath.map(\.stringValue), reason: "must be \(JSONDecodingError.name(of: type))")
+            self.init(
+                path: context.codingPath.map(\.stringValue), reason: "must be \(JSONDecodingError.name(of: type))")
         case .dataCorrupted(let context):
             self.init(path: context.codingPath.map(\.stringValue), reason: "is not acceptable")
         @unknown default:
@@ -124,7 +126,9 @@ private struct KeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
         try nested(key).unkeyedContainer()
     }
 
-    func superDecoder() throws -> any Decoder { decoder.nested(object["super"] ?? .null, TextKey(stringValue: "super")) }
+    func superDecoder() throws -> any Decoder {
+        decoder.nested(object["super"] ?? .null, TextKey(stringValue: "super"))
+    }
     func superDecoder(forKey key: Key) throws -> any Decoder { try nested(key) }
 
     private func nested(_ key: Key) throws -> JSONDecoder {

@@ -8,6 +8,11 @@ public struct JSONSyntaxError: Error, Equatable, Sendable {
     public let reason: Reason
     /// Bytes before the fault, from 0.
     public let offset: Int
+
+    public init(reason: Reason, offset: Int) {
+        self.reason = reason
+        self.offset = offset
+    }
 }
 
 extension JSON {

@@ -50,6 +50,9 @@ public final class HTTPServer: Sendable {
         daemon.stop()
     }
 
+    /// Requests that have begun to arrive and are not answered yet.
+    public var requestsUnderWay: Int { core.requestsUnderWay.load(ordering: .relaxed) }
+
     /// Stops: takes no new connection, closes each one after its next answer, waits for the requests under way, answers
     /// 503 to those that are not done within `limit`, and closes what is left.
     ///
@@ -108,13 +111,14 @@ public final class HTTPServer: Sendable {
     }
 
     /// libmicrohttpd panics when it finds its own state broken; there is no way on.
-    private static let panicHandler: Void = MHD_set_panic_func({ _, file, line, reason in
-        let file = file.map { String(cString: $0) } ?? "?"
-        let reason = reason.map { String(cString: $0) } ?? "no reason given"
-        let message = "libmicrohttpd panic at \(file):\(line): \(reason)\n"
-        write(STDERR_FILENO, message, message.utf8.count)
-        exit(EX_SOFTWARE)
-    }, nil)
+    private static let panicHandler: Void = MHD_set_panic_func(
+        { _, file, line, reason in
+            let file = file.map { String(cString: $0) } ?? "?"
+            let reason = reason.map { String(cString: $0) } ?? "no reason given"
+            let message = "libmicrohttpd panic at \(file):\(line): \(reason)\n"
+            write(STDERR_FILENO, message, message.utf8.count)
+            exit(EX_SOFTWARE)
+        }, nil)
 }
 
 /// libmicrohttpd's daemon. One owner at a time; libmicrohttpd's own calls on it are safe from any thread.

@@ -52,7 +52,8 @@ public final class NavigationHandler: HTTPHandler {
         case .readyz:
             if draining.load(ordering: .relaxed) { throw .draining }
             return .json(HealthBody(status: "ready", store: host.store.name))
-        case .openAPI: return HTTPResponse(status: 200, headers: ["Content-Type": "application/yaml"], body: OpenAPI.yaml)
+        case .openAPI:
+            return HTTPResponse(status: 200, headers: ["Content-Type": "application/yaml"], body: OpenAPI.yaml)
         }
     }
 }

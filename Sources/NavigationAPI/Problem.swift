@@ -62,8 +62,9 @@ extension Problem {
         415, "not-json-type", "The body's type is not JSON",
         "Send Content-Type: application/json with the body; curl --json does.")
     static let draining = Problem(
-        503, "draining", "The server is stopping", "Try again: another server, or this one when it is back.")
-        .with { $0.headers.append(("Retry-After", "1")) }
+        503, "draining", "The server is stopping", "Try again: another server, or this one when it is back."
+    )
+    .with { $0.headers.append(("Retry-After", "1")) }
 
     static func methodNotAllowed(_ allowed: [String]) -> Problem {
         let list = allowed.joined(separator: ", ")
@@ -105,7 +106,8 @@ extension Problem {
         case .contentTooLarge(let limit):
             self.init(413, "content-too-large", "Body too large", "A body may have \(limit) bytes.")
         case .expectationFailed:
-            self.init(417, "expectation-failed", "Unknown expectation", "The one known value of Expect is 100-continue.")
+            self.init(
+                417, "expectation-failed", "Unknown expectation", "The one known value of Expect is 100-continue.")
         case .stopping: self = .draining
         }
     }

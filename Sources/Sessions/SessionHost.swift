@@ -169,7 +169,8 @@ extension SessionHost {
         let now = now()
         let last = try session.current(at: now)
         let tombstone = StoredSession(
-            id: session.id, app: last.app, version: last.version + 1, token: session.token, createdAt: session.createdAt,
+            id: session.id, app: last.app, version: last.version + 1, token: session.token,
+            createdAt: session.createdAt,
             expiresAt: now, endedAt: now, keptUntil: now + settings.graveTime, state: [])
         try await replace(session, at: last.version, by: tombstone, event: nil)
         session.end()

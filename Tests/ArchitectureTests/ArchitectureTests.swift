@@ -1,0 +1,69 @@
+import Foundation
+import Testing
+
+/// The arrows of the design: what the sources of each target may import.
+@Suite struct Architecture {
+    static let allowed: [String: Set<String>] = [
+        "JSONCoding": [],
+        "MicroHTTP": ["CMicroHTTPD", "Glibc", "Synchronization"],
+        "Sodium": ["CSodium"],
+        "Coordinators": ["JSONCoding", "FoundationEssentials"],
+        "CoordinatorsTesting": ["Coordinators", "JSONCoding", "FoundationEssentials"],
+        "Sessions": ["Coordinators", "JSONCoding", "Sodium", "FoundationEssentials", "Synchronization"],
+        "NavigationAPI": [
+            "Sessions", "Coordinators", "MicroHTTP", "JSONCoding", "FoundationEssentials", "Synchronization",
+        ],
+        "CoordinatorServer": [
+            "NavigationAPI", "Sessions", "Coordinators", "MicroHTTP", "ArgumentParser", "Logging", "ServiceLifecycle",
+            "UnixSignals", "Glibc",
+        ],
+        "ReferenceApps": ["Coordinators"],
+        "coordinatord": ["CoordinatorServer", "Coordinators", "ReferenceApps"],
+    ]
+
+    static let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "Sources")
+
+    @Test func `every target has its row in the table`() throws {
+        let targets = try FileManager.default.contentsOfDirectory(atPath: Architecture.sources.path)
+
+        #expect(Set(targets) == Set(Architecture.allowed.keys).union(["CMicroHTTPD", "CSodium"]))
+    }
+
+    @Test(arguments: allowed.keys.sorted())
+    func `imports only what the arrows allow`(target: String) throws {
+        for file in try Architecture.files(of: target) {
+            let forbidden = try Architecture.imports(in: file).subtracting(Architecture.allowed[target, default: []])
+
+            #expect(forbidden.isEmpty, "\(file.lastPathComponent) imports \(forbidden.sorted())")
+        }
+    }
+
+    @Test(arguments: allowed.keys.sorted())
+    func `the main file opens with what the target is for`(target: String) throws {
+        let main = Architecture.sources.appending(path: "\(target)/\(target).swift")
+
+        #expect(try String(contentsOf: main, encoding: .utf8).hasPrefix("// \(target): "))
+    }
+
+    /// An import is a line, or part of one, whatever its access level and attributes.
+    static func imports(in file: URL) throws -> Set<String> {
+        let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+        return Set(
+            lines.compactMap { line in
+                let words = line.split(separator: " ")
+                guard let index = words.firstIndex(of: "import"), index + 1 < words.count,
+                    words[..<index].allSatisfy({
+                        $0.hasPrefix("@") || ["public", "package", "internal", "private", "fileprivate"].contains($0)
+                    })
+                else { return nil }
+                return words[words.count - 1].split(separator: ".").first.map(String.init)
+            })
+    }
+
+    static func files(of target: String) throws -> [URL] {
+        let folder = sources.appending(path: target)
+        let paths = FileManager.default.enumerator(atPath: folder.path)?.compactMap { $0 as? String } ?? []
+        return paths.filter { $0.hasSuffix(".swift") }.map { folder.appending(path: $0) }
+    }
+}

@@ -1,0 +1,114 @@
+import Coordinators
+import CoordinatorsTesting
+import JSONCoding
+import Testing
+
+@Suite struct AlertTests {
+    @Test func `an alert leaves only its answers`() async throws {
+        var app = try await CoordinatorTester(TestApps.app)
+
+        try await app.send("ask")
+
+        #expect(app.alert?.title == "Sure?")
+        #expect(app.events == ["back", "answer"])
+        #expect(app.state.backPlan == .dismissAlert)
+        await #expect(throws: NavigationError.eventNotAccepted) { try await app.send("push", 1) }
+        await #expect(throws: NavigationError.eventNotAccepted) { try await app.send("relaunch") }
+    }
+
+    @Test func `a button sends its event to the coordinator that asked`() async throws {
+        var app = try await CoordinatorTester(TestApps.app)
+        try await app.send("ask")
+
+        try await app.send("answer", ["button": "yes"])
+
+        #expect(app.alert == nil)
+        #expect(app.told == ["confirmed 3"])
+        #expect(app.transition.operations == [.dismissAlert(key: "a2")])
+    }
+
+    @Test func `back presses the cancel button`() async throws {
+        var app = try await CoordinatorTester(TestApps.app)
+        try await app.send("ask")
+
+        try await app.back()
+
+        #expect(app.alert == nil)
+        #expect(app.told == [])
+    }
+
+    @Test(arguments: [["button": "no such"], ["button": 1], [:], nil] as [JSON?])
+    func `an answer must name a button`(payload: JSON?) async throws {
+        var app = try await CoordinatorTester(TestApps.app)
+        try await app.send("ask")
+
+        await #expect(throws: NavigationError.self) { try await app.send("answer", payload) }
+        #expect(app.alert != nil)
+    }
+}
+
+@Suite struct TabTests {
+    @Test func `tabs hold screens of their own or children's`() async throws {
+        let app = try await CoordinatorTester(TestApps.shelf)
+
+        #expect(app.stack == "list, shelf[own*: first | home: home]")
+        #expect(app.coordinators == ["shelf", "home"])
+        #expect(app.visible == "first")
+    }
+
+    @Test func `a push lands where the coordinator's screen is seen, and tabs keep their stacks`() async throws {
+        var app = try await CoordinatorTester(TestApps.shelf)
+        try await app.send("more")
+        #expect(app.stack == "list, shelf[own*: first, more | home: home]")
+
+        try await app.send("selectTab", ["tab": "home"])
+        try await app.send("selectTab", ["index": 0])
+
+        #expect(app.stack == "list, shelf[own*: first, more | home: home]")
+    }
+
+    @Test func `selecting the selected tab pops it to its root`() async throws {
+        var app = try await CoordinatorTester(TestApps.shelf)
+        try await app.send("more")
+
+        try await app.send("selectTab", ["tab": "own"])
+
+        #expect(app.stack == "list, shelf[own*: first | home: home]")
+    }
+
+    @Test func `back pops the innermost stack first, then the outer one`() async throws {
+        var app = try await CoordinatorTester(TestApps.shelf)
+        try await app.send("more")
+        #expect(app.state.backPlan == .pop(key: "k5", revealed: "k3"))
+
+        try await app.back()
+        #expect(app.stack == "list, shelf[own*: first | home: home]")
+        #expect(app.state.backPlan == .pop(key: "k2", revealed: "k1"))
+
+        try await app.back()
+        #expect(app.stack == "list")
+        #expect(app.coordinators == ["shelf"], "the child went with its tab")
+        #expect(app.state.backPlan == nil)
+    }
+
+    @Test func `a screen narrows its coordinator to the events that it offers`() async throws {
+        var app = try await CoordinatorTester(TestApps.shelf)
+        try await app.send("more")
+
+        #expect(app.events == ["cover", "back", "backToRoot", "selectTab", "relaunch"])
+        await #expect(throws: NavigationError.eventNotAccepted) { try await app.send("more") }
+        try await app.send("cover")
+        #expect(app.visible == "first")
+    }
+
+    @Test(
+        arguments: [["tab": "no such"], ["index": 2], ["index": -1], [:], ["tab": "own", "index": 0], ["tab": 0]]
+            as [JSON])
+    func `a tab that is not there is refused`(payload: JSON) async throws {
+        var app = try await CoordinatorTester(TestApps.shelf)
+        let before = app.state
+
+        await #expect(throws: NavigationError.self) { try await app.send("selectTab", payload) }
+        #expect(app.state == before)
+    }
+}

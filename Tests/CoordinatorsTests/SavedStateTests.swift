@@ -1,0 +1,116 @@
+import Coordinators
+import CoordinatorsTesting
+import JSONCoding
+import Testing
+
+@Suite struct SavedStateTests {
+    @Test func `every state comes back equal, and goes on like the original`() async throws {
+        var app = try await CoordinatorTester(TestApps.app)
+        let events: [(String, JSON?)] = [
+            ("remember", "text \"quoted\""), ("login", nil), ("visit", nil), ("push", 1), ("ask", nil),
+            ("answer", ["button": "yes"]), ("back", nil), ("logout", nil), ("relaunch", nil),
+        ]
+        for (type, payload) in events {
+            let saved = try app.state.encoded()
+            let restored = try app.app.restore(try JSON(parsing: saved, maximumDepth: 100))
+            #expect(restored == app.state)
+            #expect(try restored.encoded() == saved)
+
+            let event = PostedEvent(type, payload: payload)
+            let next = try await app.app.apply(event, to: restored, at: app.now)
+            try await app.send(type, payload)
+
+            #expect(next.state == app.state, "after \(type)")
+        }
+    }
+
+    @Test func `tabs come back equal`() async throws {
+        var app = try await CoordinatorTester(TestApps.shelf)
+        try await app.send("more")
+        try await app.send("selectTab", ["tab": "home"])
+
+        let restored = try app.app.restore(try JSON(parsing: try app.state.encoded(), maximumDepth: 100))
+
+        #expect(restored == app.state)
+        #expect(restored.visible?.screen.name == "home")
+    }
+
+    @Test func `a saved state is JSON with stable names`() async throws {
+        var app = try await CoordinatorTester(TestApps.app)
+        try await app.send("login")
+
+        let saved = String(decoding: try app.state.encoded(), as: UTF8.self)
+
+        #expect(
+            saved == """
+                {"lastKey":2,"lastID":2,"defaults":{},"coordinators":[{"id":1,"home":0,"name":"root","state":{"told":[]}},\
+                {"id":2,"parent":1,"home":0,"name":"home","state":{"visits":0}}],"stack":{"id":0,"screens":[\
+                {"key":"k1","name":"login","title":"Login","coordinator":1},{"key":"k2","name":"home","title":"Home","coordinator":2}]}}
+                """)
+    }
+
+    @Test func `what cannot be restored says why`() async throws {
+        var tester = try await CoordinatorTester(TestApps.app)
+        try await tester.send("login")
+        let saved = try JSON(parsing: try tester.state.encoded())
+        let text = saved.description
+        func restore(_ text: String) throws -> NavigationState {
+            try TestApps.app.restore(try JSON(parsing: Array(text.utf8)))
+        }
+
+        #expect(throws: RestoreError.unknownCoordinator(name: "gone")) {
+            try restore(text.replacing("\"home\",\"state\"", with: "\"gone\",\"state\""))
+        }
+        #expect(throws: RestoreError.self) { try restore(text.replacing("\"visits\":0", with: "\"visits\":\"x\"")) }
+        #expect(throws: RestoreError.self) { try restore(text.replacing("\"parent\":1", with: "\"parent\":2")) }
+        #expect(throws: RestoreError.self) {
+            try restore(text.replacing("\"coordinator\":2", with: "\"coordinator\":9"))
+        }
+        #expect(throws: RestoreError.self) { try restore(text.replacing("\"k2\"", with: "\"k1\"")) }
+        #expect(throws: RestoreError.self) { try restore("{}") }
+    }
+}
+
+@Suite struct AppDeclarationTests {
+    enum Reserved: NavigationEvent, CaseIterable { case fine, back, open }
+    enum Doubled: NavigationEvent { case a(Int); static let examples: [Doubled] = [.a(1), .a(2)] }
+    struct NoEnum: NavigationEvent { var x = 1; var y = 2; static let examples = [NoEnum()] }
+
+    struct One: Coordinator {
+        static let name = "same"
+        func start(_ navigator: inout Navigator) {}
+        func handle(_ event: Reserved, _ navigator: inout Navigator) {}
+    }
+
+    struct Two: Coordinator {
+        static let name = "same"
+        func start(_ navigator: inout Navigator) {}
+        func handle(_ event: Doubled, _ navigator: inout Navigator) {}
+    }
+
+    struct Three: Coordinator {
+        func start(_ navigator: inout Navigator) {}
+        func handle(_ event: NoEnum, _ navigator: inout Navigator) {}
+    }
+
+    @Test func `mistakes in a declaration are known before the start`() {
+        let app = App("wrong", root: One.init, coordinators: [Two.self, Three.self])
+
+        #expect(app.problems.count == 5)
+        #expect(app.problems.allSatisfy { $0.hasPrefix("app “wrong”: ") })
+        #expect(TestApps.app.problems == [])
+    }
+
+    @Test func `names follow the types`() {
+        #expect(HomeCoordinator.name == "home")
+        #expect(DeepCoordinator.name == "deep")
+        #expect(One.name == "same")
+    }
+
+    @Test func `events are known by their examples`() throws {
+        let events = try #require(TestApps.app.coordinators.first).events
+
+        #expect(events.map(\.name) == ["login", "push", "ask", "confirmed", "nothing", "remember", "fail", "misuse"])
+        #expect(events.map(\.payload) == [nil, 1, nil, ["count": 1], nil, "x", nil, "popRoot"])
+    }
+}

@@ -1,0 +1,63 @@
+import JSONCoding
+import Testing
+
+@Suite struct JSONCoderTests {
+    struct Nested: Codable, Equatable {
+        var text: String
+        var list: [Int?]
+        var choice: Choice
+        var optional: Double?
+        var anything: JSON
+    }
+
+    enum Choice: Codable, Equatable {
+        case none
+        case one(Int)
+        case fields(email: String, age: UInt8)
+    }
+
+    @Test(arguments: [Choice.none, .one(7), .fields(email: "a@b", age: 9)])
+    func `a value comes back equal`(choice: Choice) throws {
+        let value = Nested(text: "x", list: [1, nil, 3], choice: choice, optional: nil, anything: ["a": [1, .null]])
+
+        #expect(try JSON(encoding: value).decode(as: Nested.self) == value)
+    }
+
+    @Test func `an enum is coded as SE-0295 says`() throws {
+        #expect(try JSON(encoding: Choice.none) == ["none": [:]])
+        #expect(try JSON(encoding: Choice.one(7)) == ["one": ["_0": 7]])
+        #expect(try JSON(encoding: Choice.fields(email: "e", age: 1)) == ["fields": ["email": "e", "age": 1]])
+    }
+
+    static let misfits: [(JSON, String, String)] = [
+        (["one": ["_0": "x"]], "/one/_0", "must be an integer in range"),
+        (["fields": ["email": "e"]], "/fields", "lacks “age”"),
+        (["fields": ["email": "e", "age": 256]], "/fields/age", "must be an integer in range"),
+        (["fields": ["email": "e", "age": -1]], "/fields/age", "must be an integer in range"),
+        (["fields": ["email": .null, "age": 1]], "/fields/email", "must be a string"),
+    ]
+
+    @Test(arguments: misfits)
+    func `a misfit is told by its place`(json: JSON, pointer: String, reason: String) {
+        let error = #expect(throws: JSONDecodingError.self) { try json.decode(as: Choice.self) }
+
+        #expect(error?.pointer == pointer)
+        #expect(error?.reason == reason)
+    }
+
+    @Test func `numbers are the same however they are written`() throws {
+        #expect(try JSON.number(7).decode(as: Int.self) == 7)
+        #expect(try JSON.integer(7).decode(as: Double.self) == 7)
+        #expect(throws: JSONDecodingError.self) { try JSON.number(7.5).decode(as: Int.self) }
+        #expect(throws: JSONDecodingError.self) { try JSON.number(1e300).decode(as: Int.self) }
+    }
+
+    @Test func `a pointer escapes its names`() {
+        #expect(JSONDecodingError(path: ["a/b", "c~d"], reason: "").pointer == "/a~1b/c~0d")
+    }
+
+    @Test func `what JSON cannot hold is refused`() {
+        #expect(throws: EncodingError.self) { try JSON(encoding: [Double.infinity]) }
+        #expect(throws: EncodingError.self) { try JSON(encoding: [UInt64.max]) }
+    }
+}

@@ -1,0 +1,260 @@
+import Foundation
+import MicroHTTP
+import Synchronization
+import Testing
+import TestSupport
+
+/// Tells what it was asked; `/wait` waits until the test lets it go.
+final class EchoHandler: HTTPHandler {
+    private let waiting = Mutex<[CheckedContinuation<Void, Never>]>([])
+    /// Counted here when it is answered, and by the test when it has come.
+    let answered = Atomic(0)
+    let received = Atomic(0)
+
+    var waitingCount: Int { waiting.withLock { $0.count } }
+
+    func release() {
+        let continuations = waiting.withLock { waiting in
+            defer { waiting = [] }
+            return waiting
+        }
+        for continuation in continuations { continuation.resume() }
+    }
+
+    func respond(to request: HTTPRequest) async -> HTTPResponse {
+        if request.target.segments == ["wait"] {
+            await withCheckedContinuation { continuation in waiting.withLock { $0.append(continuation) } }
+        }
+        if request.target.segments == ["yield"] { await Task.yield() }
+        answered.add(1, ordering: .relaxed)
+        let text =
+            "\(request.method) \(request.target.segments) \(request.headers["X-Test"] ?? "-") \(request.body.count)"
+        return HTTPResponse(status: 200, headers: ["Content-Type": "text/plain"], body: Array(text.utf8))
+    }
+}
+
+@Suite struct HTTPServerTests {
+    static func start(_ handler: EchoHandler = EchoHandler(), bodyLimit: Int = 1000, threads: Int = 2) throws
+        -> HTTPServer
+    {
+        var settings = HTTPServer.Settings()
+        settings.port = 0
+        settings.threads = threads
+        settings.bodyLimit = bodyLimit
+        return try HTTPServer(settings, handler: handler)
+    }
+
+    @Test(arguments: [1, 2, 4]) func `answers one request after the other on one connection`(threads: Int) async throws
+    {
+        let server = try HTTPServerTests.start(threads: threads)
+        let connection = try Connection(port: server.port)
+
+        for path in ["a", "yield", "b"] {
+            let answer = try await connection.request(
+                "POST", "/\(path)", headers: ["x-test": "é"], body: Data("12345".utf8))
+            #expect(answer.status == 200)
+            #expect(answer.text == "POST [\"\(path)\"] é 5")
+        }
+        await server.stop()
+    }
+
+    @Test func `pipelined requests are answered in order`() async throws {
+        let server = try HTTPServerTests.start()
+        let connection = try Connection(port: server.port)
+        let paths = ["a", "yield", "b", "yield", "c"]
+
+        try await connection.send(paths.reduce(Data()) { $0 + Connection.bytes("GET", "/\($1)") })
+
+        for path in paths { #expect(try await connection.receive().text == "GET [\"\(path)\"] - 0") }
+        await server.stop()
+    }
+
+    @Test func `HEAD has the head of GET and no body`() async throws {
+        let server = try HTTPServerTests.start()
+        let connection = try Connection(port: server.port)
+
+        let answer = try await connection.request("HEAD", "/a")
+
+        #expect(answer.headers["content-length"] == "\("HEAD [\"a\"] - 0".utf8.count)")
+        #expect(try await connection.request("GET", "/a").status == 200, "no byte of a body came in between")
+        await server.stop()
+    }
+
+    @Test func `a client that asks is told to go on with its body`() async throws {
+        let server = try HTTPServerTests.start()
+        let connection = try Connection(port: server.port)
+        let request = Connection.bytes("POST", "/a", headers: ["Expect": "100-continue"], body: Data("12345".utf8))
+
+        try await connection.send(request.dropLast(5))
+        #expect(try await connection.receive().status == 100)
+        try await connection.send("12345")
+
+        #expect(try await connection.receive().text == "POST [\"a\"] - 5")
+        await server.stop()
+    }
+
+    @Test func `a body over the limit is refused, and the connection stays`() async throws {
+        let server = try HTTPServerTests.start()
+        let connection = try Connection(port: server.port)
+
+        #expect(try await connection.request("POST", "/a", body: Data(count: 1001)).status == 413)
+        #expect(try await connection.request("POST", "/a", body: Data(count: 1000)).text == "POST [\"a\"] - 1000")
+        await server.stop()
+    }
+
+    @Test(arguments: [
+        ("Content-Length: 100000\r\n", 413), ("Content-Length: 18446744073709551615\r\n", 413),
+        ("Content-Length: 1001\r\nExpect: 100-continue\r\n", 413), ("Transfer-Encoding: chunked\r\n", 411),
+        ("Content-Length: 1\r\nExpect: something\r\n", 417),
+    ])
+    func `what cannot be read to its end is refused at once, and the connection closed`(
+        headers: String, status: Int
+    ) async throws {
+        let server = try HTTPServerTests.start()
+        let connection = try Connection(port: server.port)
+
+        try await connection.send("POST /a HTTP/1.1\r\nHost: x\r\n\(headers)\r\n")
+
+        #expect(try await connection.receive().status == status)
+        #expect(try await connection.isClosed())
+        await server.stop()
+    }
+
+    @Test(arguments: [
+        "/a%00b", "/a%2Fb", "/a%2fb", "/../a", "/a/./b", "/a/%2e%2E/b", "//a", "/a/", "/a%", "/a%4", "/a%GG", "/%FF",
+        "/a|b", "/a\"b", "*", "/a?b=%zz", "/a#b",
+    ])
+    func `a target that could be read in two ways is refused, and the connection stays`(target: String) async throws {
+        let server = try HTTPServerTests.start()
+        let connection = try Connection(port: server.port)
+
+        #expect(try await connection.request("GET", target).status == 400)
+        #expect(try await connection.request("GET", "/a").status == 200)
+        await server.stop()
+    }
+
+    @Test func `a target is decoded once`() throws {
+        let target = try #require(HTTPTarget("/a%20b/%C3%A9/%252F?x=1&y=%26&z"))
+
+        #expect(target.segments == ["a b", "é", "%2F"])
+        #expect(target.query.map(\.name) == ["x", "y", "z"])
+        #expect(target.query.map(\.value) == ["1", "&", ""])
+        #expect(HTTPTarget("/")?.segments == [])
+    }
+
+    @Test func `a handler that waits holds up nobody else`() async throws {
+        let handler = EchoHandler()
+        let server = try HTTPServerTests.start(handler, threads: 1)
+        let slow = try Connection(port: server.port)
+        try await slow.send(Connection.bytes("GET", "/wait"))
+        try await eventually { handler.waitingCount == 1 }
+
+        #expect(try await Connection(port: server.port).request("GET", "/a").status == 200)
+        handler.release()
+
+        #expect(try await slow.receive().text == "GET [\"wait\"] - 0")
+        await server.stop()
+    }
+
+    @Test func `a client that goes away while it waits leaves nothing behind`() async throws {
+        let handler = EchoHandler()
+        let server = try HTTPServerTests.start(handler)
+        for count in 1...20 {
+            let connection = try Connection(port: server.port)
+            try await connection.send(Connection.bytes("GET", "/wait"))
+            try await eventually { handler.waitingCount == count }
+        }
+
+        handler.release()
+        try await eventually { server.requestsUnderWay == 0 }
+        await server.stop()
+    }
+
+    @Test func `a port in use is told as such`() throws {
+        let server = try HTTPServerTests.start()
+        var settings = HTTPServer.Settings()
+        settings.port = server.port
+
+        #expect(throws: HTTPServerError.addressInUse(host: "127.0.0.1", port: server.port)) {
+            try HTTPServer(settings, handler: EchoHandler())
+        }
+        settings.host = "no such host.invalid"
+        #expect(throws: HTTPServerError.unknownHost("no such host.invalid")) {
+            try HTTPServer(settings, handler: EchoHandler())
+        }
+    }
+}
+
+@Suite struct HTTPServerStopTests {
+    @Test func `stopping waits for what is under way`() async throws {
+        let handler = EchoHandler()
+        let server = try HTTPServerTests.start(handler)
+        let connection = try Connection(port: server.port)
+        try await connection.send(Connection.bytes("GET", "/wait"))
+        try await eventually { handler.waitingCount == 1 }
+
+        let stopping = Task { await server.stop() }
+        try await eventually { (try? Connection(port: server.port)) == nil }
+        handler.release()
+
+        let answer = try await connection.receive()
+        #expect(answer.status == 200)
+        #expect(answer.headers["connection"] == "close")
+        await stopping.value
+        #expect(try await connection.isClosed())
+    }
+
+    @Test func `what does not end in time is answered with 503, suspended or not`() async throws {
+        let handler = EchoHandler()
+        let server = try HTTPServerTests.start(handler)
+        var connections: [Connection] = []
+        for _ in 0..<10 {
+            connections.append(try Connection(port: server.port))
+            try await connections[connections.count - 1].send(Connection.bytes("GET", "/wait"))
+        }
+        try await eventually { handler.waitingCount == 10 }
+
+        await server.stop(within: .milliseconds(100))
+
+        for connection in connections { #expect(try await connection.receive().status == 503) }
+        handler.release()
+    }
+
+    @Test func `a server that is let go of with suspended connections ends quietly`() async throws {
+        let handler = EchoHandler()
+        var server: HTTPServer? = try HTTPServerTests.start(handler)
+        let connection = try Connection(port: server!.port)
+        try await connection.send(Connection.bytes("GET", "/wait"))
+        try await eventually { handler.waitingCount == 1 }
+
+        server = nil
+
+        #expect(try await connection.isClosed())
+        handler.release()
+    }
+
+    @Test(arguments: 1...5) func `stopping under load loses no request that was taken`(round: Int) async throws {
+        let handler = EchoHandler()
+        let server = try HTTPServerTests.start(handler)
+
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for client in 0..<8 {
+                group.addTask {
+                    let connection = try Connection(port: server.port)
+                    while true {
+                        try await connection.send(Connection.bytes("GET", client % 2 == 0 ? "/a" : "/yield"))
+                        let answer = try await connection.receive()
+                        #expect(answer.status == 200)
+                        handler.received.add(1, ordering: .relaxed)
+                        if answer.headers["connection"] == "close" { return }
+                    }
+                }
+            }
+            try await eventually { handler.received.load(ordering: .relaxed) > 200 }
+            await server.stop()
+            try await group.waitForAll()
+        }
+
+        #expect(handler.received.load(ordering: .relaxed) == handler.answered.load(ordering: .relaxed))
+    }
+}

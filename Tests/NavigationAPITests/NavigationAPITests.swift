@@ -1,0 +1,436 @@
+import Coordinators
+import Foundation
+import JSONCoding
+import MicroHTTP
+import NavigationAPI
+import Sessions
+import Testing
+import TestSupport
+
+/// Counts, goes wrong, waits: what a test of the API needs.
+struct CounterCoordinator: Coordinator {
+    var count = 0
+
+    enum Event: NavigationEvent {
+        case add(Int)
+        case rename(title: String)
+        case nothing, fail, ask, stall
+        static let examples: [Event] = [.add(1), .rename(title: "x"), .nothing, .fail, .ask, .stall]
+    }
+
+    struct Failure: Error {}
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("counter", params: ["secret": "canary"])) }
+
+    mutating func handle(_ event: Event, _ navigator: inout Navigator) async throws {
+        switch event {
+        case .add(let number):
+            let (sum, overflow) = count.addingReportingOverflow(number)
+            guard !overflow else { throw Failure() }
+            count = sum
+            navigator.push(Screen("counter"))
+        case .rename, .nothing: break
+        case .fail: throw Failure()
+        case .ask: navigator.alert(Alert("Sure?"))
+        case .stall: try await Task.sleep(for: .seconds(3600))
+        }
+    }
+}
+
+/// A server of its own, and one session on it.
+struct Client {
+    let server: HTTPServer
+    let connection: Connection
+    let id: String
+    let token: String
+
+    init() async throws {
+        let app = App("counter", root: { CounterCoordinator() })
+        var sessions = SessionSettings()
+        sessions.handlerDeadline = .milliseconds(100)
+        sessions.waitingLimit = 1
+        var settings = HTTPServer.Settings()
+        settings.port = 0
+        let host = SessionHost(apps: [app], store: MemoryStore(), settings: sessions)
+        server = try HTTPServer(settings, handler: NavigationHandler(host: host))
+        connection = try Connection(port: server.port)
+        let created = try await connection.request("POST", "/v1/sessions")
+        let body = try JSON(parsing: Array(created.body))
+        id = try #require(body["session"]?["id"]?.string)
+        token = try #require(body["token"]?.string)
+    }
+
+    var path: String { "/v1/sessions/\(id)" }
+
+    func call(_ method: String, _ path: String, token: String? = nil, headers: [String: String] = [:]) async throws
+        -> Answer
+    {
+        let authorization = ["Authorization": "Bearer \(token ?? self.token)"]
+        return try await connection.request(method, path, headers: headers.merging(authorization) { $1 })
+    }
+
+    func post(_ body: Data, token: String? = nil, type: String? = "application/json") async throws -> Answer {
+        var headers = ["Authorization": "Bearer \(token ?? self.token)"]
+        headers["Content-Type"] = type
+        return try await connection.request("POST", "\(path)/events", headers: headers, body: body)
+    }
+
+    func post(_ body: String) async throws -> Answer { try await post(Data(body.utf8)) }
+
+    func version() async throws -> Int? {
+        try JSON(parsing: Array(try await call("GET", path).body))["session"]?["version"]?.integer
+    }
+
+    /// The answer is that problem, the session is where it was, and the connection goes on.
+    func expect(
+        _ answer: Answer, _ status: Int, _ name: String, version: Int = 1,
+        at location: SourceLocation = #_sourceLocation
+    ) async throws {
+        let body = try JSON(parsing: Array(answer.body))
+        #expect(answer.status == status, sourceLocation: location)
+        #expect(answer.headers["content-type"] == "application/problem+json", sourceLocation: location)
+        #expect(body["type"] == .string("urn:coordinatord:problem:\(name)"), sourceLocation: location)
+        #expect(body["status"] == .integer(status), sourceLocation: location)
+        #expect(
+            body["title"]?.string?.isEmpty == false && body["detail"]?.string?.isEmpty == false,
+            sourceLocation: location)
+        #expect(try await self.version() == version, sourceLocation: location)
+    }
+}
+
+@Suite struct BadInputTests {
+    static let nested33 = String(repeating: "[", count: 32) + String(repeating: "]", count: 32)
+
+    @Test(arguments: [
+        (#"{"type":"#, "invalid-json"), ("", "invalid-json"), ("not JSON", "invalid-json"),
+        (#"{"type":"nothing"} x"#, "invalid-json"), (#"{"type":"nothing","type":"fail"}"#, "invalid-json"),
+        (#"{"type":"add","payload":\#(nested33)}"#, "invalid-json"), (#"{"type":"\ud800"}"#, "invalid-json"),
+        ("[]", "invalid-request"), ("7", "invalid-request"), ("{}", "invalid-request"),
+        (#"{"type":7}"#, "invalid-request"), (#"{"type":"nothing","screen":7}"#, "invalid-request"),
+        (#"{"type":"nothing","paylaod":7}"#, "invalid-request"),
+    ])
+    func `a body that is no event is a bad request`(body: String, problem: String) async throws {
+        let client = try await Client()
+
+        try await client.expect(try await client.post(body), 400, problem)
+    }
+
+    @Test func `bad UTF-8 is a bad request`() async throws {
+        let client = try await Client()
+        let body = Data(#"{"type":""#.utf8) + [0xC3, 0x28] + Data(#""}"#.utf8)
+
+        try await client.expect(try await client.post(body), 400, "invalid-json")
+    }
+
+    @Test(arguments: [
+        (#"{"type":"add","payload":"x"}"#, "/payload"), (#"{"type":"add"}"#, "/payload"),
+        (#"{"type":"add","payload":1.5}"#, "/payload"), (#"{"type":"nothing","payload":1}"#, "/payload"),
+        (#"{"type":"rename","payload":{"title":7}}"#, "/payload/title"),
+        (#"{"type":"rename","payload":{}}"#, "/payload"),
+    ])
+    func `a payload that does not fit is told by its place`(body: String, pointer: String) async throws {
+        let client = try await Client()
+
+        let answer = try await client.post(body)
+
+        try await client.expect(answer, 422, "invalid-event")
+        #expect(try JSON(parsing: Array(answer.body))["pointer"] == .string(pointer))
+    }
+
+    @Test func `an unknown event is told what is accepted`() async throws {
+        let client = try await Client()
+
+        let answer = try await client.post(#"{"type":"unheard of"}"#)
+
+        try await client.expect(answer, 409, "event-not-accepted")
+        #expect(
+            try JSON(parsing: Array(answer.body))["events"] == [
+                "add", "rename", "nothing", "fail", "ask", "stall", "relaunch",
+            ])
+    }
+
+    @Test func `nothing to go back to, a stale screen`() async throws {
+        let client = try await Client()
+        try await client.expect(try await client.post(#"{"type":"back"}"#), 409, "nothing-to-go-back")
+
+        let stale = try await client.post(#"{"type":"nothing","screen":"k9"}"#)
+
+        try await client.expect(stale, 409, "stale-screen")
+        #expect(try JSON(parsing: Array(stale.body))["state"]?["session"]?["version"] == 1)
+    }
+
+    @Test func `a body of 65 KiB is too large, and the connection stays`() async throws {
+        let client = try await Client()
+
+        try await client.expect(try await client.post(Data(count: 65 * 1024)), 413, "content-too-large")
+    }
+
+    @Test(arguments: [nil, "text/plain", "application/jsonx", "application/x-www-form-urlencoded"])
+    func `a body must say that it is JSON`(type: String?) async throws {
+        let client = try await Client()
+
+        try await client.expect(
+            try await client.post(Data(#"{"type":"nothing"}"#.utf8), type: type), 415, "not-json-type")
+    }
+
+    @Test(arguments: ["application/json; charset=utf-8", "Application/JSON", "application/json ;x=y"])
+    func `JSON may have parameters`(type: String) async throws {
+        let client = try await Client()
+
+        #expect(try await client.post(Data(#"{"type":"nothing"}"#.utf8), type: type).status == 200)
+    }
+
+    @Test func `an event without a length, or in chunks, is refused`() async throws {
+        let client = try await Client()
+        let head =
+            "POST \(client.path)/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(client.token)\r\nContent-Type: application/json\r\n"
+
+        try await client.connection.send("\(head)\r\n")
+        try await client.expect(try await client.connection.receive(), 411, "length-required")
+
+        let chunked = try Connection(port: client.server.port)
+        try await chunked.send("\(head)Transfer-Encoding: chunked\r\n\r\n")
+        try await client.expect(try await chunked.receive(), 411, "length-required")
+        #expect(try await chunked.isClosed())
+    }
+
+    @Test(arguments: [
+        ("DELETE", "/v1/sessions", "POST"), ("PUT", "/v1/sessions/x", "GET, HEAD, DELETE"),
+        ("GET", "/v1/sessions/x/events", "POST"),
+        ("POST", "/v1/sessions/x/coordinators", "GET, HEAD"), ("POST", "/livez", "GET, HEAD"),
+        ("OPTIONS", "/v1/apps", "GET, HEAD"),
+    ])
+    func `a wrong method is told the right ones`(method: String, path: String, allow: String) async throws {
+        let client = try await Client()
+
+        let answer = try await client.call(method, path)
+
+        try await client.expect(answer, 405, "method-not-allowed")
+        #expect(answer.headers["allow"] == allow)
+    }
+
+    @Test(arguments: [
+        "/", "/v1", "/v2/sessions", "/v1/sessions/x/y", "/v1/sessions/x/events/y", "/livez/x", "/V1/apps",
+    ])
+    func `an unknown path is not found`(path: String) async throws {
+        let client = try await Client()
+
+        try await client.expect(try await client.call("GET", path), 404, "unknown-path")
+    }
+
+    @Test(arguments: ["/v1/%00", "/v1%2Fapps", "/v1/../apps", "/v1/./apps", "/v1/%2e%2e/apps", "/v1//apps"])
+    func `a target that could be read in two ways is refused`(path: String) async throws {
+        let client = try await Client()
+
+        try await client.expect(try await client.call("GET", path), 400, "invalid-target")
+    }
+
+    @Test func `a query that means nothing is refused: it may have been meant`() async throws {
+        let client = try await Client()
+
+        try await client.expect(try await client.call("GET", "/v1/apps?dryRun=true"), 400, "invalid-request")
+    }
+
+    @Test func `an unknown app is not found`() async throws {
+        let client = try await Client()
+        let json = ["Content-Type": "application/json"]
+
+        let creation = try await client.connection.request(
+            "POST", "/v1/sessions", headers: json, body: Data(#"{"app":"x"}"#.utf8))
+
+        try await client.expect(creation, 404, "unknown-app")
+        try await client.expect(try await client.call("GET", "/v1/apps/x"), 404, "unknown-app")
+    }
+
+    @Test func `odd expectations are refused`() async throws {
+        let client = try await Client()
+        let connection = try Connection(port: client.server.port)
+
+        try await connection.send(
+            "POST /v1/sessions HTTP/1.1\r\nHost: x\r\nExpect: 200-ok\r\nContent-Length: 2\r\n\r\n")
+
+        try await client.expect(try await connection.receive(), 417, "expectation-failed")
+    }
+}
+
+@Suite struct RightTests {
+    @Test func `every way of having no right gets one answer`() async throws {
+        let client = try await Client()
+        let other = try await Client()
+        let ended = try await client.connection.request("POST", "/v1/sessions")
+        let endedBody = try JSON(parsing: Array(ended.body))
+        let endedPath = "/v1/sessions/\(try #require(endedBody["session"]?["id"]?.string))"
+        let endedToken = try #require(endedBody["token"]?.string)
+        #expect(try await client.call("DELETE", endedPath, token: endedToken).status == 204)
+
+        var answers = [
+            try await client.connection.request("GET", client.path),
+            try await client.connection.request(
+                "GET", client.path, headers: ["Authorization": "Basic \(client.token)"]),
+            try await client.connection.request("GET", client.path, headers: ["Authorization": "Bearer"]),
+            try await client.connection.request("GET", client.path, headers: ["Authorization": client.token]),
+            try await client.call("GET", client.path, token: ""),
+            try await client.call("GET", client.path, token: "wrong"),
+            try await client.call("GET", client.path, token: other.token),
+            try await client.call("GET", client.path, token: client.token + " " + client.token),
+            try await client.call("GET", "/v1/sessions/s_0000000000000"),
+            try await client.call("GET", "/v1/sessions/no-such-form"),
+            try await client.call("GET", endedPath),
+            try await client.call("GET", "\(client.path)/coordinators", token: "wrong"),
+            try await client.call("DELETE", client.path, token: "wrong"),
+            try await client.post(Data("not even JSON".utf8), token: "wrong", type: nil),
+        ]
+        try await client.connection.send(
+            "GET \(client.path) HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer wrong\r\nAuthorization: Bearer \(client.token)\r\n\r\n"
+        )
+        answers.append(try await client.connection.receive())
+
+        for answer in answers {
+            try await client.expect(answer, 401, "unauthorized")
+            #expect(answer.body == answers[0].body)
+            #expect(answer.headers["www-authenticate"] == "Bearer")
+        }
+    }
+
+    @Test func `an ended session is told to its owner`() async throws {
+        let client = try await Client()
+        #expect(try await client.call("DELETE", client.path).status == 204)
+
+        for (method, path) in [("GET", client.path), ("DELETE", client.path), ("GET", "\(client.path)/coordinators")] {
+            let answer = try await client.call(method, path)
+            #expect(answer.status == 410)
+            #expect(answer.text.contains("urn:coordinatord:problem:session-ended"))
+        }
+        #expect(try await client.post(#"{"type":"nothing"}"#).status == 410)
+    }
+
+    @Test func `the scheme is read without regard to case`() async throws {
+        let client = try await Client()
+
+        #expect(
+            try await client.connection.request(
+                "GET", client.path, headers: ["authorization": "bearer \(client.token)"]
+            ).status == 200)
+    }
+}
+
+@Suite struct AnswerTests {
+    @Test func `a creation says where the session is`() async throws {
+        let client = try await Client()
+        let json = ["Content-Type": "application/json"]
+
+        for body in [nil, Data(), Data("{}".utf8), Data(#"{"app":"counter"}"#.utf8)] {
+            let answer = try await client.connection.request(
+                "POST", "/v1/sessions", headers: body?.isEmpty == false ? json : [:], body: body)
+            let state = try JSON(parsing: Array(answer.body))
+            #expect(answer.status == 201)
+            #expect(answer.headers["etag"] == "\"1\"")
+            #expect(answer.headers["location"] == "/v1/sessions/\(state["session"]?["id"]?.string ?? "")")
+            #expect(answer.headers["cache-control"] == "no-store")
+            #expect(state["token"]?.string?.utf8.count == 43)
+            #expect(state["transition"]?["operations"] == [["op": "push", "key": "k1"]])
+        }
+    }
+
+    @Test func `an unchanged state need not be sent again`() async throws {
+        let client = try await Client()
+        _ = try await client.post(#"{"type":"add","payload":1}"#)
+
+        let first = try await client.call("GET", client.path)
+        #expect(first.headers["etag"] == "\"2\"")
+        for tag in ["\"2\"", "W/\"2\"", "*", "\"1\", \"2\""] {
+            let again = try await client.call("GET", client.path, headers: ["If-None-Match": tag])
+            #expect(again.status == 304)
+            #expect(again.headers["etag"] == "\"2\"")
+            #expect(again.body.isEmpty)
+        }
+        #expect(try await client.call("GET", client.path, headers: ["If-None-Match": "\"1\""]).status == 200)
+    }
+
+    @Test func `a state is told in full`() async throws {
+        let client = try await Client()
+        _ = try await client.post(#"{"type":"add","payload":1}"#)
+
+        let answer = try await client.post(#"{"type":"ask"}"#)
+
+        var state = try JSON(parsing: Array(answer.body))
+        let session = try #require(state["session"])
+        #expect(session["id"] == .string(client.id))
+        #expect(session["version"] == 3)
+        #expect(session["expiresAt"]?.string?.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/) != nil)
+        state = .object(
+            JSONObject(try #require(state.object).members.filter { $0.name != "session" }.map { ($0.name, $0.value) }))
+        #expect(
+            state == [
+                "visible": ["key": "k2", "name": "counter", "coordinator": "counter"],
+                "stack": [
+                    ["key": "k1", "name": "counter", "params": ["secret": "canary"], "coordinator": "counter"],
+                    ["key": "k2", "name": "counter", "coordinator": "counter"],
+                ],
+                "alert": ["key": "a3", "title": "Sure?", "buttons": [["id": "ok", "title": "OK", "role": "cancel"]]],
+                "back": ["effect": "dismissAlert"], "events": ["back", "answer"],
+                "transition": ["event": "ask", "operations": [["op": "alert", "key": "a3"]], "finished": []],
+            ])
+    }
+
+    @Test func `what goes wrong in the app names the coordinator and the call, and nothing of the request`()
+        async throws
+    {
+        let client = try await Client()
+
+        let answer = try await client.post(#"{"type":"fail"}"#)
+
+        try await client.expect(answer, 500, "handler-failed")
+        #expect(answer.text.contains("“counter”: handle(fail) threw Failure."))
+    }
+
+    @Test func `a handler that does not end is cut off; what waits behind it is bounded`() async throws {
+        let client = try await Client()
+        let stalled = try Connection(port: client.server.port)
+        let body = Data(#"{"type":"stall"}"#.utf8)
+        let headers = ["Authorization": "Bearer \(client.token)", "Content-Type": "application/json"]
+        try await stalled.send(Connection.bytes("POST", "\(client.path)/events", headers: headers, body: body))
+        try await eventually { client.server.requestsUnderWay == 1 }
+        let waiting = try Connection(port: client.server.port)
+        try await waiting.send(Connection.bytes("POST", "\(client.path)/events", headers: headers, body: body))
+        try await eventually { client.server.requestsUnderWay == 2 }
+
+        let refused = try await client.post(#"{"type":"nothing"}"#)
+
+        #expect(refused.headers["retry-after"] == "1")
+        try await client.expect(refused, 429, "too-many-waiting")
+        try await client.expect(try await stalled.receive(), 504, "handler-deadline")
+        try await client.expect(try await waiting.receive(), 504, "handler-deadline")
+        #expect(try await client.post(#"{"type":"add","payload":1}"#).status == 200)
+    }
+
+    @Test func `the living coordinators, the apps, the description`() async throws {
+        let client = try await Client()
+
+        #expect(
+            try await client.call("GET", "\(client.path)/coordinators").text
+                == #"{"count":1,"tree":{"name":"counter","screens":["k1"]}}"#)
+        #expect(try await client.call("GET", "/v1/apps").text == #"{"default":"counter","apps":[{"name":"counter"}]}"#)
+        let app = try JSON(parsing: Array(try await client.call("GET", "/v1/apps/counter").body))
+        #expect(
+            app["coordinators"]?.array?[0]["events"]?.array?[0] == [
+                "type": "add", "example": ["type": "add", "payload": 1],
+            ])
+        let description = try await client.call("GET", "/openapi.yaml")
+        #expect(description.headers["content-type"] == "application/yaml")
+        #expect(description.body == (try Data(contentsOf: repository.appending(path: "openapi.yaml"))))
+    }
+
+    @Test func `alive, and ready until it drains`() async throws {
+        let client = try await Client()
+
+        #expect(try await client.call("GET", "/livez").text == #"{"status":"alive"}"#)
+        #expect(try await client.call("GET", "/readyz").text == #"{"status":"ready","store":"memory"}"#)
+        #expect(try await client.call("HEAD", "/readyz").status == 200)
+
+        let handler = NavigationHandler(host: SessionHost(apps: [], store: MemoryStore()))
+        handler.beginDraining()
+        let answer = await handler.respond(to: HTTPRequest(method: "GET", target: try #require(HTTPTarget("/readyz"))))
+        #expect(answer.status == 503)
+    }
+}

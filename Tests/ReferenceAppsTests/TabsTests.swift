@@ -1,0 +1,69 @@
+import Coordinators
+import CoordinatorsTesting
+import ReferenceApps
+import Testing
+
+@Suite struct TabsTests {
+    @Test func `login, three pages, and out again`() async throws {
+        var app = try await CoordinatorTester(Tabs.app)
+        #expect(app.stack == "login")
+        #expect(app.state.visible?.screen.title == "로그인")
+
+        try await app.send("login")
+        #expect(app.stack == "tabs[home*: home | plus: plus | myPage: myPage]")
+        #expect(app.events == ["home", "selectTab", "relaunch"])
+        try await app.send("home")
+        #expect(app.stack == "tabs[home: home | plus*: plus | myPage: myPage]")
+        try await app.send("plus")
+        #expect(app.stack == "tabs[home: home | plus: plus | myPage*: myPage]")
+        try await app.send("selectTab", ["tab": "home"])
+        #expect(app.visible == "home")
+        try await app.send("selectTab", ["index": 2])
+        #expect(app.visible == "myPage")
+        await #expect(throws: NavigationError.self) { try await app.send("selectTab", ["index": 7]) }
+        #expect(app.visible == "myPage")
+        try await app.send("myPage")
+        #expect(app.stack == "login")
+        #expect(app.coordinators == ["app", "login"])
+    }
+
+    @Test func `a login is remembered across a relaunch, and forgotten when the tabs are left`() async throws {
+        var app = try await CoordinatorTester(Tabs.app)
+        try await app.send("relaunch")
+        #expect(app.stack == "login")
+
+        try await app.send("login")
+        try await app.send("relaunch")
+
+        #expect(app.stack == "tabs[home*: home | plus: plus | myPage: myPage]")
+        #expect(app.coordinators == ["app", "tab"])
+    }
+
+    @Test func `the pages have their titles`() async throws {
+        var app = try await CoordinatorTester(Tabs.app)
+        try await app.send("login")
+
+        let tabs = try #require(app.state.screens.first?.tabs)
+
+        #expect(tabs.items.map(\.title) == ["Home", "Plus", "MyPage"])
+        #expect(tabs.items.map { $0.stack.screens[0].screen.title } == ["Home", "Plus", "MyPage"])
+    }
+
+    @Test func `a thousand rounds leave nothing behind`() async throws {
+        var app = try await CoordinatorTester(Tabs.app)
+        try await app.send("login")
+        let before = try TabsTests.savedWithoutNumbers(app)
+
+        for _ in 0..<1000 {
+            for event in ["home", "plus", "myPage", "login"] { try await app.send(event) }
+        }
+
+        #expect(app.coordinators == ["app", "tab"])
+        #expect(try TabsTests.savedWithoutNumbers(app) == before)
+    }
+
+    /// The saved state without its keys and ids, which grow by a digit now and then.
+    static func savedWithoutNumbers(_ app: CoordinatorTester) throws -> String {
+        String(String(decoding: try app.state.encoded(), as: UTF8.self).filter { !$0.isNumber })
+    }
+}

@@ -1,0 +1,53 @@
+import Foundation
+import Testing
+import TestSupport
+
+/// The README's console blocks are run, one shell for all of them, and must print what they show. Ids, tokens and times
+/// differ from run to run; the shape is compared.
+@Suite struct ReadmeTests {
+    @Test func `the transcripts happen as they are shown`() async throws {
+        let (program, port, _) = try await ServerTests.start()
+        let steps = try ReadmeTests.steps(
+            in: String(contentsOf: repository.appending(path: "README.md"), encoding: .utf8))
+        #expect(steps.count >= 5, "the README has lost its transcripts")
+
+        let separator = "----- next -----"
+        let script = steps.map { "\($0.command)\necho; echo '\(separator)'" }.joined(separator: "\n")
+            .replacing("127.0.0.1:8080", with: "127.0.0.1:\(port)")
+        let result = try await Program(URL(filePath: "/bin/bash"), ["-c", script]).exit()
+        program.signal(SIGTERM)
+        _ = try await program.exit()
+
+        let outputs = result.output.components(separatedBy: separator)
+        for (step, output) in zip(steps, outputs) {
+            #expect(ReadmeTests.shape(output) == ReadmeTests.shape(step.output), "\(step.command)\n\(result.errors)")
+        }
+    }
+
+    /// What follows `$ ` is a command, with the lines that end in a backslash; the lines after it are its output.
+    static func steps(in readme: String) -> [(command: String, output: String)] {
+        var steps: [(command: String, output: String)] = []
+        var isConsole = false
+        var continues = false
+        for line in readme.components(separatedBy: "\n") {
+            if line.hasPrefix("```") {
+                isConsole = line == "```console"
+            } else if isConsole, line.hasPrefix("$ ") {
+                steps.append((String(line.dropFirst(2)), ""))
+                continues = line.hasSuffix("\\")
+            } else if isConsole, continues {
+                steps[steps.count - 1].command += "\n" + line
+                continues = line.hasSuffix("\\")
+            } else if isConsole, !steps.isEmpty {
+                steps[steps.count - 1].output += line + "\n"
+            }
+        }
+        return steps
+    }
+
+    static func shape(_ text: String) -> String {
+        text.replacing(/s_[A-Za-z0-9_-]{13}/, with: "<id>").replacing(/[A-Za-z0-9_-]{43}/, with: "<token>")
+            .replacing(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/, with: "<time>").trimmingCharacters(
+                in: .whitespacesAndNewlines)
+    }
+}

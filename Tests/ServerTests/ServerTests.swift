@@ -1,0 +1,107 @@
+import Foundation
+import JSONCoding
+import Testing
+import TestSupport
+
+/// The program as an operator runs it.
+@Suite(.serialized) struct ServerTests {
+    /// Starts a server on a free port.
+    static func start(_ arguments: String...) async throws -> (program: Program, port: Int, line: String) {
+        let program = try Program.coordinatord("serve", "--port", "0")
+        let line = try await program.line()
+        let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
+        return (program, port, line)
+    }
+
+    @Test func `says where it listens and what its store does, in one line`() async throws {
+        let (program, port, line) = try await ServerTests.start()
+
+        #expect(
+            line == "coordinatord listening on http://127.0.0.1:\(port) (store: memory, sessions end with this process)"
+        )
+        program.signal(SIGTERM)
+        #expect(try await program.exit().output == "")
+    }
+
+    @Test(arguments: [SIGTERM, SIGINT]) func `a signal ends it with 0`(signal: Int32) async throws {
+        let (program, port, _) = try await ServerTests.start()
+        #expect(try await Connection(port: port).request("GET", "/readyz").status == 200)
+
+        program.signal(signal)
+
+        #expect(try await program.exit().code == 0)
+    }
+
+    @Test(arguments: 1...3) func `a signal under load loses no answer`(round: Int) async throws {
+        let (program, port, _) = try await ServerTests.start()
+
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    let connection = try Connection(port: port)
+                    var answers = 0
+                    while true {
+                        let answer = try await connection.request("POST", "/v1/sessions")
+                        #expect(answer.status == 201)
+                        answers += 1
+                        if answer.headers["connection"] == "close" { return answers }
+                        if answers == 100 { program.signal(SIGTERM) }
+                    }
+                }
+            }
+            for try await answers in group { #expect(answers >= 1) }
+        }
+
+        #expect(try await program.exit().code == 0)
+    }
+
+    @Test func `a port in use is a clear error`() async throws {
+        let (program, port, _) = try await ServerTests.start()
+
+        let second = try await Program.coordinatord("serve", "--port", "\(port)").exit()
+
+        #expect(second.code == 69)
+        #expect(second.errors == "Error: 127.0.0.1:\(port) is in use by another process\n")
+        program.signal(SIGTERM)
+        _ = try await program.exit()
+    }
+
+    @Test(arguments: [
+        ["serve", "--no-such-flag"], ["serve", "--port", "70000"], ["serve", "--port", "x"], ["serve", "--store", "x"],
+        ["no-such-command"],
+    ])
+    func `a wrong flag is explained, with exit code 64`(arguments: [String]) async throws {
+        let folder = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let program = URL(filePath: folder).deletingLastPathComponent().appending(path: "coordinatord")
+
+        let result = try await Program(program, arguments).exit()
+
+        #expect(result.code == 64)
+        #expect(result.errors.contains("--help"))
+    }
+
+    @Test func `health answers for a container`() async throws {
+        let (program, port, _) = try await ServerTests.start()
+
+        #expect(try await Program.coordinatord("health", "--port", "\(port)").exit().code == 0)
+        program.signal(SIGTERM)
+        _ = try await program.exit()
+        #expect(try await Program.coordinatord("health", "--port", "\(port)").exit().code == 1)
+    }
+
+    @Test func `the reference apps are declared without mistakes, and each can be opened`() async throws {
+        let (program, port, _) = try await ServerTests.start()
+        let connection = try Connection(port: port)
+        let apps = try JSON(parsing: Array(try await connection.request("GET", "/v1/apps").body))
+
+        #expect(apps["default"] == "tabs")
+        for app in try #require(apps["apps"]?.array) {
+            let body = Data((["app": try #require(app["name"])] as JSON).description.utf8)
+            let answer = try await connection.request(
+                "POST", "/v1/sessions", headers: ["Content-Type": "application/json"], body: body)
+            #expect(answer.status == 201)
+        }
+        program.signal(SIGTERM)
+        _ = try await program.exit()
+    }
+}

@@ -1,0 +1,284 @@
+import Coordinators
+import Foundation
+import JSONCoding
+import Sessions
+import Synchronization
+import Testing
+
+/// A coordinator that waits until it is told to go on.
+struct GateCoordinator: Coordinator {
+    var passed: [Int] = []
+
+    enum Event: NavigationEvent {
+        case pass(Int)
+        case wait(Int)
+        case nothing
+        static let examples: [Event] = [.pass(1), .wait(1), .nothing]
+    }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("gate")) }
+
+    mutating func handle(_ event: Event, _ navigator: inout Navigator) async {
+        switch event {
+        case .pass(let number): passed.append(number)
+        case .wait(let number):
+            await Gate.current.wait()
+            passed.append(number)
+        case .nothing: break
+        }
+    }
+}
+
+/// Handlers wait here until the test opens it. Each test has its own.
+final class Gate: Sendable {
+    @TaskLocal static var current = Gate()
+    private let state = Mutex((isOpen: false, waiting: [CheckedContinuation<Void, Never>]()))
+
+    var waitingCount: Int { state.withLock { $0.waiting.count } }
+
+    func wait() async {
+        await withCheckedContinuation { continuation in
+            let isOpen = state.withLock { state in
+                if !state.isOpen { state.waiting.append(continuation) }
+                return state.isOpen
+            }
+            if isOpen { continuation.resume() }
+        }
+    }
+
+    func open() {
+        let waiting = state.withLock { state in
+            state.isOpen = true
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+}
+
+/// A clock that stands still until it is moved.
+final class TestClock: Sendable {
+    private let now = Mutex(Date(timeIntervalSince1970: 1_800_000_000.75))
+    var read: @Sendable () -> Date { { self.now.withLock { $0 } } }
+    func advance(_ seconds: TimeInterval) { now.withLock { $0 += seconds } }
+}
+
+@Suite struct SessionHostTests {
+    static let app = App("gate", root: { GateCoordinator() })
+
+    static func make(
+        store: any SessionStore = MemoryStore(), clock: TestClock = TestClock(), deadline: Duration = .seconds(10)
+    ) -> SessionHost {
+        var settings = SessionSettings()
+        settings.handlerDeadline = deadline
+        return SessionHost(apps: [app], store: store, settings: settings, now: clock.read)
+    }
+
+    static func passed(_ state: SessionState) -> [Int] {
+        (state.navigation.coordinators[0].coordinator as? GateCoordinator)?.passed ?? []
+    }
+
+    static func eventually(_ condition: () async -> Bool) async throws {
+        while !(await condition()) { try await Task.sleep(for: .milliseconds(1)) }
+    }
+
+    @Test func `versions count the transitions that changed something`() async throws {
+        let host = SessionHostTests.make()
+        let created = try await host.create()
+        let session = try await host.session(created.state.id, token: created.token.text)
+        #expect(created.state.version == 1)
+
+        #expect(try await session.apply(PostedEvent("pass", payload: 1)).state.version == 2)
+        #expect(try await session.apply(PostedEvent("nothing")).state.version == 2)
+        #expect(try await session.apply(PostedEvent("pass", payload: 2)).state.version == 3)
+        await #expect(throws: SessionError.self) { try await session.apply(PostedEvent("unheard of")) }
+        #expect(try session.state().version == 3)
+        #expect(SessionHostTests.passed(try session.state()) == [1, 2])
+    }
+
+    @Test func `only the session's own token opens it`() async throws {
+        let host = SessionHostTests.make()
+        let one = try await host.create()
+        let other = try await host.create()
+
+        for (id, token) in [(one.state.id, other.token.text), (one.state.id, ""), (one.state.id, one.token.text + "x")]
+        {
+            await #expect(throws: SessionError.unauthorized) { try await host.session(id, token: token) }
+        }
+        let unknown = try #require(SessionID("s_0000000000000"))
+        await #expect(throws: SessionError.unauthorized) { try await host.session(unknown, token: one.token.text) }
+    }
+
+    @Test func `a token is 256 bits, never printed, and only its digest is stored`() async throws {
+        let store = MemoryStore()
+        let created = try await SessionHostTests.make(store: store).create()
+
+        #expect(created.token.text.count == 43)
+        #expect("\(created.token)" == "•••")
+        #expect(String(reflecting: created.token) == "•••")
+        var dumped = ""
+        dump(created, to: &dumped)
+        dump(store.load(created.state.id), to: &dumped)
+        #expect(!dumped.contains(created.token.text))
+    }
+
+    @Test func `events of one session wait for each other, in order; reads and other sessions go on`() async throws {
+        let host = SessionHostTests.make()
+        let gate = Gate()
+        let created = try await host.create()
+        let session = try await host.session(created.state.id, token: created.token.text)
+        let other = try await host.create()
+
+        try await Gate.$current.withValue(gate) {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { _ = try await session.apply(PostedEvent("wait", payload: 0)) }
+                try await SessionHostTests.eventually { gate.waitingCount == 1 }
+                for number in 1...5 {
+                    let started = Task.immediate {
+                        try await session.apply(PostedEvent("pass", payload: .integer(number)))
+                    }
+                    group.addTask { _ = try await started.value }
+                }
+
+                #expect(try session.state().version == 1)
+                let elsewhere = try await host.session(other.state.id, token: other.token.text)
+                #expect(try await elsewhere.apply(PostedEvent("pass", payload: 9)).state.version == 2)
+                gate.open()
+                try await group.waitForAll()
+            }
+        }
+
+        #expect(SessionHostTests.passed(try session.state()) == [0, 1, 2, 3, 4, 5])
+        #expect(try session.state().version == 7)
+    }
+
+    @Test func `a bounded number of events waits`() async throws {
+        let host = SessionHostTests.make()
+        let gate = Gate()
+        let created = try await host.create()
+        let session = try await host.session(created.state.id, token: created.token.text)
+
+        try await Gate.$current.withValue(gate) {
+            let first = Task.immediate { try await session.apply(PostedEvent("wait", payload: 0)) }
+            try await SessionHostTests.eventually { gate.waitingCount == 1 }
+            let waiting = (1...32).map { number in
+                Task.immediate { try await session.apply(PostedEvent("pass", payload: .integer(number))) }
+            }
+
+            await #expect(throws: SessionError.tooManyWaiting) {
+                try await session.apply(PostedEvent("pass", payload: 33))
+            }
+
+            gate.open()
+            _ = try await first.value
+            for task in waiting { _ = try await task.value }
+        }
+        #expect(SessionHostTests.passed(try session.state()) == Array(0...32))
+    }
+
+    @Test func `a handler that outlives its deadline has changed nothing, and frees the session`() async throws {
+        let host = SessionHostTests.make(deadline: .milliseconds(50))
+        let gate = Gate()
+        let created = try await host.create()
+        let session = try await host.session(created.state.id, token: created.token.text)
+
+        try await Gate.$current.withValue(gate) { () async throws in
+            await #expect(throws: SessionError.deadlineExceeded) {
+                try await session.apply(PostedEvent("wait", payload: 1))
+            }
+            #expect(try await session.apply(PostedEvent("pass", payload: 2)).state.version == 2)
+            gate.open()
+        }
+
+        #expect(try await session.apply(PostedEvent("pass", payload: 3)).state.version == 3)
+        #expect(SessionHostTests.passed(try session.state()) == [2, 3])
+    }
+
+    @Test func `an ended session is gone for its owner and was never there for others`() async throws {
+        let clock = TestClock()
+        let host = SessionHostTests.make(clock: clock)
+        let created = try await host.create()
+        let session = try await host.session(created.state.id, token: created.token.text)
+
+        try await session.end()
+
+        await #expect(throws: SessionError.ended) { try await session.apply(PostedEvent("nothing")) }
+        await #expect(throws: SessionError.ended) {
+            try await host.session(created.state.id, token: created.token.text)
+        }
+        await #expect(throws: SessionError.unauthorized) { try await host.session(created.state.id, token: "x") }
+        clock.advance(24 * 60 * 60 + 1)
+        #expect(try await host.sweep() == 1)
+        await #expect(throws: SessionError.unauthorized) {
+            try await host.session(created.state.id, token: created.token.text)
+        }
+    }
+
+    @Test func `a session expires when it is not used, and at the latest after thirty days`() async throws {
+        let clock = TestClock()
+        let host = SessionHostTests.make(clock: clock)
+        let created = try await host.create()
+        let session = try await host.session(created.state.id, token: created.token.text)
+        let day: TimeInterval = 24 * 60 * 60
+        #expect(created.state.expiresAt == Date(timeIntervalSince1970: 1_800_000_000 + day))
+
+        for number in 1...32 {
+            clock.advance(day - 60)
+            guard number < 31 else { break }
+            _ = try await session.apply(PostedEvent("pass", payload: .integer(number)))
+        }
+
+        #expect(throws: SessionError.expired) { try session.state() }
+        #expect(try await host.sweep() == 0, "it is still known as expired")
+        clock.advance(2 * day)
+        #expect(try await host.sweep() == 1)
+    }
+}
+
+@Suite struct SharedStoreTests {
+    @Test func `another server brings a session back as it was, and goes on with it`() async throws {
+        let store = MemoryStore()
+        let first = SessionHostTests.make(store: store)
+        let created = try await first.create()
+        let session = try await first.session(created.state.id, token: created.token.text)
+        let state = try await session.apply(PostedEvent("pass", payload: 1)).state
+
+        let second = SessionHostTests.make(store: store)
+        let restored = try await second.session(created.state.id, token: created.token.text)
+
+        #expect(try restored.state() == state)
+        #expect(try await restored.apply(PostedEvent("pass", payload: 2)).state.version == 3)
+    }
+
+    @Test func `a server that is behind sees a conflict, overwrites nothing, and catches up`() async throws {
+        let store = MemoryStore()
+        let first = SessionHostTests.make(store: store)
+        let second = SessionHostTests.make(store: store)
+        let created = try await first.create()
+        let here = try await first.session(created.state.id, token: created.token.text)
+        let there = try await second.session(created.state.id, token: created.token.text)
+        _ = try await here.apply(PostedEvent("pass", payload: 1))
+
+        await #expect(throws: SessionError.notApplied) { try await there.apply(PostedEvent("pass", payload: 2)) }
+
+        let again = try await second.session(created.state.id, token: created.token.text)
+        let state = try await again.apply(PostedEvent("pass", payload: 3)).state
+        #expect(state.version == 3)
+        #expect(SessionHostTests.passed(state) == [1, 3])
+    }
+
+    @Test func `a batch commits what fits and tells what does not`() async throws {
+        let store = MemoryStore()
+        let created = try await SessionHostTests.make(store: store).create()
+        var stored = try #require(store.load(created.state.id))
+        stored.version = 2
+
+        let results = store.commit([
+            SessionChange(expectedVersion: 1, session: stored, event: "a"),
+            SessionChange(expectedVersion: 1, session: stored, event: "b"),
+            SessionChange(expectedVersion: 0, session: stored, event: "c"),
+        ])
+
+        #expect(results == [.committed, .conflict(current: 2), .conflict(current: 2)])
+    }
+}

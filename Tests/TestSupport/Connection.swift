@@ -1,0 +1,110 @@
+public import Foundation
+internal import Glibc
+
+/// An answer as it came over the wire.
+public struct Answer: Sendable {
+    public let status: Int
+    /// Names in lower case.
+    public let headers: [String: String]
+    public let body: Data
+
+    public var text: String { String(decoding: body, as: UTF8.self) }
+}
+
+/// A TCP connection to a server on this machine.
+public final class Connection: Sendable {
+    private let socket: Int32
+    public static let timeout = 20
+
+    public init(port: Int) throws {
+        socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(UInt16(port).bigEndian)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var limit = timeval(tv_sec: Connection.timeout, tv_usec: 0)
+        setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard result == 0 else { throw TestFailure("cannot connect to port \(port): errno \(errno)") }
+    }
+
+    deinit { Glibc.close(socket) }
+
+    /// Sends a request and reads its answer.
+    public func request(
+        _ method: String, _ target: String, headers: [String: String] = [:], body: Data? = nil
+    ) async throws -> Answer {
+        try await send(Connection.bytes(method, target, headers: headers, body: body))
+        return try await receive(bodyless: method == "HEAD")
+    }
+
+    /// A well-formed request as bytes.
+    public static func bytes(
+        _ method: String, _ target: String, headers: [String: String] = [:], body: Data? = nil
+    ) -> Data {
+        var head = "\(method) \(target) HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        if let body { head += "Content-Length: \(body.count)\r\n" }
+        for (name, value) in headers { head += "\(name): \(value)\r\n" }
+        return Data((head + "\r\n").utf8) + (body ?? Data())
+    }
+
+    public func send(_ text: String) async throws { try await send(Data(text.utf8)) }
+
+    public func send(_ bytes: Data) async throws {
+        try await blocking { [socket] in
+            var sent = 0
+            while sent < bytes.count {
+                let count = bytes.withUnsafeBytes {
+                    Glibc.send(socket, $0.baseAddress! + sent, bytes.count - sent, Int32(MSG_NOSIGNAL))
+                }
+                guard count > 0 else { throw TestFailure("cannot send: errno \(errno)") }
+                sent += count
+            }
+        }
+    }
+
+    /// Reads one answer.
+    public func receive(bodyless: Bool = false) async throws -> Answer {
+        try await blocking { [self] in
+            var head = Data()
+            while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) { head += try read(1) }
+            var lines = String(decoding: head, as: UTF8.self).components(separatedBy: "\r\n")
+            let status = Int(lines.removeFirst().split(separator: " ")[1]) ?? 0
+            if status == 100 { return Answer(status: 100, headers: [:], body: Data()) }
+            var headers: [String: String] = [:]
+            for line in lines where !line.isEmpty {
+                let parts = line.split(separator: ":", maxSplits: 1)
+                headers[parts[0].lowercased()] = parts[1].trimmingCharacters(in: .whitespaces)
+            }
+            let length = bodyless || status == 304 ? 0 : Int(headers["content-length"] ?? "0") ?? 0
+            return Answer(status: status, headers: headers, body: try read(length))
+        }
+    }
+
+    /// Whether the server has closed the connection, after whatever it still sent.
+    public func isClosed() async throws -> Bool {
+        try await blocking { [socket] in
+            var bytes = [UInt8](repeating: 0, count: 4096)
+            while true {
+                let count = recv(socket, &bytes, bytes.count, 0)
+                if count == 0 || (count < 0 && errno == ECONNRESET) { return true }
+                if count < 0 { return false }
+            }
+        }
+    }
+
+    private func read(_ count: Int) throws -> Data {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var read = 0
+        while read < count {
+            let more = bytes.withUnsafeMutableBytes { recv(socket, $0.baseAddress! + read, count - read, 0) }
+            guard more > 0 else { throw TestFailure("the server has closed the connection") }
+            read += more
+        }
+        return Data(bytes)
+    }
+}

@@ -1,0 +1,62 @@
+public import Foundation
+internal import Glibc
+
+/// A program that runs beside the test.
+public final class Program: @unchecked Sendable {
+    // Unchecked: `process` is set up in `init`; what is called later is its pid and its exit, by the one test that has it.
+    private let process = Process()
+    private let output = Pipe()
+    private let errors = Pipe()
+
+    public init(_ executable: URL, _ arguments: [String], environment: [String: String] = [:]) throws {
+        process.executableURL = executable
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = output
+        process.standardError = errors
+        try process.run()
+    }
+
+    deinit {
+        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+    }
+
+    /// The server that this package builds, beside the tests' own executable.
+    public static func coordinatord(_ arguments: String...) throws -> Program {
+        let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let folder = URL(filePath: executable).deletingLastPathComponent()
+        return try Program(folder.appending(path: "coordinatord"), arguments)
+    }
+
+    /// Reads standard output up to the end of a line.
+    public func line() async throws -> String {
+        try await blocking { [output] in
+            var line = Data()
+            while let byte = try output.fileHandleForReading.read(upToCount: 1), byte != Data("\n".utf8) {
+                line += byte
+            }
+            return String(decoding: line, as: UTF8.self)
+        }
+    }
+
+    public func signal(_ number: Int32) {
+        kill(process.processIdentifier, number)
+    }
+
+    /// Waits for the end.
+    public func exit() async throws -> (code: Int32, output: String, errors: String) {
+        try await blocking { [self] in
+            let output = try output.fileHandleForReading.readToEnd() ?? Data()
+            let errors = try errors.fileHandleForReading.readToEnd() ?? Data()
+            process.waitUntilExit()
+            guard process.terminationReason == .exit else {
+                throw TestFailure("ended by signal \(process.terminationStatus)")
+            }
+            return (
+                process.terminationStatus, String(decoding: output, as: UTF8.self),
+                String(decoding: errors, as: UTF8.self)
+            )
+        }
+    }
+}
