@@ -31,7 +31,8 @@ stop_children() {
 
 # Starts `$1 serve` on a free port, waits until it is ready, and leaves its address in SERVER_URL.
 start_server() {
-    "$1" serve --port 0 > "$2" 2>&1 &
+    : > "$2"
+    "$1" serve --port 0 >> "$2" 2>&1 &
     children+=($!)
     local try
     for try in $(seq 100); do

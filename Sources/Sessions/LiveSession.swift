@@ -17,16 +17,16 @@ final class LiveSession: Sendable {
     let turns = Turns()
     private let committed: Mutex<Committed>
 
-    init(_ stored: StoredSession, of app: App, navigation: NavigationState) {
+    init(_ stored: StoredSession, _ content: StoredSession.Content, of app: App, navigation: NavigationState) {
         self.id = stored.id
         self.app = app
         self.token = stored.token
-        self.createdAt = stored.createdAt
+        self.createdAt = content.createdAt
         self.committed = Mutex(
             .state(
                 SessionState(
-                    id: stored.id, app: stored.app, version: stored.version, expiresAt: stored.expiresAt,
-                    navigation: navigation, encoded: stored.state)))
+                    id: stored.id, app: content.app, version: stored.version, expiresAt: content.expiresAt,
+                    navigation: navigation, encoded: content.state)))
     }
 
     /// The last committed state.

@@ -40,15 +40,17 @@ public final class SessionHost: Sendable {
         do { encoded = try first.state.encoded() } catch { throw .cannotLaunch(error) }
 
         let token = SessionToken.random()
+        let expiresAt = expiry(createdAt: createdAt, usedAt: createdAt)
+        let content = StoredSession.Content(
+            app: app.name, createdAt: createdAt, expiresAt: expiresAt, state: encoded)
         while true {
-            let expiresAt = expiry(createdAt: createdAt, usedAt: createdAt)
             let stored = StoredSession(
-                id: .random(), app: app.name, version: 1, token: token.digest, createdAt: createdAt,
-                expiresAt: expiresAt, keptUntil: expiresAt + settings.graveTime, state: encoded)
+                id: .random(), version: 1, token: token.digest, keptUntil: expiresAt + settings.graveTime,
+                content: content)
             let change = SessionChange(expectedVersion: 0, session: stored, event: nil)
             // The id is taken, which will not happen; if it does, another one is not.
             guard try await commit(change) else { continue }
-            let session = LiveSession(stored, of: app, navigation: first.state)
+            let session = LiveSession(stored, content, of: app, navigation: first.state)
             live.withLock { $0[stored.id] = session }
             return CreatedSession(
                 state: try session.current(at: createdAt), transition: first.transition, token: token)
@@ -63,9 +65,9 @@ public final class SessionHost: Sendable {
             return AuthorizedSession(host: self, live: session)
         }
         guard let stored = try await load(id), stored.token == digest else { throw .unauthorized }
-        guard stored.endedAt == nil else { throw .ended }
-        guard stored.expiresAt > now() else { throw .expired }
-        return AuthorizedSession(host: self, live: remember(try restore(stored)))
+        guard let content = stored.content else { throw .ended }
+        guard content.expiresAt > now() else { throw .expired }
+        return AuthorizedSession(host: self, live: remember(try restore(stored, content)))
     }
 
     /// Forgets sessions that need not be kept any longer, a bounded number at a time.
@@ -108,13 +110,18 @@ extension SessionHost {
         do { return try await store.load(id) } catch { throw .notApplied }
     }
 
-    private func restore(_ stored: StoredSession) throws(SessionError) -> LiveSession {
-        guard let app = apps.first(where: { $0.name == stored.app }),
-            let json = try? JSON(parsing: stored.state, maximumDepth: .max),
+    private func restore(
+        _ stored: StoredSession, _ content: StoredSession.Content
+    ) throws(SessionError) -> LiveSession {
+        guard let app = apps.first(where: { $0.name == content.app }),
+            let json = try? JSON(parsing: content.state, maximumDepth: SessionHost.savedDepthLimit),
             let navigation = try? app.restore(json)
         else { throw .incompatible }
-        return LiveSession(stored, of: app, navigation: navigation)
+        return LiveSession(stored, content, of: app, navigation: navigation)
     }
+
+    /// Tabs in tabs nest a saved state deeper than any request may be.
+    private static let savedDepthLimit = 512
 
     /// Two requests may bring a session back at the same time; all must queue at one.
     private func remember(_ session: LiveSession) -> LiveSession {
@@ -169,9 +176,8 @@ extension SessionHost {
         let now = now()
         let last = try session.current(at: now)
         let tombstone = StoredSession(
-            id: session.id, app: last.app, version: last.version + 1, token: session.token,
-            createdAt: session.createdAt,
-            expiresAt: now, endedAt: now, keptUntil: now + settings.graveTime, state: [])
+            id: session.id, version: last.version + 1, token: session.token, keptUntil: now + settings.graveTime,
+            content: nil)
         try await replace(session, at: last.version, by: tombstone, event: nil)
         session.end()
         forget(session)
@@ -196,9 +202,10 @@ extension SessionHost {
 
     private func stored(_ session: LiveSession, _ state: SessionState) -> StoredSession {
         StoredSession(
-            id: session.id, app: session.app.name, version: state.version, token: session.token,
-            createdAt: session.createdAt, expiresAt: state.expiresAt,
-            keptUntil: state.expiresAt + settings.graveTime, state: state.encoded)
+            id: session.id, version: state.version, token: session.token,
+            keptUntil: state.expiresAt + settings.graveTime,
+            content: .init(
+                app: session.app.name, createdAt: session.createdAt, expiresAt: state.expiresAt, state: state.encoded))
     }
 
     /// Commits the next form of a session. When another server was faster, the copy in memory is out of date: the next

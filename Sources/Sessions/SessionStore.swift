@@ -27,18 +27,23 @@ public protocol SessionStore: Sendable {
 /// A session as it is stored.
 public struct StoredSession: Sendable, Equatable {
     public let id: SessionID
-    /// The name of its app.
-    public let app: String
-    /// 1 when it was created, one more with every transition that changed it.
+    /// 1 when it was created, one more with every transition that changed it, and with its end.
     public var version: Int
     public let token: SHA256Digest
-    public let createdAt: Date
-    public var expiresAt: Date
-    public var endedAt: Date?
-    /// When it may be forgotten: expired or ended sessions are known for a while, so that their clients can be told.
+    /// When it may be forgotten: expired and ended sessions are known for a while, so that their clients can be told.
     public var keptUntil: Date
-    /// JSON text; empty once it has ended.
-    public var state: [UInt8]
+    /// `nil` once it has ended.
+    public var content: Content?
+
+    /// What a session has until it ends.
+    public struct Content: Sendable, Equatable {
+        /// The name of its app.
+        public let app: String
+        public let createdAt: Date
+        public let expiresAt: Date
+        /// JSON text.
+        public let state: [UInt8]
+    }
 }
 
 /// A new form of a session, and the version that it replaces.

@@ -267,6 +267,21 @@ final class TestClock: Sendable {
         #expect(SessionHostTests.passed(state) == [1, 3])
     }
 
+    @Test func `ended sessions are remembered up to a limit`() async throws {
+        let store = MemoryStore()
+        let host = SessionHostTests.make(store: store)
+        var ids: [SessionID] = []
+
+        for _ in 0..<MemoryStore.endedLimit + 10 {
+            let created = try await host.create()
+            ids.append(created.state.id)
+            try await host.session(created.state.id, token: created.token.text).end()
+        }
+
+        #expect(ids.prefix(10).allSatisfy { store.load($0) == nil })
+        #expect(ids.dropFirst(10).allSatisfy { store.load($0) != nil && store.load($0)?.content == nil })
+    }
+
     @Test func `a batch commits what fits and tells what does not`() async throws {
         let store = MemoryStore()
         let created = try await SessionHostTests.make(store: store).create()
