@@ -47,9 +47,22 @@ public struct AlertButton: Sendable, Equatable {
     public static let cancel = AlertButton("cancel", title: "Cancel", role: .cancel)
 }
 
-/// An alert that is shown, and the coordinator that showed it.
-public struct PresentedAlert: Sendable, Equatable {
+/// An alert that is shown, and the coordinator that showed it. Immutable, and shared by the states that have it.
+public final class PresentedAlert: Sendable {
     public let key: String
     public let alert: Alert
     let coordinator: Int
+
+    init(key: String, alert: Alert, coordinator: Int) {
+        self.key = key
+        self.alert = alert
+        self.coordinator = coordinator
+    }
+}
+
+extension PresentedAlert: Equatable {
+    public static func == (left: PresentedAlert, right: PresentedAlert) -> Bool {
+        left === right
+            || (left.key == right.key && left.alert == right.alert && left.coordinator == right.coordinator)
+    }
 }

@@ -2,7 +2,7 @@ public import JSONCoding
 
 /// Why a saved state cannot be brought back.
 public enum RestoreError: Error, Equatable, Sendable {
-    /// The text is not what `NavigationState.encoded()` writes.
+    /// The text is not what `NavigationState.encoded` writes.
     case damaged(JSONDecodingError)
     /// The app has no coordinator of that name any more.
     case unknownCoordinator(name: String)
@@ -51,7 +51,7 @@ extension App {
     }
 }
 
-/// The saved form, as `NavigationState.encoded()` writes it.
+/// The saved form, as `NavigationState.encoded` writes it.
 private struct SavedState: Decodable {
     struct Coordinator: Decodable {
         let id: Int

@@ -4,13 +4,11 @@ internal import JSONCoding
 // event; `App+Restore.swift` reads it. The round trip is tested for every state of every app.
 
 extension NavigationState {
-    /// Bytes that a saved state may take.
+    /// Bytes that what coordinators, screens and defaults hold may take when they are saved.
     public static let sizeLimit = 64 * 1024
 
     /// The state as JSON text. Equal states give equal bytes.
-    ///
-    /// - Throws: `stateLimit` past `sizeLimit`.
-    public func encoded() throws(NavigationError) -> [UInt8] {
+    public var encoded: [UInt8] {
         var writer = JSONWriter(capacity: 1000)
         writer.object { writer in
             writer.member("lastKey", lastKey)
@@ -25,16 +23,39 @@ extension NavigationState {
                 alert.save(to: &writer)
             }
         }
-        guard writer.count <= NavigationState.sizeLimit else { throw .stateLimit }
         return writer.bytes
+    }
+
+    /// What `sizeLimit` bounds, in bytes.
+    func size(with screens: [PlacedScreen]) -> Int {
+        var size = 0
+        for coordinator in coordinators { size += coordinator.encoded.count }
+        for screen in screens { size += screen.savedMembers.count }
+        guard !defaults.values.isEmpty else { return size }
+        var writer = JSONWriter()
+        writer.value(defaults.values)
+        return size + writer.count
     }
 }
 
+// Equal is what is saved alike. What two states share need not be looked at.
+
 extension NavigationState: Equatable {
-    /// Two states are equal when they are saved alike.
     public static func == (left: NavigationState, right: NavigationState) -> Bool {
-        guard let left = try? left.encoded(), let right = try? right.encoded() else { return false }
-        return left == right
+        left.lastKey == right.lastKey && left.lastID == right.lastID && left.alert == right.alert
+            && left.stack == right.stack && left.coordinators == right.coordinators && left.defaults == right.defaults
+    }
+}
+
+extension LivingCoordinator: Equatable {
+    public static func == (left: LivingCoordinator, right: LivingCoordinator) -> Bool {
+        left === right || left.encoded == right.encoded
+    }
+}
+
+extension PlacedScreen: Equatable {
+    public static func == (left: PlacedScreen, right: PlacedScreen) -> Bool {
+        left === right || (left.savedMembers == right.savedMembers && left.tabs == right.tabs)
     }
 }
 

@@ -17,55 +17,44 @@ public enum InvariantViolation: Error, Equatable, Sendable {
 extension NavigationState {
     /// The rules that hold after every transition (DESIGN.md, section 4).
     public func checkInvariants() throws(NavigationError) {
-        if let violation = violation(in: Census(of: self)) { throw .invariantViolated(violation) }
+        if let violation = violation(among: screens) { throw .invariantViolated(violation) }
     }
 
-    func violation(in census: Census) -> InvariantViolation? {
+    /// - Parameter screens: all of them.
+    func violation(among screens: [PlacedScreen]) -> InvariantViolation? {
         if stack.screens.isEmpty { return .nothingVisible }
-        if let (screen, tab) = census.emptyTab { return .emptyTab(screen: screen, tab: tab) }
-        if let key = census.repeatedKey { return .repeatedKey(key: key) }
-        for (key, owner) in zip(census.keys, census.owners) where self[owner] == nil {
-            return .orphanedScreen(key: key)
+        if let key = repeatedKey(among: screens) { return .repeatedKey(key: key) }
+        for screen in screens {
+            guard self[screen.coordinator] != nil else { return .orphanedScreen(key: screen.key) }
+            if let tab = screen.tabs?.items.first(where: { $0.stack.screens.isEmpty }) {
+                return .emptyTab(screen: screen.screen.name, tab: tab.id)
+            }
         }
         for (index, coordinator) in coordinators.enumerated().dropFirst() {
             guard coordinators[..<index].contains(where: { $0.id == coordinator.parent }) else {
                 return .strayCoordinator(name: coordinator.name)
             }
-            if census.isIdle(coordinator) { return .idleCoordinator(name: coordinator.name) }
+            if isIdle(coordinator, among: screens) { return .idleCoordinator(name: coordinator.name) }
         }
         return nil
     }
-}
-
-/// What the rules look at, gathered in one walk over the screens.
-struct Census {
-    private(set) var keys: [String] = []
-    /// The coordinators that the screens belong to, in the order of `keys`.
-    private(set) var owners: [Int] = []
-    private(set) var emptyTab: (screen: String, tab: String)?
-    private let parents: [Int]
-
-    init(of state: NavigationState) {
-        parents = state.coordinators.compactMap(\.parent)
-        state.stack.forEachScreen { screen in
-            keys.append(screen.key)
-            owners.append(screen.coordinator)
-            guard let tabs = screen.tabs else { return }
-            for item in tabs.items where item.stack.screens.isEmpty { emptyTab = (screen.screen.name, item.id) }
-        }
-    }
 
     /// Whether a coordinator has neither a screen nor a child.
-    func isIdle(_ coordinator: LivingCoordinator) -> Bool {
-        !owners.contains(coordinator.id) && !parents.contains(coordinator.id)
+    func isIdle(_ coordinator: LivingCoordinator, among screens: [PlacedScreen]) -> Bool {
+        for screen in screens where screen.coordinator == coordinator.id { return false }
+        for other in coordinators where other.parent == coordinator.id { return false }
+        return true
     }
 
     /// A key that stands twice. Few keys are compared with each other, for a set of them costs more than that.
-    var repeatedKey: String? {
-        if keys.count > 32 {
+    private func repeatedKey(among screens: [PlacedScreen]) -> String? {
+        if screens.count > 32 {
             var seen: Set<String> = []
-            return keys.first { !seen.insert($0).inserted }
+            return screens.first { !seen.insert($0.key).inserted }?.key
         }
-        return keys.indices.lazy.first { keys[..<$0].contains(keys[$0]) }.map { keys[$0] }
+        for (index, screen) in screens.enumerated() {
+            for other in screens[..<index] where other.key == screen.key { return screen.key }
+        }
+        return nil
     }
 }

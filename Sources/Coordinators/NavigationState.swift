@@ -26,6 +26,7 @@ extension NavigationState {
     /// Every screen, also those in tabs that are not selected.
     public var screens: [PlacedScreen] {
         var screens: [PlacedScreen] = []
+        screens.reserveCapacity(8)
         stack.forEachScreen { screens.append($0) }
         return screens
     }

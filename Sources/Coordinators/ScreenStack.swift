@@ -1,7 +1,7 @@
 internal import JSONCoding
 
 /// Screens on each other, bottom first.
-public struct ScreenStack: Sendable {
+public struct ScreenStack: Sendable, Equatable {
     let id: Int
     public internal(set) var screens: [PlacedScreen] = []
 }
@@ -63,8 +63,8 @@ public final class PlacedScreen: Sendable {
 }
 
 /// The tabs of a screen, each with a stack of its own.
-public struct PlacedTabs: Sendable {
-    public struct Item: Sendable {
+public struct PlacedTabs: Sendable, Equatable {
+    public struct Item: Sendable, Equatable {
         public let id: String
         public let title: String?
         public internal(set) var stack: ScreenStack

@@ -39,12 +39,13 @@ struct TransitionRun {
 
     /// Works the agenda off and checks what came of it.
     mutating func result(of event: String?) async throws(NavigationError) -> TransitionResult {
-        var census: Census
+        var screens: [PlacedScreen]
         repeat {
             while let step = agenda.popLast() { try await take(step) }
-            census = Census(of: state)
-        } while dismissOrphan(census)
-        if let violation = state.violation(in: census) { throw .invariantViolated(violation) }
+            screens = state.screens
+        } while dismissOrphan(among: screens)
+        if let violation = state.violation(among: screens) { throw .invariantViolated(violation) }
+        guard state.size(with: screens) <= NavigationState.sizeLimit else { throw .stateLimit }
         let transition = Transition(event: event, operations: operations, finished: finished)
         return TransitionResult(state: state, transition: transition)
     }
@@ -92,8 +93,8 @@ struct TransitionRun {
     }
 
     /// Removes one coordinator that has lost its last screen and its last child, and tells its parent.
-    private mutating func dismissOrphan(_ census: Census) -> Bool {
-        let orphan = state.coordinators.last { census.isIdle($0) && !newcomers.contains($0.id) }
+    private mutating func dismissOrphan(among screens: [PlacedScreen]) -> Bool {
+        let orphan = state.coordinators.last { state.isIdle($0, among: screens) && !newcomers.contains($0.id) }
         guard let orphan, let parent = orphan.parent else { return false }
         remove([orphan.id])
         agenda.append(.call(.childWasDismissed(orphan.coordinator), parent))

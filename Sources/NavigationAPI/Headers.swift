@@ -8,10 +8,11 @@ struct BearerToken {
 
     /// - Returns: `nil` unless there is exactly one field, of that scheme.
     init?(_ fields: [String]) {
-        guard fields.count == 1, let space = fields[0].utf8.firstIndex(of: UInt8(ascii: " ")),
-            fields[0][..<space].isSame("Bearer")
-        else { return nil }
-        self.text = String(fields[0][space...].trimmed)
+        let scheme = "Bearer ".utf8
+        guard fields.count == 1, fields[0].utf8.count > scheme.count else { return nil }
+        let start = fields[0].utf8.index(fields[0].startIndex, offsetBy: scheme.count)
+        guard fields[0].utf8.starts(with: scheme) || fields[0][..<start].isSame("Bearer ") else { return nil }
+        self.text = String(fields[0][start...])
     }
 }
 

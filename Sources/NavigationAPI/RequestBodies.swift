@@ -39,7 +39,7 @@ private struct MemberReader {
             throw Problem(error)
         }
         guard case .object(let object) = json else { throw .invalidRequest("", "must be an object") }
-        guard object.names.allSatisfy(members.contains) else {
+        for member in object.members where !members.contains(member.name) {
             let known = members.map { "“\($0)”" }.joined(separator: ", ")
             throw .invalidRequest("", "has a member that is not one of \(known)")
         }
@@ -57,6 +57,7 @@ private struct MemberReader {
     /// Whether the one `Content-Type` is `application/json`, with whatever parameters.
     private static func isJSON(_ fields: [String]) -> Bool {
         guard fields.count == 1 else { return false }
+        if fields[0] == "application/json" { return true }
         let end = fields[0].utf8.firstIndex(of: UInt8(ascii: ";")) ?? fields[0].endIndex
         return fields[0][..<end].trimmed.isSame("application/json")
     }

@@ -26,7 +26,7 @@ final class LiveSession: Sendable {
             .state(
                 SessionState(
                     id: stored.id, app: content.app, version: stored.version, expiresAt: content.expiresAt,
-                    navigation: navigation, encoded: content.state)))
+                    navigation: navigation)))
     }
 
     /// The last committed state.

@@ -36,13 +36,11 @@ public final class SessionHost: Sendable {
         case .success(let result): first = result
         case .failure(let error): throw .cannotLaunch(error)
         }
-        let encoded: [UInt8]
-        do { encoded = try first.state.encoded() } catch { throw .cannotLaunch(error) }
 
         let token = SessionToken.random()
         let expiresAt = expiry(createdAt: createdAt, usedAt: createdAt)
         let content = StoredSession.Content(
-            app: app.name, createdAt: createdAt, expiresAt: expiresAt, state: encoded)
+            app: app.name, createdAt: createdAt, expiresAt: expiresAt, state: .navigation(first.state))
         while true {
             let stored = StoredSession(
                 id: .random(), version: 1, token: token.digest, keptUntil: expiresAt + settings.graveTime,
@@ -114,7 +112,7 @@ extension SessionHost {
         _ stored: StoredSession, _ content: StoredSession.Content
     ) throws(SessionError) -> LiveSession {
         guard let app = apps.first(where: { $0.name == content.app }),
-            let json = try? JSON(parsing: content.state, maximumDepth: SessionHost.savedDepthLimit),
+            let json = try? JSON(parsing: content.state.text, maximumDepth: SessionHost.savedDepthLimit),
             let navigation = try? app.restore(json)
         else { throw .incompatible }
         return LiveSession(stored, content, of: app, navigation: navigation)
@@ -151,12 +149,10 @@ extension SessionHost {
 
         let outcome = try await run { () async throws(NavigationError) in
             let result = try await session.app.apply(event, to: before.navigation, at: now)
-            let encoded = try result.state.encoded()
-            guard encoded != before.encoded else { return AppliedEvent(state: before, transition: result.transition) }
+            guard result.state != before.navigation else { return AppliedEvent(state: before, transition: result.transition) }
             let state = SessionState(
                 id: session.id, app: before.app, version: before.version + 1,
-                expiresAt: self.expiry(createdAt: session.createdAt, usedAt: now), navigation: result.state,
-                encoded: encoded)
+                expiresAt: self.expiry(createdAt: session.createdAt, usedAt: now), navigation: result.state)
             return AppliedEvent(state: state, transition: result.transition)
         }
         switch outcome {
@@ -205,7 +201,7 @@ extension SessionHost {
             id: session.id, version: state.version, token: session.token,
             keptUntil: state.expiresAt + settings.graveTime,
             content: .init(
-                app: session.app.name, createdAt: session.createdAt, expiresAt: state.expiresAt, state: state.encoded))
+                app: session.app.name, createdAt: session.createdAt, expiresAt: state.expiresAt, state: .navigation(state.navigation)))
     }
 
     /// Commits the next form of a session. When another server was faster, the copy in memory is out of date: the next

@@ -7,8 +7,9 @@ public struct SessionID: Sendable, Hashable {
     /// - Returns: `nil` for what no session can be named.
     public init?(_ text: String) {
         guard text.utf8.count == SessionID.prefix.utf8.count + SessionID.randomCharacters,
-            text.utf8.starts(with: SessionID.prefix.utf8), text.utf8.allSatisfy(Base64URL.isDigit)
+            text.hasPrefix(SessionID.prefix)
         else { return nil }
+        for byte in text.utf8 where !Base64URL.isDigit(byte) { return nil }
         self.text = text
     }
 

@@ -9,25 +9,20 @@ public final class SessionState: Sendable {
     public let version: Int
     public let expiresAt: Date
     public let navigation: NavigationState
-    /// `navigation` as it is stored.
-    let encoded: [UInt8]
 
-    init(
-        id: SessionID, app: String, version: Int, expiresAt: Date, navigation: NavigationState, encoded: [UInt8]
-    ) {
+    init(id: SessionID, app: String, version: Int, expiresAt: Date, navigation: NavigationState) {
         self.id = id
         self.app = app
         self.version = version
         self.expiresAt = expiresAt
         self.navigation = navigation
-        self.encoded = encoded
     }
 }
 
 extension SessionState: Equatable {
     public static func == (left: SessionState, right: SessionState) -> Bool {
         left.id == right.id && left.app == right.app && left.version == right.version
-            && left.expiresAt == right.expiresAt && left.encoded == right.encoded
+            && left.expiresAt == right.expiresAt && left.navigation == right.navigation
     }
 }
 

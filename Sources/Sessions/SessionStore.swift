@@ -1,3 +1,4 @@
+public import Coordinators
 public import FoundationEssentials
 public import Sodium
 
@@ -41,9 +42,27 @@ public struct StoredSession: Sendable, Equatable {
         public let app: String
         public let createdAt: Date
         public let expiresAt: Date
-        /// JSON text.
-        public let state: [UInt8]
+        public let state: SavedState
     }
+}
+
+/// A navigation state on its way into a store, or out of it. It is turned into text when a store asks, which one that
+/// writes to disk does on its own thread.
+public enum SavedState: Sendable {
+    case navigation(NavigationState)
+    case text([UInt8])
+
+    /// JSON text.
+    public var text: [UInt8] {
+        switch self {
+        case .navigation(let navigation): navigation.encoded
+        case .text(let text): text
+        }
+    }
+}
+
+extension SavedState: Equatable {
+    public static func == (left: SavedState, right: SavedState) -> Bool { left.text == right.text }
 }
 
 /// A new form of a session, and the version that it replaces.

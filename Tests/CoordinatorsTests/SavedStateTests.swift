@@ -11,10 +11,10 @@ import Testing
             ("answer", ["button": "yes"]), ("back", nil), ("logout", nil), ("relaunch", nil),
         ]
         for (type, payload) in events {
-            let saved = try app.state.encoded()
+            let saved = app.state.encoded
             let restored = try app.app.restore(try JSON(parsing: saved, maximumDepth: 100))
             #expect(restored == app.state)
-            #expect(try restored.encoded() == saved)
+            #expect(restored.encoded == saved)
 
             let event = PostedEvent(type, payload: payload)
             let next = try await app.app.apply(event, to: restored, at: app.now)
@@ -29,7 +29,7 @@ import Testing
         try await app.send("more")
         try await app.send("selectTab", ["tab": "home"])
 
-        let restored = try app.app.restore(try JSON(parsing: try app.state.encoded(), maximumDepth: 100))
+        let restored = try app.app.restore(try JSON(parsing: app.state.encoded, maximumDepth: 100))
 
         #expect(restored == app.state)
         #expect(restored.visible?.screen.name == "home")
@@ -39,7 +39,7 @@ import Testing
         var app = try await CoordinatorTester(TestApps.app)
         try await app.send("login")
 
-        let saved = String(decoding: try app.state.encoded(), as: UTF8.self)
+        let saved = String(decoding: app.state.encoded, as: UTF8.self)
 
         #expect(
             saved == """
@@ -52,7 +52,7 @@ import Testing
     @Test func `what cannot be restored says why`() async throws {
         var tester = try await CoordinatorTester(TestApps.app)
         try await tester.send("login")
-        let saved = try JSON(parsing: try tester.state.encoded())
+        let saved = try JSON(parsing: tester.state.encoded)
         let text = saved.description
         func restore(_ text: String) throws -> NavigationState {
             try TestApps.app.restore(try JSON(parsing: Array(text.utf8)))

@@ -157,7 +157,7 @@ import Testing
 
             let error = await #expect(throws: NavigationError.self, "\(misuse)") {
                 try await app.send("misuse", .string(misuse.rawValue))
-                _ = try app.state.encoded()
+
             }
 
             if misuse != .tooLarge { #expect(app.state == before, "\(misuse)") }
