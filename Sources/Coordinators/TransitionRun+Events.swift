@@ -43,24 +43,19 @@ extension TransitionRun {
 
     private mutating func selectTab(_ payload: JSON?) throws(NavigationError) {
         let screens = state.visibleTabs
+        let choice = payload?.object.flatMap { $0.count == 1 ? $0.members.first : nil }
         let target: (screen: PlacedScreen, position: Int)?
-        let path: [String]
-        switch (payload?["tab"], payload?["index"]) {
-        case (.string(let tab)?, nil):
-            path = ["payload", "tab"]
-            target =
-                screens.lazy.compactMap { screen in
-                    screen.tabs?.position(of: tab).map { (screen, $0) }
-                }.first
-        case (nil, .integer(let index)?):
-            path = ["payload", "index"]
+        switch (choice?.name, choice?.value.string, choice?.value.integer) {
+        case ("tab", let tab?, _):
+            target = screens.lazy.compactMap { screen in screen.tabs?.position(of: tab).map { (screen, $0) } }.first
+        case ("index", _, let index?):
             target = screens.first.flatMap { $0.tabs?.items.indices.contains(index) == true ? ($0, index) : nil }
         default:
-            throw .invalidEvent(
-                .init(path: ["payload"], reason: "must have either “tab”, a string, or “index”, an integer"))
+            let reason = "must have either “tab”, a string, or “index”, an integer"
+            throw .invalidEvent(.init(path: ["payload"], reason: reason))
         }
         guard let (screen, position) = target, let tabs = screen.tabs else {
-            throw .invalidEvent(.init(path: path, reason: "names no tab"))
+            throw .invalidEvent(.init(path: ["payload", choice?.name ?? ""], reason: "names no tab"))
         }
         guard tabs.selection == position else { return select(position, of: screen) }
         let popped = tabs.selected.stack.screens.dropFirst().map(\.key)
@@ -68,8 +63,8 @@ extension TransitionRun {
     }
 
     private mutating func answer(_ payload: JSON?) throws(NavigationError) {
-        guard let id = payload?["button"]?.string else {
-            throw .invalidEvent(.init(path: ["payload"], reason: "must have “button”, a string"))
+        guard let id = payload?["button"]?.string, payload?.object?.count == 1 else {
+            throw .invalidEvent(.init(path: ["payload"], reason: "must have “button”, a string, and nothing else"))
         }
         guard let button = state.alert?.alert.buttons.first(where: { $0.id == id }) else {
             throw .invalidEvent(.init(path: ["payload", "button"], reason: "names no button"))

@@ -28,9 +28,13 @@ extension JSON {
         return value
     }
 
+    /// The number where it is a whole one, however it is written.
     public var integer: Int? {
-        guard case .integer(let value) = self else { return nil }
-        return value
+        switch self {
+        case .integer(let value): value
+        case .number(let value): Int(exactly: value)
+        default: nil
+        }
     }
 
     public var array: [JSON]? {

@@ -26,9 +26,9 @@ public struct JSONObject: Sendable {
 
     /// The member's value; assigning `nil` removes the member.
     public subscript(name: String) -> JSON? {
-        get { members.first { $0.name == name }?.value }
+        get { members.first { $0.name.isSame(name) }?.value }
         set {
-            let index = members.firstIndex { $0.name == name }
+            let index = members.firstIndex { $0.name.isSame(name) }
             switch (index, newValue) {
             case (let index?, let value?): members[index].value = value
             case (let index?, nil): members.remove(at: index)
@@ -39,13 +39,21 @@ public struct JSONObject: Sendable {
     }
 }
 
+extension String {
+    /// Names are the same when their characters are (RFC 8259, section 8.3). Swift's own comparison also takes different
+    /// ways to write one letter for the same.
+    func isSame(_ other: String) -> Bool {
+        self == other && utf8.elementsEqual(other.utf8)
+    }
+}
+
 extension JSONObject: Hashable {
     public static func == (left: JSONObject, right: JSONObject) -> Bool {
         left.count == right.count && left.members.allSatisfy { right[$0.name] == $0.value }
     }
 
     public func hash(into hasher: inout Hasher) {
-        hasher.combine(Set(names))
+        hasher.combine(count)
     }
 }
 

@@ -145,11 +145,11 @@ extension JSONReader {
 /// Tells a repeated name: by looking for it while there are few, by a set once there are many, so that an object of
 /// thousands of members does not take quadratic time.
 private struct DistinctNames {
-    private var set: Set<String> = []
+    private var set: Set<[UInt8]> = []
 
     mutating func insert(_ name: String, after members: [JSONObject.Member]) -> Bool {
-        if members.count < 16 { return !members.contains { $0.name == name } }
-        if set.isEmpty { set = Set(members.map(\.name)) }
-        return set.insert(name).inserted
+        if members.count < 16 { return !members.contains { $0.name.isSame(name) } }
+        if set.isEmpty { set = Set(members.map { Array($0.name.utf8) }) }
+        return set.insert(Array(name.utf8)).inserted
     }
 }

@@ -8,16 +8,17 @@ internal import Synchronization
 /// went away or the server stopped. Between two calls the connection belongs to libmicrohttpd alone, except while it is
 /// suspended: then it stays as it is until `complete` resumes it, from whatever thread.
 ///
-/// Unchecked, because `isNew`, `head`, `body` and `refusal` are touched on the connection's thread only, and
-/// `connection` is set once; what threads share is in `progress`.
+/// Unchecked, because nearly all of it is touched on the connection's thread only. The exceptions: `connection` and
+/// `task` are set before the exchange is registered as suspended, under the registry's lock, and not changed after;
+/// `response` is written once, by whoever settles the exchange, before `progress` becomes `done`, and read after.
 final class Exchange: @unchecked Sendable {
-    private enum Progress {
+    private enum Progress: UInt8, AtomicRepresentable {
         case arriving
         /// The handler runs, on this thread or another; libmicrohttpd waits for neither.
         case running
         /// The handler runs and the connection is suspended.
         case suspended
-        case done(HTTPResponse)
+        case done
     }
 
     private let core: Core
@@ -27,8 +28,10 @@ final class Exchange: @unchecked Sendable {
     private var headers = HTTPHeaders()
     private var body: [UInt8] = []
     private var refusal: HTTPRefusal?
-    private let progress = Mutex(Progress.arriving)
-    private let task = Mutex<Task<Void, Never>?>(nil)
+    private let progress = Atomic(Progress.arriving)
+    private let isSettled = Atomic(false)
+    private var response: HTTPResponse?
+    private var task: Task<Void, Never>?
 
     private init(core: Core, target: String) {
         self.core = core
@@ -121,62 +124,45 @@ extension Exchange {
 extension Exchange {
     /// The request is whole, or its handler is done.
     private func answer(_ connection: OpaquePointer, method: UnsafePointer<CChar>) -> MHD_Result {
-        let isFirst = progress.withLock { progress in
-            guard case .arriving = progress else { return false }
-            progress = .running
-            return true
+        if progress.load(ordering: .acquiring) == .arriving {
+            progress.store(.running, ordering: .releasing)
+            run(method: String(cString: method))
         }
-        if isFirst { run(method: String(cString: method)) }
-        if response == nil {
+        if progress.load(ordering: .acquiring) != .done {
             if core.register(self) {
                 suspend(connection)
                 return .YES
             }
             complete(with: .stopping)
+            // The handler may just be ahead, between its two steps.
+            while progress.load(ordering: .acquiring) != .done {}
         }
         guard let response else { return .NO }
         return queue(response, on: connection)
-    }
-
-    private var response: HTTPResponse? {
-        progress.withLock { if case .done(let response) = $0 { response } else { nil } }
     }
 
     private func run(method: String) {
         guard let target = HTTPTarget(target) else { return complete(with: .invalidTarget) }
         if let refusal { return complete(with: refusal) }
         let request = HTTPRequest(method: method, target: target, headers: headers, body: body)
-        let task = Task.immediate { [core] in
+        task = Task.immediate { [core] in
             self.complete(with: await core.handler.respond(to: request))
         }
-        if response == nil { self.task.withLock { $0 = task } }
     }
 
-    /// Suspends first and looks then: a handler that ends in between finds `running`, and the connection is resumed here.
+    /// Suspends first and looks then: where the handler has ended in between, the connection is resumed here.
     private func suspend(_ connection: OpaquePointer) {
         MHD_suspend_connection(connection)
-        let isDone = progress.withLock { progress in
-            if case .done = progress { return true }
-            progress = .suspended
-            return false
-        }
-        if isDone { resume() }
+        let (isSuspended, _) = progress.compareExchange(
+            expected: .running, desired: .suspended, ordering: .acquiringAndReleasing)
+        if !isSuspended { resume() }
     }
 
     /// The first response counts; a handler that ends after the server has given it up is too late.
     private func complete(with response: HTTPResponse) {
-        let wasSuspended = progress.withLock { progress in
-            switch progress {
-            case .done: return false
-            case .suspended:
-                progress = .done(response)
-                return true
-            case .arriving, .running:
-                progress = .done(response)
-                return false
-            }
-        }
-        if wasSuspended { resume() }
+        guard !isSettled.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        self.response = response
+        if progress.exchange(.done, ordering: .acquiringAndReleasing) == .suspended { resume() }
     }
 
     private func complete(with refusal: HTTPRefusal) {
@@ -190,7 +176,7 @@ extension Exchange {
 
     func abandon() {
         complete(with: .stopping)
-        task.withLock { $0.take() }?.cancel()
+        task?.cancel()
     }
 
     private func queue(_ response: HTTPResponse, on connection: OpaquePointer) -> MHD_Result {

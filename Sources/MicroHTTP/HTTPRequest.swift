@@ -45,6 +45,7 @@ public struct HTTPHeaders: Sendable {
 
 extension HTTPHeaders: ExpressibleByDictionaryLiteral {
     public init(dictionaryLiteral elements: (String, String)...) {
+        fields.reserveCapacity(elements.count + 2)
         for (name, value) in elements { append(name, value) }
     }
 }

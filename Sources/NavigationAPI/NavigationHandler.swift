@@ -74,10 +74,9 @@ extension NavigationHandler {
     private func read(_ id: String, _ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let state = try await state(id, request)
         let tag = state.entityTag
-        guard !EntityTag.matches(request.headers.values("If-None-Match"), tag) else {
-            return HTTPResponse(status: 304, headers: ["ETag": tag, "Cache-Control": "no-store"])
-        }
-        var response = HTTPResponse.json(StateBody(state))
+        // A 304 has the headers of the 200, its Content-Length among them; the body is not sent.
+        let isKnown = EntityTag.matches(request.headers.values("If-None-Match"), tag)
+        var response = HTTPResponse.json(StateBody(state), status: isKnown ? 304 : 200)
         response.headers.append("ETag", tag)
         return response
     }

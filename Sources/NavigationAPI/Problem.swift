@@ -108,7 +108,9 @@ extension Problem {
         case .expectationFailed:
             self.init(
                 417, "expectation-failed", "Unknown expectation", "The one known value of Expect is 100-continue.")
-        case .stopping: self = .draining
+        case .stopping:
+            // Its handler was running, and may have gone on to commit.
+            self.init(SessionError.unknownOutcome)
         }
     }
 }

@@ -36,7 +36,7 @@ public struct SessionToken: Sendable {
     }
 
     static func digest(of text: String) -> SHA256Digest {
-        SHA256Digest(of: text.utf8)
+        SHA256Digest(of: text)
     }
 
     var digest: SHA256Digest { SessionToken.digest(of: text) }

@@ -24,11 +24,14 @@ public struct SHA256Digest: Sendable, Equatable {
     /// 32 bytes as four words in the order of memory, so that a digest needs no allocation of its own.
     private var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
 
-    public init(of message: some Collection<UInt8>) {
-        let message = Array(message)
-        withUnsafeMutablePointer(to: &words) { words in
-            // Never fails. The four words are crypto_hash_sha256_BYTES long.
-            _ = crypto_hash_sha256(UnsafeMutableRawPointer(words), message, UInt64(message.count))
+    /// Of the text's UTF-8.
+    public init(of text: String) {
+        var text = text
+        text.withUTF8 { message in
+            withUnsafeMutablePointer(to: &words) { words in
+                // Never fails. The four words are crypto_hash_sha256_BYTES long.
+                _ = crypto_hash_sha256(UnsafeMutableRawPointer(words), message.baseAddress, UInt64(message.count))
+            }
         }
     }
 

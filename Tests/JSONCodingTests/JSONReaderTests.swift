@@ -47,6 +47,13 @@ import Testing
         #expect(throws: JSONSyntaxError(reason: .nestedTooDeep, offset: 32)) { try JSON(parsing: nested(33)) }
     }
 
+    @Test func `names that look alike are two names`() throws {
+        let json = try JSON(parsing: Array(#"{"\u00e9":1,"e\u0301":2}"#.utf8))
+
+        #expect(json["\u{e9}"] == 1)
+        #expect(json["e\u{301}"] == 2)
+    }
+
     @Test func `finds a repeated name among many`() {
         let members = (0..<1000).map { "\"n\($0)\":0" } + ["\"n500\":1"]
 
