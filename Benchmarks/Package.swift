@@ -5,6 +5,6 @@ import PackageDescription
 let package = Package(
     name: "Benchmarks",
     targets: [
-        .executableTarget(name: "baseline", linkerSettings: [.linkedLibrary("microhttpd")]),
+        .executableTarget(name: "baseline", linkerSettings: [.linkedLibrary("microhttpd")])
     ]
 )

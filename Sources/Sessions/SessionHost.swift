@@ -149,7 +149,9 @@ extension SessionHost {
 
         let outcome = try await run { () async throws(NavigationError) in
             let result = try await session.app.apply(event, to: before.navigation, at: now)
-            guard result.state != before.navigation else { return AppliedEvent(state: before, transition: result.transition) }
+            guard result.state != before.navigation else {
+                return AppliedEvent(state: before, transition: result.transition)
+            }
             let state = SessionState(
                 id: session.id, app: before.app, version: before.version + 1,
                 expiresAt: self.expiry(createdAt: session.createdAt, usedAt: now), navigation: result.state)
@@ -201,7 +203,8 @@ extension SessionHost {
             id: session.id, version: state.version, token: session.token,
             keptUntil: state.expiresAt + settings.graveTime,
             content: .init(
-                app: session.app.name, createdAt: session.createdAt, expiresAt: state.expiresAt, state: .navigation(state.navigation)))
+                app: session.app.name, createdAt: session.createdAt, expiresAt: state.expiresAt,
+                state: .navigation(state.navigation)))
     }
 
     /// Commits the next form of a session. When another server was faster, the copy in memory is out of date: the next

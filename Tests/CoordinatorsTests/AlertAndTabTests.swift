@@ -102,7 +102,10 @@ import Testing
     }
 
     @Test(
-        arguments: [["tab": "no such"], ["index": 2], ["index": -1], [:], ["tab": "own", "index": 0], ["tab": 0], ["tab": "own", "x": 1]]
+        arguments: [
+            ["tab": "no such"], ["index": 2], ["index": -1], [:], ["tab": "own", "index": 0], ["tab": 0],
+            ["tab": "own", "x": 1],
+        ]
             as [JSON])
     func `a tab that is not there is refused`(payload: JSON) async throws {
         var app = try await CoordinatorTester(TestApps.shelf)
