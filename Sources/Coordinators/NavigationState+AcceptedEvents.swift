@@ -18,6 +18,7 @@ extension NavigationState {
     /// then the built-in ones. What is not listed is refused, and nothing that is listed is.
     public var acceptedEvents: [String] {
         var names: [String] = []
+        names.reserveCapacity(16)
         for recipient in recipients {
             for event in recipient.coordinator.type.events
             where recipient.accepts(event) && !names.contains(event.name) {

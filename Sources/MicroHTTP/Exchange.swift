@@ -25,7 +25,7 @@ final class Exchange: @unchecked Sendable {
     private let target: String
     private var connection: OpaquePointer?
     private var isNew = true
-    private var headers = HTTPHeaders()
+    private var headers = HTTPHeaders(capacity: 12)
     private var body: [UInt8] = []
     private var refusal: HTTPRefusal?
     private let progress = Atomic(Progress.arriving)

@@ -17,6 +17,12 @@ public struct HTTPRequest: Sendable {
 public struct HTTPHeaders: Sendable {
     private(set) var fields: [(name: String, value: String)] = []
 
+    init() {}
+
+    init(capacity: Int) {
+        fields.reserveCapacity(capacity)
+    }
+
     /// The value of the first field of that name.
     public subscript(name: String) -> String? {
         for field in fields where HTTPHeaders.same(field.name, name) { return field.value }

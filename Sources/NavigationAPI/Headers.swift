@@ -8,10 +8,10 @@ struct BearerToken {
 
     /// - Returns: `nil` unless there is exactly one field, of that scheme.
     init?(_ fields: [String]) {
-        let scheme = "Bearer ".utf8
-        guard fields.count == 1, fields[0].utf8.count > scheme.count else { return nil }
-        let start = fields[0].utf8.index(fields[0].startIndex, offsetBy: scheme.count)
-        guard fields[0].utf8.starts(with: scheme) || fields[0][..<start].isSame("Bearer ") else { return nil }
+        let scheme = "Bearer "
+        guard fields.count == 1, fields[0].utf8.count > scheme.utf8.count else { return nil }
+        let start = fields[0].utf8.index(fields[0].startIndex, offsetBy: scheme.utf8.count)
+        guard fields[0].hasPrefix(scheme) || fields[0][..<start].isSame(scheme) else { return nil }
         self.text = String(fields[0][start...])
     }
 }
