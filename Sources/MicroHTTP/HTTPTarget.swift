@@ -17,30 +17,42 @@ public struct HTTPTarget: Sendable, Equatable {
 
     /// - Returns: `nil` for a target that is refused.
     public init?(_ raw: String) {
-        let bytes = Array(raw.utf8)
-        guard bytes.first == UInt8(ascii: "/"), bytes.allSatisfy(HTTPTarget.isAllowed) else { return nil }
-        let end = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.count
-        guard let segments = HTTPTarget.segments(of: bytes[1..<end]),
-            let query = HTTPTarget.query(of: bytes[end...].dropFirst())
-        else { return nil }
+        var text = raw
+        guard let (segments, query) = text.withUTF8({ HTTPTarget.parse($0) }) else { return nil }
         self.raw = raw
         self.segments = segments
         self.query = query
     }
 
-    private static func segments(of path: ArraySlice<UInt8>) -> [String]? {
+    private static func parse(_ bytes: UnsafeBufferPointer<UInt8>) -> (segments: [String], query: [QueryItem])? {
+        guard bytes.first == UInt8(ascii: "/") else { return nil }
+        for byte in bytes where !isAllowed(byte) { return nil }
+        let end = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.count
+        guard let segments = segments(of: bytes[1..<end]), let query = query(of: bytes[end...].dropFirst()) else {
+            return nil
+        }
+        return (segments, query)
+    }
+
+    private typealias Bytes = Slice<UnsafeBufferPointer<UInt8>>
+
+    private static func segments(of path: Bytes) -> [String]? {
         if path.isEmpty { return [] }
         var segments: [String] = []
-        for part in path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
-            guard let segment = decode(part), !segment.isEmpty, segment != ".", segment != "..",
+        segments.reserveCapacity(4)
+        var start = path.startIndex
+        while true {
+            let end = path[start...].firstIndex(of: UInt8(ascii: "/")) ?? path.endIndex
+            guard let segment = decode(path[start..<end]), !segment.isEmpty, segment != ".", segment != "..",
                 !segment.utf8.contains(UInt8(ascii: "/"))
             else { return nil }
             segments.append(segment)
+            guard end < path.endIndex else { return segments }
+            start = end + 1
         }
-        return segments
     }
 
-    private static func query(of text: ArraySlice<UInt8>) -> [QueryItem]? {
+    private static func query(of text: Bytes) -> [QueryItem]? {
         if text.isEmpty { return [] }
         var items: [QueryItem] = []
         for pair in text.split(separator: UInt8(ascii: "&")) {
@@ -51,9 +63,11 @@ public struct HTTPTarget: Sendable, Equatable {
         return items
     }
 
-    /// Undoes percent-encoding (RFC 3986, section 2.1).
-    private static func decode(_ text: ArraySlice<UInt8>) -> String? {
-        guard text.contains(UInt8(ascii: "%")) else { return String(decoding: text, as: UTF8.self) }
+    /// Undoes percent-encoding (RFC 3986, section 2.1). What needs none is ASCII.
+    private static func decode(_ text: Bytes) -> String? {
+        guard text.contains(UInt8(ascii: "%")) else {
+            return String(decoding: UnsafeBufferPointer(rebasing: text), as: UTF8.self)
+        }
         var bytes: [UInt8] = []
         var rest = text
         while let byte = rest.popFirst() {

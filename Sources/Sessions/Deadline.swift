@@ -5,13 +5,21 @@ struct DeadlineExceeded: Error {}
 
 /// Runs `work` and gives up waiting for it after `limit`; then it is cancelled, and its result thrown away when it comes.
 ///
-/// The work starts at once on the caller's thread. When it never suspends, neither does this, and no timer is set.
+/// The work starts at once on the caller's thread. When it never suspends, neither does this, and nothing is set up for
+/// the deadline.
 func withDeadline<Value: Sendable>(
     _ limit: Duration, _ work: @escaping @Sendable () async -> Value
 ) async throws(DeadlineExceeded) -> Value {
+    let flag = Flag()
+    let task = Task.immediate {
+        let value = await work()
+        flag.isSet.store(true, ordering: .releasing)
+        return value
+    }
+    if flag.isSet.load(ordering: .acquiring) { return await task.value }
+
     let outcome = FirstOutcome<Value>()
-    let task = Task.immediate { outcome.settle(await work()) }
-    if case .some(.some(let value)) = outcome.settled { return value }
+    Task { outcome.settle(await task.value) }
     let timer = Task {
         try await Task.sleep(for: limit)
         outcome.settle(nil)
@@ -25,6 +33,11 @@ func withDeadline<Value: Sendable>(
     return value
 }
 
+/// Whether the work has ended.
+private final class Flag: Sendable {
+    let isSet = Atomic(false)
+}
+
 /// Holds what is settled first: the value, or `nil` when the time was up. For one who waits.
 private final class FirstOutcome<Value: Sendable>: Sendable {
     private struct State {
@@ -33,10 +46,6 @@ private final class FirstOutcome<Value: Sendable>: Sendable {
     }
 
     private let state = Mutex(State())
-
-    var settled: Value?? {
-        state.withLock { $0.settled }
-    }
 
     func settle(_ value: Value?) {
         let waiting = state.withLock { state -> CheckedContinuation<Value?, Never>? in
