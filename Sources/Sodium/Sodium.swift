@@ -35,16 +35,6 @@ public struct SHA256Digest: Sendable, Equatable {
         }
     }
 
-    /// - Returns: `nil` unless there are exactly 32 bytes.
-    public init?(bytes: some Collection<UInt8>) {
-        guard bytes.count == MemoryLayout.size(ofValue: words) else { return nil }
-        withUnsafeMutableBytes(of: &words) { $0.copyBytes(from: bytes) }
-    }
-
-    public var bytes: [UInt8] {
-        withUnsafeBytes(of: words) { Array($0) }
-    }
-
     public static func == (left: SHA256Digest, right: SHA256Digest) -> Bool {
         withUnsafePointer(to: left.words) { left in
             withUnsafePointer(to: right.words) { right in
