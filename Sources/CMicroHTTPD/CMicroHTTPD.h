@@ -24,4 +24,12 @@ static inline struct MHD_Daemon *CMicroHTTPD_start(
         MHD_OPTION_END);
 }
 
+/// MHD_get_connection_info is variadic. Bytes of the request's head; 0 where it is not known.
+static inline size_t CMicroHTTPD_head_size(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    return info == NULL ? 0 : info->header_size;
+}
+
 #endif

@@ -22,7 +22,7 @@ extension App {
         var state = NavigationState()
         state.lastKey = decoded.lastKey
         state.lastID = decoded.lastID
-        state.defaults.values = decoded.defaults
+        state.defaults = Defaults(decoded.defaults)
         for coordinator in decoded.coordinators { state.coordinators.append(try restore(coordinator)) }
         state.stack = try decoded.stack.restored(in: state)
         state.alert = decoded.alert?.restored
@@ -115,7 +115,7 @@ private struct SavedState: Decodable {
         func restored(in state: NavigationState) throws(RestoreError) -> PlacedTabs {
             var tabs = PlacedTabs(selection: selection, items: [])
             for item in items {
-                tabs.items.append(.init(id: item.id, title: item.title, stack: try item.stack.restored(in: state)))
+                tabs.items.append(PlacedTab(id: item.id, title: item.title, stack: try item.stack.restored(in: state)))
             }
             return tabs
         }

@@ -35,23 +35,37 @@ public struct App: Sendable {
 
     /// The first state of a session.
     public func launch(at now: Date) async throws(NavigationError) -> TransitionResult {
-        var run = TransitionRun(of: self, on: NavigationState(), at: now)
+        var run = try beginLaunch(at: now)
+        return try await run.result()
+    }
+
+    /// Begins the first transition of a session.
+    public func beginLaunch(at now: Date) throws(NavigationError) -> TransitionRun {
+        var run = TransitionRun(of: self, on: NavigationState(), at: now, event: nil)
         try run.startRoot()
-        return try await run.result(of: nil)
+        return run
     }
 
     /// Applies one event: the whole transition, or none of it.
     public func apply(
         _ event: PostedEvent, to state: NavigationState, at now: Date
     ) async throws(NavigationError) -> TransitionResult {
+        var run = try begin(event, on: state, at: now)
+        return try await run.result()
+    }
+
+    /// Begins to apply one event, as far as that goes without calling a coordinator.
+    public func begin(
+        _ event: PostedEvent, on state: NavigationState, at now: Date
+    ) throws(NavigationError) -> TransitionRun {
         if let screen = event.screen, screen != state.visible?.key { throw .staleScreen }
-        var run = TransitionRun(of: self, on: state, at: now)
+        var run = TransitionRun(of: self, on: state, at: now, event: event.type)
         if let builtIn = BuiltInEvent(rawValue: event.type) {
             try run.begin(builtIn, payload: event.payload)
         } else {
             try run.route(event)
         }
-        return try await run.result(of: event.type)
+        return run
     }
 
     /// The root, as a session starts with it.

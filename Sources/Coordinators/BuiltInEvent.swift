@@ -11,8 +11,6 @@ public enum BuiltInEvent: String, CaseIterable, Sendable {
     /// Starts the tree anew; `defaults` are kept.
     case relaunch
 
-    public var name: String { rawValue }
-
     /// Names that later versions give a meaning to; reserved so that no app has to change then.
     static let reservedNames = Set(allCases.map(\.rawValue)).union(["backTo", "dismiss", "open"])
 }

@@ -1,14 +1,46 @@
 public import JSONCoding
 
 /// Small values kept for the session, also when the tree is started anew by `relaunch`.
-public struct Defaults: Sendable, Equatable {
-    var values = JSONObject()
+public struct Defaults: Sendable {
+    /// Replaced as a whole, for most events leave it as it is.
+    private var content: Content
 
-    public init() {}
+    private final class Content: Sendable {
+        let values: JSONObject
+        /// As it is saved.
+        let encoded: [UInt8]
+
+        init(_ values: JSONObject) {
+            self.values = values
+            var writer = JSONWriter()
+            writer.value(values)
+            self.encoded = writer.bytes
+        }
+    }
+
+    public init() {
+        self.init([:])
+    }
+
+    init(_ values: JSONObject) {
+        content = Content(values)
+    }
+
+    var encoded: [UInt8] { content.encoded }
 
     /// `nil` where there is no such value; assigning `nil` removes it.
     public subscript(name: String) -> JSON? {
-        get { values[name] }
-        set { values[name] = newValue }
+        get { content.values[name] }
+        set {
+            var values = content.values
+            values[name] = newValue
+            content = Content(values)
+        }
+    }
+}
+
+extension Defaults: Equatable {
+    public static func == (left: Defaults, right: Defaults) -> Bool {
+        left.content === right.content || left.content.values == right.content.values
     }
 }

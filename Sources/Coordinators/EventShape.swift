@@ -26,23 +26,28 @@ public final class EventShape: Sendable {
     public let payload: JSON?
     let form: Form
 
+    private init(_ name: String, _ form: Form, payload: JSON? = nil) {
+        self.name = name
+        self.form = form
+        self.payload = payload
+    }
+
     /// - Returns: `nil` where the type does not encode as an enum does.
-    init?(example: some NavigationEvent) {
+    convenience init?(example: some NavigationEvent) {
         guard let encoded = try? JSON(encoding: example) else { return nil }
         if let name = encoded.string {
-            (self.name, self.form, self.payload) = (name, .rawValue, nil)
+            self.init(name, .rawValue)
             return
         }
         guard let member = encoded.object?.members.first, encoded.object?.count == 1,
             let fields = member.value.object
         else { return nil }
-        name = member.name
         if fields.isEmpty {
-            (form, payload) = (.noPayload, nil)
+            self.init(member.name, .noPayload)
         } else if fields.names == ["_0"] {
-            (form, payload) = (.singleValue, fields["_0"])
+            self.init(member.name, .singleValue, payload: fields["_0"])
         } else {
-            (form, payload) = (.fields, member.value)
+            self.init(member.name, .fields, payload: member.value)
         }
     }
 

@@ -1,44 +1,43 @@
-/// A coordinator that may handle an event now.
-struct Recipient {
-    let coordinator: LivingCoordinator
-    /// The events to which the visible screen narrows it; `nil` for all that it has.
-    let offered: [String]?
-
-    func accepts(_ event: EventShape) -> Bool {
-        offered?.contains(event.name) ?? true
-    }
-
-    func shape(of name: String) -> EventShape? {
-        coordinator.type.events.first { $0.name == name && accepts($0) }
-    }
-}
-
 extension NavigationState {
     /// The types of the events that may be posted now: those of the visible screen's coordinator, of its ancestors,
     /// then the built-in ones. What is not listed is refused, and nothing that is listed is.
     public var acceptedEvents: [String] {
         var names: [String] = []
-        names.reserveCapacity(16)
-        for recipient in recipients {
-            for event in recipient.coordinator.type.events
-            where recipient.accepts(event) && !names.contains(event.name) {
-                names.append(event.name)
-            }
-        }
-        for event in BuiltInEvent.allCases where accepts(event) { names.append(event.name) }
+        forEachAcceptedEvent { names.append($0) }
         return names
     }
 
-    /// Who is asked, in this order: the visible screen's coordinator, its parent, and so on to the root.
-    var recipients: [Recipient] {
-        guard alert == nil, let visible, let owner = self[visible.coordinator] else { return [] }
-        var recipients = [Recipient(coordinator: owner, offered: visible.screen.events)]
-        var next = owner.parent
+    /// Visits the types of the events that may be posted now.
+    public func forEachAcceptedEvent(_ visit: (String) -> Void) {
+        var first: LivingCoordinator?
+        forEachHandler { coordinator, event in
+            if let first, first !== coordinator, recipient(of: event.name)?.coordinator !== coordinator { return }
+            first = first ?? coordinator
+            visit(event.name)
+        }
+        for event in BuiltInEvent.allCases where accepts(event) { visit(event.rawValue) }
+    }
+
+    /// The coordinator that handles an event of that name now: the first one that has it.
+    func recipient(of name: String) -> (coordinator: LivingCoordinator, event: EventShape)? {
+        var found: (LivingCoordinator, EventShape)?
+        forEachHandler { coordinator, event in if found == nil, event.name == name { found = (coordinator, event) } }
+        return found
+    }
+
+    /// Visits the coordinators that are asked, each with every event that it may be asked: the visible screen's, which
+    /// the screen may narrow to some of its events, its parent, and so on to the root.
+    private func forEachHandler(_ visit: (LivingCoordinator, EventShape) -> Void) {
+        guard alert == nil, let visible else { return }
+        var offered = visible.screen.events
+        var next: Int? = visible.coordinator
         while let id = next, let coordinator = self[id] {
-            recipients.append(Recipient(coordinator: coordinator, offered: nil))
+            for event in coordinator.type.events where offered?.contains(event.name) ?? true {
+                visit(coordinator, event)
+            }
+            offered = nil
             next = coordinator.parent
         }
-        return recipients
     }
 
     func accepts(_ event: BuiltInEvent) -> Bool {
@@ -48,14 +47,6 @@ extension NavigationState {
         case .selectTab: alert == nil && stack.screens.last?.tabs != nil
         case .answer: alert != nil
         case .relaunch: alert == nil
-        }
-    }
-
-    /// The screens with tabs that the user looks through, innermost first.
-    var visibleTabs: [PlacedScreen] {
-        visibleStacks.reversed().compactMap { stack in
-            guard let screen = stack.screens.last, screen.tabs != nil else { return nil }
-            return screen
         }
     }
 }

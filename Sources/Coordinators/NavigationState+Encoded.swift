@@ -13,7 +13,8 @@ extension NavigationState {
         writer.object { writer in
             writer.member("lastKey", lastKey)
             writer.member("lastID", lastID)
-            writer.member("defaults", defaults.values)
+            writer.name("defaults")
+            writer.encoded(defaults.encoded)
             writer.name("coordinators")
             writer.array { writer in for living in coordinators { writer.encoded(living.encoded) } }
             writer.name("stack")
@@ -28,13 +29,10 @@ extension NavigationState {
 
     /// What `sizeLimit` bounds, in bytes.
     func size(with screens: [PlacedScreen]) -> Int {
-        var size = 0
+        var size = defaults.encoded.count
         for coordinator in coordinators { size += coordinator.encoded.count }
         for screen in screens { size += screen.savedMembers.count }
-        guard !defaults.values.isEmpty else { return size }
-        var writer = JSONWriter()
-        writer.value(defaults.values)
-        return size + writer.count
+        return size
     }
 }
 
@@ -56,6 +54,12 @@ extension LivingCoordinator: Equatable {
 extension PlacedScreen: Equatable {
     public static func == (left: PlacedScreen, right: PlacedScreen) -> Bool {
         left === right || (left.savedMembers == right.savedMembers && left.tabs == right.tabs)
+    }
+}
+
+extension PlacedTab: Equatable {
+    public static func == (left: PlacedTab, right: PlacedTab) -> Bool {
+        left === right || (left.encodedMembers == right.encodedMembers && left.stack == right.stack)
     }
 }
 

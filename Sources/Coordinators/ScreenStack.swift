@@ -1,4 +1,4 @@
-internal import JSONCoding
+public import JSONCoding
 
 /// Screens on each other, bottom first.
 public struct ScreenStack: Sendable, Equatable {
@@ -64,32 +64,45 @@ public final class PlacedScreen: Sendable {
 
 /// The tabs of a screen, each with a stack of its own.
 public struct PlacedTabs: Sendable, Equatable {
-    public struct Item: Sendable, Equatable {
-        public let id: String
-        public let title: String?
-        public internal(set) var stack: ScreenStack
-        /// The members `id` and `title` as JSON text.
-        public let encodedMembers: [UInt8]
-
-        init(id: String, title: String?, stack: ScreenStack) {
-            self.id = id
-            self.title = title
-            self.stack = stack
-            var writer = JSONWriter()
-            writer.member("id", id)
-            writer.member("title", ifAny: title)
-            self.encodedMembers = writer.bytes
-        }
-    }
-
     /// The position of the selected tab, from 0.
     public internal(set) var selection: Int
-    public internal(set) var items: [Item]
+    public internal(set) var items: [PlacedTab]
 
-    public var selected: Item { items[selection] }
+    public var selected: PlacedTab { items[selection] }
 
     func position(of id: String) -> Int? {
         items.firstIndex { $0.id == id }
+    }
+}
+
+/// A tab and its stack. Immutable, like a screen.
+public final class PlacedTab: Sendable {
+    public let id: String
+    public let title: String?
+    public let stack: ScreenStack
+    /// The members `id` and `title` as JSON text.
+    let encodedMembers: [UInt8]
+    /// As JSON text: most events leave most tabs alone.
+    public let encoded: [UInt8]
+
+    init(id: String, title: String?, stack: ScreenStack) {
+        self.id = id
+        self.title = title
+        self.stack = stack
+        var members = JSONWriter()
+        members.member("id", id)
+        members.member("title", ifAny: title)
+        self.encodedMembers = members.bytes
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.encoded(members.bytes)
+            writer.member("stack", stack)
+        }
+        self.encoded = writer.bytes
+    }
+
+    func with(_ stack: ScreenStack) -> PlacedTab {
+        PlacedTab(id: id, title: title, stack: stack)
     }
 }
 
@@ -97,6 +110,12 @@ extension ScreenStack {
     /// The innermost stack with a screen to pop that the user looks through here; `nil` where all have but their first.
     var innermostToPop: ScreenStack? {
         screens.last?.tabs?.selected.stack.innermostToPop ?? (screens.count > 1 ? self : nil)
+    }
+
+    /// The innermost tab in sight that `choose` finds among the tabs of one screen.
+    func visibleTab(_ choose: (PlacedTabs) -> Int?) -> (screen: PlacedScreen, position: Int)? {
+        guard let screen = screens.last, let tabs = screen.tabs else { return nil }
+        return tabs.selected.stack.visibleTab(choose) ?? choose(tabs).map { (screen, $0) }
     }
 
     /// Visits every screen, those in tabs after the one that has the tabs.
@@ -116,7 +135,10 @@ extension ScreenStack {
         if change(&self) { return true }
         for (index, screen) in screens.enumerated() {
             guard var tabs = screen.tabs else { continue }
-            for item in tabs.items.indices where tabs.items[item].stack.changeFirst(where: change) {
+            for (position, tab) in tabs.items.enumerated() {
+                var stack = tab.stack
+                guard stack.changeFirst(where: change) else { continue }
+                tabs.items[position] = tab.with(stack)
                 screens[index] = screen.with(tabs)
                 return true
             }
@@ -143,9 +165,39 @@ extension ScreenStack {
         for (index, screen) in screens.enumerated() {
             guard var tabs = screen.tabs else { continue }
             let before = removed.count
-            for item in tabs.items.indices { removed += tabs.items[item].stack.removeScreens(where: matches) }
+            for (position, tab) in tabs.items.enumerated() {
+                var stack = tab.stack
+                let keys = stack.removeScreens(where: matches)
+                guard !keys.isEmpty else { continue }
+                removed += keys
+                tabs.items[position] = tab.with(stack)
+            }
             if removed.count > before { screens[index] = screen.with(tabs) }
         }
         return removed
+    }
+}
+
+// As clients read it (DESIGN.md, section 5).
+extension ScreenStack: JSONWritable {
+    public func write(to writer: inout JSONWriter) {
+        writer.array { writer in
+            for screen in screens {
+                writer.object { writer in
+                    writer.encoded(screen.encodedMembers)
+                    if let tabs = screen.tabs { writer.member("tabs", tabs) }
+                }
+            }
+        }
+    }
+}
+
+extension PlacedTabs: JSONWritable {
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("selected", selected.id)
+            writer.name("items")
+            writer.array { writer in for tab in items { writer.encoded(tab.encoded) } }
+        }
     }
 }

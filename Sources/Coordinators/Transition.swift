@@ -25,7 +25,12 @@ public enum Operation: Sendable, Equatable {
 }
 
 /// A state and what led to it.
-public struct TransitionResult: Sendable {
+public final class TransitionResult: Sendable {
     public let state: NavigationState
     public let transition: Transition
+
+    init(state: NavigationState, transition: Transition) {
+        self.state = state
+        self.transition = transition
+    }
 }

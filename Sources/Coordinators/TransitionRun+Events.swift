@@ -4,11 +4,8 @@ internal import JSONCoding
 extension TransitionRun {
     /// Hands the event to the first coordinator, from the visible screen's up to the root, that accepts it.
     mutating func route(_ event: PostedEvent) throws(NavigationError) {
-        for recipient in state.recipients {
-            guard let shape = recipient.shape(of: event.type) else { continue }
-            return try call(recipient.coordinator.id, with: shape, event.payload)
-        }
-        throw .eventNotAccepted
+        guard let (coordinator, shape) = state.recipient(of: event.type) else { throw .eventNotAccepted }
+        try call(coordinator.id, with: shape, event.payload)
     }
 
     mutating func begin(_ event: BuiltInEvent, payload: JSON?) throws(NavigationError) {
@@ -42,25 +39,25 @@ extension TransitionRun {
     }
 
     private mutating func selectTab(_ payload: JSON?) throws(NavigationError) {
-        let screens = state.visibleTabs
-        let choice = payload?.object.flatMap { $0.count == 1 ? $0.members.first : nil }
+        guard let choice = payload?.object, choice.count == 1 else { throw TransitionRun.noTabChosen }
         let target: (screen: PlacedScreen, position: Int)?
-        switch (choice?.name, choice?.value.string, choice?.value.integer) {
-        case ("tab", let tab?, _):
-            target = screens.lazy.compactMap { screen in screen.tabs?.position(of: tab).map { (screen, $0) } }.first
-        case ("index", _, let index?):
-            target = screens.first.flatMap { $0.tabs?.items.indices.contains(index) == true ? ($0, index) : nil }
-        default:
-            let reason = "must have either “tab”, a string, or “index”, an integer"
-            throw .invalidEvent(.init(path: ["payload"], reason: reason))
+        if let id = choice["tab"]?.string {
+            target = state.stack.visibleTab { $0.position(of: id) }
+        } else if let index = choice["index"]?.integer {
+            target = state.stack.visibleTab { $0.items.indices.contains(index) ? index : nil }
+        } else {
+            throw TransitionRun.noTabChosen
         }
         guard let (screen, position) = target, let tabs = screen.tabs else {
-            throw .invalidEvent(.init(path: ["payload", choice?.name ?? ""], reason: "names no tab"))
+            throw .invalidEvent(.init(path: ["payload"] + choice.names, reason: "names no tab"))
         }
         guard tabs.selection == position else { return select(position, of: screen) }
         let popped = tabs.selected.stack.screens.dropFirst().map(\.key)
         removeScreens { popped.contains($0.key) }
     }
+
+    private static let noTabChosen = NavigationError.invalidEvent(
+        .init(path: ["payload"], reason: "must have either “tab”, a string, or “index”, an integer"))
 
     private mutating func answer(_ payload: JSON?) throws(NavigationError) {
         guard let id = payload?["button"]?.string, payload?.object?.count == 1 else {

@@ -56,7 +56,7 @@ extension TransitionRun {
         _ tabs: [Tab], _ request: Request, by coordinator: LivingCoordinator
     ) throws(NavigationError) -> PlacedTabs {
         guard !tabs.isEmpty else { throw coordinator.impossible(request, "there is no tab") }
-        var items: [PlacedTabs.Item] = []
+        var items: [PlacedTab] = []
         for tab in tabs {
             guard !items.contains(where: { $0.id == tab.id }) else {
                 throw coordinator.impossible(request, "two tabs are named “\(tab.id)”")
@@ -67,7 +67,7 @@ extension TransitionRun {
                 let key = state.nextKey("k")
                 stack.screens = [PlacedScreen(key: key, screen: screen, coordinator: coordinator)]
             }
-            items.append(.init(id: tab.id, title: tab.title, stack: stack))
+            items.append(PlacedTab(id: tab.id, title: tab.title, stack: stack))
         }
         return PlacedTabs(selection: 0, items: items)
     }

@@ -6,23 +6,25 @@ internal import JSONCoding
 /// The agenda is a stack. A coordinator's function is called; what it asked for goes on top and is performed, in
 /// order, before anything that was asked for earlier. So a child is started, and may even finish, before its
 /// parent's next request is performed, while no function of the parent is running.
-struct TransitionRun {
+public struct TransitionRun: Sendable {
     static let stepLimit = 256
 
-    enum Call {
+    enum Call: Sendable {
         case start
         case handle(EventShape, event: JSON)
         case childDidFinish(any Coordinator)
         case childWasDismissed(any Coordinator)
     }
 
-    enum Step {
+    enum Step: Sendable {
         case call(Call, Int)
         case perform(Request, by: Int)
     }
 
     let app: App
     let now: Date
+    /// The type of the event; `nil` for the first state of a session.
+    private let event: String?
     var state: NavigationState
     var agenda: [Step] = []
     var operations: [Operation] = []
@@ -31,19 +33,31 @@ struct TransitionRun {
     var newcomers: Set<Int> = []
     private var stepsTaken = 0
 
-    init(of app: App, on state: NavigationState, at now: Date) {
+    init(of app: App, on state: NavigationState, at now: Date, event: String?) {
         self.app = app
         self.state = state
         self.now = now
+        self.event = event
+    }
+
+    /// What comes of the event when no coordinator has to be called; `nil` when one has.
+    public func resultAtOnce() throws(NavigationError) -> TransitionResult? {
+        guard agenda.isEmpty else { return nil }
+        let screens = state.screens
+        return orphan(among: screens) == nil ? try checked(screens) : nil
     }
 
     /// Works the agenda off and checks what came of it.
-    mutating func result(of event: String?) async throws(NavigationError) -> TransitionResult {
+    public mutating func result() async throws(NavigationError) -> TransitionResult {
         var screens: [PlacedScreen]
         repeat {
             while let step = agenda.popLast() { try await take(step) }
             screens = state.screens
         } while dismissOrphan(among: screens)
+        return try checked(screens)
+    }
+
+    private func checked(_ screens: [PlacedScreen]) throws(NavigationError) -> TransitionResult {
         if let violation = state.violation(among: screens) { throw .invariantViolated(violation) }
         guard state.size(with: screens) <= NavigationState.sizeLimit else { throw .stateLimit }
         let transition = Transition(event: event, operations: operations, finished: finished)
@@ -92,13 +106,17 @@ struct TransitionRun {
         agenda.append(contentsOf: navigator.requests.reversed().map { .perform($0, by: living.id) })
     }
 
-    /// Removes one coordinator that has lost its last screen and its last child, and tells its parent.
+    /// Removes one orphan, and tells its parent.
     private mutating func dismissOrphan(among screens: [PlacedScreen]) -> Bool {
-        let orphan = state.coordinators.last { state.isIdle($0, among: screens) && !newcomers.contains($0.id) }
-        guard let orphan, let parent = orphan.parent else { return false }
+        guard let orphan = orphan(among: screens), let parent = orphan.parent else { return false }
         remove([orphan.id])
         agenda.append(.call(.childWasDismissed(orphan.coordinator), parent))
         return true
+    }
+
+    /// A coordinator that has lost its last screen and its last child.
+    private func orphan(among screens: [PlacedScreen]) -> LivingCoordinator? {
+        state.coordinators.last { $0.parent != nil && state.isIdle($0, among: screens) && !newcomers.contains($0.id) }
     }
 
     /// Takes coordinators away, with their screens and their alert.

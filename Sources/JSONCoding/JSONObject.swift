@@ -43,7 +43,11 @@ extension String {
     /// Names are the same when their characters are (RFC 8259, section 8.3). Swift's own comparison also takes different
     /// ways to write one letter for the same.
     func isSame(_ other: String) -> Bool {
-        self == other && utf8.elementsEqual(other.utf8)
+        let left = utf8Span.span
+        let right = other.utf8Span.span
+        guard left.count == right.count else { return false }
+        for index in left.indices where left[index] != right[index] { return false }
+        return true
     }
 }
 

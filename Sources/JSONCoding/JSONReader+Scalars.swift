@@ -3,15 +3,21 @@ extension JSONReader {
     mutating func string() throws(JSONSyntaxError) -> String {
         position += 1
         let start = position
+        var bits: UInt8 = 0
         while let byte = peek() {
             switch byte {
             case UInt8(ascii: "\""):
-                let text = try text(bytes[start..<position], at: start)
                 position += 1
-                return text
+                // Nearly all text is ASCII, which needs no validation.
+                guard bits < 0x80 else { return try text(bytes[start..<position - 1], at: start) }
+                return bytes.withUnsafeBufferPointer {
+                    String(decoding: UnsafeBufferPointer(rebasing: $0[start..<position - 1]), as: UTF8.self)
+                }
             case UInt8(ascii: "\\"): return try escapedString(from: start)
             case ..<0x20: throw fault(.controlCharacter)
-            default: position += 1
+            default:
+                bits |= byte
+                position += 1
             }
         }
         throw fault(.unexpectedEnd)
@@ -38,8 +44,6 @@ extension JSONReader {
     }
 
     private func text(_ bytes: ArraySlice<UInt8>, at start: Int) throws(JSONSyntaxError) -> String {
-        // Nearly all text is ASCII, which needs no validation.
-        if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw JSONSyntaxError(reason: .invalidUTF8, offset: start)
         }
@@ -96,7 +100,9 @@ extension JSONReader {
     mutating func number() throws(JSONSyntaxError) -> JSON {
         let start = position
         _ = take(UInt8(ascii: "-"))
+        let firstDigit = position
         if !take(UInt8(ascii: "0")) { try digits() }
+        if let integer = shortInteger(from: firstDigit, isNegative: firstDigit > start) { return .integer(integer) }
         var isInteger = true
         if take(UInt8(ascii: ".")) {
             isInteger = false
@@ -113,6 +119,15 @@ extension JSONReader {
             throw JSONSyntaxError(reason: .invalidNumber, offset: start)
         }
         return .number(number)
+    }
+
+    /// The digits just read, when they are all of a number and too few to overflow: nearly every number is such a one.
+    private func shortInteger(from start: Int, isNegative: Bool) -> Int? {
+        let isWhole = peek().map { $0 != UInt8(ascii: ".") && $0 | 0x20 != UInt8(ascii: "e") } ?? true
+        guard isWhole, position - start <= 18 else { return nil }
+        var value = 0
+        for index in start..<position { value = value * 10 + Int(bytes[index] - UInt8(ascii: "0")) }
+        return isNegative ? -value : value
     }
 
     private mutating func digits() throws(JSONSyntaxError) {

@@ -75,6 +75,7 @@ struct JSONReader {
         var names = DistinctNames()
         skipWhitespace()
         if take(UInt8(ascii: "}")) { return .object(JSONObject()) }
+        members.reserveCapacity(4)
         repeat {
             skipWhitespace()
             let start = position

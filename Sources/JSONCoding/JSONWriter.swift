@@ -44,12 +44,7 @@ public struct JSONWriter: ~Copyable {
 
     /// A member's name, one that needs no escape; its value must follow.
     public mutating func name(_ name: StaticString) {
-        let size = name.utf8CodeUnitCount
-        reserve(size + 4)
-        separate()
-        put(UInt8(ascii: "\""))
-        put(UnsafeBufferPointer(start: name.utf8Start, count: size))
-        put(UInt8(ascii: "\""))
+        quote(name)
         put(UInt8(ascii: ":"))
         needsComma = false
     }
@@ -58,6 +53,13 @@ public struct JSONWriter: ~Copyable {
     public mutating func member(_ name: StaticString, _ value: some JSONWritable) {
         self.name(name)
         value.write(to: &self)
+    }
+
+    /// A member whose value is a string that needs no escape.
+    public mutating func member(_ name: StaticString, word: StaticString) {
+        self.name(name)
+        quote(word)
+        needsComma = true
     }
 
     /// A member that is left out when there is no value.
@@ -97,20 +99,35 @@ extension JSONWriter {
         needsComma = false
     }
 
+    /// A string that needs no escape. Reserves a byte for what follows.
+    private mutating func quote(_ text: StaticString) {
+        quote(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    /// The same, of bytes.
+    private mutating func quote(_ text: UnsafeBufferPointer<UInt8>) {
+        reserve(text.count + 4)
+        separate()
+        let start = memory + count
+        start[0] = UInt8(ascii: "\"")
+        if let base = text.baseAddress { (start + 1).update(from: base, count: text.count) }
+        start[text.count + 1] = UInt8(ascii: "\"")
+        count += text.count + 2
+    }
+
     mutating func string(_ text: String) {
-        var text = text
-        text.withUTF8 { utf8 in
-            reserve(utf8.count * 6 + 3)
-            separate()
-            put(UInt8(ascii: "\""))
-            if utf8.contains(where: JSONWriter.needsEscape) {
-                for byte in utf8 { JSONWriter.needsEscape(byte) ? escape(byte) : put(byte) }
-            } else {
-                put(utf8)
-            }
-            put(UInt8(ascii: "\""))
-        }
+        let isWritten: Void? = text.utf8.withContiguousStorageIfAvailable { string($0) }
+        if isWritten == nil { Array(text.utf8).withUnsafeBufferPointer { string($0) } }
         needsComma = true
+    }
+
+    private mutating func string(_ text: UnsafeBufferPointer<UInt8>) {
+        guard JSONWriter.needsEscape(text) else { return quote(text) }
+        reserve(text.count * 6 + 3)
+        separate()
+        put(UInt8(ascii: "\""))
+        for byte in text { JSONWriter.needsEscape(byte) ? escape(byte) : put(byte) }
+        put(UInt8(ascii: "\""))
     }
 
     /// A value, or members of the object that is being written, that are JSON text already.
@@ -174,6 +191,13 @@ extension JSONWriter {
 
     private mutating func separate() {
         if needsComma { put(UInt8(ascii: ",")) }
+    }
+
+    /// Looks at all bytes without stopping at the first, which a processor does many at a time.
+    private static func needsEscape(_ utf8: UnsafeBufferPointer<UInt8>) -> Bool {
+        var found: UInt8 = 0
+        for byte in utf8 { found |= needsEscape(byte) ? 1 : 0 }
+        return found != 0
     }
 
     /// What RFC 8259 demands, and no more.

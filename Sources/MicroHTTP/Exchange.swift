@@ -1,4 +1,5 @@
 internal import CMicroHTTPD
+internal import Glibc
 internal import Synchronization
 
 /// A request while it is arriving, and its response until it is sent.
@@ -22,10 +23,11 @@ final class Exchange: @unchecked Sendable {
     }
 
     private let core: Core
-    private let target: String
+    /// `nil` where it is refused.
+    private let target: HTTPTarget?
     private var connection: OpaquePointer?
     private var isNew = true
-    private var headers = HTTPHeaders(capacity: 12)
+    private var headers: HTTPHeaders = [:]
     private var body: [UInt8] = []
     private var refusal: HTTPRefusal?
     private let progress = Atomic(Progress.arriving)
@@ -33,7 +35,7 @@ final class Exchange: @unchecked Sendable {
     private var response: HTTPResponse?
     private var task: Task<Void, Never>?
 
-    private init(core: Core, target: String) {
+    private init(core: Core, target: HTTPTarget?) {
         self.core = core
         self.target = target
         core.requestsUnderWay.add(1, ordering: .relaxed)
@@ -53,7 +55,8 @@ extension Exchange {
             context, target, _ in
             guard let context else { return nil }
             let core = Unmanaged<Core>.fromOpaque(context).takeUnretainedValue()
-            let exchange = Exchange(core: core, target: target.map { String(cString: $0) } ?? "")
+            let bytes = UnsafeRawBufferPointer(start: target, count: target.map { strlen($0) } ?? 0)
+            let exchange = Exchange(core: core, target: HTTPTarget(bytes.assumingMemoryBound(to: UInt8.self)))
             return Unmanaged.passRetained(exchange).toOpaque()
         }
 
@@ -84,16 +87,20 @@ extension Exchange {
     private func takeHead(_ connection: OpaquePointer) -> MHD_Result {
         isNew = false
         self.connection = connection
-        MHD_get_connection_values_n(
-            connection, .HEADER_KIND,
-            { exchange, _, name, nameSize, value, valueSize in
-                guard let exchange else { return .NO }
-                let name = String(decoding: UnsafeRawBufferPointer(start: name, count: nameSize), as: UTF8.self)
-                let value = String(decoding: UnsafeRawBufferPointer(start: value, count: valueSize), as: UTF8.self)
-                Unmanaged<Exchange>.fromOpaque(exchange).takeUnretainedValue().headers.append(name, value)
-                return .YES
-            }, Unmanaged.passUnretained(self).toOpaque())
-
+        // Names and values are parts of the head.
+        let count = Int(MHD_get_connection_values(connection, .HEADER_KIND, nil, nil))
+        let capacity = CMicroHTTPD_head_size(connection) + count * HTTPHeaders.overhead
+        headers = HTTPHeaders(capacity: capacity) { writer in
+            _ = MHD_get_connection_values_n(
+                connection, .HEADER_KIND,
+                { writer, _, name, nameSize, value, valueSize in
+                    let field = HTTPHeaders.Field(
+                        name: UnsafeRawBufferPointer(start: name, count: nameSize),
+                        value: UnsafeRawBufferPointer(start: value, count: valueSize))
+                    writer?.assumingMemoryBound(to: HTTPHeaders.FieldWriter.self).pointee.append(field)
+                    return .YES
+                }, &writer)
+        }
         let length = headers["Content-Length"].map { UInt64($0) ?? .max } ?? 0
         if headers["Transfer-Encoding"] != nil {
             return queue(core.handler.response(for: .lengthRequired), on: connection)
@@ -116,7 +123,7 @@ extension Exchange {
             refusal = .contentTooLarge(limit: core.bodyLimit)
             return body = []
         }
-        body.append(contentsOf: bytes)
+        if body.isEmpty { body = [UInt8](bytes) } else { body += bytes }
     }
 }
 
@@ -142,7 +149,7 @@ extension Exchange {
     }
 
     private func run(method: String) {
-        guard let target = HTTPTarget(target) else { return complete(with: .invalidTarget) }
+        guard let target else { return complete(with: .invalidTarget) }
         if let refusal { return complete(with: refusal) }
         let request = HTTPRequest(method: method, target: target, headers: headers, body: body)
         task = Task.immediate { [core] in
@@ -187,8 +194,17 @@ extension Exchange {
         }
         guard let queued else { return .NO }
         defer { MHD_destroy_response(queued) }
-        for (name, value) in response.headers { MHD_add_response_header(queued, name, value) }
+        response.headers.withFields { fields in
+            while let field = fields.next() {
+                MHD_add_response_header(queued, field.name.cString, field.value.cString)
+            }
+        }
         if core.isDraining.load(ordering: .relaxed) { MHD_add_response_header(queued, "Connection", "close") }
         return MHD_queue_response(connection, CUnsignedInt(response.status), queued)
     }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Of bytes that a NUL follows.
+    fileprivate var cString: UnsafePointer<CChar>? { baseAddress?.assumingMemoryBound(to: CChar.self) }
 }

@@ -3,8 +3,6 @@
 /// Refused is what two readers could read in two ways: an encoded slash or NUL, dot segments, encoded or not, empty
 /// segments, bytes that a target may not hold, escapes that are no UTF-8.
 public struct HTTPTarget: Sendable, Equatable {
-    /// As it arrived.
-    public let raw: String
     /// The path's segments, decoded: `/v1/apps` is `["v1", "apps"]`.
     public let segments: [String]
     /// The names and values after the question mark, decoded, in order.
@@ -17,43 +15,49 @@ public struct HTTPTarget: Sendable, Equatable {
 
     /// - Returns: `nil` for a target that is refused.
     public init?(_ raw: String) {
-        var text = raw
-        guard let (segments, query) = text.withUTF8({ HTTPTarget.parse($0) }) else { return nil }
-        self.raw = raw
-        self.segments = segments
-        self.query = query
+        var raw = raw
+        guard let target = raw.withUTF8({ HTTPTarget($0) }) else { return nil }
+        self = target
     }
 
-    private static func parse(_ bytes: UnsafeBufferPointer<UInt8>) -> (segments: [String], query: [QueryItem])? {
+    init?(_ bytes: UnsafeBufferPointer<UInt8>) {
         guard bytes.first == UInt8(ascii: "/") else { return nil }
-        for byte in bytes where !isAllowed(byte) { return nil }
-        let end = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.count
-        guard let segments = segments(of: bytes[1..<end]), let query = query(of: bytes[end...].dropFirst()) else {
-            return nil
+        var segments: [String] = []
+        segments.reserveCapacity(4)
+        var start = 1
+        var position = 1
+        while position < bytes.count, bytes[position] != UInt8(ascii: "?") {
+            guard HTTPTarget.isAllowed(bytes[position]) else { return nil }
+            if bytes[position] == UInt8(ascii: "/") {
+                guard let segment = HTTPTarget.segment(bytes[start..<position]) else { return nil }
+                segments.append(segment)
+                start = position + 1
+            }
+            position += 1
         }
-        return (segments, query)
+        if position > 1 {
+            guard let segment = HTTPTarget.segment(bytes[start..<position]) else { return nil }
+            segments.append(segment)
+        }
+        self.segments = segments
+        guard let query = HTTPTarget.query(of: bytes[position...].dropFirst()) else { return nil }
+        self.query = query
     }
 
     private typealias Bytes = Slice<UnsafeBufferPointer<UInt8>>
 
-    private static func segments(of path: Bytes) -> [String]? {
-        if path.isEmpty { return [] }
-        var segments: [String] = []
-        segments.reserveCapacity(4)
-        var start = path.startIndex
-        while true {
-            let end = path[start...].firstIndex(of: UInt8(ascii: "/")) ?? path.endIndex
-            guard let segment = decode(path[start..<end]), !segment.isEmpty, segment != ".", segment != "..",
-                !segment.utf8.contains(UInt8(ascii: "/"))
-            else { return nil }
-            segments.append(segment)
-            guard end < path.endIndex else { return segments }
-            start = end + 1
-        }
+    /// A segment that stands there as it is holds no slash; and one that starts with no dot is no dot segment.
+    private static func segment(_ text: Bytes) -> String? {
+        guard let segment = decode(text), let first = segment.utf8.first,
+            segment.utf8.count == text.count || !segment.utf8.contains(UInt8(ascii: "/"))
+        else { return nil }
+        if first == UInt8(ascii: "."), segment == "." || segment == ".." { return nil }
+        return segment
     }
 
     private static func query(of text: Bytes) -> [QueryItem]? {
         if text.isEmpty { return [] }
+        for byte in text where !isAllowed(byte) { return nil }
         var items: [QueryItem] = []
         for pair in text.split(separator: UInt8(ascii: "&")) {
             let end = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex

@@ -6,14 +6,22 @@ internal import Sessions
 struct BearerToken {
     let text: String
 
-    /// - Returns: `nil` unless there is exactly one field, of that scheme.
-    init?(_ fields: [String]) {
-        let scheme = "Bearer "
-        guard fields.count == 1, fields[0].utf8.count > scheme.utf8.count else { return nil }
-        let start = fields[0].utf8.index(fields[0].startIndex, offsetBy: scheme.utf8.count)
-        guard fields[0].hasPrefix(scheme) || fields[0][..<start].isSame(scheme) else { return nil }
-        self.text = String(fields[0][start...])
+    /// - Parameter field: the value of the one field; `nil` where there is not exactly one.
+    /// - Returns: `nil` unless it is of that scheme.
+    init?(_ field: String?) {
+        guard var field else { return nil }
+        let token = field.withUTF8 { bytes -> String? in
+            let start = BearerToken.scheme.utf8CodeUnitCount
+            guard bytes.count > start else { return nil }
+            // The scheme is of letters, whose two cases differ in one bit, and a space, which has that bit.
+            for index in 0..<start where bytes[index] | 0x20 != BearerToken.scheme.utf8Start[index] { return nil }
+            return String(decoding: bytes[start...], as: UTF8.self)
+        }
+        guard let token else { return nil }
+        self.text = token
     }
+
+    private static let scheme: StaticString = "bearer "
 }
 
 /// Entity tags (RFC 9110, section 8.8.3).
@@ -45,16 +53,18 @@ extension Substring {
 }
 
 extension SessionState {
-    var entityTag: String { "\"\(version)\"" }
+    var entityTag: String { "\"" + version.description + "\"" }
 }
 
 extension HTTPResponse {
-    static func json(
-        _ body: some JSONWritable, status: Int = 200, type: String = "application/json"
-    ) -> HTTPResponse {
+    static func json(_ body: some JSONWritable, status: Int = 200, isProblem: Bool = false) -> HTTPResponse {
         var writer = JSONWriter(capacity: 1024)
         body.write(to: &writer)
-        return HTTPResponse(
-            status: status, headers: ["Content-Type": type, "Cache-Control": "no-store"], body: writer.bytes)
+        return HTTPResponse(status: status, headers: isProblem ? problemHeaders : jsonHeaders, body: writer.bytes)
     }
+
+    private static let jsonHeaders: HTTPHeaders = ["Content-Type": "application/json", "Cache-Control": "no-store"]
+    private static let problemHeaders: HTTPHeaders = [
+        "Content-Type": "application/problem+json", "Cache-Control": "no-store",
+    ]
 }

@@ -23,7 +23,17 @@ public final class NavigationHandler: HTTPHandler {
 
     public func respond(to request: HTTPRequest) async -> HTTPResponse {
         do throws(Problem) {
-            return try await answer(request)
+            guard let route = Route(request.target.segments) else { throw .unknownPath }
+            guard route.methods.contains(request.method) else { throw .methodNotAllowed(route.methods) }
+            guard request.target.query.isEmpty else { throw .unknownQuery }
+            switch route {
+            case .events(let id): return try await apply(request, to: id)
+            case .sessions: return try await create(request)
+            case .session(let id):
+                return request.method == "DELETE" ? try await end(id, request) : try await read(id, request)
+            case .coordinators(let id): return .json(CoordinatorsBody(try await state(id, request).navigation))
+            case .apps, .app, .livez, .readyz, .openAPI: return try describe(route)
+            }
         } catch {
             if error.status == 500 { report(error.detail) }
             return error.response
@@ -34,16 +44,9 @@ public final class NavigationHandler: HTTPHandler {
         Problem(refusal).response
     }
 
-    private func answer(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        guard let route = Route(request.target.segments) else { throw .unknownPath }
-        guard route.methods.contains(request.method) else { throw .methodNotAllowed(route.methods) }
-        guard request.target.query.isEmpty else { throw .unknownQuery }
+    /// What is there without any session.
+    private func describe(_ route: Route) throws(Problem) -> HTTPResponse {
         switch route {
-        case .sessions: return try await create(request)
-        case .session(let id):
-            return request.method == "DELETE" ? try await end(id, request) : try await read(id, request)
-        case .events(let id): return try await apply(request, to: id)
-        case .coordinators(let id): return .json(CoordinatorsBody(try await state(id, request).navigation))
         case .apps: return .json(AppsBody(host.apps))
         case .app(let name):
             guard let app = host.apps.first(where: { $0.name == name }) else { throw .unknownApp }
@@ -54,6 +57,7 @@ public final class NavigationHandler: HTTPHandler {
             return .json(HealthBody(status: "ready", store: host.store.name))
         case .openAPI:
             return HTTPResponse(status: 200, headers: ["Content-Type": "application/yaml"], body: OpenAPI.yaml)
+        case .sessions, .session, .events, .coordinators: throw .unknownPath
         }
     }
 }
@@ -105,9 +109,12 @@ extension NavigationHandler {
 
     /// Whatever is missing or malformed: the answer is that of a wrong token.
     private func session(_ id: String, _ request: HTTPRequest) async throws(Problem) -> AuthorizedSession {
-        guard let id = SessionID(id), let token = BearerToken(request.headers.values("Authorization")) else {
+        guard let id = SessionID(id), let token = BearerToken(request.headers.only("Authorization")) else {
             throw Problem(SessionError.unauthorized)
         }
-        do { return try await host.session(id, token: token.text) } catch { throw Problem(error) }
+        do {
+            if let session = try host.liveSession(id, token: token.text) { return session }
+            return try await host.session(id, token: token.text)
+        } catch { throw Problem(error) }
     }
 }

@@ -4,30 +4,52 @@ internal import MicroHTTP
 internal import Sessions
 
 /// What went wrong, as RFC 9457 wants it told. Never holds anything of the request.
+///
+/// Its content is kept elsewhere, so that a function that may throw one has to make room for a word only.
+@dynamicMemberLookup
 struct Problem: Error {
-    let status: Int
-    /// The last part of `type`.
-    let name: String
-    let title: String
-    let detail: String
-    /// Where in the request's body, as a JSON Pointer.
-    var pointer: String?
-    /// The events that are accepted now.
-    var events: [String]?
-    /// The state in which the event was refused.
-    var state: SessionState?
-    var headers: [(String, String)] = []
-
-    init(_ status: Int, _ name: String, _ title: String, _ detail: String) {
-        self.status = status
-        self.name = name
-        self.title = title
-        self.detail = detail
+    struct Content {
+        let status: Int
+        /// The last part of `type`.
+        let name: String
+        let title: String
+        let detail: String
+        /// Where in the request's body, as a JSON Pointer.
+        var pointer: String?
+        /// The events that are accepted now.
+        var events: [String]?
+        /// The state in which the event was refused.
+        var state: SessionState?
+        var headers: HTTPHeaders = [:]
     }
 
+    private indirect enum Storage { case content(Content) }
+
+    private var storage: Storage
+
+    init(_ status: Int, _ name: String, _ title: String, _ detail: String) {
+        storage = .content(Content(status: status, name: name, title: title, detail: detail))
+    }
+
+    private var content: Content {
+        get {
+            switch storage {
+            case .content(let content): content
+            }
+        }
+        set { storage = .content(newValue) }
+    }
+
+    subscript<Value>(dynamicMember path: WritableKeyPath<Content, Value>) -> Value {
+        get { content[keyPath: path] }
+        set { content[keyPath: path] = newValue }
+    }
+
+    subscript<Value>(dynamicMember path: KeyPath<Content, Value>) -> Value { content[keyPath: path] }
+
     var response: HTTPResponse {
-        var response = HTTPResponse.json(self, status: status, type: "application/problem+json")
-        for (name, value) in headers { response.headers.append(name, value) }
+        var response = HTTPResponse.json(self, status: self.status, isProblem: true)
+        response.headers.append(contentsOf: self.headers)
         return response
     }
 
@@ -41,13 +63,13 @@ struct Problem: Error {
 extension Problem: JSONWritable {
     func write(to writer: inout JSONWriter) {
         writer.object { writer in
-            writer.member("type", "urn:coordinatord:problem:\(name)")
-            writer.member("title", title)
-            writer.member("status", status)
-            writer.member("detail", detail)
-            writer.member("pointer", ifAny: pointer)
-            writer.member("events", ifAny: events)
-            writer.member("state", ifAny: state.map { StateBody($0) })
+            writer.member("type", "urn:coordinatord:problem:\(self.name)")
+            writer.member("title", self.title)
+            writer.member("status", self.status)
+            writer.member("detail", self.detail)
+            writer.member("pointer", ifAny: self.pointer)
+            writer.member("events", ifAny: self.events)
+            writer.member("state", ifAny: self.state.map { StateBody($0) })
         }
     }
 }
@@ -64,12 +86,12 @@ extension Problem {
     static let draining = Problem(
         503, "draining", "The server is stopping", "Try again: another server, or this one when it is back."
     )
-    .with { $0.headers.append(("Retry-After", "1")) }
+    .with { $0.headers.append("Retry-After", "1") }
 
     static func methodNotAllowed(_ allowed: [String]) -> Problem {
         let list = allowed.joined(separator: ", ")
         return Problem(405, "method-not-allowed", "Method not allowed", "This path takes \(list).")
-            .with { $0.headers.append(("Allow", list)) }
+            .with { $0.headers.append("Allow", list) }
     }
 
     static func invalidRequest(_ pointer: String, _ reason: String) -> Problem {
@@ -124,20 +146,20 @@ extension Problem {
             self.init(
                 401, "unauthorized", "No right to this session",
                 "Send Authorization: Bearer with the token that the session's creation answered.")
-            headers.append(("WWW-Authenticate", "Bearer"))
+            self.headers.append("WWW-Authenticate", "Bearer")
         case .ended: self.init(410, "session-ended", "The session has ended", "Create another one.")
         case .expired: self.init(410, "session-expired", "The session has expired", "Create another one.")
         case .tooManyWaiting:
             self.init(429, "too-many-waiting", "Too many events are waiting", "Wait for the answers to earlier ones.")
-            headers.append(("Retry-After", "1"))
+            self.headers.append("Retry-After", "1")
         case .deadlineExceeded:
             self.init(504, "handler-deadline", "The app took too long", "Nothing has changed.")
         case .notApplied:
             self.init(503, "not-applied", "Not applied", "Nothing has changed; try again.")
-            headers.append(("Retry-After", "1"))
+            self.headers.append("Retry-After", "1")
         case .unknownOutcome:
             self.init(503, "unknown", "Outcome unknown", "The event may have been applied or not: read the session.")
-            headers.append(("Retry-After", "1"))
+            self.headers.append("Retry-After", "1")
         case .incompatible:
             self.init(
                 409, "session-incompatible", "The session is of another version of its app", "Create another one.")
@@ -145,8 +167,8 @@ extension Problem {
         case .refused(let error, let state):
             self.init(error)
             switch error {
-            case .eventNotAccepted: events = state.navigation.acceptedEvents
-            case .nothingToGoBack: events = state.navigation.acceptedEvents
+            case .eventNotAccepted: self.events = state.navigation.acceptedEvents
+            case .nothingToGoBack: self.events = state.navigation.acceptedEvents
             case .staleScreen: self.state = state
             default: break
             }

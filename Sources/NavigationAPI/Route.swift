@@ -44,9 +44,13 @@ enum Route: Equatable {
     /// The methods that the path takes, for `Allow`. HEAD is answered wherever GET is.
     var methods: [String] {
         switch self {
-        case .sessions, .events: ["POST"]
-        case .session: ["GET", "HEAD", "DELETE"]
-        case .coordinators, .apps, .app, .livez, .readyz, .openAPI: ["GET", "HEAD"]
+        case .sessions, .events: Route.post
+        case .session: Route.readAndDelete
+        case .coordinators, .apps, .app, .livez, .readyz, .openAPI: Route.read
         }
     }
+
+    private static let post = ["POST"]
+    private static let read = ["GET", "HEAD"]
+    private static let readAndDelete = ["GET", "HEAD", "DELETE"]
 }

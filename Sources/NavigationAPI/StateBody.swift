@@ -30,8 +30,7 @@ struct StateBody: JSONWritable {
                 writer.name("visible")
                 writer.object { $0.encoded(visible.encodedMembers) }
             }
-            writer.name("stack")
-            writer.stack(navigation.stack)
+            writer.member("stack", navigation.stack)
             if let alert = navigation.alert {
                 writer.name("alert")
                 writer.alert(alert)
@@ -40,7 +39,8 @@ struct StateBody: JSONWritable {
                 writer.name("back")
                 writer.back(plan)
             }
-            writer.member("events", navigation.acceptedEvents)
+            writer.name("events")
+            writer.acceptedEvents(of: navigation)
             if let transition {
                 writer.name("transition")
                 writer.transition(transition)
@@ -52,32 +52,8 @@ struct StateBody: JSONWritable {
 // One function for each kind of value in a state. Functions, not `JSONWritable` types: those would have to hold a copy
 // of the state each.
 extension JSONWriter {
-    fileprivate mutating func stack(_ stack: ScreenStack) {
-        array { writer in
-            for screen in stack.screens {
-                writer.object { writer in
-                    writer.encoded(screen.encodedMembers)
-                    if let tabs = screen.tabs { writer.tabs(tabs) }
-                }
-            }
-        }
-    }
-
-    private mutating func tabs(_ tabs: PlacedTabs) {
-        name("tabs")
-        object { writer in
-            writer.member("selected", tabs.selected.id)
-            writer.name("items")
-            writer.array { writer in
-                for item in tabs.items {
-                    writer.object { writer in
-                        writer.encoded(item.encodedMembers)
-                        writer.name("stack")
-                        writer.stack(item.stack)
-                    }
-                }
-            }
-        }
+    fileprivate mutating func acceptedEvents(of navigation: NavigationState) {
+        array { writer in navigation.forEachAcceptedEvent { writer.value($0) } }
     }
 
     fileprivate mutating func alert(_ presented: PresentedAlert) {
@@ -101,9 +77,9 @@ extension JSONWriter {
     fileprivate mutating func back(_ plan: BackPlan) {
         object { writer in
             switch plan {
-            case .dismissAlert: writer.member("effect", "dismissAlert")
+            case .dismissAlert: writer.member("effect", word: "dismissAlert")
             case .pop(_, let revealed):
-                writer.member("effect", "pop")
+                writer.member("effect", word: "pop")
                 writer.member("to", revealed)
             }
         }
@@ -119,7 +95,7 @@ extension JSONWriter {
     }
 
     private mutating func operation(_ operation: Operation) {
-        let (name, key): (String, String) =
+        let (name, key): (StaticString, String) =
             switch operation {
             case .push(let key): ("push", key)
             case .pop(let key): ("pop", key)
@@ -128,7 +104,7 @@ extension JSONWriter {
             case .dismissAlert(let key): ("dismissAlert", key)
             }
         object { writer in
-            writer.member("op", name)
+            writer.member("op", word: name)
             writer.member("key", key)
             if case .selectTab(_, let tab) = operation { writer.member("tab", tab) }
         }

@@ -1,65 +1,65 @@
+internal import Coordinators
 internal import Synchronization
 
-/// The work took longer than it may.
-struct DeadlineExceeded: Error {}
-
-/// Runs `work` and gives up waiting for it after `limit`; then it is cancelled, and its result thrown away when it comes.
+/// Carries out a transition and gives up waiting for it after `limit`; then it is cancelled, and its result thrown away
+/// when it comes: `SessionError.deadlineExceeded`.
 ///
-/// The work starts at once on the caller's thread. When it never suspends, neither does this, and nothing is set up for
-/// the deadline.
-func withDeadline<Value: Sendable>(
-    _ limit: Duration, _ work: @escaping @Sendable () async -> Value
-) async throws(DeadlineExceeded) -> Value {
-    let flag = Flag()
+/// A task of its own starts at once on the caller's thread. When it never suspends, neither does this, and no timer is
+/// set up.
+func outcome(
+    of run: TransitionRun, within limit: Duration
+) async throws(SessionError) -> Result<TransitionResult, NavigationError> {
+    let pending = PendingTransition()
     let task = Task.immediate {
-        let value = await work()
-        flag.isSet.store(true, ordering: .releasing)
-        return value
+        do throws(NavigationError) {
+            var run = run
+            pending.settle(.success(try await run.result()))
+        } catch {
+            pending.settle(.failure(error))
+        }
     }
-    if flag.isSet.load(ordering: .acquiring) { return await task.value }
+    if let outcome = pending.takeSettled() { return outcome }
 
-    let outcome = FirstOutcome<Value>()
-    Task { outcome.settle(await task.value) }
     let timer = Task {
         try await Task.sleep(for: limit)
-        outcome.settle(nil)
+        pending.settle(nil)
     }
-    let value = await outcome.value
+    let outcome = await pending.outcome
     timer.cancel()
-    guard let value else {
+    guard let outcome else {
         task.cancel()
-        throw DeadlineExceeded()
+        throw .deadlineExceeded
     }
-    return value
+    return outcome
 }
 
-/// Whether the work has ended.
-private final class Flag: Sendable {
-    let isSet = Atomic(false)
-}
+private typealias TransitionOutcome = Result<TransitionResult, NavigationError>
 
-/// Holds what is settled first: the value, or `nil` when the time was up. For one who waits.
-private final class FirstOutcome<Value: Sendable>: Sendable {
+/// Holds what is settled first: the outcome, or `nil` when the time was up. For one who waits.
+private final class PendingTransition: Sendable {
     private struct State {
-        var settled: Value??
-        var waiting: CheckedContinuation<Value?, Never>?
+        var settled: TransitionOutcome??
+        var waiting: CheckedContinuation<TransitionOutcome?, Never>?
     }
 
     private let state = Mutex(State())
 
-    func settle(_ value: Value?) {
-        let waiting = state.withLock { state -> CheckedContinuation<Value?, Never>? in
+    func settle(_ outcome: TransitionOutcome?) {
+        let waiting = state.withLock { state -> CheckedContinuation<TransitionOutcome?, Never>? in
             guard state.settled == nil else { return nil }
-            state.settled = .some(value)
+            state.settled = .some(outcome)
             return state.waiting.take()
         }
-        waiting?.resume(returning: value)
+        waiting?.resume(returning: outcome)
     }
 
-    var value: Value? {
+    /// The outcome, when it is there already; it is not kept.
+    func takeSettled() -> TransitionOutcome? { state.withLock { $0.settled.take() ?? nil } }
+
+    var outcome: TransitionOutcome? {
         get async {
             await withCheckedContinuation { continuation in
-                let settled = state.withLock { state -> Value?? in
+                let settled = state.withLock { state -> TransitionOutcome?? in
                     if state.settled == nil { state.waiting = continuation }
                     return state.settled
                 }

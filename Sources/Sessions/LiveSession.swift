@@ -17,16 +17,20 @@ final class LiveSession: Sendable {
     let turns = Turns()
     private let committed: Mutex<Committed>
 
-    init(_ stored: StoredSession, _ content: StoredSession.Content, of app: App, navigation: NavigationState) {
-        self.id = stored.id
+    init(_ state: SessionState, of app: App, token: SHA256Digest, createdAt: Date) {
+        self.id = state.id
         self.app = app
-        self.token = stored.token
-        self.createdAt = content.createdAt
-        self.committed = Mutex(
-            .state(
-                SessionState(
-                    id: stored.id, app: content.app, version: stored.version, expiresAt: content.expiresAt,
-                    navigation: navigation)))
+        self.token = token
+        self.createdAt = createdAt
+        self.committed = Mutex(.state(state))
+    }
+
+    /// As it is stored in `state`, known for `graveTime` longer than it lives.
+    func stored(_ state: SessionState, graveTime: TimeInterval) -> StoredSession {
+        StoredSession(
+            id: id, version: state.version, token: token, keptUntil: state.expiresAt + graveTime,
+            content: .init(
+                app: app.name, createdAt: createdAt, expiresAt: state.expiresAt, state: .committed(state)))
     }
 
     /// The last committed state.

@@ -18,17 +18,20 @@ public final class MemoryStore: SessionStore {
         private var endings: [SessionID] = []
         private var oldest = 0
 
-        func version(of id: SessionID) -> Int {
-            live[id]?.version ?? ended[id]?.version ?? 0
-        }
-
-        mutating func put(_ session: StoredSession) {
-            if session.content != nil {
-                live[session.id] = session
-            } else {
-                live[session.id] = nil
-                bury(session)
+        /// Makes the change if it fits.
+        mutating func commit(_ change: SessionChange) -> CommitConflict? {
+            let id = change.session.id
+            let place = live.index(forKey: id)
+            let current = place.map { live.values[$0].version } ?? ended[id]?.version ?? 0
+            guard current == change.expectedVersion else { return CommitConflict(id: id, current: current) }
+            switch (place, change.session.content) {
+            case (let place?, _?): live.values[place] = change.session
+            case (nil, _?): live[id] = change.session
+            case (_, nil):
+                live[id] = nil
+                bury(change.session)
             }
+            return nil
         }
 
         /// Bounded, or a client that creates and ends sessions without end would fill the memory.
@@ -63,14 +66,9 @@ public final class MemoryStore: SessionStore {
         }
     }
 
-    public func commit(_ changes: [SessionChange]) -> [CommitResult] {
+    public func commit(_ changes: [SessionChange]) -> [CommitConflict] {
         sessions.withLock { sessions in
-            changes.map { change in
-                let current = sessions.version(of: change.session.id)
-                guard current == change.expectedVersion else { return .conflict(current: current) }
-                sessions.put(change.session)
-                return .committed
-            }
+            changes.compactMap { sessions.commit($0) }
         }
     }
 

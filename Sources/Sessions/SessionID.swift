@@ -9,7 +9,8 @@ public struct SessionID: Sendable, Hashable {
         guard text.utf8.count == SessionID.prefix.utf8.count + SessionID.randomCharacters,
             text.hasPrefix(SessionID.prefix)
         else { return nil }
-        for byte in text.utf8 where !Base64URL.isDigit(byte) { return nil }
+        let bytes = text.utf8Span.span
+        for index in bytes.indices where !Base64URL.isDigit(bytes[index]) { return nil }
         self.text = text
     }
 

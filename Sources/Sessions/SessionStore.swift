@@ -1,4 +1,4 @@
-public import Coordinators
+internal import Coordinators
 public import FoundationEssentials
 public import Sodium
 
@@ -16,8 +16,8 @@ public protocol SessionStore: Sendable {
     /// Commits each change that fits, all at once, and returns when they are as safe as the store makes them. A store
     /// that writes to disk gathers what several callers commit at the same time.
     ///
-    /// - Returns: one result for each change, in the same order.
-    func commit(_ changes: [SessionChange]) async throws(StoreError) -> [CommitResult]
+    /// - Returns: the conflicts, in the order of the changes; none where all were committed.
+    func commit(_ changes: [SessionChange]) async throws(StoreError) -> [CommitConflict]
 
     /// Forgets up to `limit` sessions that need not be kept any longer at `now`.
     ///
@@ -25,44 +25,55 @@ public protocol SessionStore: Sendable {
     func sweep(at now: Date, limit: Int) async throws(StoreError) -> [SessionID]
 }
 
-/// A session as it is stored.
-public struct StoredSession: Sendable, Equatable {
+/// A session as it is stored. Immutable: a transition puts another one in its place.
+public final class StoredSession: Sendable {
     public let id: SessionID
     /// 1 when it was created, one more with every transition that changed it, and with its end.
-    public var version: Int
+    public let version: Int
     public let token: SHA256Digest
     /// When it may be forgotten: expired and ended sessions are known for a while, so that their clients can be told.
-    public var keptUntil: Date
+    public let keptUntil: Date
     /// `nil` once it has ended.
-    public var content: Content?
+    public let content: Content?
 
     /// What a session has until it ends.
-    public struct Content: Sendable, Equatable {
+    public struct Content: Sendable {
         /// The name of its app.
         public let app: String
         public let createdAt: Date
         public let expiresAt: Date
         public let state: SavedState
+
+        public init(app: String, createdAt: Date, expiresAt: Date, state: SavedState) {
+            self.app = app
+            self.createdAt = createdAt
+            self.expiresAt = expiresAt
+            self.state = state
+        }
+    }
+
+    public init(id: SessionID, version: Int, token: SHA256Digest, keptUntil: Date, content: Content?) {
+        self.id = id
+        self.version = version
+        self.token = token
+        self.keptUntil = keptUntil
+        self.content = content
     }
 }
 
 /// A navigation state on its way into a store, or out of it. It is turned into text when a store asks, which one that
 /// writes to disk does on its own thread.
 public enum SavedState: Sendable {
-    case navigation(NavigationState)
+    case committed(SessionState)
     case text([UInt8])
 
     /// JSON text.
     public var text: [UInt8] {
         switch self {
-        case .navigation(let navigation): navigation.encoded
+        case .committed(let state): state.navigation.encoded
         case .text(let text): text
         }
     }
-}
-
-extension SavedState: Equatable {
-    public static func == (left: SavedState, right: SavedState) -> Bool { left.text == right.text }
 }
 
 /// A new form of a session, and the version that it replaces.
@@ -80,10 +91,16 @@ public struct SessionChange: Sendable {
     }
 }
 
-public enum CommitResult: Sendable, Equatable {
-    case committed
-    /// The stored version is another one; 0 where there is no such session. The change was not made.
-    case conflict(current: Int)
+/// A change that was not made, because the stored version is not the one it was made from.
+public struct CommitConflict: Sendable, Equatable {
+    public let id: SessionID
+    /// The version that is stored; 0 where there is no such session.
+    public let current: Int
+
+    public init(id: SessionID, current: Int) {
+        self.id = id
+        self.current = current
+    }
 }
 
 /// Why a store cannot do its work.

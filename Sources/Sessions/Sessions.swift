@@ -27,7 +27,7 @@ public enum SessionError: Error, Equatable, Sendable {
     /// The saved state is of no use to this build.
     case incompatible
     /// The event was refused; `state` is what it was refused in.
-    case refused(NavigationError, state: SessionState)
+    indirect case refused(NavigationError, state: SessionState)
     /// The app's first transition failed, so there is no session.
-    case cannotLaunch(NavigationError)
+    indirect case cannotLaunch(NavigationError)
 }

@@ -9,12 +9,19 @@ final class Turns: Sendable {
 
     private let state = Mutex(State())
 
+    /// Takes the turn if nobody has it; it must be given back by `leave`.
+    func enterAtOnce() -> Bool {
+        state.withLock { state in
+            defer { state.isTaken = true }
+            return !state.isTaken
+        }
+    }
+
     /// Waits for the turn; it must be given back by `leave`.
     ///
     /// - Returns: `false` when `limit` are waiting already: the turn was not taken.
     func enter(limit: Int) async -> Bool {
-        if takeIfFree() { return true }
-        return await withCheckedContinuation { continuation in
+        await withCheckedContinuation { continuation in
             let answer = state.withLock { state -> Bool? in
                 guard state.isTaken else {
                     state.isTaken = true
@@ -38,12 +45,5 @@ final class Turns: Sendable {
             return state.waiting.removeFirst()
         }
         next?.resume(returning: true)
-    }
-
-    private func takeIfFree() -> Bool {
-        state.withLock { state in
-            defer { state.isTaken = true }
-            return !state.isTaken
-        }
     }
 }

@@ -1,0 +1,152 @@
+/// Header fields in the order of their arrival. Names are compared without regard to case.
+///
+/// A server reads some ten fields with every request and looks at three of them, so all of them share one piece of
+/// memory, and a value becomes a `String` when it is asked for.
+public struct HTTPHeaders: Sendable {
+    /// Each field as `Sizes`, its name, NUL, its value, NUL; so both can be read as C strings where they stand.
+    private var bytes: [UInt8]
+
+    /// The value of the first field of that name.
+    public subscript(name: StaticString) -> String? {
+        withFields { fields in
+            while let field = fields.next() { if field.isNamed(name) { return field.text } }
+            return nil
+        }
+    }
+
+    /// The value of the field of that name; `nil` where there is none, or more than one.
+    public func only(_ name: StaticString) -> String? {
+        withFields { fields in
+            var found: Field?
+            while let field = fields.next() {
+                guard field.isNamed(name) else { continue }
+                guard found == nil else { return nil }
+                found = field
+            }
+            return found?.text
+        }
+    }
+
+    /// The values of all fields of that name, in order.
+    public func values(_ name: StaticString) -> [String] {
+        withFields { fields in
+            var values: [String] = []
+            while let field = fields.next() { if field.isNamed(name) { values.append(field.text) } }
+            return values
+        }
+    }
+
+    public mutating func append(_ name: StaticString, _ value: String) {
+        var value = value
+        value.withUTF8 { value in
+            let name = UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
+            let field = Field(name: name, value: UnsafeRawBufferPointer(value))
+            let old = bytes
+            bytes = Array(unsafeUninitializedCapacity: old.count + field.size) { bytes, count in
+                let bytes = UnsafeMutableRawBufferPointer(bytes)
+                old.withUnsafeBytes { bytes.copyMemory(from: $0) }
+                field.write(to: UnsafeMutableRawBufferPointer(rebasing: bytes[old.count...]))
+                count = bytes.count
+            }
+        }
+    }
+
+    public mutating func append(contentsOf other: HTTPHeaders) {
+        bytes += other.bytes
+    }
+}
+
+extension HTTPHeaders: ExpressibleByDictionaryLiteral {
+    public init(dictionaryLiteral elements: (StaticString, String)...) {
+        bytes = []
+        for (name, value) in elements { append(name, value) }
+    }
+}
+
+// Fields as bytes.
+extension HTTPHeaders {
+    /// A field, wherever it stands.
+    struct Field {
+        let name: UnsafeRawBufferPointer
+        let value: UnsafeRawBufferPointer
+
+        var text: String { String(decoding: value, as: UTF8.self) }
+
+        /// The two cases of an ASCII letter differ in one bit; no two other characters of a field name do (RFC 9110,
+        /// section 5.6.2).
+        func isNamed(_ other: StaticString) -> Bool {
+            guard name.count == other.utf8CodeUnitCount else { return false }
+            for index in name.indices where name[index] | 0x20 != other.utf8Start[index] | 0x20 { return false }
+            return true
+        }
+    }
+
+    fileprivate struct Sizes {
+        let name: UInt32
+        let value: UInt32
+    }
+
+    /// Goes through the fields; each one's name and value are followed by a NUL.
+    struct Fields: IteratorProtocol {
+        fileprivate let bytes: UnsafeRawBufferPointer
+        fileprivate var position = 0
+
+        mutating func next() -> Field? {
+            guard position < bytes.count else { return nil }
+            let sizes = bytes.loadUnaligned(fromByteOffset: position, as: Sizes.self)
+            let name = position + MemoryLayout<Sizes>.size
+            let value = name + Int(sizes.name) + 1
+            position = value + Int(sizes.value) + 1
+            return Field(
+                name: UnsafeRawBufferPointer(rebasing: bytes[name..<value - 1]),
+                value: UnsafeRawBufferPointer(rebasing: bytes[value..<position - 1]))
+        }
+    }
+
+    /// The fields are valid during the call.
+    func withFields<Result>(_ body: (inout Fields) -> Result) -> Result {
+        bytes.withUnsafeBytes { bytes in
+            var fields = Fields(bytes: bytes)
+            return body(&fields)
+        }
+    }
+
+    /// Bytes that a field takes besides its name and its value.
+    static let overhead = MemoryLayout<Sizes>.size + 2
+
+    /// Fields that `fill` writes, in no more than `capacity` bytes.
+    init(capacity: Int, _ fill: (inout FieldWriter) -> Void) {
+        bytes = Array(unsafeUninitializedCapacity: capacity) { bytes, count in
+            var writer = FieldWriter(rest: UnsafeMutableRawBufferPointer(bytes))
+            fill(&writer)
+            count = bytes.count - writer.rest.count
+        }
+    }
+
+    /// Writes one field behind the other. A field for which there is no room is left out.
+    struct FieldWriter {
+        fileprivate var rest: UnsafeMutableRawBufferPointer
+
+        mutating func append(_ field: Field) {
+            guard field.size <= rest.count else { return }
+            field.write(to: rest)
+            rest = UnsafeMutableRawBufferPointer(rebasing: rest[field.size...])
+        }
+    }
+}
+
+extension HTTPHeaders.Field {
+    fileprivate var size: Int { name.count + value.count + HTTPHeaders.overhead }
+
+    /// - Parameter bytes: room for the field, and maybe more.
+    fileprivate func write(to bytes: UnsafeMutableRawBufferPointer) {
+        let sizes = HTTPHeaders.Sizes(name: UInt32(name.count), value: UInt32(value.count))
+        bytes.storeBytes(of: sizes, as: HTTPHeaders.Sizes.self)
+        let nameStart = MemoryLayout<HTTPHeaders.Sizes>.size
+        let valueStart = nameStart + name.count + 1
+        UnsafeMutableRawBufferPointer(rebasing: bytes[nameStart...]).copyMemory(from: name)
+        bytes[valueStart - 1] = 0
+        UnsafeMutableRawBufferPointer(rebasing: bytes[valueStart...]).copyMemory(from: value)
+        bytes[valueStart + value.count] = 0
+    }
+}
