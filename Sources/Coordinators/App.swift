@@ -2,7 +2,7 @@ public import FoundationEssentials
 internal import JSONCoding
 
 /// An app: its root coordinator, and every type of coordinator that may live in it.
-public struct App: Sendable {
+public final class App: Sendable {
     /// What a client asks for when it creates a session.
     public let name: String
     let rootType: CoordinatorType

@@ -11,6 +11,8 @@ public final class LivingCoordinator: Sendable {
     let home: Int
     /// As it is saved. Made once: most coordinators do not change in most transitions.
     let encoded: [UInt8]
+    /// Bytes of `encoded`, told without touching it.
+    let encodedSize: Int
 
     public var name: String { type.name }
 
@@ -39,6 +41,7 @@ public final class LivingCoordinator: Sendable {
             writer.member("state", state)
         }
         self.encoded = writer.bytes
+        self.encodedSize = writer.count
     }
 
     func with(_ coordinator: any Coordinator) throws(NavigationError) -> LivingCoordinator {

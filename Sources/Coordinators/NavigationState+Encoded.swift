@@ -30,8 +30,8 @@ extension NavigationState {
     /// What `sizeLimit` bounds, in bytes.
     func size(with screens: [PlacedScreen]) -> Int {
         var size = defaults.encoded.count
-        for coordinator in coordinators { size += coordinator.encoded.count }
-        for screen in screens { size += screen.savedMembers.count }
+        for coordinator in coordinators { size += coordinator.encodedSize }
+        for screen in screens { size += screen.savedSize }
         return size
     }
 }

@@ -20,6 +20,8 @@ public final class PlacedScreen: Sendable {
     private struct Encoding {
         let members: [UInt8]
         let savedMembers: [UInt8]
+        /// Of `savedMembers`, told without touching them.
+        let savedSize: Int
     }
 
     init(key: String, screen: Screen, coordinator: LivingCoordinator, tabs: PlacedTabs? = nil) {
@@ -37,7 +39,8 @@ public final class PlacedScreen: Sendable {
         savedMembers.member("events", ifAny: screen.events)
         savedMembers.member("coordinator", coordinator.id)
         members.member("coordinator", coordinator.name)
-        self.encoding = Encoding(members: members.bytes, savedMembers: savedMembers.bytes)
+        self.encoding = Encoding(
+            members: members.bytes, savedMembers: savedMembers.bytes, savedSize: savedMembers.count)
     }
 
     private init(_ other: PlacedScreen, tabs: PlacedTabs) {
@@ -53,6 +56,9 @@ public final class PlacedScreen: Sendable {
 
     /// The same with the coordinator's id, and the events that the screen offers.
     var savedMembers: [UInt8] { encoding.savedMembers }
+
+    /// Bytes of `savedMembers`.
+    var savedSize: Int { encoding.savedSize }
 
     func with(_ tabs: PlacedTabs) -> PlacedScreen {
         PlacedScreen(self, tabs: tabs)

@@ -193,11 +193,9 @@ extension JSONWriter {
         if needsComma { put(UInt8(ascii: ",")) }
     }
 
-    /// Looks at all bytes without stopping at the first, which a processor does many at a time.
     private static func needsEscape(_ utf8: UnsafeBufferPointer<UInt8>) -> Bool {
-        var found: UInt8 = 0
-        for byte in utf8 { found |= needsEscape(byte) ? 1 : 0 }
-        return found != 0
+        for byte in utf8 where needsEscape(byte) { return true }
+        return false
     }
 
     /// What RFC 8259 demands, and no more.

@@ -9,9 +9,8 @@ internal import Synchronization
 /// went away or the server stopped. Between two calls the connection belongs to libmicrohttpd alone, except while it is
 /// suspended: then it stays as it is until `complete` resumes it, from whatever thread.
 ///
-/// Unchecked, because nearly all of it is touched on the connection's thread only. The exceptions: `connection` and
-/// `task` are set before the exchange is registered as suspended, under the registry's lock, and not changed after;
-/// `response` is written once, by whoever settles the exchange, before `progress` becomes `done`, and read after.
+/// Unchecked, because nearly all of it is touched on the connection's thread only. The exceptions: `connection`
+/// is set before the exchange is registered as suspended, under the registry's lock, and not changed after; `response` is written once, by whoever settles the exchange, before `progress` becomes `done`, and read after.
 final class Exchange: @unchecked Sendable {
     private enum Progress: UInt8, AtomicRepresentable {
         case arriving
@@ -33,7 +32,6 @@ final class Exchange: @unchecked Sendable {
     private let progress = Atomic(Progress.arriving)
     private let isSettled = Atomic(false)
     private var response: HTTPResponse?
-    private var task: Task<Void, Never>?
 
     private init(core: Core, target: HTTPTarget?) {
         self.core = core
@@ -152,9 +150,7 @@ extension Exchange {
         guard let target else { return complete(with: .invalidTarget) }
         if let refusal { return complete(with: refusal) }
         let request = HTTPRequest(method: method, target: target, headers: headers, body: body)
-        task = Task.immediate { [core] in
-            self.complete(with: await core.handler.respond(to: request))
-        }
+        core.handler.respond(to: request) { self.complete(with: $0) }
     }
 
     /// Suspends first and looks then: where the handler has ended in between, the connection is resumed here.
@@ -183,7 +179,6 @@ extension Exchange {
 
     func abandon() {
         complete(with: .stopping)
-        task?.cancel()
     }
 
     private func queue(_ response: HTTPResponse, on connection: OpaquePointer) -> MHD_Result {

@@ -76,7 +76,8 @@ extension HTTPHeaders {
         /// section 5.6.2).
         func isNamed(_ other: StaticString) -> Bool {
             guard name.count == other.utf8CodeUnitCount else { return false }
-            for index in name.indices where name[index] | 0x20 != other.utf8Start[index] | 0x20 { return false }
+            let other = other.utf8Start
+            for index in name.indices where name[index] | 0x20 != other[index] | 0x20 { return false }
             return true
         }
     }

@@ -1,5 +1,5 @@
-/// A request, whole.
-public struct HTTPRequest: Sendable {
+/// A request, whole. Immutable, and shared by all who look at it.
+public final class HTTPRequest: Sendable {
     public let method: String
     public let target: HTTPTarget
     public let headers: HTTPHeaders

@@ -1,17 +1,29 @@
 // MicroHTTP: a small, safe HTTP/1.1 server over GNU libmicrohttpd.
 //
 // libmicrohttpd reads and writes the sockets on its own threads; this target turns its callbacks into one request and
-// one response, and an `async` handler in between. It knows no session and no JSON: even its own refusals are put into
+// one response, and a handler in between that may answer later. It knows no session and no JSON: even its own refusals are put into
 // words by the handler. Everything that touches C is in `HTTPServer.swift`, `Exchange.swift` and `ListeningSocket.swift`.
 
 /// Answers requests.
 public protocol HTTPHandler: Sendable {
-    /// Called on libmicrohttpd's thread, which serves many connections: never block here. The first `await` that really
-    /// suspends frees the thread, and the connection waits meanwhile; a handler that never suspends costs no hop.
-    func respond(to request: HTTPRequest) async -> HTTPResponse
+    typealias Reply = @Sendable (HTTPResponse) -> Void
+
+    /// Called on libmicrohttpd's thread, which serves many connections: never block here.
+    ///
+    /// - Parameter reply: takes the answer, from whatever thread, once. Until then the connection waits and its thread is
+    ///   free; an answer that is there before this returns costs no hop.
+    func respond(to request: HTTPRequest, _ reply: @escaping Reply)
 
     /// Puts into words what the server refuses by itself.
     func response(for refusal: HTTPRefusal) -> HTTPResponse
+}
+
+extension HTTPHandler {
+    public func respond(to request: HTTPRequest) async -> HTTPResponse {
+        await withCheckedContinuation { continuation in
+            respond(to: request) { continuation.resume(returning: $0) }
+        }
+    }
 }
 
 extension HTTPHandler {

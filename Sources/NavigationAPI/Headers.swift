@@ -53,7 +53,7 @@ extension Substring {
 }
 
 extension SessionState {
-    var entityTag: String { "\"" + version.description + "\"" }
+    var entityTag: String { "\"" + String(version) + "\"" }
 }
 
 extension HTTPResponse {

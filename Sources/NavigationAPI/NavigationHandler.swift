@@ -21,23 +21,27 @@ public final class NavigationHandler: HTTPHandler {
         draining.store(true, ordering: .relaxed)
     }
 
-    public func respond(to request: HTTPRequest) async -> HTTPResponse {
+    public func respond(to request: HTTPRequest, _ reply: @escaping Reply) {
         do throws(Problem) {
             guard let route = Route(request.target.segments) else { throw .unknownPath }
             guard route.methods.contains(request.method) else { throw .methodNotAllowed(route.methods) }
             guard request.target.query.isEmpty else { throw .unknownQuery }
             switch route {
-            case .events(let id): return try await apply(request, to: id)
-            case .sessions: return try await create(request)
-            case .session(let id):
-                return request.method == "DELETE" ? try await end(id, request) : try await read(id, request)
-            case .coordinators(let id): return .json(CoordinatorsBody(try await state(id, request).navigation))
-            case .apps, .app, .livez, .readyz, .openAPI: return try describe(route)
+            case .events(let id): try apply(request, to: id, reply)
+            case .sessions: create(request, reply)
+            case .session(let id) where request.method == "DELETE": try end(id, request, reply)
+            case .session(let id): try read(id, request, reply)
+            case .coordinators(let id): try readCoordinators(id, request, reply)
+            case .apps, .app, .livez, .readyz, .openAPI: reply(try describe(route))
             }
         } catch {
-            if error.status == 500 { report(error.detail) }
-            return error.response
+            reply(response(for: error))
         }
+    }
+
+    private func response(for problem: Problem) -> HTTPResponse {
+        if problem.status == 500 { report(problem.detail) }
+        return problem.response
     }
 
     public func response(for refusal: HTTPRefusal) -> HTTPResponse {
@@ -64,57 +68,108 @@ public final class NavigationHandler: HTTPHandler {
 
 // Sessions.
 extension NavigationHandler {
-    private func create(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let body = try CreationRequest(request)
-        let created: CreatedSession
-        do { created = try await host.create(app: body.app) } catch { throw Problem(error) }
-        var response = HTTPResponse.json(
-            StateBody(created.state, transition: created.transition, token: created.token), status: 201)
-        response.headers.append("ETag", created.state.entityTag)
-        response.headers.append("Location", "/v1/sessions/\(created.state.id.text)")
-        return response
+    private func create(_ request: HTTPRequest, _ reply: @escaping Reply) {
+        replyLater(reply) { () async throws(Problem) in
+            let body = try CreationRequest(request)
+            let created: CreatedSession
+            do throws(SessionError) { created = try await self.host.create(app: body.app) } catch {
+                throw Problem(error)
+            }
+            var response = HTTPResponse.json(
+                StateBody(created.state, transition: created.transition, token: created.token), status: 201)
+            response.headers.append("ETag", created.state.entityTag)
+            response.headers.append("Location", "/v1/sessions/\(created.state.id.text)")
+            return response
+        }
     }
 
-    private func read(_ id: String, _ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let state = try await state(id, request)
-        let tag = state.entityTag
-        // A 304 has the headers of the 200, its Content-Length among them; the body is not sent.
-        let isKnown = EntityTag.matches(request.headers.values("If-None-Match"), tag)
-        var response = HTTPResponse.json(StateBody(state), status: isKnown ? 304 : 200)
-        response.headers.append("ETag", tag)
-        return response
+    private func read(_ id: String, _ request: HTTPRequest, _ reply: @escaping Reply) throws(Problem) {
+        try withState(of: id, request, reply) { state in
+            let tag = state.entityTag
+            // A 304 has the headers of the 200, its Content-Length among them; the body is not sent.
+            let isKnown = EntityTag.matches(request.headers.values("If-None-Match"), tag)
+            var response = HTTPResponse.json(StateBody(state), status: isKnown ? 304 : 200)
+            response.headers.append("ETag", tag)
+            return response
+        }
+    }
+
+    private func readCoordinators(_ id: String, _ request: HTTPRequest, _ reply: @escaping Reply) throws(Problem) {
+        try withState(of: id, request, reply) { .json(CoordinatorsBody($0.navigation)) }
     }
 
     /// Who has no right to the session learns nothing from how a body is judged: the token comes first.
-    private func apply(_ request: HTTPRequest, to id: String) async throws(Problem) -> HTTPResponse {
-        let session = try await session(id, request)
-        let event = try PostedEvent(request)
-        let applied: AppliedEvent
-        do { applied = try await session.apply(event) } catch { throw Problem(error) }
-        var response = HTTPResponse.json(StateBody(applied.state, transition: applied.transition))
-        response.headers.append("ETag", applied.state.entityTag)
-        return response
+    private func apply(_ request: HTTPRequest, to id: String, _ reply: @escaping Reply) throws(Problem) {
+        try withSession(id, request, reply) { session throws(Problem) in
+            session.apply(try PostedEvent(request)) { [self] result in
+                switch result {
+                case .success(let applied):
+                    var response = HTTPResponse.json(StateBody(applied.state, transition: applied.transition))
+                    response.headers.append("ETag", applied.state.entityTag)
+                    reply(response)
+                case .failure(let error): reply(response(for: Problem(error)))
+                }
+            }
+        }
     }
 
-    private func end(_ id: String, _ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let session = try await session(id, request)
-        do { try await session.end() } catch { throw Problem(error) }
-        return HTTPResponse(status: 204)
+    private func end(_ id: String, _ request: HTTPRequest, _ reply: @escaping Reply) throws(Problem) {
+        try withSession(id, request, reply) { session in
+            self.replyLater(reply) { () async throws(Problem) in
+                do throws(SessionError) { try await session.end() } catch { throw Problem(error) }
+                return HTTPResponse(status: 204)
+            }
+        }
+    }
+}
+
+// Finding a session.
+extension NavigationHandler {
+    private func withState(
+        of id: String, _ request: HTTPRequest, _ reply: @escaping Reply,
+        _ response: @escaping @Sendable (SessionState) -> HTTPResponse
+    ) throws(Problem) {
+        try withSession(id, request, reply) { session throws(Problem) in
+            let state: SessionState
+            do throws(SessionError) { state = try session.state() } catch { throw Problem(error) }
+            reply(response(state))
+        }
     }
 
-    private func state(_ id: String, _ request: HTTPRequest) async throws(Problem) -> SessionState {
-        let session = try await session(id, request)
-        do { return try session.state() } catch { throw Problem(error) }
-    }
-
+    /// Goes on with the session that the request has a right to: at once where it is in memory, else when it is there.
     /// Whatever is missing or malformed: the answer is that of a wrong token.
-    private func session(_ id: String, _ request: HTTPRequest) async throws(Problem) -> AuthorizedSession {
+    private func withSession(
+        _ id: String, _ request: HTTPRequest, _ reply: @escaping Reply,
+        _ body: @escaping @Sendable (AuthorizedSession) throws(Problem) -> Void
+    ) throws(Problem) {
         guard let id = SessionID(id), let token = BearerToken(request.headers.only("Authorization")) else {
             throw Problem(SessionError.unauthorized)
         }
-        do {
-            if let session = try host.liveSession(id, token: token.text) { return session }
-            return try await host.session(id, token: token.text)
-        } catch { throw Problem(error) }
+        let live: AuthorizedSession?
+        do { live = try host.liveSession(id, token: token.text) } catch { throw Problem(error) }
+        if let live { return try body(live) }
+        Task.immediate {
+            do throws(Problem) {
+                let session: AuthorizedSession
+                do throws(SessionError) { session = try await host.session(id, token: token.text) } catch {
+                    throw Problem(error)
+                }
+                try body(session)
+            } catch {
+                reply(response(for: error))
+            }
+        }
+    }
+
+    private func replyLater(
+        _ reply: @escaping Reply, _ work: @escaping @Sendable () async throws(Problem) -> HTTPResponse
+    ) {
+        Task.immediate {
+            do throws(Problem) {
+                reply(try await work())
+            } catch {
+                reply(response(for: error))
+            }
+        }
     }
 }

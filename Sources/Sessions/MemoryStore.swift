@@ -66,10 +66,9 @@ public final class MemoryStore: SessionStore {
         }
     }
 
-    public func commit(_ changes: [SessionChange]) -> [CommitConflict] {
-        sessions.withLock { sessions in
-            changes.compactMap { sessions.commit($0) }
-        }
+    public func commit(_ changes: [SessionChange], _ completion: @escaping @Sendable (CommitOutcome) -> Void) {
+        let conflicts = sessions.withLock { sessions in changes.compactMap { sessions.commit($0) } }
+        completion(.success(conflicts))
     }
 
     public func sweep(at now: Date, limit: Int) -> [SessionID] {

@@ -31,15 +31,7 @@ public final class SessionHost: Sendable {
     public func create(app name: String? = nil) async throws(SessionError) -> CreatedSession {
         guard let app = apps.first(where: { name == nil || $0.name == name }) else { throw .unknownApp }
         let createdAt = now()
-        let first: TransitionResult
-        do {
-            first = try await outcome(of: app.beginLaunch(at: createdAt), within: settings.handlerDeadline).get()
-        } catch let error as NavigationError {
-            throw .cannotLaunch(error)
-        } catch {
-            throw .deadlineExceeded
-        }
-
+        let first = try await launch(app, at: createdAt)
         let token = SessionToken.random()
         while true {
             let state = SessionState(
@@ -48,14 +40,27 @@ public final class SessionHost: Sendable {
             let session = LiveSession(state, of: app, token: token.digest, createdAt: createdAt)
             let change = SessionChange(
                 expectedVersion: 0, session: session.stored(state, graveTime: settings.graveTime), event: nil)
+            switch await store.commit([change]) {
+            case .failure(let error): throw SessionError(error)
             // The id is taken, which will not happen; if it does, another one is not.
-            do {
-                guard try await store.commit([change]).isEmpty else { continue }
-            } catch {
-                throw SessionError(error)
+            case .success(let conflicts) where !conflicts.isEmpty: continue
+            case .success: break
             }
             live.withLock { $0[state.id] = session }
             return CreatedSession(state: state, transition: first.transition, token: token)
+        }
+    }
+
+    private func launch(_ app: App, at now: Date) async throws(SessionError) -> TransitionResult {
+        let run: TransitionRun
+        do { run = try app.beginLaunch(at: now) } catch { throw .cannotLaunch(error) }
+        let outcome = await withCheckedContinuation { continuation in
+            carryOut(run, within: settings.handlerDeadline) { continuation.resume(returning: $0) }
+        }
+        switch outcome {
+        case .success(let result)?: return result
+        case .failure(let error)?: throw .cannotLaunch(error)
+        case nil: throw .deadlineExceeded
         }
     }
 

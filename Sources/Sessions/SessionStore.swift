@@ -13,11 +13,12 @@ public protocol SessionStore: Sendable {
     /// The last committed form; `nil` where there is none, or none any more.
     func load(_ id: SessionID) async throws(StoreError) -> StoredSession?
 
-    /// Commits each change that fits, all at once, and returns when they are as safe as the store makes them. A store
-    /// that writes to disk gathers what several callers commit at the same time.
+    /// Commits each change that fits, all at once. A store that writes to disk gathers what several callers commit at
+    /// the same time.
     ///
-    /// - Returns: the conflicts, in the order of the changes; none where all were committed.
-    func commit(_ changes: [SessionChange]) async throws(StoreError) -> [CommitConflict]
+    /// - Parameter completion: is called when the changes are as safe as the store makes them, on whatever thread; by a
+    ///   store that never waits, before this returns.
+    func commit(_ changes: [SessionChange], _ completion: @escaping @Sendable (CommitOutcome) -> Void)
 
     /// Forgets up to `limit` sessions that need not be kept any longer at `now`.
     ///
@@ -88,6 +89,17 @@ public struct SessionChange: Sendable {
         self.expectedVersion = expectedVersion
         self.session = session
         self.event = event
+    }
+}
+
+/// The conflicts, in the order of the changes; none where all were committed.
+public typealias CommitOutcome = Result<[CommitConflict], StoreError>
+
+extension SessionStore {
+    public func commit(_ changes: [SessionChange]) async -> CommitOutcome {
+        await withCheckedContinuation { continuation in
+            commit(changes) { continuation.resume(returning: $0) }
+        }
     }
 }
 

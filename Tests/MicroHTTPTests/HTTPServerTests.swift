@@ -21,7 +21,11 @@ final class EchoHandler: HTTPHandler {
         for continuation in continuations { continuation.resume() }
     }
 
-    func respond(to request: HTTPRequest) async -> HTTPResponse {
+    func respond(to request: HTTPRequest, _ reply: @escaping Reply) {
+        Task.immediate { reply(await response(to: request)) }
+    }
+
+    private func response(to request: HTTPRequest) async -> HTTPResponse {
         if request.target.segments == ["wait"] {
             await withCheckedContinuation { continuation in waiting.withLock { $0.append(continuation) } }
         }
