@@ -29,6 +29,8 @@ public struct AlertButton: Sendable, Equatable {
     public var id: String
     public var title: String
     public var role: Role?
+    /// Of an alert from `shouldLeave`: pressing it goes on with what the user asked for; any other button stays.
+    public private(set) var leaves = false
     var event: EncodedEvent?
 
     public init(_ id: String, title: String, role: Role? = nil) {
@@ -43,6 +45,13 @@ public struct AlertButton: Sendable, Equatable {
         self.event = EncodedEvent(event)
     }
 
+    /// A button that goes on with what `shouldLeave` was asked about.
+    public static func leave(_ id: String, title: String, role: Role? = .destructive) -> AlertButton {
+        var button = AlertButton(id, title: title, role: role)
+        button.leaves = true
+        return button
+    }
+
     public static let ok = AlertButton("ok", title: "OK", role: .cancel)
     public static let cancel = AlertButton("cancel", title: "Cancel", role: .cancel)
 }
@@ -52,17 +61,21 @@ public final class PresentedAlert: Sendable {
     public let key: String
     public let alert: Alert
     let coordinator: Int
+    /// The event that `shouldLeave` held up, where that is what the alert asks about.
+    let heldUp: PostedEvent?
 
-    init(key: String, alert: Alert, coordinator: Int) {
+    init(key: String, alert: Alert, coordinator: Int, heldUp: PostedEvent? = nil) {
         self.key = key
         self.alert = alert
         self.coordinator = coordinator
+        self.heldUp = heldUp
     }
 }
 
 extension PresentedAlert: Equatable {
     public static func == (left: PresentedAlert, right: PresentedAlert) -> Bool {
         left === right
-            || (left.key == right.key && left.alert == right.alert && left.coordinator == right.coordinator)
+            || (left.key == right.key && left.alert == right.alert && left.coordinator == right.coordinator
+                && left.heldUp == right.heldUp)
     }
 }

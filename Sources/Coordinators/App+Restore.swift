@@ -23,22 +23,32 @@ extension App {
         state.lastKey = decoded.lastKey
         state.lastID = decoded.lastID
         state.defaults = Defaults(decoded.defaults)
-        for coordinator in decoded.coordinators { state.coordinators.append(try restore(coordinator)) }
+        for coordinator in decoded.coordinators {
+            state.coordinators.append(try restore(coordinator, from: decoded.version))
+        }
         state.stack = try decoded.stack.restored(in: state)
+        for flow in decoded.presented ?? [] {
+            let stack = try flow.stack.restored(in: state)
+            state.presented.append(
+                .init(key: flow.key, style: flow.style, stack: stack, coordinator: flow.coordinator))
+        }
         state.alert = decoded.alert?.restored
+        state.pendingLink = decoded.pendingLink.map { PendingLink(path: $0.path, coordinator: $0.coordinator) }
         guard (try? state.checkInvariants()) != nil else {
             throw .damaged(JSONDecodingError(path: [], reason: "is not a possible state"))
         }
         return state
     }
 
-    private func restore(_ saved: SavedState.Coordinator) throws(RestoreError) -> LivingCoordinator {
+    private func restore(
+        _ saved: SavedState.Coordinator, from version: Int
+    ) throws(RestoreError) -> LivingCoordinator {
         guard let type = types.first(where: { $0.name == saved.name }) else {
             throw .unknownCoordinator(name: saved.name)
         }
         let coordinator: any Coordinator
         do {
-            coordinator = try type.restore(saved.state)
+            coordinator = try type.restore(saved.state, from: version)
         } catch {
             throw .incompatible(coordinator: saved.name, error)
         }
@@ -78,6 +88,8 @@ private struct SavedState: Decodable {
         let title: String?
         let params: JSONObject?
         let events: [String]?
+        let linkPattern: String?
+        let back: BackRule?
         let coordinator: Int
         let tabs: Tabs?
 
@@ -85,7 +97,9 @@ private struct SavedState: Decodable {
             guard let coordinator = state[coordinator] else {
                 throw .damaged(JSONDecodingError(path: ["stack"], reason: "has a screen without a coordinator"))
             }
-            let screen = Screen(name, title: title, params: params ?? [:], events: events)
+            let screen = Screen(
+                name, title: title, params: params ?? [:], events: events, back: back ?? .allowed,
+                link: linkPattern.map { LinkPattern($0) })
             return PlacedScreen(
                 key: key, screen: screen, coordinator: coordinator, tabs: try tabs?.restored(in: state))
         }
@@ -99,25 +113,29 @@ private struct SavedState: Decodable {
         }
 
         let selection: Int
+        let back: TabBackRule?
+        let history: [Int]?
         let items: [Item]
 
         init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
             items = try container.decode([Item].self, forKey: .items)
             selection = try container.decode(Int.self, forKey: .selection)
-            guard items.indices.contains(selection) else {
+            back = try container.decodeIfPresent(TabBackRule.self, forKey: .back)
+            history = try container.decodeIfPresent([Int].self, forKey: .history)
+            guard ([selection] + (history ?? [])).allSatisfy(items.indices.contains) else {
                 throw DecodingError.dataCorruptedError(forKey: .selection, in: container, debugDescription: "")
             }
         }
 
-        private enum CodingKeys: CodingKey { case selection, items }
+        private enum CodingKeys: CodingKey { case selection, back, history, items }
 
         func restored(in state: NavigationState) throws(RestoreError) -> PlacedTabs {
-            var tabs = PlacedTabs(selection: selection, items: [])
+            var tabs: [PlacedTab] = []
             for item in items {
-                tabs.items.append(PlacedTab(id: item.id, title: item.title, stack: try item.stack.restored(in: state)))
+                tabs.append(PlacedTab(id: item.id, title: item.title, stack: try item.stack.restored(in: state)))
             }
-            return tabs
+            return PlacedTabs(tabs, selection: selection, back: back ?? .nothing, history: history ?? [])
         }
     }
 
@@ -131,7 +149,13 @@ private struct SavedState: Decodable {
             let id: String
             let title: String
             let role: AlertButton.Role?
+            let leaves: Bool?
             let event: Event?
+        }
+
+        struct HeldUp: Decodable {
+            let type: String
+            let payload: JSON?
         }
 
         let key: String
@@ -139,22 +163,42 @@ private struct SavedState: Decodable {
         let title: String
         let message: String?
         let buttons: [Button]
+        let heldUp: HeldUp?
 
         var restored: PresentedAlert {
             let buttons = buttons.map { saved in
-                var button = AlertButton(saved.id, title: saved.title, role: saved.role)
+                var button =
+                    saved.leaves == true
+                    ? AlertButton.leave(saved.id, title: saved.title, role: saved.role)
+                    : AlertButton(saved.id, title: saved.title, role: saved.role)
                 button.event = saved.event.map { EncodedEvent(name: $0.name, payload: $0.payload) }
                 return button
             }
             return PresentedAlert(
-                key: key, alert: .init(title, message: message, buttons: buttons), coordinator: coordinator)
+                key: key, alert: .init(title, message: message, buttons: buttons), coordinator: coordinator,
+                heldUp: heldUp.map { PostedEvent($0.type, payload: $0.payload) })
         }
     }
 
+    struct Flow: Decodable {
+        let key: String
+        let style: PresentedFlow.Style
+        let coordinator: Int
+        let stack: Stack
+    }
+
+    struct Link: Decodable {
+        let path: String
+        let coordinator: Int
+    }
+
+    let version: Int
     let lastKey: Int
     let lastID: Int
     let defaults: JSONObject
     let coordinators: [Coordinator]
     let stack: Stack
+    let presented: [Flow]?
     let alert: Alert?
+    let pendingLink: Link?
 }

@@ -5,27 +5,65 @@ internal import JSONCoding
 public final class App: Sendable {
     /// What a client asks for when it creates a session.
     public let name: String
+    /// Of what it saves.
+    public let version: Int
+    /// What is wrong with the declaration; a server refuses to start with any of it.
+    public let problems: [String]
+    /// The links of all coordinators.
+    public let links: [LinkPattern]
+    let dependencies: ResolvedDependencies
     let rootType: CoordinatorType
     /// The root's type first.
     let types: [CoordinatorType]
     private let makeRoot: @Sendable () -> any Coordinator
 
+    /// - Parameters:
+    ///   - version: of what the app saves; raise it with a change that `Coordinator.migrate` has to bridge.
+    ///   - root: the first coordinator of a session.
+    ///   - coordinators: every type that may be started below it.
+    ///   - dependencies: what its coordinators resolve.
     public init<Root: Coordinator>(
-        _ name: String, root: @escaping @Sendable () -> Root, coordinators: [any Coordinator.Type] = []
+        _ name: String, version: Int = 1, root: @escaping @Sendable () -> Root,
+        coordinators: [any Coordinator.Type] = [], dependencies: Dependencies = Dependencies()
     ) {
         self.name = name
+        self.version = version
         self.makeRoot = { root() }
-        self.rootType = CoordinatorType(Root.self)
-        self.types = [rootType] + coordinators.filter { $0 != Root.self }.map { CoordinatorType($0) }
-    }
-
-    /// What is wrong with the declaration; a server refuses to start with any of it.
-    public var problems: [String] {
+        let all: [any Coordinator.Type] = [Root.self] + coordinators.filter { $0 != Root.self }
+        let hasLinks = all.contains { !$0.links.isEmpty }
+        self.types = all.map { CoordinatorType($0, isOfAppWithLinks: hasLinks, version: version) }
+        self.rootType = types[0]
+        self.links = all.flatMap { $0.links }
         var problems = types.flatMap(\.problems)
         for (index, type) in types.enumerated() where types[..<index].contains(where: { $0.name == type.name }) {
             problems.append("two coordinators are named “\(type.name)”")
         }
-        return problems.map { "app “\(name)”: \($0)" }
+        let (resolved, missing) = App.resolve(dependencies, for: all)
+        self.dependencies = resolved
+        self.problems = (problems + missing).map { "app “\(name)”: \($0)" }
+    }
+
+    private static func resolve(
+        _ dependencies: Dependencies, for types: [any Coordinator.Type]
+    ) -> (ResolvedDependencies, problems: [String]) {
+        do {
+            let resolved = try dependencies.resolved()
+            let missing = types.flatMap { type in
+                type.dependencies.filter { !resolved.has($0) }
+                    .map { "\(type.name) needs \($0), which is not registered" }
+            }
+            return (resolved, missing)
+        } catch {
+            return (.none, ["\(error)"])
+        }
+    }
+
+    /// The link of that path; `nil` where no coordinator knows it.
+    func link(_ path: String) -> Link? {
+        for pattern in links {
+            if let link = Link(path, matching: pattern) { return link }
+        }
+        return nil
     }
 
     /// The coordinators' names and events, the root first.
@@ -40,9 +78,12 @@ public final class App: Sendable {
     }
 
     /// Begins the first transition of a session.
-    public func beginLaunch(at now: Date) throws(NavigationError) -> TransitionRun {
+    ///
+    /// - Parameter link: opened as soon as the tree stands.
+    public func beginLaunch(at now: Date, link path: String? = nil) throws(NavigationError) -> TransitionRun {
         var run = TransitionRun(of: self, on: NavigationState(), at: now, event: nil)
         try run.startRoot()
+        if let path { try run.open(path) }
         return run
     }
 
@@ -59,12 +100,8 @@ public final class App: Sendable {
         _ event: PostedEvent, on state: NavigationState, at now: Date
     ) throws(NavigationError) -> TransitionRun {
         if let screen = event.screen, screen != state.visible?.key { throw .staleScreen }
-        var run = TransitionRun(of: self, on: state, at: now, event: event.type)
-        if let builtIn = BuiltInEvent(rawValue: event.type) {
-            try run.begin(builtIn, payload: event.payload)
-        } else {
-            try run.route(event)
-        }
+        var run = TransitionRun(of: self, on: state, at: now, event: event)
+        try run.begin(event)
         return run
     }
 

@@ -1,16 +1,60 @@
+public import JSONCoding
+
 /// The events that every session understands. Their names are reserved: no coordinator's event may bear one.
 public enum BuiltInEvent: String, CaseIterable, Sendable {
     /// Does what the state's `back` foretells.
     case back
+    /// Goes back to a screen further down, by `{"key": key}` or `{"name": name}`.
+    case backTo
     /// Pops the innermost stack in sight that has more than one screen to its first.
     case backToRoot
     /// Selects a tab by `{"tab": id}` or `{"index": position}`; the selected one is popped to its first screen.
     case selectTab
+    /// Dismisses the top presented flow, or the one of `{"key": key}` with all above it.
+    case dismiss
     /// Answers the alert by `{"button": id}`.
     case answer
+    /// Opens a link by `{"path": path}`.
+    case open
     /// Starts the tree anew; `defaults` are kept.
     case relaunch
 
-    /// Names that later versions give a meaning to; reserved so that no app has to change then.
-    static let reservedNames = Set(allCases.map(\.rawValue)).union(["backTo", "dismiss", "open"])
+    static let names = Set(allCases.map(\.rawValue))
+
+    /// An example of the payload; `nil` for an event without one.
+    public var payload: JSON? {
+        switch self {
+        case .back, .backToRoot, .relaunch: nil
+        case .backTo: ["name": "list"]
+        case .selectTab: ["index": 0]
+        case .dismiss: ["key": "p1"]
+        case .answer: ["button": "ok"]
+        case .open: ["path": "/products/42"]
+        }
+    }
+
+    /// The JSON Schema of the payload (draft 2020-12); `nil` for an event without one.
+    public var schema: JSON? {
+        switch self {
+        case .back, .backToRoot, .relaunch: nil
+        case .backTo: BuiltInEvent.schema(oneOf: ["key": "string"], ["name": "string"])
+        case .selectTab: BuiltInEvent.schema(oneOf: ["tab": "string"], ["index": "integer"])
+        case .dismiss: BuiltInEvent.schema(oneOf: ["key": "string"], [:])
+        case .answer: BuiltInEvent.schema(of: ["button": "string"])
+        case .open: BuiltInEvent.schema(of: ["path": "string"])
+        }
+    }
+
+    private static func schema(oneOf forms: JSONObject...) -> JSON {
+        ["oneOf": .array(forms.map { schema(of: $0) })]
+    }
+
+    /// - Parameter types: by the members' names; all are required.
+    private static func schema(of types: JSONObject) -> JSON {
+        let properties = JSONObject(types.members.map { ($0.name, ["type": $0.value]) })
+        return [
+            "type": "object", "properties": .object(properties), "required": .array(types.names.map { .string($0) }),
+            "additionalProperties": false,
+        ]
+    }
 }

@@ -8,22 +8,33 @@ final class CoordinatorType: Sendable {
     /// What is wrong with the declaration, for the author.
     let problems: [String]
     let type: any Coordinator.Type
+    let links: [LinkPattern]
+    /// Whether any coordinator of the app has links, so that `open` is accepted.
+    let isOfAppWithLinks: Bool
+    /// The app's version.
+    let version: Int
 
-    init<C: Coordinator>(_ type: C.Type) {
+    init<C: Coordinator>(_ type: C.Type, isOfAppWithLinks: Bool, version: Int) {
         let name = C.name
-        let shapes = C.Event.examples.map { EventShape(example: $0) }
+        let shapes = C.Event.examples.map { EventShape(example: $0, of: C.self) }
+        self.links = C.links
+        self.isOfAppWithLinks = isOfAppWithLinks
+        self.version = version
         self.type = type
         self.name = name
         self.events = shapes.compactMap(\.self)
-        self.problems = CoordinatorType.problems(of: name, shapes: shapes)
+        self.problems =
+            CoordinatorType.problems(of: name, shapes: shapes)
+            + C.links.flatMap { link in link.problems.map { "\(name): link “\(link.text)” \($0)" } }
     }
 
     func event(_ name: String) -> EventShape? {
         events.first { $0.name == name }
     }
 
-    func restore(_ saved: JSON) throws(JSONDecodingError) -> any Coordinator {
-        try type.restored(from: saved)
+    /// - Parameter version: the app's version that saved it.
+    func restore(_ saved: JSON, from version: Int) throws(JSONDecodingError) -> any Coordinator {
+        try type.restored(from: version == self.version ? saved : type.migrated(saved, from: version))
     }
 
     private static func problems(of name: String, shapes: [EventShape?]) -> [String] {
@@ -32,7 +43,7 @@ final class CoordinatorType: Sendable {
             problems.append("\(name).Event must be an enum whose Codable conformance is the compiler's")
         }
         let names = shapes.compactMap(\.self?.name)
-        for event in names where BuiltInEvent.reservedNames.contains(event) {
+        for event in names where BuiltInEvent.names.contains(event) {
             problems.append("\(name).Event has a case “\(event)”, a name that is reserved for a built-in event")
         }
         for (index, event) in names.enumerated() where names[..<index].contains(event) {
@@ -48,6 +59,14 @@ struct UnfitPayload: Error {
 }
 
 extension Coordinator {
+    fileprivate static func migrated(_ saved: JSON, from version: Int) throws(JSONDecodingError) -> JSON {
+        do {
+            return try migrate(saved, from: version)
+        } catch {
+            throw JSONDecodingError(path: [], reason: "cannot be migrated from version \(version)")
+        }
+    }
+
     fileprivate static func restored(from saved: JSON) throws(JSONDecodingError) -> any Coordinator {
         try saved.decode(as: Self.self)
     }

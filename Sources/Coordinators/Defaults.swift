@@ -41,6 +41,6 @@ public struct Defaults: Sendable {
 
 extension Defaults: Equatable {
     public static func == (left: Defaults, right: Defaults) -> Bool {
-        left.content === right.content || left.content.values == right.content.values
+        left.content === right.content || left.encoded == right.encoded
     }
 }

@@ -24,30 +24,33 @@ public final class EventShape: Sendable {
     public let name: String
     /// The payload of the author's example.
     public let payload: JSON?
+    /// The same with the secrets as they are, for tests.
+    package let unmaskedPayload: JSON?
+    /// The JSON Schema of the payload (draft 2020-12); `nil` where there is none.
+    public let schema: JSON?
     let form: Form
+    /// Whether a coordinator accepts the event now.
+    let isEnabled: @Sendable (any Coordinator) -> Bool
 
-    private init(_ name: String, _ form: Form, payload: JSON? = nil) {
-        self.name = name
-        self.form = form
-        self.payload = payload
+    private init(
+        _ event: EncodedEvent, unmaskedPayload: JSON?, schema: JSON?,
+        isEnabled: @escaping @Sendable (any Coordinator) -> Bool
+    ) {
+        self.name = event.name
+        self.form = event.form
+        self.payload = event.payload
+        self.unmaskedPayload = unmaskedPayload
+        self.schema = schema
+        self.isEnabled = isEnabled
     }
 
     /// - Returns: `nil` where the type does not encode as an enum does.
-    convenience init?(example: some NavigationEvent) {
-        guard let encoded = try? JSON(encoding: example) else { return nil }
-        if let name = encoded.string {
-            self.init(name, .rawValue)
-            return
-        }
-        guard let member = encoded.object?.members.first, encoded.object?.count == 1,
-            let fields = member.value.object
-        else { return nil }
-        if fields.isEmpty {
-            self.init(member.name, .noPayload)
-        } else if fields.names == ["_0"] {
-            self.init(member.name, .singleValue, payload: fields["_0"])
-        } else {
-            self.init(member.name, .fields, payload: member.value)
+    convenience init?<C: Coordinator>(example: C.Event, of type: C.Type) {
+        guard let event = EncodedEvent(example) else { return nil }
+        let unmasked = EncodedEvent(example, revealsSecrets: true)?.payload
+        let schema = JSONSchema.payloadSchema(of: example)
+        self.init(event, unmaskedPayload: unmasked, schema: schema) { coordinator in
+            (coordinator as? C)?.isEnabled(example) ?? true
         }
     }
 
@@ -85,10 +88,11 @@ extension NavigationError {
     }
 }
 
-/// An event that a state keeps for later: what a button of an alert sends.
-struct EncodedEvent: Sendable, Equatable {
-    let name: String
-    let payload: JSON?
+/// An event as it travels: an example, or what a button of an alert sends.
+public struct EncodedEvent: Sendable {
+    public let name: String
+    public let payload: JSON?
+    private(set) var form = EventShape.Form.noPayload
 
     init(name: String, payload: JSON?) {
         self.name = name
@@ -96,8 +100,36 @@ struct EncodedEvent: Sendable, Equatable {
     }
 
     /// - Returns: `nil` where the type does not encode as an enum does; the start-up check has named it then.
-    init?(_ event: some NavigationEvent) {
-        guard let shape = EventShape(example: event) else { return nil }
-        self.init(name: shape.name, payload: shape.payload)
+    public init?(_ event: some NavigationEvent) {
+        self.init(event, revealsSecrets: false)
+    }
+
+    /// - Parameter revealsSecrets: whether the payload holds secrets as they are; it must not be kept then.
+    package init?(_ event: some NavigationEvent, revealsSecrets: Bool) {
+        let userInfo: [CodingUserInfoKey: Any] = revealsSecrets ? [.revealsSecrets: true] : [:]
+        guard let encoded = try? JSON(encoding: event, userInfo: userInfo) else { return nil }
+        if let name = encoded.string {
+            self.init(name: name, payload: nil)
+            form = .rawValue
+            return
+        }
+        guard let member = encoded.object?.members.first, encoded.object?.count == 1,
+            let fields = member.value.object
+        else { return nil }
+        if fields.isEmpty {
+            self.init(name: member.name, payload: nil)
+        } else if fields.names == ["_0"] {
+            self.init(name: member.name, payload: fields["_0"])
+            form = .singleValue
+        } else {
+            self.init(name: member.name, payload: member.value)
+            form = .fields
+        }
+    }
+}
+
+extension EncodedEvent: Equatable {
+    public static func == (left: EncodedEvent, right: EncodedEvent) -> Bool {
+        left.name == right.name && left.payload == right.payload
     }
 }

@@ -8,6 +8,12 @@ public enum NavigationError: Error, Equatable, Sendable {
     case staleScreen
     /// `back` or `backToRoot`, and nowhere to go.
     case nothingToGoBack
+    /// No coordinator of the app knows the link.
+    case unknownLink
+    /// The link is known, but none of the living coordinators takes it now.
+    case linkNotTaken
+    /// A handler threw `Overloaded`: it can do no more now; try again after so many seconds.
+    case overloaded(retryAfter: Int)
     /// The coordinator's function threw. `call` is the function, `error` the type of what it threw.
     case handlerFailed(coordinator: String, call: String, error: String)
     /// The coordinator asked for what cannot be.
@@ -27,5 +33,10 @@ public enum NavigationError: Error, Equatable, Sendable {
         public let path: [String]
         /// What was expected there. Holds nothing of what was posted.
         public let reason: String
+
+        public init(path: [String], reason: String) {
+            self.path = path
+            self.reason = reason
+        }
     }
 }

@@ -19,33 +19,42 @@ extension NavigationState {
     }
 
     /// The coordinator that handles an event of that name now: the first one that has it.
-    func recipient(of name: String) -> (coordinator: LivingCoordinator, event: EventShape)? {
+    package func recipient(of name: String) -> (coordinator: LivingCoordinator, event: EventShape)? {
         var found: (LivingCoordinator, EventShape)?
         forEachHandler { coordinator, event in if found == nil, event.name == name { found = (coordinator, event) } }
         return found
     }
 
     /// Visits the coordinators that are asked, each with every event that it may be asked: the visible screen's, which
-    /// the screen may narrow to some of its events, its parent, and so on to the root.
+    /// the screen may narrow to some of its events, its parent, and so on to the root. What another screen offers by
+    /// name is that screen's.
     private func forEachHandler(_ visit: (LivingCoordinator, EventShape) -> Void) {
         guard alert == nil, let visible else { return }
-        var offered = visible.screen.events
+        let offered = visible.screen.events
         var next: Int? = visible.coordinator
         while let id = next, let coordinator = self[id] {
-            for event in coordinator.type.events where offered?.contains(event.name) ?? true {
-                visit(coordinator, event)
+            for event in coordinator.type.events {
+                let mayBeAsked =
+                    id == visible.coordinator
+                    ? offered?.contains(event.name) ?? true : !isOfAnotherScreen(event.name, of: id)
+                if mayBeAsked, event.isEnabled(coordinator.coordinator) { visit(coordinator, event) }
             }
-            offered = nil
             next = coordinator.parent
         }
+    }
+
+    private func isOfAnotherScreen(_ event: String, of coordinator: Int) -> Bool {
+        screens.contains { $0.coordinator == coordinator && $0.screen.events?.contains(event) == true }
     }
 
     func accepts(_ event: BuiltInEvent) -> Bool {
         switch event {
         case .back: backPlan != nil
-        case .backToRoot: alert == nil && stack.innermostToPop != nil
-        case .selectTab: alert == nil && stack.screens.last?.tabs != nil
+        case .backTo, .backToRoot: mayGoBack && topStack.innermostToPop != nil
+        case .selectTab: alert == nil && topStack.screens.last?.tabs != nil
+        case .dismiss: mayGoBack && !presented.isEmpty
         case .answer: alert != nil
+        case .open: alert == nil && coordinators.first?.type.isOfAppWithLinks == true
         case .relaunch: alert == nil
         }
     }

@@ -11,6 +11,7 @@ extension NavigationState {
     public var encoded: [UInt8] {
         var writer = JSONWriter(capacity: 1000)
         writer.object { writer in
+            writer.member("version", coordinators.first?.type.version ?? 0)
             writer.member("lastKey", lastKey)
             writer.member("lastID", lastID)
             writer.name("defaults")
@@ -19,9 +20,20 @@ extension NavigationState {
             writer.array { writer in for living in coordinators { writer.encoded(living.encoded) } }
             writer.name("stack")
             stack.save(to: &writer)
+            if !presented.isEmpty {
+                writer.name("presented")
+                writer.array { writer in for flow in presented { flow.save(to: &writer) } }
+            }
             if let alert {
                 writer.name("alert")
                 alert.save(to: &writer)
+            }
+            if let pendingLink {
+                writer.name("pendingLink")
+                writer.object { writer in
+                    writer.member("path", pendingLink.path)
+                    writer.member("coordinator", pendingLink.coordinator)
+                }
             }
         }
         return writer.bytes
@@ -41,7 +53,9 @@ extension NavigationState {
 extension NavigationState: Equatable {
     public static func == (left: NavigationState, right: NavigationState) -> Bool {
         left.lastKey == right.lastKey && left.lastID == right.lastID && left.alert == right.alert
-            && left.stack == right.stack && left.coordinators == right.coordinators && left.defaults == right.defaults
+            && left.stack == right.stack && left.presented == right.presented
+            && left.coordinators == right.coordinators && left.defaults == right.defaults
+            && left.pendingLink == right.pendingLink
     }
 }
 
@@ -85,10 +99,24 @@ extension PlacedScreen {
     }
 }
 
+extension PresentedFlow {
+    fileprivate func save(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("key", key)
+            writer.member("style", style.rawValue)
+            writer.member("coordinator", coordinator)
+            writer.name("stack")
+            stack.save(to: &writer)
+        }
+    }
+}
+
 extension PlacedTabs {
     fileprivate func save(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("selection", selection)
+            writer.member("back", ifAny: back == .nothing ? nil : back.rawValue)
+            writer.member("history", ifAny: history.isEmpty ? nil : history)
             writer.name("items")
             writer.array { writer in
                 for item in items {
@@ -112,6 +140,12 @@ extension PresentedAlert {
             writer.member("message", ifAny: alert.message)
             writer.name("buttons")
             writer.array { writer in for button in alert.buttons { button.save(to: &writer) } }
+            guard let heldUp else { return }
+            writer.name("heldUp")
+            writer.object { writer in
+                writer.member("type", heldUp.type)
+                writer.member("payload", ifAny: heldUp.payload)
+            }
         }
     }
 }
@@ -122,6 +156,7 @@ extension AlertButton {
             writer.member("id", id)
             writer.member("title", title)
             writer.member("role", ifAny: role?.rawValue)
+            writer.member("leaves", ifAny: leaves ? true : nil)
             guard let event else { return }
             writer.name("event")
             writer.object { writer in

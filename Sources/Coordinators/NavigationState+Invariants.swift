@@ -4,6 +4,8 @@ public enum InvariantViolation: Error, Equatable, Sendable {
     case nothingVisible
     /// A tab's stack is empty.
     case emptyTab(screen: String, tab: String)
+    /// A presented flow has no screen, or its coordinator is gone.
+    case emptyFlow(key: String)
     /// A coordinator lives without a screen and without a child.
     case idleCoordinator(name: String)
     /// A coordinator's parent is gone.
@@ -23,6 +25,9 @@ extension NavigationState {
     /// - Parameter screens: all of them.
     func violation(among screens: [PlacedScreen]) -> InvariantViolation? {
         if stack.screens.isEmpty { return .nothingVisible }
+        if let flow = presented.first(where: { $0.stack.screens.isEmpty || self[$0.coordinator] == nil }) {
+            return .emptyFlow(key: flow.key)
+        }
         if let key = repeatedKey(among: screens) { return .repeatedKey(key: key) }
         for screen in screens {
             guard self[screen.coordinator] != nil else { return .orphanedScreen(key: screen.key) }

@@ -1,17 +1,28 @@
-/// Everything that a session's navigation is: the living coordinators, the stacks, the alert, the defaults.
+/// All there is of a session's navigation: the living coordinators, the stacks, the alert, the defaults.
 ///
 /// A value: a transition works on a copy, and what it leaves alone is shared. It encodes to JSON and comes back equal,
 /// see `NavigationState+Encoded.swift`.
 public struct NavigationState: Sendable {
     /// The living coordinators, each behind its parent; the root is the first.
     public internal(set) var coordinators: [LivingCoordinator] = []
-    /// The stack under the user's eyes, bottom first.
+    /// The stack that lies below everything that is presented, bottom first.
     public internal(set) var stack = ScreenStack(id: 0)
+    /// The flows over it, each over the one before.
+    public internal(set) var presented: [PresentedFlow] = []
     public internal(set) var alert: PresentedAlert?
     public internal(set) var defaults = Defaults()
-    /// The last numbers given out: to screens and alerts, to coordinators and stacks. None is ever used again.
+    /// A link that waits for the coordinator that keeps it.
+    package var pendingLink: PendingLink?
+    /// The last numbers given out: to screens, flows and alerts, to coordinators and stacks. None is ever used again.
     var lastKey = 0
     var lastID = 0
+}
+
+/// A link that a coordinator will take later, after a sign-in for one.
+package struct PendingLink: Sendable, Equatable {
+    let path: String
+    /// The id of the coordinator that keeps it.
+    let coordinator: Int
 }
 
 extension NavigationState {
@@ -23,23 +34,61 @@ extension NavigationState {
         coordinators.filter { $0.parent == id }
     }
 
-    /// Every screen, also those in tabs that are not selected.
+    /// Every screen, also those in tabs that are not selected and those that are covered.
     public var screens: [PlacedScreen] {
         var screens: [PlacedScreen] = []
         screens.reserveCapacity(8)
         stack.forEachScreen { screens.append($0) }
+        for flow in presented { flow.stack.forEachScreen { screens.append($0) } }
         return screens
     }
 
-    /// The stacks that the user looks through, outermost first: the base, the selected tab's on its top screen, and so on.
-    var visibleStacks: [ScreenStack] {
-        var stacks = [stack]
+    /// The stack under the user's eyes: that of the last presented flow, or the one below all of them.
+    package var topStack: ScreenStack { presented.last?.stack ?? stack }
+
+    /// The stacks that the user looks through, outermost first: the top one, the selected tab's on its top screen, and so on.
+    package var visibleStacks: [ScreenStack] {
+        var stacks = [topStack]
         while let tabs = stacks[stacks.count - 1].screens.last?.tabs { stacks.append(tabs.selected.stack) }
         return stacks
     }
 
     /// The screen that the user sees: the top of the innermost visible stack.
-    public var visible: PlacedScreen? { stack.screens.last?.visible }
+    public var visible: PlacedScreen? { topStack.screens.last?.visible }
+
+    /// The position of the presented flow whose stack, or a tab in it, has that id; `nil` for what lies below all flows.
+    func flow(ofStack id: Int) -> Int? {
+        presented.firstIndex { $0.stack.contains(id) }
+    }
+
+    /// The stack of that id, wherever it is.
+    func stack(_ id: Int) -> ScreenStack? {
+        var found: ScreenStack?
+        stack.forEachStack { if $0.id == id { found = $0 } }
+        for flow in presented { flow.stack.forEachStack { if $0.id == id { found = $0 } } }
+        return found
+    }
+
+    /// Offers each stack to `change` until it answers that it has changed one.
+    ///
+    /// - Returns: whether one was changed.
+    @discardableResult
+    mutating func changeFirstStack(where change: (inout ScreenStack) -> Bool) -> Bool {
+        if stack.changeFirst(where: change) { return true }
+        for index in presented.indices where presented[index].stack.changeFirst(where: change) { return true }
+        return false
+    }
+
+    /// Changes the tabs of the screen of that key, wherever it is.
+    mutating func changeTabs(of key: String, _ change: (inout PlacedTabs) -> Void) {
+        changeFirstStack { stack in
+            guard let index = stack.screens.firstIndex(where: { $0.key == key }), var tabs = stack.screens[index].tabs
+            else { return false }
+            change(&tabs)
+            stack.screens[index] = stack.screens[index].with(tabs)
+            return true
+        }
+    }
 
     mutating func nextKey(_ kind: Character) -> String {
         lastKey += 1

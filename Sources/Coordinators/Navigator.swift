@@ -10,22 +10,42 @@ public struct Navigator: Sendable {
     public var defaults: Defaults
     /// The time of the event, the same during the whole transition.
     public let now: Date
+    /// The screen that the user sees, as it was before anything was asked for.
+    public let visible: Screen?
     private(set) var requests: [Request] = []
+    private let dependencies: ResolvedDependencies
 
-    init(defaults: Defaults, now: Date) {
+    init(defaults: Defaults, now: Date, visible: Screen?, dependencies: ResolvedDependencies) {
         self.defaults = defaults
         self.now = now
+        self.visible = visible
+        self.dependencies = dependencies
     }
 
-    /// Puts a screen on top: of the stack where the user sees this coordinator's screen, else of the stack on which
-    /// this coordinator was started.
-    public mutating func push(_ screen: Screen) {
-        requests.append(.push(screen, tabs: nil))
+    /// What the app registered for a type; the coordinator's `dependencies` should list it.
+    public func resolve<Dependency: Sendable>(
+        _ type: Dependency.Type = Dependency.self
+    ) throws(DependencyError) -> Dependency {
+        try dependencies.resolve(type)
+    }
+}
+
+// Stacks. A coordinator's stack is the one where the user sees its screen, else the one on which it was started.
+extension Navigator {
+    /// Puts a screen on top of the stack.
+    ///
+    /// - Parameter onlyIfNew: does nothing where the screen on top has the same name and parameters already.
+    public mutating func push(_ screen: Screen, onlyIfNew: Bool = false) {
+        requests.append(.push(screen, onlyIfNew: onlyIfNew))
     }
 
-    /// Puts a screen with tabs on top. The first tab is selected.
-    public mutating func push(_ screen: Screen, tabs: [Tab]) {
-        requests.append(.push(screen, tabs: tabs))
+    /// Puts a screen with tabs on top of the stack.
+    ///
+    /// - Parameters:
+    ///   - selected: the id of the tab that is selected; the first one's by default.
+    ///   - back: what back does at the first screen of a tab.
+    public mutating func push(_ screen: Screen, tabs: [Tab], selected: String? = nil, back: TabBackRule = .nothing) {
+        requests.append(.pushTabs(screen, tabs, selected: selected, back: back))
     }
 
     /// Takes this coordinator's visible screen away. The stack's first screen stays: finish instead.
@@ -33,14 +53,68 @@ public struct Navigator: Sendable {
         requests.append(.pop)
     }
 
-    /// Pops the stack where the user sees this coordinator's screen to its first screen.
+    /// Pops the stack to its topmost screen of that name.
+    public mutating func popTo(_ name: String) {
+        requests.append(.popTo(.name(name)))
+    }
+
+    /// Pops the stack to the screen of that key.
+    public mutating func popTo(key: String) {
+        requests.append(.popTo(.key(key)))
+    }
+
+    /// Pops the stack to its first screen.
     public mutating func popToRoot() {
         requests.append(.popToRoot)
+    }
+
+    /// Puts a screen in the place of the one on top of the stack, which must be this coordinator's.
+    public mutating func replace(with screen: Screen) {
+        requests.append(.replace(screen))
+    }
+
+    /// Puts screens in the place of this coordinator's on the stack, and of all above them.
+    public mutating func setStack(_ screens: [Screen]) {
+        requests.append(.setStack(screens))
+    }
+
+    /// Changes the topmost of this coordinator's screens of that name, wherever it is; it keeps its key.
+    public mutating func update(_ name: String, _ change: @Sendable @escaping (inout Screen) -> Void) {
+        requests.append(.update(.name(name), change))
+    }
+
+    /// Changes this coordinator's screen of that key.
+    public mutating func update(key: String, _ change: @Sendable @escaping (inout Screen) -> Void) {
+        requests.append(.update(.key(key), change))
     }
 
     /// Shows a tab, in the innermost screen with a tab of that name among this coordinator's own.
     public mutating func selectTab(_ id: String) {
         requests.append(.selectTab(id))
+    }
+}
+
+// Flows and alerts.
+extension Navigator {
+    /// Starts a child on the stack where a push would land now.
+    public mutating func start(_ child: some Coordinator) {
+        requests.append(.start(child))
+    }
+
+    /// Starts a child over everything, on a stack of its own.
+    public mutating func present(_ child: some Coordinator, as style: PresentedFlow.Style = .sheet) {
+        requests.append(.present(child, style))
+    }
+
+    /// Dismisses the presented flow that this coordinator runs in, and all above it. Its parent is told that it was
+    /// dismissed; `finish` is the way to end with a result.
+    public mutating func dismiss() {
+        requests.append(.dismiss)
+    }
+
+    /// Dismisses everything that is presented over the stack of this coordinator.
+    public mutating func dismissPresented() {
+        requests.append(.dismissPresented)
     }
 
     /// Shows an alert over everything.
@@ -48,46 +122,26 @@ public struct Navigator: Sendable {
         requests.append(.alert(alert))
     }
 
-    /// Starts a child on the stack where a push would land now.
-    public mutating func start(_ child: some Coordinator) {
-        requests.append(.start(child))
-    }
-
     /// Ends this coordinator: it, its descendants and all their screens go, then its parent's `childDidFinish` is
     /// called. Nothing can be asked for afterwards.
     public mutating func finish() {
         requests.append(.finish)
     }
-}
 
-/// One thing that a coordinator asked for.
-enum Request: Sendable {
-    case push(Screen, tabs: [Tab]?)
-    case pop
-    case popToRoot
-    case selectTab(String)
-    case alert(Alert)
-    case start(any Coordinator)
-    case finish
-}
-
-extension Request {
-    var isFinish: Bool {
-        if case .finish = self { true } else { false }
+    /// Ends every flow below this coordinator at once, wherever it is shown; nobody is told. For signing out.
+    public mutating func endChildren() {
+        requests.append(.endChildren)
     }
-}
 
-extension Request: CustomStringConvertible {
-    /// The request as its author wrote it, without the values.
-    var description: String {
-        switch self {
-        case .push(let screen, let tabs): tabs == nil ? "push(\(screen.name))" : "push(\(screen.name), tabs:)"
-        case .pop: "pop()"
-        case .popToRoot: "popToRoot()"
-        case .selectTab(let id): "selectTab(\(id))"
-        case .alert: "alert()"
-        case .start(let child): "start(\(type(of: child).name))"
-        case .finish: "finish()"
-        }
+    /// Tells the nearest coordinator further up that understands it: that conforms to a protocol of the author's.
+    ///
+    /// ```swift
+    /// navigator.tell((any LoginDelegate).self) { parent, navigator in parent.didLogIn(&navigator) }
+    /// ```
+    public mutating func tell<Recipient>(
+        _ type: Recipient.Type,
+        _ message: @Sendable @escaping (inout Recipient, inout Navigator) async throws -> Void
+    ) {
+        requests.append(.tell(Message(type, message)))
     }
 }

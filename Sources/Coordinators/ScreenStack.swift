@@ -29,18 +29,33 @@ public final class PlacedScreen: Sendable {
         self.screen = screen
         self.coordinator = coordinator.id
         self.tabs = tabs
+        self.encoding = PlacedScreen.encoding(key, screen, coordinator)
+    }
+
+    private static func encoding(_ key: String, _ screen: Screen, _ coordinator: LivingCoordinator) -> Encoding {
         var members = JSONWriter()
         members.member("key", key)
         members.member("name", screen.name)
         members.member("title", ifAny: screen.title)
         members.member("params", ifAny: screen.params.isEmpty ? nil : screen.params)
+        members.member("link", ifAny: screen.link?.path(screen.params))
         var savedMembers = JSONWriter()
         savedMembers.encoded(members.bytes)
         savedMembers.member("events", ifAny: screen.events)
+        savedMembers.member("linkPattern", ifAny: screen.link?.text)
+        savedMembers.member("back", ifAny: screen.back == .allowed ? nil : screen.back.rawValue)
         savedMembers.member("coordinator", coordinator.id)
         members.member("coordinator", coordinator.name)
-        self.encoding = Encoding(
-            members: members.bytes, savedMembers: savedMembers.bytes, savedSize: savedMembers.count)
+        return Encoding(members: members.bytes, savedMembers: savedMembers.bytes, savedSize: savedMembers.count)
+    }
+
+    /// The same place with another screen.
+    init(_ other: PlacedScreen, screen: Screen, of coordinator: LivingCoordinator) {
+        self.key = other.key
+        self.screen = screen
+        self.coordinator = other.coordinator
+        self.tabs = other.tabs
+        self.encoding = PlacedScreen.encoding(key, screen, coordinator)
     }
 
     private init(_ other: PlacedScreen, tabs: PlacedTabs) {
@@ -64,6 +79,13 @@ public final class PlacedScreen: Sendable {
         PlacedScreen(self, tabs: tabs)
     }
 
+    /// This screen, then all that goes away with it.
+    var withThoseInTabs: [PlacedScreen] {
+        var screens = [self]
+        for item in tabs?.items ?? [] { item.stack.forEachScreen { screens.append($0) } }
+        return screens
+    }
+
     /// The screen that the user sees where this one is on top: itself, or the selected tab's.
     var visible: PlacedScreen { tabs?.selected.stack.screens.last?.visible ?? self }
 }
@@ -71,8 +93,38 @@ public final class PlacedScreen: Sendable {
 /// The tabs of a screen, each with a stack of its own.
 public struct PlacedTabs: Sendable, Equatable {
     /// The position of the selected tab, from 0.
-    public internal(set) var selection: Int
+    public private(set) var selection: Int
     public internal(set) var items: [PlacedTab]
+    let back: TabBackRule
+    /// The positions that were selected before, each once, the last one last. Kept only where `back` asks for it.
+    private(set) var history: [Int] = []
+
+    init(_ items: [PlacedTab], selection: Int = 0, back: TabBackRule, history: [Int] = []) {
+        self.items = items
+        self.selection = selection
+        self.back = back
+        self.history = history
+    }
+
+    mutating func select(_ position: Int) {
+        if back == .history { history = history.filter { $0 != position && $0 != selection } + [selection] }
+        selection = position
+    }
+
+    /// The position that `back` selects at the first screen of the selected tab.
+    var previous: Int? {
+        switch back {
+        case .nothing: nil
+        case .firstTab: selection == 0 ? nil : 0
+        case .history: history.last
+        }
+    }
+
+    /// Goes back to a position of the history, which ends before it then.
+    mutating func selectPrevious(_ position: Int) {
+        if let index = history.lastIndex(of: position) { history.removeSubrange(index...) }
+        selection = position
+    }
 
     public var selected: PlacedTab { items[selection] }
 
@@ -113,11 +165,6 @@ public final class PlacedTab: Sendable {
 }
 
 extension ScreenStack {
-    /// The innermost stack with a screen to pop that the user looks through here; `nil` where all have but their first.
-    var innermostToPop: ScreenStack? {
-        screens.last?.tabs?.selected.stack.innermostToPop ?? (screens.count > 1 ? self : nil)
-    }
-
     /// The innermost tab in sight that `choose` finds among the tabs of one screen.
     func visibleTab(_ choose: (PlacedTabs) -> Int?) -> (screen: PlacedScreen, position: Int)? {
         guard let screen = screens.last, let tabs = screen.tabs else { return nil }
@@ -131,6 +178,22 @@ extension ScreenStack {
             guard let tabs = screen.tabs else { continue }
             for item in tabs.items { item.stack.forEachScreen(visit) }
         }
+    }
+
+    /// Visits this stack and those in tabs.
+    func forEachStack(_ visit: (ScreenStack) -> Void) {
+        visit(self)
+        for screen in screens {
+            guard let tabs = screen.tabs else { continue }
+            for item in tabs.items { item.stack.forEachStack(visit) }
+        }
+    }
+
+    /// Whether this is the stack of that id, or holds it in a tab.
+    func contains(_ id: Int) -> Bool {
+        var isFound = false
+        forEachStack { if $0.id == id { isFound = true } }
+        return isFound
     }
 
     /// Offers each stack, this one and those in tabs, to `change` until it answers that it has changed one.
@@ -150,17 +213,6 @@ extension ScreenStack {
             }
         }
         return false
-    }
-
-    /// Changes the tabs of the screen of that key, wherever it is.
-    mutating func changeTabs(of key: String, _ change: (inout PlacedTabs) -> Void) {
-        changeFirst { stack in
-            guard let index = stack.screens.firstIndex(where: { $0.key == key }), var tabs = stack.screens[index].tabs
-            else { return false }
-            change(&tabs)
-            stack.screens[index] = stack.screens[index].with(tabs)
-            return true
-        }
     }
 
     /// Takes away all screens that match, here and in tabs, and tells their keys, the topmost first. What was in the tabs

@@ -12,12 +12,24 @@ public struct Transition: Sendable, Equatable {
         self.operations = operations
         self.finished = finished
     }
+
+    /// Both, one after the other, as the one that came first.
+    func followed(by next: Transition) -> Transition {
+        Transition(event: event, operations: operations + next.operations, finished: finished + next.finished)
+    }
 }
 
 /// A change that the user can see.
 public enum Operation: Sendable, Equatable {
     case push(key: String)
     case pop(key: String)
+    /// `key` took the place of `replaced`.
+    case replace(key: String, replaced: String)
+    /// The title or the parameters changed.
+    case update(key: String)
+    /// `key` is that of the flow.
+    case present(key: String, style: PresentedFlow.Style)
+    case dismiss(key: String)
     /// `key` is that of the screen with the tabs.
     case selectTab(key: String, tab: String)
     case alert(key: String)

@@ -2,27 +2,40 @@ internal import JSONCoding
 
 /// What a client posts, begun.
 extension TransitionRun {
+    mutating func begin(_ event: PostedEvent) throws(NavigationError) {
+        if let builtIn = BuiltInEvent(rawValue: event.type) {
+            try begin(builtIn, payload: event.payload)
+        } else {
+            // A payload is never kept, so an event with one cannot be held up and posted again later.
+            waivesObjections = waivesObjections || !(event.payload == nil || event.payload == [:])
+            try route(event)
+        }
+    }
+
     /// Hands the event to the first coordinator, from the visible screen's up to the root, that accepts it.
-    mutating func route(_ event: PostedEvent) throws(NavigationError) {
+    private mutating func route(_ event: PostedEvent) throws(NavigationError) {
         guard let (coordinator, shape) = state.recipient(of: event.type) else { throw .eventNotAccepted }
         try call(coordinator.id, with: shape, event.payload)
     }
 
-    mutating func begin(_ event: BuiltInEvent, payload: JSON?) throws(NavigationError) {
+    private mutating func begin(_ event: BuiltInEvent, payload: JSON?) throws(NavigationError) {
         guard state.accepts(event) else {
-            throw state.alert == nil && (event == .back || event == .backToRoot)
-                ? .nothingToGoBack : .eventNotAccepted
+            let goesBack = event == .back || event == .backTo || event == .backToRoot
+            throw state.alert == nil && goesBack ? .nothingToGoBack : .eventNotAccepted
         }
         switch event {
         case .back:
             try refuse(payload, of: event)
             try goBack()
+        case .backTo: try goBack(to: payload)
         case .backToRoot:
             try refuse(payload, of: event)
             let popped = state.screensAboveRoot.map(\.key)
-            removeScreens { popped.contains($0.key) }
+            removeScreens(by: nil) { popped.contains($0.key) }
         case .selectTab: try selectTab(payload)
+        case .dismiss: try dismiss(payload)
         case .answer: try answer(payload)
+        case .open: try open(payload)
         case .relaunch:
             try refuse(payload, of: event)
             try relaunch()
@@ -33,35 +46,69 @@ extension TransitionRun {
         switch state.backPlan {
         case .dismissAlert?:
             if let button = state.alert?.alert.cancelButton { try press(button) }
-        case .pop(let key, _)?: removeScreens { $0.key == key }
+        case .pop(let key, _)?: removeScreens(by: nil) { $0.key == key }
+        case .dismiss?: dismissFlows(from: state.presented.count - 1, by: nil)
+        case .selectTab(let key, let position, _)?:
+            if mayLeaveVisible(by: nil) { selectPrevious(position, of: key) }
         case nil: break
         }
+    }
+
+    private mutating func goBack(to payload: JSON?) throws(NavigationError) {
+        let target: ScreenReference
+        switch onlyMember(of: payload) {
+        case ("key", .string(let key))?: target = .key(key)
+        case ("name", .string(let name))?: target = .name(name)
+        default: throw .invalidPayload("must have either “key” or “name”, a string")
+        }
+        for stack in state.visibleStacks.reversed() {
+            guard let index = stack.screens.dropLast().lastIndex(where: target.matches) else { continue }
+            let popped = Set(stack.screens[(index + 1)...].map(\.key))
+            return removeScreens(by: nil) { popped.contains($0.key) }
+        }
+        throw .invalidEvent(
+            .init(path: ["payload"] + (payload?.object?.names ?? []), reason: "names no screen to go back to"))
     }
 
     private mutating func selectTab(_ payload: JSON?) throws(NavigationError) {
         guard let choice = payload?.object, choice.count == 1 else { throw TransitionRun.noTabChosen }
         let target: (screen: PlacedScreen, position: Int)?
         if let id = choice["tab"]?.string {
-            target = state.stack.visibleTab { $0.position(of: id) }
+            target = state.topStack.visibleTab { $0.position(of: id) }
         } else if let index = choice["index"]?.integer {
-            target = state.stack.visibleTab { $0.items.indices.contains(index) ? index : nil }
+            target = state.topStack.visibleTab { $0.items.indices.contains(index) ? index : nil }
         } else {
             throw TransitionRun.noTabChosen
         }
         guard let (screen, position) = target, let tabs = screen.tabs else {
             throw .invalidEvent(.init(path: ["payload"] + choice.names, reason: "names no tab"))
         }
-        guard tabs.selection == position else { return select(position, of: screen) }
+        guard tabs.selection == position else {
+            if mayLeaveVisible(by: nil) { select(position, of: screen) }
+            return
+        }
+        guard state.mayGoBack else { return }
         let popped = tabs.selected.stack.screens.dropFirst().map(\.key)
-        removeScreens { popped.contains($0.key) }
+        removeScreens(by: nil) { popped.contains($0.key) }
     }
 
-    private static let noTabChosen = NavigationError.invalidEvent(
-        .init(path: ["payload"], reason: "must have either “tab”, a string, or “index”, an integer"))
+    private static let noTabChosen = NavigationError.invalidPayload(
+        "must have either “tab”, a string, or “index”, an integer")
+
+    private mutating func dismiss(_ payload: JSON?) throws(NavigationError) {
+        if payload == nil || payload == [:] { return dismissFlows(from: state.presented.count - 1, by: nil) }
+        guard case ("key", .string(let key))? = onlyMember(of: payload) else {
+            throw .invalidPayload("must have “key”, a string, or nothing")
+        }
+        guard let position = state.presented.firstIndex(where: { $0.key == key }) else {
+            throw .invalidEvent(.init(path: ["payload", "key"], reason: "names no presented flow"))
+        }
+        dismissFlows(from: position, by: nil)
+    }
 
     private mutating func answer(_ payload: JSON?) throws(NavigationError) {
-        guard let id = payload?["button"]?.string, payload?.object?.count == 1 else {
-            throw .invalidEvent(.init(path: ["payload"], reason: "must have “button”, a string, and nothing else"))
+        guard case ("button", .string(let id))? = onlyMember(of: payload) else {
+            throw .invalidPayload("must have “button”, a string, and nothing else")
         }
         guard let button = state.alert?.alert.buttons.first(where: { $0.id == id }) else {
             throw .invalidEvent(.init(path: ["payload", "button"], reason: "names no button"))
@@ -69,10 +116,13 @@ extension TransitionRun {
         try press(button)
     }
 
-    /// Takes the alert away and sends what the button sends to the coordinator that showed it.
+    /// Takes the alert away; then goes on with what it held up, or sends what the button sends to the coordinator that
+    /// showed it. Who has just answered is not asked again.
     private mutating func press(_ button: AlertButton) throws(NavigationError) {
         guard let alert = state.alert else { return }
+        waivesObjections = true
         dismissAlert()
+        if button.leaves, let heldUp = alert.heldUp { return try begin(heldUp) }
         guard let event = button.event, let shape = state[alert.coordinator]?.type.event(event.name) else { return }
         try call(alert.coordinator, with: shape, event.payload)
     }
@@ -87,14 +137,34 @@ extension TransitionRun {
         }
     }
 
+    private mutating func open(_ payload: JSON?) throws(NavigationError) {
+        guard case ("path", .string(let path))? = onlyMember(of: payload) else {
+            throw .invalidPayload("must have “path”, a string, and nothing else")
+        }
+        if mayLeaveVisible(by: nil) { try open(path) }
+    }
+
     private mutating func relaunch() throws(NavigationError) {
-        remove(Set(state.coordinators.map(\.id)))
+        state.pendingLink = nil
+        end(Set(state.coordinators.map(\.id)))
         try startRoot()
+    }
+
+    private func onlyMember(of payload: JSON?) -> (name: String, value: JSON)? {
+        guard let object = payload?.object, object.count == 1 else { return nil }
+        return object.members.first.map { ($0.name, $0.value) }
     }
 
     private func refuse(_ payload: JSON?, of event: BuiltInEvent) throws(NavigationError) {
         guard payload == nil || payload == [:] else {
-            throw .invalidEvent(.init(path: ["payload"], reason: "“\(event.rawValue)” takes no payload"))
+            throw .invalidPayload("“\(event.rawValue)” takes no payload")
         }
+    }
+}
+
+extension NavigationError {
+    /// A built-in event's payload does not fit.
+    fileprivate static func invalidPayload(_ reason: String) -> NavigationError {
+        .invalidEvent(.init(path: ["payload"], reason: reason))
     }
 }

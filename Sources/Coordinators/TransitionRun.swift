@@ -14,27 +14,40 @@ public struct TransitionRun: Sendable {
         case handle(EventShape, event: JSON)
         case childDidFinish(any Coordinator)
         case childWasDismissed(any Coordinator)
+        case receive(Message)
+        case open(Link)
     }
 
     enum Step: Sendable {
         case call(Call, Int)
         case perform(Request, by: Int)
+        /// The coordinator's children are offered the link.
+        case passOn(Link, from: Int)
     }
 
     let app: App
     let now: Date
-    /// The type of the event; `nil` for the first state of a session.
-    private let event: String?
+    /// What was posted; `nil` for the first transition of a session.
+    let event: PostedEvent?
+    /// The state that the event was posted in.
+    let original: NavigationState
     var state: NavigationState
     var agenda: [Step] = []
     var operations: [Operation] = []
     var finished: [String] = []
     /// Coordinators started in this transition that have not owned a screen or a child yet.
     var newcomers: Set<Int> = []
+    /// Whether screens may be left without asking.
+    var waivesObjections = false
+    /// The one who wants to be asked before the user leaves. Then nothing else happens.
+    var objection: (coordinator: Int, alert: Alert)?
+    /// How far a link has come; `nil` where there is none.
+    var linkProgress: LinkProgress?
     private var stepsTaken = 0
 
-    init(of app: App, on state: NavigationState, at now: Date, event: String?) {
+    init(of app: App, on state: NavigationState, at now: Date, event: PostedEvent?) {
         self.app = app
+        self.original = state
         self.state = state
         self.now = now
         self.event = event
@@ -42,7 +55,8 @@ public struct TransitionRun: Sendable {
 
     /// What comes of the event when no coordinator has to be called; `nil` when one has.
     public func resultAtOnce() throws(NavigationError) -> TransitionResult? {
-        guard agenda.isEmpty else { return nil }
+        if objection != nil { return try heldUp() }
+        guard agenda.isEmpty, state.pendingLink == nil else { return nil }
         let screens = state.screens
         return orphan(among: screens) == nil ? try checked(screens) : nil
     }
@@ -52,22 +66,24 @@ public struct TransitionRun: Sendable {
         var screens: [PlacedScreen]
         repeat {
             while let step = agenda.popLast() { try await take(step) }
+            if objection != nil { return try heldUp() }
+            try settleLink()
             screens = state.screens
-        } while dismissOrphan(among: screens)
+        } while dismissOrphan(among: screens) || retryPendingLink()
         return try checked(screens)
     }
 
     private func checked(_ screens: [PlacedScreen]) throws(NavigationError) -> TransitionResult {
         if let violation = state.violation(among: screens) { throw .invariantViolated(violation) }
         guard state.size(with: screens) <= NavigationState.sizeLimit else { throw .stateLimit }
-        let transition = Transition(event: event, operations: operations, finished: finished)
+        let transition = Transition(event: event?.type, operations: operations, finished: finished)
         return TransitionResult(state: state, transition: transition)
     }
 
     private mutating func take(_ step: Step) async throws(NavigationError) {
         let id =
             switch step {
-            case .call(_, let id), .perform(_, let id): id
+            case .call(_, let id), .perform(_, let id), .passOn(_, let id): id
             }
         // What a coordinator asked for goes with it, when another request has ended it in between.
         guard let index = state.coordinators.firstIndex(where: { $0.id == id }) else { return }
@@ -76,8 +92,10 @@ public struct TransitionRun: Sendable {
             throw .runawayTransition(coordinator: state.coordinators[index].name)
         }
         switch step {
+        case .call(.open(let link), _): try await offer(link, to: index)
         case .call(let call, _): try await perform(call, at: index)
         case .perform(let request, _): try perform(request, by: state.coordinators[index])
+        case .passOn(let link, _): passOn(link, from: id)
         }
     }
 
@@ -85,17 +103,32 @@ public struct TransitionRun: Sendable {
     private mutating func perform(_ call: Call, at index: Int) async throws(NavigationError) {
         let living = state.coordinators[index]
         var coordinator = living.coordinator
-        var navigator = Navigator(defaults: state.defaults, now: now)
+        var navigator = navigator()
         do {
             switch call {
             case .start: try await coordinator.start(&navigator)
             case .handle(_, let event): try await coordinator.receive(event, &navigator)
             case .childDidFinish(let child): try await coordinator.childDidFinish(child, &navigator)
             case .childWasDismissed(let child): try await coordinator.childWasDismissed(child, &navigator)
+            case .receive(let message): coordinator = try await message.deliver(coordinator, &navigator)
+            case .open: break
             }
         } catch {
             throw call.failure(error, of: living)
         }
+        try accept(coordinator, navigator, at: index)
+    }
+
+    func navigator() -> Navigator {
+        Navigator(
+            defaults: state.defaults, now: now, visible: state.visible?.screen, dependencies: app.dependencies)
+    }
+
+    /// Takes over what a coordinator's function left behind.
+    mutating func accept(
+        _ coordinator: any Coordinator, _ navigator: Navigator, at index: Int
+    ) throws(NavigationError) {
+        let living = state.coordinators[index]
         state.coordinators[index] = try living.with(coordinator)
         state.defaults = navigator.defaults
         if let last = navigator.requests.last, let finish = navigator.requests.firstIndex(where: \.isFinish),
@@ -108,32 +141,21 @@ public struct TransitionRun: Sendable {
 
     /// Removes one orphan, and tells its parent.
     private mutating func dismissOrphan(among screens: [PlacedScreen]) -> Bool {
-        guard let orphan = orphan(among: screens), let parent = orphan.parent else { return false }
-        remove([orphan.id])
-        agenda.append(.call(.childWasDismissed(orphan.coordinator), parent))
+        guard let orphan = orphan(among: screens) else { return false }
+        end([orphan.id])
+        tellParent(ofDismissed: orphan)
         return true
+    }
+
+    /// A parent whose own stack went with the tabs that held it could do nothing, and is an orphan next.
+    mutating func tellParent(ofDismissed child: LivingCoordinator) {
+        guard let parent = child.parent.flatMap({ state[$0] }), state.stack(parent.home) != nil else { return }
+        agenda.append(.call(.childWasDismissed(child.coordinator), parent.id))
     }
 
     /// A coordinator that has lost its last screen and its last child.
     private func orphan(among screens: [PlacedScreen]) -> LivingCoordinator? {
         state.coordinators.last { $0.parent != nil && state.isIdle($0, among: screens) && !newcomers.contains($0.id) }
-    }
-
-    /// Takes coordinators away, with their screens and their alert.
-    mutating func remove(_ ids: Set<Int>) {
-        state.coordinators.removeAll { ids.contains($0.id) }
-        removeScreens { ids.contains($0.coordinator) }
-        if let alert = state.alert, ids.contains(alert.coordinator) { dismissAlert() }
-    }
-
-    mutating func removeScreens(where matches: (PlacedScreen) -> Bool) {
-        operations += state.stack.removeScreens(where: matches).map { .pop(key: $0) }
-    }
-
-    mutating func dismissAlert() {
-        guard let alert = state.alert else { return }
-        state.alert = nil
-        operations.append(.dismissAlert(key: alert.key))
     }
 }
 
@@ -145,13 +167,16 @@ extension TransitionRun.Call {
         case .handle(let shape, _): "handle(\(shape.name))"
         case .childDidFinish: "childDidFinish"
         case .childWasDismissed: "childWasDismissed"
+        case .receive(let message): message.name
+        case .open: "open"
         }
     }
 
-    fileprivate func failure(_ error: any Error, of coordinator: LivingCoordinator) -> NavigationError {
+    func failure(_ error: any Error, of coordinator: LivingCoordinator) -> NavigationError {
         if case .handle(let shape, _) = self, let unfit = error as? UnfitPayload {
             return .invalidEvent(shape, unfit.cause)
         }
+        if let overloaded = error as? Overloaded { return .overloaded(retryAfter: overloaded.retryAfter) }
         return .handlerFailed(
             coordinator: coordinator.name, call: name, error: String(describing: type(of: error)))
     }

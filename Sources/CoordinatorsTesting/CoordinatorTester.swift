@@ -5,63 +5,82 @@ public import JSONCoding
 /// One session of an app, without a server: post events, look at what the user would see.
 ///
 /// ```swift
-/// var app = try await CoordinatorTester(Tabs.app)
-/// try await app.send("login")
-/// #expect(app.stack == "tabs[home*: home | plus: plus | myPage: myPage]")
+/// var app = try await CoordinatorTester(Shop.app)
+/// try await app.send(LoginCoordinator.Event.submit(email: "ann@example.com", password: "correct horse"))
+/// #expect(app.stack == "tabs[home*: home | cart: cart]")
 /// ```
+///
+/// What is refused throws a `Failure` that names the test's own line, and has changed nothing.
 public struct CoordinatorTester: Sendable {
     public let app: App
     public private(set) var state: NavigationState
+    /// What the last event did.
     public private(set) var transition: Transition
     /// The time that handlers are told.
     public var now: Date
 
+    /// A time like any other: the same for every test.
+    public static let someTime = Date(timeIntervalSince1970: 1_800_000_000)
+
     /// Opens a session.
-    public init(_ app: App, now: Date = Date(timeIntervalSince1970: 1_800_000_000)) async throws(NavigationError) {
-        let first = try await app.launch(at: now)
+    ///
+    /// - Parameter link: the path that is opened at once.
+    public init(
+        _ app: App, link: String? = nil, now: Date = someTime, fileID: String = #fileID, line: UInt = #line
+    ) async throws(Failure) {
         self.app = app
         self.now = now
-        self.state = first.state
-        self.transition = first.transition
+        do throws(NavigationError) {
+            var run = try app.beginLaunch(at: now, link: link)
+            let first = try await run.result()
+            self.state = first.state
+            self.transition = first.transition
+        } catch {
+            throw Failure(error, fileID: fileID, line: line)
+        }
     }
 
-    /// Posts an event as a client would; on an error nothing has changed.
+    /// Posts an event as a client would.
+    ///
+    /// - Parameter screen: the key of the screen that the user acts on.
     public mutating func send(
-        _ type: String, _ payload: JSON? = nil, screen: String? = nil
-    ) async throws(NavigationError) {
-        let event = PostedEvent(type, payload: payload, screen: screen)
-        let result = try await app.apply(event, to: state, at: now)
-        state = result.state
-        transition = result.transition
+        _ type: String, _ payload: JSON? = nil, screen: String? = nil, fileID: String = #fileID, line: UInt = #line
+    ) async throws(Failure) {
+        do throws(NavigationError) {
+            let result = try await app.apply(PostedEvent(type, payload: payload, screen: screen), to: state, at: now)
+            state = result.state
+            transition = result.transition
+        } catch {
+            throw Failure(error, fileID: fileID, line: line)
+        }
     }
 
-    public mutating func back() async throws(NavigationError) {
-        try await send("back")
+    /// Posts an event of a coordinator; its secrets arrive as they are.
+    public mutating func send(
+        _ event: some NavigationEvent, screen: String? = nil, fileID: String = #fileID, line: UInt = #line
+    ) async throws(Failure) {
+        guard let encoded = EncodedEvent(event, revealsSecrets: true) else {
+            throw Failure(.eventNotAccepted, fileID: fileID, line: line)
+        }
+        try await send(encoded.name, encoded.payload, screen: screen, fileID: fileID, line: line)
     }
 }
 
 extension CoordinatorTester {
-    /// The stack, bottom first: `list, detail`; tabs as `tabs[home*: home | plus: plus]`, the selected one starred.
-    public var stack: String { CoordinatorTester.text(of: state.stack) }
+    /// Why the session refused what a test did, and where the test did it. Equal to every failure of the same reason.
+    public struct Failure: Error, Equatable, CustomStringConvertible {
+        public let reason: NavigationError
+        public let fileID: String
+        public let line: UInt
 
-    /// The names of the living coordinators, parents before their children.
-    public var coordinators: [String] { state.coordinators.map(\.name) }
+        public init(_ reason: NavigationError, fileID: String = #fileID, line: UInt = #line) {
+            self.reason = reason
+            self.fileID = fileID
+            self.line = line
+        }
 
-    /// The name of the visible screen.
-    public var visible: String? { state.visible?.screen.name }
+        public static func == (left: Failure, right: Failure) -> Bool { left.reason == right.reason }
 
-    /// The events that may be sent now.
-    public var events: [String] { state.acceptedEvents }
-
-    public var alert: Alert? { state.alert?.alert }
-
-    private static func text(of stack: ScreenStack) -> String {
-        stack.screens.map { screen in
-            guard let tabs = screen.tabs else { return screen.screen.name }
-            let items = tabs.items.enumerated().map { index, item in
-                "\(item.id)\(index == tabs.selection ? "*" : ""): \(text(of: item.stack))"
-            }
-            return "\(screen.screen.name)[\(items.joined(separator: " | "))]"
-        }.joined(separator: ", ")
+        public var description: String { "\(fileID):\(line): \(reason)" }
     }
 }

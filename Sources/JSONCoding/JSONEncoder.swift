@@ -1,13 +1,14 @@
 extension JSON {
     /// The value that an `Encodable` encodes as.
     ///
+    /// - Parameter userInfo: what the type's own `encode(to:)` finds in its encoder.
     /// - Throws: `EncodingError` for a number that JSON cannot hold, and what the type's own `encode(to:)` throws.
-    public init(encoding value: some Encodable) throws {
+    public init(encoding value: some Encodable, userInfo: [CodingUserInfoKey: Any] = [:]) throws {
         if let json = value as? JSON {
             self = json
             return
         }
-        let encoder = JSONEncoder(codingPath: [])
+        let encoder = JSONEncoder(slot: Slot(userInfo: userInfo), codingPath: [])
         try value.encode(to: encoder)
         self = encoder.slot.json
     }
@@ -23,6 +24,11 @@ private final class Slot {
     }
 
     var content = Content.nothing
+    let userInfo: [CodingUserInfoKey: Any]
+
+    init(userInfo: [CodingUserInfoKey: Any]) {
+        self.userInfo = userInfo
+    }
 
     /// A type that encodes nothing at all counts as one without members.
     var json: JSON {
@@ -35,7 +41,7 @@ private final class Slot {
     }
 
     func member(_ name: String) -> Slot {
-        let slot = Slot()
+        let slot = Slot(userInfo: userInfo)
         guard case .members(var members) = content else {
             content = .members([(name, slot)])
             return slot
@@ -47,7 +53,7 @@ private final class Slot {
     }
 
     func element() -> Slot {
-        let slot = Slot()
+        let slot = Slot(userInfo: userInfo)
         guard case .elements(var elements) = content else {
             content = .elements([slot])
             return slot
@@ -70,9 +76,9 @@ private final class Slot {
 }
 
 private struct JSONEncoder: Encoder {
-    var slot = Slot()
+    let slot: Slot
     let codingPath: [any CodingKey]
-    var userInfo: [CodingUserInfoKey: Any] { [:] }
+    var userInfo: [CodingUserInfoKey: Any] { slot.userInfo }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
         if case .nothing = slot.content { slot.content = .members([]) }

@@ -12,8 +12,8 @@ import Testing
         #expect(app.alert?.title == "Sure?")
         #expect(app.events == ["back", "answer"])
         #expect(app.state.backPlan == .dismissAlert)
-        await #expect(throws: NavigationError.eventNotAccepted) { try await app.send("push", 1) }
-        await #expect(throws: NavigationError.eventNotAccepted) { try await app.send("relaunch") }
+        await #expect(throws: CoordinatorTester.Failure(.eventNotAccepted)) { try await app.send("push", 1) }
+        await #expect(throws: CoordinatorTester.Failure(.eventNotAccepted)) { try await app.send("relaunch") }
     }
 
     @Test func `a button sends its event to the coordinator that asked`() async throws {
@@ -42,7 +42,7 @@ import Testing
         var app = try await CoordinatorTester(TestApps.app)
         try await app.send("ask")
 
-        await #expect(throws: NavigationError.self) { try await app.send("answer", payload) }
+        await #expect(throws: CoordinatorTester.Failure.self) { try await app.send("answer", payload) }
         #expect(app.alert != nil)
     }
 }
@@ -95,8 +95,8 @@ import Testing
         var app = try await CoordinatorTester(TestApps.shelf)
         try await app.send("more")
 
-        #expect(app.events == ["cover", "back", "backToRoot", "selectTab", "relaunch"])
-        await #expect(throws: NavigationError.eventNotAccepted) { try await app.send("more") }
+        #expect(app.events == ["cover", "back", "backTo", "backToRoot", "selectTab", "relaunch"])
+        await #expect(throws: CoordinatorTester.Failure(.eventNotAccepted)) { try await app.send("more") }
         try await app.send("cover")
         #expect(app.visible == "first")
     }
@@ -111,7 +111,7 @@ import Testing
         var app = try await CoordinatorTester(TestApps.shelf)
         let before = app.state
 
-        await #expect(throws: NavigationError.self) { try await app.send("selectTab", payload) }
+        await #expect(throws: CoordinatorTester.Failure.self) { try await app.send("selectTab", payload) }
         #expect(app.state == before)
     }
 }

@@ -43,7 +43,7 @@ import Testing
 
         #expect(
             saved == """
-                {"lastKey":2,"lastID":2,"defaults":{},"coordinators":[{"id":1,"home":0,"name":"root","state":{"told":[]}},\
+                {"version":1,"lastKey":2,"lastID":2,"defaults":{},"coordinators":[{"id":1,"home":0,"name":"root","state":{"told":[]}},\
                 {"id":2,"parent":1,"home":0,"name":"home","state":{"visits":0}}],"stack":{"id":0,"screens":[\
                 {"key":"k1","name":"login","title":"Login","coordinator":1},{"key":"k2","name":"home","title":"Home","coordinator":2}]}}
                 """)

@@ -68,7 +68,8 @@ import Testing
         let before = app.state
 
         await #expect(
-            throws: NavigationError.handlerFailed(coordinator: "root", call: "handle(fail)", error: "TestError")
+            throws: CoordinatorTester.Failure(
+                .handlerFailed(coordinator: "root", call: "handle(fail)", error: "TestError"))
         ) {
             try await app.send("fail")
         }
@@ -98,9 +99,9 @@ import Testing
         try await app.send("push", 1)
         let before = app.state
 
-        let error = await #expect(throws: NavigationError.self) { try await app.send(type, payload) }
+        let error = await #expect(throws: CoordinatorTester.Failure.self) { try await app.send(type, payload) }
 
-        guard case .invalidEvent(let fault)? = error else { throw error! }
+        guard case .invalidEvent(let fault)? = error?.reason else { throw error! }
         #expect(fault.path == path)
         #expect(app.state == before)
     }
@@ -109,7 +110,7 @@ import Testing
         var app = try await CoordinatorTester(TestApps.app)
         try await app.send("push", 1, screen: "k1")
 
-        await #expect(throws: NavigationError.staleScreen) { try await app.send("push", 2, screen: "k1") }
+        await #expect(throws: CoordinatorTester.Failure(.staleScreen)) { try await app.send("push", 2, screen: "k1") }
         #expect(app.stack == "login, number")
     }
 
@@ -136,8 +137,8 @@ import Testing
         #expect(app.stack == "login")
         #expect(app.coordinators == ["root"])
         #expect(app.transition.operations == [.pop(key: "k3"), .pop(key: "k2")])
-        await #expect(throws: NavigationError.nothingToGoBack) { try await app.send("backToRoot") }
-        await #expect(throws: NavigationError.nothingToGoBack) { try await app.back() }
+        await #expect(throws: CoordinatorTester.Failure(.nothingToGoBack)) { try await app.send("backToRoot") }
+        await #expect(throws: CoordinatorTester.Failure(.nothingToGoBack)) { try await app.back() }
     }
 
     @Test func `what is listed is accepted, and nothing else`() async throws {
@@ -146,7 +147,7 @@ import Testing
         #expect(
             app.events == ["login", "push", "ask", "confirmed", "nothing", "remember", "fail", "misuse", "relaunch"])
         for type in ["visit", "selectTab", "answer", "unheard of"] {
-            await #expect(throws: NavigationError.eventNotAccepted) { try await app.send(type) }
+            await #expect(throws: CoordinatorTester.Failure(.eventNotAccepted)) { try await app.send(type) }
         }
     }
 
@@ -155,13 +156,13 @@ import Testing
             var app = try await CoordinatorTester(TestApps.app)
             let before = app.state
 
-            let error = await #expect(throws: NavigationError.self, "\(misuse)") {
+            let error = await #expect(throws: CoordinatorTester.Failure.self, "\(misuse)") {
                 try await app.send("misuse", .string(misuse.rawValue))
 
             }
 
             if misuse != .tooLarge { #expect(app.state == before, "\(misuse)") }
-            switch (misuse, error) {
+            switch (misuse, error?.reason) {
             case (.popRoot, .impossibleRequest("root", "pop()", _)?),
                 (.finishRoot, .impossibleRequest("root", "finish()", _)?),
                 (.unlisted, .impossibleRequest("root", "start(unlisted)", _)?),
@@ -176,7 +177,7 @@ import Testing
                 (.deep, .runawayTransition("deep")?), (.tooMany, .stackLimit("root")?), (.tooLarge, .stateLimit?),
                 (.emptyTab, .invariantViolated(.emptyTab("x", "a"))?):
                 break
-            default: Issue.record("\(misuse) gave \(String(describing: error))")
+            default: Issue.record("\(misuse) gave \(String(describing: error?.reason))")
             }
         }
     }
@@ -185,10 +186,10 @@ import Testing
         var app = try await CoordinatorTester(TestApps.app)
         try await app.send("login")
 
-        let error = await #expect(throws: NavigationError.self) { try await app.send("logoutTwice") }
+        let error = await #expect(throws: CoordinatorTester.Failure.self) { try await app.send("logoutTwice") }
 
         #expect(
-            error
+            error?.reason
                 == .impossibleRequest(
                     coordinator: "home", request: "push(late)", reason: "it has asked to finish before"))
     }

@@ -1,0 +1,88 @@
+/// How an app's services are made, each under the type by which coordinators know it.
+///
+/// A type may be a protocol: `register((any LoginRepository).self) { _ in HTTPLoginRepository() }`. Registering a type
+/// again replaces it, so that a test can take an app's registry and put its own services in. Nothing is made before
+/// `resolved()`.
+public struct Dependencies: Sendable {
+    typealias Key = ObjectIdentifier
+
+    struct Registration: Sendable {
+        /// The type's name, for error messages.
+        let name: String
+        let isSingleton: Bool
+        /// Makes a `Made` of the type.
+        let make: @Sendable (Resolver) throws -> any Sendable
+    }
+
+    /// A value under its registered type. A cast to it succeeds for that type and for no other.
+    struct Made<T: Sendable>: Sendable {
+        let value: T
+    }
+
+    private(set) var registrations: [Key: Registration] = [:]
+    /// The keys in the order of their first registration, which is the order of making.
+    private var order: [Key] = []
+
+    public init() {}
+
+    /// Registers a service that is made once, when the app starts, and shared from then on.
+    public mutating func register<T: Sendable>(
+        _ type: T.Type, _ make: @escaping @Sendable (Resolver) throws -> T
+    ) {
+        add(type, isSingleton: true, make)
+    }
+
+    /// Registers a service that is made anew each time it is asked for.
+    public mutating func registerFactory<T: Sendable>(
+        _ type: T.Type, _ make: @escaping @Sendable (Resolver) throws -> T
+    ) {
+        add(type, isSingleton: false, make)
+    }
+
+    /// Makes every singleton, and tries every factory once, so that a mistake shows when the app starts.
+    ///
+    /// - Throws: the first mistake, in the order of registration.
+    public func resolved() throws(DependencyError) -> ResolvedDependencies {
+        let resolver = Resolver(registrations: registrations, singletons: Singletons([:]), path: [])
+        for isSingleton in [true, false] {
+            for key in order where registrations[key]?.isSingleton == isSingleton {
+                guard let registration = registrations[key] else { continue }
+                _ = try resolver.value(of: key, registration)
+            }
+        }
+        return ResolvedDependencies(registrations: registrations, singletons: resolver.singletons.values)
+    }
+
+    private mutating func add<T: Sendable>(
+        _ type: T.Type, isSingleton: Bool, _ make: @escaping @Sendable (Resolver) throws -> T
+    ) {
+        let key = Key(type)
+        let registration = Registration(name: String(describing: type), isSingleton: isSingleton) { resolver in
+            Made(value: try make(resolver))
+        }
+        if registrations.updateValue(registration, forKey: key) == nil { order.append(key) }
+    }
+}
+
+/// Why a service cannot be had. Types and errors are given by name, for the author.
+public enum DependencyError: Error, Equatable, Sendable {
+    /// The type is not registered. `neededBy` is the service in whose making it was asked for.
+    case missing(type: String, neededBy: String?)
+    /// Services that need one another; the first is the last again.
+    case cycle([String])
+    /// The service's own closure threw `error`.
+    case failed(type: String, error: String)
+}
+
+/// An app's services, ready: singletons made, factories tried.
+public struct ResolvedDependencies: Sendable {
+    let registrations: [Dependencies.Key: Dependencies.Registration]
+    let singletons: [Dependencies.Key: any Sendable]
+
+    /// - Throws: `missing` for a type that is not registered; for a factory also what making its value throws.
+    public func resolve<T: Sendable>(_ type: T.Type = T.self) throws(DependencyError) -> T {
+        if let made = singletons[Dependencies.Key(type)] as? Dependencies.Made<T> { return made.value }
+        let singletons = Dependencies.Singletons(singletons)
+        return try Dependencies.Resolver(registrations: registrations, singletons: singletons, path: []).resolve(type)
+    }
+}

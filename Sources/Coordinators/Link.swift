@@ -1,0 +1,42 @@
+public import JSONCoding
+
+/// A path that fits a pattern, and what its parameters are.
+public struct Link: Sendable, Equatable {
+    public let path: String
+    public let pattern: LinkPattern
+    public let params: JSONObject
+
+    /// - Returns: `nil` where the path does not fit the pattern.
+    public init?(_ path: String, matching pattern: LinkPattern) {
+        guard let params = pattern.match(path) else { return nil }
+        self.path = path
+        self.pattern = pattern
+        self.params = params
+    }
+}
+
+// The parameters by type; `nil` where there is none of that name and type.
+extension Link {
+    public func string(_ name: String) -> String? {
+        params[name]?.string
+    }
+
+    public func integer(_ name: String) -> Int? {
+        guard case .integer(let value) = params[name] else { return nil }
+        return value
+    }
+
+    /// Whole numbers are numbers, too.
+    public func number(_ name: String) -> Double? {
+        switch params[name] {
+        case .integer(let value): Double(value)
+        case .number(let value): value
+        default: nil
+        }
+    }
+
+    public func boolean(_ name: String) -> Bool? {
+        guard case .bool(let value) = params[name] else { return nil }
+        return value
+    }
+}

@@ -1,0 +1,76 @@
+public import JSONCoding
+
+/// The shape of the paths that lead to one place: `/products/{id:integer}`, `/search/{text}`.
+///
+/// A segment in braces is a parameter: its name, and after a colon its type, one of `string` (the default), `integer`,
+/// `number` and `boolean`. Every other segment is plain text, not percent-encoded.
+///
+/// Paths and parameters stand for one another: the parameters of a pattern make one path, and that path has these
+/// parameters again. So a value is taken only as it would be printed: 42, but not 042 or +42.
+public struct LinkPattern: Sendable, Hashable {
+    public let text: String
+    /// What is wrong with the pattern, for the author. While there is anything, no path fits it.
+    public let problems: [String]
+    let segments: [Segment]
+
+    enum Segment: Sendable, Hashable {
+        case literal(String)
+        case parameter(name: String, type: ParameterType)
+    }
+
+    public init(_ text: String) {
+        var parser = LinkPatternParser()
+        parser.parse(text)
+        self.text = text
+        self.problems = parser.problems
+        self.segments = parser.segments
+    }
+
+    /// The parameters of a path, in the order of the pattern.
+    ///
+    /// Escapes are decoded once. A path with a query or a fragment, with an empty or a dot segment, with a slash or a zero
+    /// byte in a segment (`%2F`, `%00`), or with escapes that are broken or no UTF-8, fits no pattern.
+    ///
+    /// - Returns: `nil` where the path does not fit.
+    public func match(_ path: String) -> JSONObject? {
+        guard problems.isEmpty, let written = PathSegment.split(path), written.count == segments.count else {
+            return nil
+        }
+        var params = JSONObject()
+        for (segment, written) in zip(segments, written) {
+            guard let text = PathSegment.decode(written) else { return nil }
+            switch segment {
+            case .literal(let literal):
+                guard text.utf8.elementsEqual(literal.utf8) else { return nil }
+            case .parameter(let name, let type):
+                guard let value = type.value(of: text) else { return nil }
+                params[name] = value
+            }
+        }
+        return params
+    }
+
+    /// The path with these parameters, percent-encoded where RFC 3986 asks for it. Other members are ignored.
+    ///
+    /// - Returns: `nil` where a parameter is missing, of another type, or a text that cannot be a segment: an empty one,
+    ///   `.`, `..`, or one with a slash or a zero byte.
+    public func path(_ params: JSONObject) -> String? {
+        guard problems.isEmpty else { return nil }
+        var path = ""
+        for segment in segments {
+            let text: String? =
+                switch segment {
+                case .literal(let literal): literal
+                case .parameter(let name, let type): params[name].flatMap(type.text)
+                }
+            guard let written = text.flatMap(PathSegment.encode) else { return nil }
+            path += "/" + written
+        }
+        return path.isEmpty ? "/" : path
+    }
+}
+
+extension LinkPattern: ExpressibleByStringLiteral, CustomStringConvertible {
+    public init(stringLiteral text: String) { self.init(text) }
+    public var description: String { text }
+}

@@ -1,0 +1,87 @@
+/// One thing that a coordinator asked for.
+enum Request: Sendable {
+    case push(Screen, onlyIfNew: Bool)
+    case pushTabs(Screen, [Tab], selected: String?, back: TabBackRule)
+    case pop
+    case popTo(ScreenReference)
+    case popToRoot
+    case replace(Screen)
+    case setStack([Screen])
+    case update(ScreenReference, @Sendable (inout Screen) -> Void)
+    case selectTab(String)
+    case alert(Alert)
+    case start(any Coordinator)
+    case present(any Coordinator, PresentedFlow.Style)
+    case dismiss
+    case dismissPresented
+    case finish
+    case endChildren
+    case tell(Message)
+}
+
+/// A screen by its key or by its name.
+enum ScreenReference: Sendable, Equatable {
+    case key(String)
+    case name(String)
+
+    func matches(_ screen: PlacedScreen) -> Bool {
+        switch self {
+        case .key(let key): screen.key == key
+        case .name(let name): screen.screen.name == name
+        }
+    }
+}
+
+/// What a coordinator tells one further up, in the words of a protocol that the author wrote.
+struct Message: Sendable {
+    /// The protocol's name.
+    let name: String
+    let isUnderstood: @Sendable (any Coordinator) -> Bool
+    let deliver: @Sendable (any Coordinator, inout Navigator) async throws -> any Coordinator
+
+    init<Recipient>(
+        _ type: Recipient.Type,
+        _ message: @Sendable @escaping (inout Recipient, inout Navigator) async throws -> Void
+    ) {
+        name = String(describing: type)
+        isUnderstood = { $0 is Recipient }
+        deliver = { coordinator, navigator in
+            guard var recipient = coordinator as? Recipient else { return coordinator }
+            try await message(&recipient, &navigator)
+            return recipient as? any Coordinator ?? coordinator
+        }
+    }
+}
+
+extension Request {
+    var isFinish: Bool {
+        if case .finish = self { true } else { false }
+    }
+}
+
+extension Request: CustomStringConvertible {
+    /// The request as its author wrote it, without the values.
+    var description: String {
+        switch self {
+        case .push(let screen, _): "push(\(screen.name))"
+        case .pushTabs(let screen, _, _, _): "push(\(screen.name), tabs:)"
+        case .pop: "pop()"
+        case .popTo(.name(let name)): "popTo(\(name))"
+        case .popTo(.key): "popTo(key:)"
+        case .popToRoot: "popToRoot()"
+        case .replace(let screen): "replace(with: \(screen.name))"
+        case .setStack: "setStack()"
+        case .update(.name(let name), _): "update(\(name))"
+        case .update(.key, _): "update(key:)"
+        case .selectTab(let id): "selectTab(\(id))"
+        case .alert: "alert()"
+        case .start(let child): "start(\(type(of: child).name))"
+        case .present(let child, _): "present(\(type(of: child).name))"
+        case .dismiss: "dismiss()"
+        case .dismissPresented: "dismissPresented()"
+        case .finish: "finish()"
+        case .endChildren: "endChildren()"
+        case .tell(let message): "tell(\(message.name))"
+        }
+    }
+}

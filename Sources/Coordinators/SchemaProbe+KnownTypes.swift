@@ -1,0 +1,64 @@
+internal import JSONCoding
+
+/// A type whose schema is known without a look at its `init(from:)`, or cannot be found by one.
+protocol KnownSchema {
+    /// Notes the type's schema.
+    ///
+    /// - Returns: a value of the type to go on with.
+    static func probe(_ probe: SchemaProbe) -> Self
+}
+
+extension JSON: KnownSchema {
+    static func probe(_ probe: SchemaProbe) -> Self {
+        probe.trace.noteAnything()
+        return probe.json ?? .null
+    }
+}
+
+extension JSONObject: KnownSchema {
+    static func probe(_ probe: SchemaProbe) -> Self {
+        probe.trace.note(["type": "object"])
+        return probe.json?.object ?? [:]
+    }
+}
+
+extension Secret: KnownSchema {
+    static func probe(_ probe: SchemaProbe) -> Self {
+        probe.trace.note(["type": "string", "writeOnly": true])
+        return Secret(probe.json?.string ?? "")
+    }
+}
+
+extension Optional: KnownSchema where Wrapped: Decodable {
+    static func probe(_ probe: SchemaProbe) -> Self {
+        let value = try? probe.decode(Wrapped.self)
+        probe.trace.note(["type": "null"])
+        return probe.json == nil ? nil : value
+    }
+}
+
+extension Dictionary: KnownSchema where Key: Decodable, Value: Decodable {
+    static func probe(_ probe: SchemaProbe) -> Self {
+        if Key.self is any CodingKeyRepresentable.Type {
+            probeMap(probe)
+        } else {
+            probePairs(probe)
+        }
+        return (try? probe.json?.decode(as: Self.self)) ?? [:]
+    }
+
+    private static func probeMap(_ probe: SchemaProbe) {
+        let trace = probe.trace.noteMap()
+        let examples = probe.json?.object?.members.map(\.value) ?? []
+        for example in examples.isEmpty ? [nil] : examples.map(Optional.some) {
+            _ = try? probe.nested(example, trace, SchemaProbeKey(stringValue: "")).decode(Value.self)
+        }
+    }
+
+    /// With keys that are no texts it is an array: keys and values by turns.
+    private static func probePairs(_ probe: SchemaProbe) {
+        let place = probe.nested(nil, probe.trace.noteArray(), SchemaProbeKey(intValue: 0))
+        _ = try? place.decode(Key.self)
+        _ = try? place.decode(Value.self)
+    }
+}

@@ -1,0 +1,94 @@
+/// What a coordinator asks of others: children, flows, alerts, messages.
+extension TransitionRun {
+    mutating func start(
+        _ child: any Coordinator, on stack: Int, _ request: Request, by parent: LivingCoordinator
+    ) throws(NavigationError) {
+        guard state.lineage(of: parent.id).count < NavigationState.depthLimit else {
+            throw .runawayTransition(coordinator: parent.name)
+        }
+        guard let type = app.type(of: child) else {
+            throw parent.impossible(request, "the app's coordinators do not list it")
+        }
+        newcomers.remove(parent.id)
+        try add(child, type: type, parent: parent.id, home: stack)
+    }
+
+    mutating func present(
+        _ child: any Coordinator, _ style: PresentedFlow.Style, _ request: Request, by parent: LivingCoordinator
+    ) throws(NavigationError) {
+        let key = state.nextKey("p")
+        let stack = ScreenStack(id: state.nextID())
+        try start(child, on: stack.id, request, by: parent)
+        state.presented.append(.init(key: key, style: style, stack: stack, coordinator: state.lastID))
+        operations.append(.present(key: key, style: style))
+    }
+
+    /// Adds the root of the tree and has it started.
+    mutating func startRoot() throws(NavigationError) {
+        try add(app.root(), type: app.rootType, parent: nil, home: state.stack.id)
+    }
+
+    private mutating func add(
+        _ coordinator: any Coordinator, type: CoordinatorType, parent: Int?, home: Int
+    ) throws(NavigationError) {
+        let id = state.nextID()
+        state.coordinators.append(
+            try LivingCoordinator(id: id, parent: parent, home: home, type: type, coordinator: coordinator))
+        newcomers.insert(id)
+        agenda.append(.call(.start, id))
+    }
+
+    mutating func dismiss(_ request: Request, by coordinator: LivingCoordinator) throws(NavigationError) {
+        let own = state.flow(ofStack: coordinator.home)
+        if case .dismissPresented = request {
+            let above = own.map { $0 + 1 } ?? 0
+            if above < state.presented.count { dismissFlows(from: above, by: coordinator.id) }
+            return
+        }
+        guard let own else { throw coordinator.impossible(request, "it is not presented") }
+        dismissFlows(from: own, by: coordinator.id)
+    }
+
+    mutating func finish(_ coordinator: LivingCoordinator, _ request: Request) throws(NavigationError) {
+        guard let parent = coordinator.parent else {
+            throw coordinator.impossible(request, "the root lives as long as the session")
+        }
+        guard remove([coordinator.id], by: coordinator.id) else { return }
+        finished.append(coordinator.name)
+        agenda.append(.call(.childDidFinish(coordinator.coordinator), parent))
+    }
+
+    mutating func tell(
+        _ message: Message, _ request: Request, by coordinator: LivingCoordinator
+    ) throws(NavigationError) {
+        let ancestors = state.lineage(of: coordinator.id).dropFirst().compactMap { state[$0] }
+        guard let recipient = ancestors.first(where: { message.isUnderstood($0.coordinator) }) else {
+            throw coordinator.impossible(request, "no coordinator further up understands it")
+        }
+        agenda.append(.call(.receive(message), recipient.id))
+    }
+
+    mutating func show(
+        _ alert: Alert, _ request: Request, by coordinator: LivingCoordinator
+    ) throws(NavigationError) {
+        guard state.alert == nil else { throw coordinator.impossible(request, "another alert is shown") }
+        try check(alert) { coordinator.impossible(request, $0) }
+        for button in alert.buttons {
+            guard button.event.map({ coordinator.type.event($0.name) != nil }) ?? true else {
+                throw coordinator.impossible(request, "button “\(button.id)” sends what is no event of it")
+            }
+        }
+        let key = state.nextKey("a")
+        state.alert = PresentedAlert(key: key, alert: alert, coordinator: coordinator.id)
+        operations.append(.alert(key: key))
+    }
+
+    func check(_ alert: Alert, _ fault: (String) -> NavigationError) throws(NavigationError) {
+        guard !alert.buttons.isEmpty else { throw fault("an alert needs a button") }
+        for (index, button) in alert.buttons.enumerated() {
+            guard !alert.buttons[..<index].contains(where: { $0.id == button.id }) else {
+                throw fault("two buttons are named “\(button.id)”")
+            }
+        }
+    }
+}

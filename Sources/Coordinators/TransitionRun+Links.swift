@@ -1,0 +1,92 @@
+internal import JSONCoding
+
+/// How far a link has come.
+enum LinkProgress: Sendable, Equatable {
+    /// It is being offered, from the root down, because the user opened it.
+    case offered
+    /// It is being offered again to the coordinator that keeps it.
+    case retried
+    /// A coordinator has taken it, or keeps it.
+    case settled
+}
+
+/// Links, on their way down the tree.
+extension TransitionRun {
+    /// Offers a link to the root, when everything that is on the agenda is done.
+    mutating func open(_ path: String) throws(NavigationError) {
+        guard let link = app.link(path), let root = state.coordinators.first else { throw .unknownLink }
+        linkProgress = .offered
+        agenda.insert(.call(.open(link), root.id), at: 0)
+    }
+
+    /// Offers a link to a coordinator.
+    mutating func offer(_ link: Link, to index: Int) async throws(NavigationError) {
+        guard linkProgress != .settled else { return }
+        let living = state.coordinators[index]
+        var coordinator = living.coordinator
+        var navigator = navigator()
+        let decision: LinkDecision
+        do {
+            decision = try await coordinator.open(link, &navigator)
+        } catch {
+            throw Call.open(link).failure(error, of: living)
+        }
+        let kept = PendingLink(path: link.path, coordinator: living.id)
+        switch decision {
+        case .pending where linkProgress == .retried && state.pendingLink == kept:
+            // Still not now: it must not do again what it did when it was first asked.
+            return linkProgress = .settled
+        case .pending:
+            state.pendingLink = kept
+            linkProgress = .settled
+        case .taken:
+            state.pendingLink = nil
+            linkProgress = .settled
+        case .passedOn: agenda.append(.passOn(link, from: living.id))
+        }
+        try accept(coordinator, navigator, at: index)
+    }
+
+    /// Offers a link to the children of a coordinator, those in sight first.
+    mutating func passOn(_ link: Link, from id: Int) {
+        guard linkProgress != .settled else { return }
+        let inSight = state.visible.map { state.lineage(of: $0.coordinator) } ?? []
+        let children = state.children(of: id)
+        let ordered = children.filter { inSight.contains($0.id) } + children.filter { !inSight.contains($0.id) }
+        for child in ordered.reversed() { agenda.append(.call(.open(link), child.id)) }
+    }
+
+    /// A link that was opened must have been taken or kept.
+    mutating func settleLink() throws(NavigationError) {
+        switch linkProgress {
+        case .offered?: throw .linkNotTaken
+        case .retried?:
+            state.pendingLink = nil
+            linkProgress = .settled
+        case .settled?, nil: break
+        }
+    }
+
+    /// Offers a pending link again, once in a transition, to the coordinator that keeps it.
+    mutating func retryPendingLink() -> Bool {
+        guard linkProgress == nil, let pending = state.pendingLink, let link = app.link(pending.path),
+            let keeper = state[pending.coordinator] ?? state.coordinators.first
+        else { return false }
+        linkProgress = .retried
+        agenda.append(.call(.open(link), keeper.id))
+        return true
+    }
+}
+
+extension NavigationState {
+    /// A coordinator and its ancestors.
+    func lineage(of id: Int) -> [Int] {
+        var lineage: [Int] = []
+        var next: Int? = id
+        while let id = next {
+            lineage.append(id)
+            next = self[id]?.parent
+        }
+        return lineage
+    }
+}

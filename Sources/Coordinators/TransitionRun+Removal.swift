@@ -1,0 +1,107 @@
+/// Taking away, and asking first.
+extension TransitionRun {
+    /// Takes screens away, unless a coordinator wants to be asked first.
+    ///
+    /// - Parameter asker: the coordinator that asks for it; `nil` for the user.
+    mutating func removeScreens(by asker: Int?, where matches: (PlacedScreen) -> Bool) {
+        guard !isHeldUp(state.screens.filter(matches), by: asker) else { return }
+        takeAwayScreens(where: matches)
+    }
+
+    /// Ends coordinators and their descendants, with their screens, their alert and the flows that they were presented
+    /// in, and everything over these; unless a coordinator wants to be asked first.
+    ///
+    /// - Returns: whether that was done.
+    @discardableResult
+    mutating func remove(_ ids: Set<Int>, by asker: Int?) -> Bool {
+        let ids = state.families(of: ids)
+        guard !isHeldUp(state.screens.filter { ids.contains($0.coordinator) }, by: asker) else { return false }
+        end(ids)
+        return true
+    }
+
+    /// Dismisses the flow at that position and all above it; the parents of their coordinators are told.
+    mutating func dismissFlows(from position: Int, by asker: Int?) {
+        let coordinators = state.presented[position...].map(\.coordinator)
+        let told = coordinators.compactMap { state[$0] }.filter { coordinator in
+            coordinator.parent.map { !state.families(of: Set(coordinators)).contains($0) } ?? false
+        }
+        guard remove(Set(coordinators), by: asker) else { return }
+        for coordinator in told { tellParent(ofDismissed: coordinator) }
+    }
+
+    /// Whether the screen in sight may be left for another one that covers or replaces it.
+    mutating func mayLeaveVisible(by asker: Int?) -> Bool {
+        !isHeldUp(state.visible.map { [$0] } ?? [], by: asker)
+    }
+
+    /// What comes of an event that a coordinator wants to ask about first.
+    func heldUp() throws(NavigationError) -> TransitionResult {
+        var state = original
+        guard let objection, let event else {
+            return TransitionResult(state: state, transition: Transition(event: nil, operations: [], finished: []))
+        }
+        try check(objection.alert) { reason in
+            .impossibleRequest(
+                coordinator: original[objection.coordinator]?.name ?? "", request: "shouldLeave", reason: reason)
+        }
+        let key = state.nextKey("a")
+        state.alert = PresentedAlert(
+            key: key, alert: objection.alert, coordinator: objection.coordinator,
+            heldUp: PostedEvent(event.type, payload: event.payload))
+        return TransitionResult(
+            state: state, transition: Transition(event: event.type, operations: [.alert(key: key)], finished: []))
+    }
+
+    /// Asks the coordinators of these screens and of those in their tabs, the topmost first. Who acts on its own is not
+    /// asked, nor is anybody about a screen that the user has not seen yet.
+    mutating func isHeldUp(_ screens: [PlacedScreen], by asker: Int?) -> Bool {
+        guard objection == nil, !waivesObjections else { return objection != nil }
+        for screen in screens.flatMap(\.withThoseInTabs).reversed() where screen.coordinator != asker {
+            guard let owner = state[screen.coordinator],
+                let alert = owner.coordinator.shouldLeave(screen.screen),
+                original.screens.contains(where: { $0.key == screen.key })
+            else { continue }
+            objection = (owner.id, alert)
+            agenda = []
+            return true
+        }
+        return false
+    }
+
+    /// Ends coordinators without asking.
+    mutating func end(_ ids: Set<Int>) {
+        // What lies over a flow goes with it.
+        if let position = state.presented.firstIndex(where: { ids.contains($0.coordinator) }) {
+            let above = state.families(of: Set(state.presented[position...].map(\.coordinator)))
+            guard above.isSubset(of: ids) else { return end(ids.union(above)) }
+            for flow in state.presented[position...].reversed() { operations.append(.dismiss(key: flow.key)) }
+            state.presented.removeSubrange(position...)
+        }
+        state.coordinators.removeAll { ids.contains($0.id) }
+        takeAwayScreens { ids.contains($0.coordinator) }
+        if let alert = state.alert, ids.contains(alert.coordinator) { dismissAlert() }
+    }
+
+    private mutating func takeAwayScreens(where matches: (PlacedScreen) -> Bool) {
+        operations += state.stack.removeScreens(where: matches).map { .pop(key: $0) }
+        for index in state.presented.indices {
+            operations += state.presented[index].stack.removeScreens(where: matches).map { .pop(key: $0) }
+        }
+    }
+
+    mutating func dismissAlert() {
+        guard let alert = state.alert else { return }
+        state.alert = nil
+        operations.append(.dismissAlert(key: alert.key))
+    }
+}
+
+extension NavigationState {
+    /// Coordinators and their descendants. Parents stand before their children, so one pass finds them.
+    func families(of ids: Set<Int>) -> Set<Int> {
+        coordinators.reduce(into: ids) { family, coordinator in
+            if let parent = coordinator.parent, family.contains(parent) { family.insert(coordinator.id) }
+        }
+    }
+}

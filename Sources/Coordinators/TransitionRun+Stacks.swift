@@ -1,0 +1,202 @@
+/// What a coordinator asks of stacks and tabs.
+extension TransitionRun {
+    mutating func push(
+        _ screen: Screen, onlyIfNew: Bool, _ request: Request, by coordinator: LivingCoordinator
+    ) throws(NavigationError) {
+        if onlyIfNew, let top = state.stack(state.stackID(for: coordinator))?.screens.last,
+            top.coordinator == coordinator.id, top.screen.name == screen.name, top.screen.params == screen.params
+        {
+            return
+        }
+        try place(screen, request, by: coordinator)
+    }
+
+    mutating func push(
+        _ screen: Screen, _ tabs: [Tab], selected: String?, back: TabBackRule, _ request: Request,
+        by coordinator: LivingCoordinator
+    ) throws(NavigationError) {
+        let key = state.nextKey("k")
+        let items = try place(tabs, request, by: coordinator)
+        guard let selection = selected.map({ id in items.firstIndex { $0.id == id } }) ?? 0 else {
+            throw coordinator.impossible(request, "it has no tab of the name to be selected")
+        }
+        let placed = PlacedTabs(items, selection: selection, back: back)
+        try place(screen, tabs: placed, key: key, request, by: coordinator)
+        let before = agenda.count
+        for (tab, item) in zip(tabs, items) {
+            if case .child(let child) = tab.content { try start(child, on: item.stack.id, request, by: coordinator) }
+        }
+        // The first tab's child is started first: what is last on the agenda is done first.
+        agenda[before...].reverse()
+    }
+
+    private mutating func place(
+        _ tabs: [Tab], _ request: Request, by coordinator: LivingCoordinator
+    ) throws(NavigationError) -> [PlacedTab] {
+        guard !tabs.isEmpty else { throw coordinator.impossible(request, "there is no tab") }
+        var items: [PlacedTab] = []
+        for tab in tabs {
+            guard !items.contains(where: { $0.id == tab.id }) else {
+                throw coordinator.impossible(request, "two tabs are named “\(tab.id)”")
+            }
+            var stack = ScreenStack(id: state.nextID())
+            if case .screen(let screen) = tab.content {
+                try check(screen, request, by: coordinator)
+                stack.screens = [PlacedScreen(key: state.nextKey("k"), screen: screen, coordinator: coordinator)]
+            }
+            items.append(PlacedTab(id: tab.id, title: tab.title, stack: stack))
+        }
+        return items
+    }
+
+    /// Puts a screen on top of a stack: the coordinator's, where no other is named.
+    private mutating func place(
+        _ screen: Screen, tabs: PlacedTabs? = nil, key: String? = nil, on stack: Int? = nil, _ request: Request,
+        by coordinator: LivingCoordinator
+    ) throws(NavigationError) {
+        try check(screen, request, by: coordinator)
+        let key = key ?? state.nextKey("k")
+        let placed = PlacedScreen(key: key, screen: screen, coordinator: coordinator, tabs: tabs)
+        let stack = stack ?? state.stackID(for: coordinator)
+        try change(stack, request, by: coordinator) { $0.screens.append(placed) }
+        newcomers.remove(coordinator.id)
+        operations.append(.push(key: key))
+    }
+
+    private mutating func change(
+        _ id: Int, _ request: Request, by coordinator: LivingCoordinator, _ change: (inout ScreenStack) -> Void
+    ) throws(NavigationError) {
+        var isFull = false
+        let found = state.changeFirstStack { stack in
+            guard stack.id == id else { return false }
+            change(&stack)
+            isFull = stack.screens.count > NavigationState.stackLimit
+            return true
+        }
+        guard found else { throw coordinator.impossible(request, "the stack on which it was started is gone") }
+        guard !isFull else { throw .stackLimit(coordinator: coordinator.name) }
+    }
+
+    private func check(
+        _ screen: Screen, _ request: Request, by coordinator: LivingCoordinator
+    ) throws(NavigationError) {
+        for event in screen.events ?? [] where coordinator.type.event(event) == nil {
+            throw coordinator.impossible(request, "screen “\(screen.name)” offers “\(event)”, which is no event of it")
+        }
+        if let link = screen.link, link.path(screen.params) == nil {
+            throw coordinator.impossible(request, "the parameters of screen “\(screen.name)” do not fill its link")
+        }
+    }
+
+    mutating func pop(_ request: Request, by coordinator: LivingCoordinator) throws(NavigationError) {
+        guard let stack = state.stack(state.stackID(for: coordinator)), let top = stack.screens.last else {
+            throw coordinator.impossible(request, "it has no stack")
+        }
+        let kept: Int
+        switch request {
+        case .popTo(let reference):
+            guard let index = stack.screens.lastIndex(where: reference.matches) else {
+                throw coordinator.impossible(request, "the stack has no such screen")
+            }
+            kept = index + 1
+        case .popToRoot: kept = 1
+        default:
+            guard top.coordinator == coordinator.id else {
+                throw coordinator.impossible(request, "its screen is not the visible one")
+            }
+            guard stack.screens.count > 1 else {
+                throw coordinator.impossible(request, "a stack keeps its first screen: finish instead")
+            }
+            kept = stack.screens.count - 1
+        }
+        let popped = Set(stack.screens.dropFirst(kept).map(\.key))
+        removeScreens(by: coordinator.id) { popped.contains($0.key) }
+    }
+
+    mutating func replace(
+        with screen: Screen, _ request: Request, by coordinator: LivingCoordinator
+    ) throws(NavigationError) {
+        try check(screen, request, by: coordinator)
+        let id = state.stackID(for: coordinator)
+        guard let top = state.stack(id)?.screens.last, top.coordinator == coordinator.id else {
+            throw coordinator.impossible(request, "the screen on top of the stack is not its own")
+        }
+        guard !isHeldUp([top], by: coordinator.id) else { return }
+        let key = state.nextKey("k")
+        let placed = PlacedScreen(key: key, screen: screen, coordinator: coordinator)
+        try change(id, request, by: coordinator) { $0.screens[$0.screens.count - 1] = placed }
+        operations.append(.replace(key: key, replaced: top.key))
+    }
+
+    mutating func setStack(
+        _ screens: [Screen], _ request: Request, by coordinator: LivingCoordinator
+    ) throws(NavigationError) {
+        guard !screens.isEmpty else { throw coordinator.impossible(request, "there is no screen") }
+        // Once its screens are gone, the stack could not be told any more.
+        let id = state.stackID(for: coordinator)
+        if let stack = state.stack(id),
+            let first = stack.screens.firstIndex(where: { $0.coordinator == coordinator.id })
+        {
+            let removed = Set(stack.screens[first...].map(\.key))
+            removeScreens(by: coordinator.id) { removed.contains($0.key) }
+            guard objection == nil else { return }
+        }
+        for screen in screens { try place(screen, on: id, request, by: coordinator) }
+    }
+
+    mutating func update(
+        _ reference: ScreenReference, _ change: @Sendable (inout Screen) -> Void, _ request: Request,
+        by coordinator: LivingCoordinator
+    ) throws(NavigationError) {
+        let own = state.screens.last { $0.coordinator == coordinator.id && reference.matches($0) }
+        guard let own else { throw coordinator.impossible(request, "it has no such screen") }
+        var screen = own.screen
+        change(&screen)
+        guard screen != own.screen else { return }
+        try check(screen, request, by: coordinator)
+        let updated = PlacedScreen(own, screen: screen, of: coordinator)
+        state.changeFirstStack { stack in
+            guard let index = stack.screens.firstIndex(where: { $0.key == own.key }) else { return false }
+            stack.screens[index] = updated
+            return true
+        }
+        operations.append(.update(key: own.key))
+    }
+
+    mutating func selectTab(
+        _ id: String, _ request: Request, by coordinator: LivingCoordinator
+    ) throws(NavigationError) {
+        let screen = state.screens.last { $0.coordinator == coordinator.id && $0.tabs?.position(of: id) != nil }
+        guard let screen, let position = screen.tabs?.position(of: id) else {
+            throw coordinator.impossible(request, "it has no such tab")
+        }
+        select(position, of: screen)
+    }
+
+    /// Selects a tab that is there; nothing happens to one that is selected.
+    mutating func select(_ position: Int, of screen: PlacedScreen) {
+        guard let tabs = screen.tabs, tabs.selection != position else { return }
+        state.changeTabs(of: screen.key) { $0.select(position) }
+        operations.append(.selectTab(key: screen.key, tab: tabs.items[position].id))
+    }
+
+    /// Goes back to a tab that was selected before.
+    mutating func selectPrevious(_ position: Int, of key: String) {
+        var tab: String?
+        state.changeTabs(of: key) { tabs in
+            tabs.selectPrevious(position)
+            tab = tabs.selected.id
+        }
+        if let tab { operations.append(.selectTab(key: key, tab: tab)) }
+    }
+}
+
+extension NavigationState {
+    /// The stack of a coordinator: where the user sees its screen, else where it was started.
+    func stackID(for coordinator: LivingCoordinator) -> Int {
+        guard let top = visibleStacks.last, top.screens.last?.coordinator == coordinator.id else {
+            return coordinator.home
+        }
+        return top.id
+    }
+}

@@ -1,0 +1,54 @@
+public import Coordinators
+
+/// What the user would see, made to be compared.
+extension CoordinatorTester {
+    /// All that is shown, bottom first: `list, detail`. Tabs as `tabs[home*: home | plus: plus]`, the selected one
+    /// starred; presented flows behind it: `list + sheet[editor] + fullScreen[address, payment]`.
+    public var stack: String {
+        ([CoordinatorTester.text(of: state.stack)] + presented).joined(separator: " + ")
+    }
+
+    /// The names of the screens on the stack below everything that is presented, bottom first.
+    public var screens: [String] { state.stack.screens.map(\.screen.name) }
+
+    /// The presented flows, bottom first: `sheet[editor]`.
+    public var presented: [String] {
+        state.presented.map { "\($0.style.rawValue)[\(CoordinatorTester.text(of: $0.stack))]" }
+    }
+
+    /// The innermost tabs in sight, the selected one starred: `["home*", "plus"]`; none where there are no tabs.
+    public var tabs: [String] {
+        guard let tabs = state.visibleStacks.last(where: { $0.screens.last?.tabs != nil })?.screens.last?.tabs else {
+            return []
+        }
+        return tabs.items.indices.map { CoordinatorTester.name(ofTab: $0, in: tabs) }
+    }
+
+    /// The name of the visible screen.
+    public var visible: String? { state.visible?.screen.name }
+
+    public var alert: Alert? { state.alert?.alert }
+
+    /// The names of the living coordinators, parents before their children.
+    public var coordinators: [String] { state.coordinators.map(\.name) }
+
+    /// The events that may be sent now.
+    public var events: [String] { state.acceptedEvents }
+
+    /// What `back()` would do.
+    public var backPlan: BackPlan? { state.backPlan }
+
+    private static func text(of stack: ScreenStack) -> String {
+        stack.screens.map { screen in
+            guard let tabs = screen.tabs else { return screen.screen.name }
+            let items = tabs.items.enumerated().map { index, item in
+                "\(name(ofTab: index, in: tabs)): \(text(of: item.stack))"
+            }
+            return "\(screen.screen.name)[\(items.joined(separator: " | "))]"
+        }.joined(separator: ", ")
+    }
+
+    private static func name(ofTab index: Int, in tabs: PlacedTabs) -> String {
+        tabs.items[index].id + (index == tabs.selection ? "*" : "")
+    }
+}

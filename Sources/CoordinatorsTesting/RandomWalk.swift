@@ -1,0 +1,129 @@
+public import Coordinators
+public import FoundationEssentials
+
+/// A user who does anything that the app offers, in any order: a test that holds for every app.
+///
+/// ```swift
+/// @Test(arguments: 0..<20 as Range<UInt64>)
+/// func `the shop stands whatever one does in it`(seed: UInt64) async throws {
+///     try await RandomWalk(Shop.app, seed: seed).run()
+/// }
+/// ```
+///
+/// It posts events that are listed as accepted, those of coordinators with their examples' payloads, and after each
+/// checks that
+///
+/// - the event was not refused after all, and no coordinator asked for what cannot be;
+/// - the invariants hold, and the saved state comes back equal, byte for byte;
+/// - `back` did what was foretold;
+/// - the visible screen's link, opened in a fresh session or in this one, leads to a screen of the same name, parameters and link.
+///
+/// A handler may throw, and a limit may be reached: nothing has changed then, and the walk goes on.
+public struct RandomWalk: Sendable {
+    public let app: App
+    public let seed: UInt64
+    /// How many events are posted.
+    public let count: Int
+    /// The time that handlers are told.
+    public let now: Date
+
+    public init(_ app: App, seed: UInt64, count: Int = 300, now: Date = CoordinatorTester.someTime) {
+        self.app = app
+        self.seed = seed
+        self.count = count
+        self.now = now
+    }
+
+    /// - Throws: what went wrong, after the fewest events that were found to lead there.
+    public func run() async throws(Failure) {
+        var numbers = SplitMix64(seed: seed)
+        var walk: Walk
+        do throws(Problem) {
+            walk = try await Walk(app, at: now)
+        } catch {
+            throw Failure(seed: seed, problem: error, events: [])
+        }
+        do throws(Problem) {
+            for _ in 0..<count { try await walk.step(walk.chooseEvent(with: &numbers)) }
+        } catch {
+            throw await shortened(walk.events, error)
+        }
+    }
+
+    /// Leaves out events, many at first, one at a time in the end, as long as the same goes wrong.
+    private func shortened(_ events: [PostedEvent], _ problem: Problem) async -> Failure {
+        var best = (events: events, problem: problem)
+        var attemptsLeft = RandomWalk.attempts
+        var size = max(1, events.count / 2)
+        while true {
+            var start = 0
+            var isShorter = false
+            while start < best.events.count, attemptsLeft > 0 {
+                attemptsLeft -= 1
+                var fewer = best.events
+                fewer.removeSubrange(start..<min(start + size, fewer.count))
+                if let found = await replay(fewer), found.problem.kind == best.problem.kind {
+                    best = found
+                    isShorter = true
+                } else {
+                    start += size
+                }
+            }
+            guard attemptsLeft > 0, size > 1 || isShorter else { break }
+            size = max(1, size / 2)
+        }
+        return Failure(seed: seed, problem: best.problem, events: best.events)
+    }
+
+    private static let attempts = 1000
+
+    /// What goes wrong with these events, of which those are left out that are not accepted any more.
+    private func replay(_ events: [PostedEvent]) async -> (events: [PostedEvent], problem: Problem)? {
+        var walk: Walk
+        do throws(Problem) {
+            walk = try await Walk(app, at: now)
+        } catch {
+            return ([], error)
+        }
+        do throws(Problem) {
+            for event in events where walk.state.acceptedEvents.contains(event.type) { try await walk.step(event) }
+            return nil
+        } catch {
+            return (walk.events, error)
+        }
+    }
+}
+
+extension RandomWalk {
+    /// What went wrong, and how to see it again: the description can be pasted into a test.
+    public struct Failure: Error, CustomStringConvertible {
+        public let seed: UInt64
+        /// What went wrong after the last of the events, in a sentence.
+        public let reason: String
+        /// The events that lead there from a session's first state.
+        public let events: [PostedEvent]
+
+        init(seed: UInt64, problem: Problem, events: [PostedEvent]) {
+            self.seed = seed
+            self.reason = problem.reason
+            self.events = events
+        }
+
+        public var description: String {
+            let lines = events.map { event in
+                let payload = event.payload.map { ", \($0.literal)" } ?? ""
+                return "try await app.send(\(event.type.literal)\(payload))"
+            }
+            return (["// Seed \(seed): \(reason)", "var app = try await CoordinatorTester(app)"] + lines)
+                .joined(separator: "\n")
+        }
+    }
+
+    /// What went wrong. Shortening keeps to one kind.
+    struct Problem: Error {
+        enum Kind { case refused, invariant, restoring, back, link }
+
+        let kind: Kind
+        let reason: String
+    }
+}

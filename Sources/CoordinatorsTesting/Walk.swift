@@ -1,0 +1,175 @@
+internal import Coordinators
+internal import FoundationEssentials
+internal import JSONCoding
+
+/// A random walk under way: the session, what was posted, and the checks after each event.
+struct Walk {
+    private let app: App
+    private let now: Date
+    private(set) var state: NavigationState
+    /// What was posted so far.
+    private(set) var events: [PostedEvent] = []
+    /// Links of the screens that were seen, which may be opened at any time.
+    private var links: [String]
+    /// Screens whose links were followed.
+    private var followed: Set<String> = []
+
+    typealias Problem = RandomWalk.Problem
+
+    init(_ app: App, at now: Date) async throws(Problem) {
+        self.app = app
+        self.now = now
+        self.links = app.links.compactMap { $0.path([:]) }
+        do throws(NavigationError) {
+            state = try await app.launch(at: now).state
+        } catch {
+            throw Problem(kind: .refused, reason: "the app does not start: \(error)")
+        }
+        try await check()
+    }
+
+    /// Posts an event that is accepted, and checks what came of it.
+    mutating func step(_ event: PostedEvent) async throws(Problem) {
+        events.append(event)
+        let plan = state.backPlan
+        let result: TransitionResult
+        do throws(NavigationError) {
+            result = try await app.apply(event, to: state, at: now)
+        } catch {
+            guard Walk.isForgiven(error, of: event) else {
+                throw Problem(kind: .refused, reason: "“\(event.type)” is listed, and refused: \(error)")
+            }
+            return
+        }
+        // A long walk must not keep everybody else waiting.
+        await Task.yield()
+        state = result.state
+        if event.type == BuiltInEvent.back.rawValue { try check(plan, result.transition.operations) }
+        try await check()
+    }
+
+    private static func isForgiven(_ error: NavigationError, of event: PostedEvent) -> Bool {
+        switch error {
+        case .handlerFailed, .overloaded, .stackLimit, .stateLimit, .linkNotTaken, .unknownLink: true
+        case .invalidEvent: BuiltInEvent(rawValue: event.type) != nil
+        case .eventNotAccepted, .staleScreen, .nothingToGoBack, .impossibleRequest, .runawayTransition,
+            .invariantViolated:
+            false
+        }
+    }
+}
+
+// What is posted next.
+extension Walk {
+    func chooseEvent(with numbers: inout SplitMix64) -> PostedEvent {
+        let accepted = state.acceptedEvents
+        let others = accepted.filter { $0 != BuiltInEvent.relaunch.rawValue }
+        let startsAnew = isNearLimit || Int.random(in: 0..<Walk.meanLife, using: &numbers) == 0
+        if others.isEmpty || (startsAnew && others.count < accepted.count) {
+            return PostedEvent(BuiltInEvent.relaunch.rawValue)
+        }
+        let type = others.randomElement(using: &numbers) ?? BuiltInEvent.relaunch.rawValue
+        let payload =
+            BuiltInEvent(rawValue: type).map { self.payload(of: $0, with: &numbers) }
+            ?? state.recipient(of: type)?.event.unmaskedPayload
+        return PostedEvent(type, payload: payload)
+    }
+
+    /// Events from one `relaunch` to the next, more or less.
+    private static let meanLife = 60
+
+    private var isNearLimit: Bool {
+        state.visibleStacks.contains { $0.screens.count > NavigationState.stackLimit * 3 / 4 }
+            || state.encoded.count > NavigationState.sizeLimit * 3 / 4
+    }
+
+    private func payload(of event: BuiltInEvent, with numbers: inout SplitMix64) -> JSON? {
+        switch event {
+        case .back, .backToRoot, .relaunch:
+            return nil
+        case .backTo:
+            let screen = state.visibleStacks.flatMap(\.screens).randomElement(using: &numbers)
+            guard let screen else { return nil }
+            return Bool.random(using: &numbers) ? ["key": .string(screen.key)] : ["name": .string(screen.screen.name)]
+        case .selectTab:
+            let tabs = state.visibleStacks.compactMap { $0.screens.last?.tabs }.randomElement(using: &numbers)
+            guard let tabs, let index = tabs.items.indices.randomElement(using: &numbers) else { return nil }
+            return Bool.random(using: &numbers) ? ["tab": .string(tabs.items[index].id)] : ["index": .integer(index)]
+        case .dismiss:
+            let flow = state.presented.randomElement(using: &numbers)
+            return Bool.random(using: &numbers) ? nil : flow.map { ["key": .string($0.key)] }
+        case .answer:
+            return state.alert?.alert.buttons.randomElement(using: &numbers).map { ["button": .string($0.id)] }
+        case .open:
+            return ["path": .string(links.randomElement(using: &numbers) ?? "/")]
+        }
+    }
+}
+
+// What holds after every event.
+extension Walk {
+    private mutating func check() async throws(Problem) {
+        do throws(NavigationError) {
+            try state.checkInvariants()
+        } catch {
+            throw Problem(kind: .invariant, reason: "\(error)")
+        }
+        try checkSaving()
+        try await followLink()
+    }
+
+    private func checkSaving() throws(Problem) {
+        let saved = state.encoded
+        guard let json = try? JSON(parsing: saved, maximumDepth: 512), let restored = try? app.restore(json) else {
+            throw Problem(kind: .restoring, reason: "the saved state cannot be restored")
+        }
+        guard restored == state, restored.encoded == saved else {
+            throw Problem(kind: .restoring, reason: "the saved state comes back as another one")
+        }
+    }
+
+    /// A coordinator that is asked first, or that goes on somewhere else when it is told, has its way.
+    private func check(_ plan: BackPlan?, _ operations: [Operation]) throws(Problem) {
+        if case .alert? = operations.first { return }
+        let revealed: String
+        switch (plan, operations.first) {
+        case (.dismissAlert?, .dismissAlert?):
+            return
+        case (.pop(let key, let next)?, .pop(let done)?) where key == done,
+            (.dismiss(let key, let next)?, .dismiss(let done)?) where key == done,
+            (.selectTab(let key, _, let next)?, .selectTab(let done, _)?) where key == done:
+            revealed = next
+        default:
+            throw Problem(kind: .back, reason: "“back” did not do what was foretold")
+        }
+        guard operations.count > 1 || state.visible?.key == revealed else {
+            throw Problem(kind: .back, reason: "“back” did not show the screen that was foretold")
+        }
+    }
+
+    /// The visible screen's link must lead to the same, opened in a fresh session or, where that depends on what the
+    /// session holds, in this one. A link that waits, or is asked about first, proves nothing.
+    private mutating func followLink() async throws(Problem) {
+        guard let screen = state.visible?.screen, let path = screen.link?.path(screen.params),
+            followed.insert("\(path) \(screen.name) \(JSON.object(screen.params))").inserted
+        else { return }
+        if !links.contains(path) { links.append(path) }
+        do throws(NavigationError) {
+            var run = try app.beginLaunch(at: now, link: path)
+            if try await Walk.leads(run.result().state, to: screen) || state.alert != nil { return }
+            let open = PostedEvent(BuiltInEvent.open.rawValue, payload: ["path": .string(path)])
+            if try await Walk.leads(app.apply(open, to: state, at: now).state, to: screen) { return }
+        } catch .handlerFailed, .overloaded {
+            return
+        } catch {
+            throw Problem(kind: .link, reason: "the link \(path) of screen “\(screen.name)” does not open: \(error)")
+        }
+        throw Problem(
+            kind: .link, reason: "the link \(path) of screen “\(screen.name)” leads elsewhere, or to other parameters")
+    }
+
+    private static func leads(_ state: NavigationState, to screen: Screen) -> Bool {
+        guard state.pendingLink == nil, state.alert == nil, let found = state.visible?.screen else { return true }
+        return found.name == screen.name && found.params == screen.params && found.link == screen.link
+    }
+}

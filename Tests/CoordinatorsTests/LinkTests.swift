@@ -1,0 +1,134 @@
+import Coordinators
+import JSONCoding
+import Testing
+
+@Suite struct LinkTests {
+    static let everyType: LinkPattern = "/a/{s}/{i:integer}/{n:number}/{b:boolean}"
+
+    static let fitting: [(LinkPattern, String, JSONObject)] = [
+        ("/", "/", [:]),
+        ("/home", "/home", [:]),
+        ("/products/{id:integer}", "/products/42", ["id": 42]),
+        ("/products/{id:integer}", "/products/-9223372036854775808", ["id": .integer(.min)]),
+        ("/search/{text}", "/search/caf%C3%A9%20%F0%9F%98%80", ["text": "café 😀"]),
+        ("/search/{text}", "/search/%25%32F", ["text": "%2F"]),
+        ("/search/{text:string}", "/search/-._~!$&'()*+,;=:@", ["text": "-._~!$&'()*+,;=:@"]),
+        ("/search/{text}", "/search/...", ["text": "..."]),
+        ("/größe/{n:number}", "/gr%C3%B6%C3%9fe/1.5", ["n": 1.5]),
+        ("/x/{n:number}", "/x/42", ["n": 42]),
+        ("/x/{n:number}", "/x/42.0", ["n": .number(42)]),
+        ("/x/{n:number}", "/x/-1e-07", ["n": -1e-07]),
+        ("/x/{n:number}", "/x/1e+20", ["n": 1e+20]),
+        ("/{a:boolean}/{b:boolean}", "/true/false", ["a": true, "b": false]),
+        (everyType, "/a/7/7/7.5/true", ["s": "7", "i": 7, "n": 7.5, "b": true]),
+    ]
+
+    @Test(arguments: fitting)
+    func `a path that fits gives its parameters`(pattern: LinkPattern, path: String, params: JSONObject) {
+        #expect(pattern.problems.isEmpty)
+        #expect(pattern.match(path) == params)
+    }
+
+    @Test(arguments: fitting)
+    func `parameters come back from the path that they make`(pattern: LinkPattern, path: String, params: JSONObject) {
+        let canonical = pattern.path(params)
+
+        #expect(canonical.flatMap(pattern.match) == params)
+        #expect(canonical.flatMap(pattern.match).flatMap(pattern.path) == canonical)
+    }
+
+    @Test func `any text that can be a segment comes back from its path`() throws {
+        let pattern: LinkPattern = "/{text}"
+        for value in 1...0xFFFF where value != 0x2F && value != 0x2E {
+            guard let scalar = Unicode.Scalar(UInt32(value)) else { continue }
+            let path = try #require(pattern.path(["text": .string(String(scalar))]))
+
+            #expect(path.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F })
+            #expect(pattern.match(path)?["text"]?.string?.unicodeScalars.elementsEqual([scalar]) == true)
+        }
+    }
+
+    @Test func `a path is made with escapes, and what is not asked for is ignored`() {
+        let pattern: LinkPattern = "/größe/{text}"
+
+        #expect(pattern.path(["text": "a b?%", "more": 1]) == "/gr%C3%B6%C3%9Fe/a%20b%3F%25")
+    }
+
+    static let unfitting: [(LinkPattern, String)] = [
+        ("/", ""), ("/", "//"), ("/home", "home"), ("/home", "/Home"), ("/home", "/home/"), ("/home", "//home"),
+        ("/home", "/home?"), ("/home", "/home?a=1"), ("/home", "/home#a"), ("/home", "/"), ("/home", "/home/x"),
+        ("/{t}", "/%00"), ("/{t}", "/\0"), ("/{t}", "/a%2Fb"), ("/{t}", "/a%2fb"), ("/{t}", "/%"), ("/{t}", "/%4"),
+        ("/{t}", "/%4G"), ("/{t}", "/%+1"), ("/{t}", "/%FF"), ("/{t}", "/%C3"), ("/{t}", "/%C0%AF"),
+        ("/{t}", "/%ED%A0%80"), ("/{t}", "/."), ("/{t}", "/.."), ("/{t}", "/%2E%2e"), ("/{t}", "/"),
+        ("/{a}/{b}", "/a/"), ("/{a}/{b}", "//b"), ("/e\u{301}", "/\u{E9}"), ("/a", "/\u{301}a"),
+        ("/{i:integer}", "/042"), ("/{i:integer}", "/+42"), ("/{i:integer}", "/-0"), ("/{i:integer}", "/4.0"),
+        ("/{i:integer}", "/9223372036854775808"), ("/{i:integer}", "/x"), ("/{i:integer}", "/%D9%A1"),
+        ("/{n:number}", "/1.50"), ("/{n:number}", "/1e3"), ("/{n:number}", "/nan"), ("/{n:number}", "/inf"),
+        ("/{n:number}", "/1e999"), ("/{n:number}", "/0x10"), ("/{n:number}", "/.5"),
+        ("/{b:boolean}", "/TRUE"), ("/{b:boolean}", "/1"), ("/{b:boolean}", "/yes"),
+    ]
+
+    @Test(arguments: unfitting)
+    func `a path that does not fit gives nothing`(pattern: LinkPattern, path: String) {
+        #expect(pattern.problems.isEmpty)
+        #expect(pattern.match(path) == nil)
+    }
+
+    static let unusable: [(LinkPattern, JSONObject)] = [
+        ("/{t}", [:]), ("/{t}", ["t": .null]), ("/{t}", ["t": 1]), ("/{t}", ["t": ""]), ("/{t}", ["t": "."]),
+        ("/{t}", ["t": ".."]), ("/{t}", ["t": "a/b"]), ("/{t}", ["t": "a\0"]),
+        ("/{i:integer}", ["i": "1"]), ("/{i:integer}", ["i": 1.5]), ("/{n:number}", ["n": .number(.infinity)]),
+        ("/{b:boolean}", ["b": "true"]),
+    ]
+
+    @Test(arguments: unusable)
+    func `unfit parameters make no path`(pattern: LinkPattern, params: JSONObject) {
+        #expect(pattern.path(params) == nil)
+    }
+
+    static let wrong: [(LinkPattern, [String])] = [
+        ("", ["must begin with “/”"]),
+        ("home/{id}", ["must begin with “/”"]),
+        ("/home//x", ["has an empty segment"]),
+        ("/home/", ["has an empty segment"]),
+        ("/a/../b", ["“..” cannot be a segment"]),
+        ("/{id:int}", ["“int” is no parameter type: string, integer, number, boolean"]),
+        ("/{id:}", ["“” is no parameter type: string, integer, number, boolean"]),
+        ("/{id}/{id:integer}", ["has the parameter “id” twice"]),
+        ("/{id", ["“{id”: braces must enclose the whole segment, once"]),
+        ("/id}", ["“id}”: braces must enclose the whole segment, once"]),
+        ("/{{id}}", ["“{{id}}”: braces must enclose the whole segment, once"]),
+        ("/p{id}", ["“p{id}”: braces must enclose the whole segment, once"]),
+        ("/{", ["“{”: braces must enclose the whole segment, once"]),
+        ("/{}", ["“” is no parameter name: letters, digits and “_”, a letter first"]),
+        ("/{1a}", ["“1a” is no parameter name: letters, digits and “_”, a letter first"]),
+        ("/a?b", ["“a?b”: a segment is plain text, without query, fragment or escapes"]),
+        ("/a%20b", ["“a%20b”: a segment is plain text, without query, fragment or escapes"]),
+        ("/./{x:y}", ["“.” cannot be a segment", "“y” is no parameter type: string, integer, number, boolean"]),
+    ]
+
+    @Test(arguments: wrong)
+    func `a faulty pattern says what is wrong, and fits nothing`(pattern: LinkPattern, problems: [String]) {
+        #expect(pattern.problems == problems)
+        #expect(pattern.match(pattern.text) == nil)
+        #expect(pattern.path(["id": "x"]) == nil)
+    }
+
+    @Test func `a link gives its parameters by type`() throws {
+        let link = try #require(Link("/a/x%20y/7/7.5/true", matching: LinkTests.everyType))
+
+        #expect(link.string("s") == "x y")
+        #expect(link.integer("i") == 7)
+        #expect(link.number("n") == 7.5)
+        #expect(link.number("i") == 7)
+        #expect(link.boolean("b") == true)
+        #expect(link.string("i") == nil)
+        #expect(link.integer("n") == nil)
+        #expect(link.number("s") == nil)
+        #expect(link.boolean("x") == nil)
+    }
+
+    @Test func `there is no link where the path does not fit`() {
+        #expect(Link("/products/x", matching: "/products/{id:integer}") == nil)
+    }
+}

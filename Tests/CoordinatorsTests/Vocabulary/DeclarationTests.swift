@@ -1,0 +1,147 @@
+import Coordinators
+import CoordinatorsTesting
+import JSONCoding
+import Testing
+
+/// What was saved by one version of an app, and read by the next.
+@Suite struct MigrationTests {
+    enum Old {
+        struct NotesCoordinator: Coordinator {
+            var notes = "a,b"
+            func start(_ navigator: inout Navigator) { navigator.push(Screen("notes")) }
+        }
+    }
+
+    enum New {
+        struct NotesCoordinator: Coordinator {
+            var notes: [String] = []
+            func start(_ navigator: inout Navigator) { navigator.push(Screen("notes")) }
+
+            static func migrate(_ saved: JSON, from version: Int) throws -> JSON {
+                guard version == 1, let notes = saved["notes"]?.string else { throw TestError() }
+                return ["notes": .array(notes.split(separator: ",").map { .string(String($0)) })]
+            }
+        }
+    }
+
+    static let old = App("notes", root: { Old.NotesCoordinator() })
+    static let new = App("notes", version: 2, root: { New.NotesCoordinator() })
+
+    @Test func `a session of version 1 goes on in version 2`() async throws {
+        let saved = try await CoordinatorTester(MigrationTests.old).state.encoded
+
+        let state = try MigrationTests.new.restore(try JSON(parsing: saved))
+
+        #expect((state.coordinators[0].coordinator as? New.NotesCoordinator)?.notes == ["a", "b"])
+        let again = try MigrationTests.new.restore(try JSON(parsing: state.encoded))
+        #expect(again == state)
+        #expect(try JSON(parsing: state.encoded)["version"] == 2)
+    }
+
+    @Test func `what cannot be migrated names the coordinator`() async throws {
+        let newest = App("notes", version: 3, root: { New.NotesCoordinator() })
+        let saved = try await CoordinatorTester(MigrationTests.new).state.encoded
+
+        #expect(
+            throws: RestoreError.incompatible(
+                coordinator: "notes", JSONDecodingError(path: [], reason: "cannot be migrated from version 2"))
+        ) { try newest.restore(try JSON(parsing: saved)) }
+    }
+
+    @Test func `defaults are equal when their bytes are`() async throws {
+        var app = try await CoordinatorTester(DefaultsApp.app)
+        try await app.send("set")
+
+        _ = try app.restored()
+        let before = app.state
+        try await app.send("turn")
+
+        #expect((app.state == before) == (app.state.encoded == before.encoded))
+    }
+}
+
+/// Keeps a number that JSON writes without its fraction, and members in one order or the other.
+struct DefaultsCoordinator: Coordinator {
+    enum Event: NavigationEvent, CaseIterable { case set, turn }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("x")) }
+
+    func handle(_ event: Event, _ navigator: inout Navigator) {
+        navigator.defaults["a"] = nil
+        if event == .set {
+            navigator.defaults["a"] = 1
+            navigator.defaults["number"] = .number(2)
+        } else {
+            navigator.defaults["a"] = 1
+        }
+    }
+}
+
+enum DefaultsApp {
+    static let app = App("defaults", root: DefaultsCoordinator.init)
+}
+
+@Suite struct ServicesInHandlersTests {
+    struct Clock: Sendable { let time = "noon" }
+
+    struct WatchCoordinator: Coordinator {
+        static let dependencies: [any Any.Type] = [Clock.self]
+
+        enum Event: NavigationEvent, CaseIterable { case look }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("watch")) }
+
+        func handle(_ event: Event, _ navigator: inout Navigator) throws {
+            let clock = try navigator.resolve(Clock.self)
+            navigator.push(Screen("time", params: ["time": .string(clock.time)]))
+        }
+    }
+
+    @Test func `a handler gets the service that the app registered`() async throws {
+        var dependencies = Dependencies()
+        dependencies.register(Clock.self) { _ in Clock() }
+        var app = try await CoordinatorTester(App("watch", root: { WatchCoordinator() }, dependencies: dependencies))
+
+        try await app.send("look")
+
+        #expect(app.app.problems == [])
+        #expect(app.state.visible?.screen.params == ["time": "noon"])
+    }
+
+    @Test func `a service that is missing is named at the start, and fails the handler`() async throws {
+        var app = try await CoordinatorTester(App("watch", root: { WatchCoordinator() }))
+
+        #expect(app.app.problems == ["app “watch”: watch needs Clock, which is not registered"])
+        await app.expectRefusal(.handlerFailed(coordinator: "watch", call: "handle(look)", error: "DependencyError")) {
+            try await $0.send("look")
+        }
+    }
+}
+
+@Suite struct ReservedNameTests {
+    struct ShopCoordinator: Coordinator {
+        enum Event: NavigationEvent, CaseIterable { case buy, dismiss }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("shop")) }
+        func handle(_ event: Event, _ navigator: inout Navigator) { navigator.push(Screen("\(event)")) }
+    }
+
+    @Test func `an event may not bear the name of a built-in one`() async throws {
+        let shop = App("shop", root: { ShopCoordinator() })
+        var app = try await CoordinatorTester(shop)
+
+        #expect(
+            shop.problems == [
+                "app “shop”: shop.Event has a case “dismiss”, a name that is reserved for a built-in event"
+            ])
+        await app.expectRefusal(.eventNotAccepted) { try await $0.send(ShopCoordinator.Event.dismiss) }
+    }
+
+    @Test func `a child that starts itself for ever changes nothing`() async throws {
+        var app = try await CoordinatorTester(TestApps.app)
+
+        await app.expectRefusal(.runawayTransition(coordinator: "deep")) {
+            try await $0.send(RootCoordinator.Event.misuse(.deep))
+        }
+    }
+}

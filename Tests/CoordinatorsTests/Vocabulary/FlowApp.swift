@@ -1,0 +1,232 @@
+import Coordinators
+import CoordinatorsTesting
+import JSONCoding
+import Testing
+
+/// Three coordinators that do as they are told: `a` is the root; `b` and `c` may be started by any of them.
+///
+/// Each shows a screen of its own name at first, and notes what it is told in turn.
+enum FlowApp {
+    static let app = App("flow", root: { ACoordinator() }, coordinators: [BCoordinator.self, CCoordinator.self])
+}
+
+/// What a test asks of a coordinator.
+enum Ask: Codable, Sendable {
+    case push(String)
+    case pushOnce(String, value: Int)
+    case pushForbidden(String)
+    case pushTabs([String], selected: String?, back: TabBackRule)
+    case pop
+    case popTo(String)
+    case popToKey(String)
+    case popToRoot
+    case replace(String)
+    case setStack([String])
+    case rename(String, String)
+    case renameKey(String, String)
+    case selectTab(String)
+    case start(String)
+    case present(String, PresentedFlow.Style)
+    case dismiss
+    case dismissPresented
+    case finish
+    case endChildren
+    case tell
+    case tellStranger
+    case alert([String])
+    case keep(String)
+    case protect(String)
+    case fail
+    case overload
+}
+
+/// Understood by `a` and `c`.
+protocol FlowDelegate {
+    mutating func flowWasTouched(_ navigator: inout Navigator)
+}
+
+/// Understood by nobody.
+protocol StrangerDelegate {}
+
+protocol Flow: Coordinator {
+    var told: [String] { get set }
+    /// The names of the screens that are left only after an answer.
+    var protected: [String] { get set }
+}
+
+extension Flow {
+    func start(_ navigator: inout Navigator) { navigator.push(Screen(Self.name)) }
+
+    mutating func childDidFinish(_ child: any Coordinator, _ navigator: inout Navigator) {
+        told.append("\(type(of: child).name) finished")
+    }
+
+    mutating func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) {
+        told.append("\(type(of: child).name) dismissed")
+    }
+
+    func shouldLeave(_ screen: Screen) -> Alert? {
+        guard protected.contains(screen.name) else { return nil }
+        return Alert("Leave \(screen.name)?", buttons: [.cancel, .leave("leave", title: "Leave")])
+    }
+
+    mutating func perform(_ asks: [Ask], _ navigator: inout Navigator) throws {
+        for ask in asks { try perform(ask, &navigator) }
+    }
+
+    private mutating func perform(_ ask: Ask, _ navigator: inout Navigator) throws {
+        switch ask {
+        case .push(let name): navigator.push(Screen(name))
+        case .pushOnce(let name, let value):
+            navigator.push(Screen(name, params: ["value": .integer(value)]), onlyIfNew: true)
+        case .pushForbidden(let name): navigator.push(Screen(name, back: .forbidden))
+        case .pushTabs(let ids, let selected, let back):
+            navigator.push(Screen("tabs"), tabs: ids.map(FlowTabs.tab), selected: selected, back: back)
+        case .pop: navigator.pop()
+        case .popTo(let name): navigator.popTo(name)
+        case .popToKey(let key): navigator.popTo(key: key)
+        case .popToRoot: navigator.popToRoot()
+        case .replace(let name): navigator.replace(with: Screen(name))
+        case .setStack(let names): navigator.setStack(names.map { Screen($0) })
+        case .rename(let name, let title): navigator.update(name) { $0.title = title }
+        case .renameKey(let key, let title): navigator.update(key: key) { $0.title = title }
+        case .selectTab(let id): navigator.selectTab(id)
+        case .start("b"): navigator.start(BCoordinator())
+        case .start: navigator.start(CCoordinator())
+        case .present("b", let style): navigator.present(BCoordinator(), as: style)
+        case .present(_, let style): navigator.present(CCoordinator(), as: style)
+        case .dismiss: navigator.dismiss()
+        case .dismissPresented: navigator.dismissPresented()
+        case .finish: navigator.finish()
+        case .endChildren: navigator.endChildren()
+        case .tell: navigator.tell((any FlowDelegate).self) { $0.flowWasTouched(&$1) }
+        case .tellStranger: navigator.tell((any StrangerDelegate).self) { _, _ in }
+        case .alert(let ids):
+            navigator.alert(Alert("Alert", buttons: ids.map { $0 == "cancel" ? .cancel : AlertButton($0, title: $0) }))
+        case .keep(let text): navigator.defaults["text"] = .string(text)
+        case .protect(let name): protected.append(name)
+        case .fail: throw TestError()
+        case .overload: throw Overloaded(retryAfter: 7)
+        }
+    }
+}
+
+/// A tab named after a coordinator is run by one; every other tab shows a screen of that name.
+enum FlowTabs {
+    static func tab(_ id: String) -> Tab {
+        switch id {
+        case "b": Tab(id, starting: BCoordinator())
+        case "c": Tab(id, starting: CCoordinator())
+        default: Tab(id, Screen(id))
+        }
+    }
+}
+
+struct ACoordinator: Flow, FlowDelegate {
+    var told: [String] = []
+    var protected: [String] = []
+
+    enum Event: NavigationEvent {
+        case a([Ask])
+        static let examples: [Event] = [.a([])]
+    }
+
+    mutating func handle(_ event: Event, _ navigator: inout Navigator) throws {
+        switch event {
+        case .a(let asks): try perform(asks, &navigator)
+        }
+    }
+
+    mutating func flowWasTouched(_ navigator: inout Navigator) {
+        told.append("touched")
+        navigator.push(Screen("touched"))
+    }
+}
+
+struct BCoordinator: Flow {
+    var told: [String] = []
+    var protected: [String] = []
+
+    enum Event: NavigationEvent {
+        case b([Ask])
+        static let examples: [Event] = [.b([])]
+    }
+
+    mutating func handle(_ event: Event, _ navigator: inout Navigator) throws {
+        switch event {
+        case .b(let asks): try perform(asks, &navigator)
+        }
+    }
+}
+
+struct CCoordinator: Flow, FlowDelegate {
+    var told: [String] = []
+    var protected: [String] = []
+
+    enum Event: NavigationEvent {
+        case c([Ask])
+        static let examples: [Event] = [.c([])]
+    }
+
+    mutating func handle(_ event: Event, _ navigator: inout Navigator) throws {
+        switch event {
+        case .c(let asks): try perform(asks, &navigator)
+        }
+    }
+
+    mutating func flowWasTouched(_ navigator: inout Navigator) { told.append("touched") }
+}
+
+extension CoordinatorTester {
+    /// Asks things of `a`, in one transition.
+    mutating func a(_ asks: Ask..., fileID: String = #fileID, line: UInt = #line) async throws(Failure) {
+        try await send(ACoordinator.Event.a(asks), fileID: fileID, line: line)
+    }
+
+    /// Asks things of the nearest `b`.
+    mutating func b(_ asks: Ask..., fileID: String = #fileID, line: UInt = #line) async throws(Failure) {
+        try await send(BCoordinator.Event.b(asks), fileID: fileID, line: line)
+    }
+
+    /// Asks things of the nearest `c`.
+    mutating func c(_ asks: Ask..., fileID: String = #fileID, line: UInt = #line) async throws(Failure) {
+        try await send(CCoordinator.Event.c(asks), fileID: fileID, line: line)
+    }
+
+    /// Goes back, and checks that what was foretold has come true.
+    mutating func backAsForetold(fileID: String = #fileID, line: UInt = #line) async throws {
+        let plan = backPlan
+
+        try await back(fileID: fileID, line: line)
+
+        switch plan {
+        case .pop(_, let revealed)?, .dismiss(_, let revealed)?, .selectTab(_, _, let revealed)?:
+            #expect(state.visible?.key == revealed)
+        case .dismissAlert?: #expect(alert == nil)
+        case nil: Issue.record("back was not foretold")
+        }
+    }
+
+    /// What the first living coordinator of a type has been told.
+    func told<C: Flow>(_ type: C.Type) -> [String] {
+        state.coordinators.lazy.compactMap { $0.coordinator as? C }.first?.told ?? []
+    }
+
+    /// Has the session saved and restored.
+    func restored() throws -> NavigationState {
+        let restored = try app.restore(try JSON(parsing: state.encoded, maximumDepth: 512))
+        #expect(restored == state)
+        #expect(restored.encoded == state.encoded)
+        return restored
+    }
+
+    /// Expects that something is refused with that reason, and changes nothing.
+    mutating func expectRefusal(
+        _ reason: NavigationError, fileID: String = #fileID, line: UInt = #line,
+        _ act: (inout CoordinatorTester) async throws -> Void
+    ) async {
+        let before = state
+        await #expect(throws: CoordinatorTester.Failure(reason)) { try await act(&self) }
+        #expect(state == before)
+    }
+}

@@ -1,0 +1,176 @@
+import Coordinators
+import CoordinatorsTesting
+import Testing
+
+@Suite struct FlowTests {
+    @Test func `a presented flow has a stack of its own, which back pops and then dismisses`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.push("x"), .present("b", .sheet))
+        try await app.b(.push("y"))
+        #expect(app.stack == "a, x + sheet[b, y]")
+        #expect(app.presented == ["sheet[b, y]"])
+        #expect(app.backPlan == .pop(key: "k5", revealed: "k4"))
+
+        try await app.backAsForetold()
+        #expect(app.backPlan == .dismiss(key: "p3", revealed: "k2"))
+        try await app.backAsForetold()
+
+        #expect(app.stack == "a, x")
+        #expect(app.coordinators == ["a"])
+        #expect(app.told(ACoordinator.self) == ["b dismissed"])
+        #expect(app.transition.operations == [.dismiss(key: "p3")])
+    }
+
+    @Test func `flows lie on each other, and dismiss takes the top one`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.present("b", .sheet))
+        try await app.b(.present("c", .fullScreen))
+        try await app.c(.present("b", .sheet))
+        #expect(app.stack == "a + sheet[b] + fullScreen[c] + sheet[b]")
+
+        try await app.dismiss()
+
+        #expect(app.stack == "a + sheet[b] + fullScreen[c]")
+        #expect(app.told(CCoordinator.self) == ["b dismissed"])
+    }
+
+    @Test func `a flow in the middle goes with all above it, and only its parent is told`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.present("b", .sheet))
+        try await app.b(.present("c", .sheet))
+        try await app.c(.present("b", .sheet))
+
+        try await app.send("dismiss", ["key": .string(app.state.presented[1].key)])
+
+        #expect(app.stack == "a + sheet[b]")
+        #expect(app.coordinators == ["a", "b"])
+        #expect(app.told(BCoordinator.self) == ["c dismissed"])
+        #expect(app.told(ACoordinator.self) == [])
+    }
+
+    @Test func `a flow may be dismissed from inside, and everything over a stack from below`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.present("b", .sheet))
+        try await app.b(.start("c"))
+        try await app.c(.dismiss)
+        #expect(app.stack == "a")
+        #expect(app.told(ACoordinator.self) == ["b dismissed"])
+
+        try await app.a(.present("b", .sheet))
+        try await app.b(.present("c", .sheet))
+        try await app.a(.dismissPresented)
+
+        #expect(app.stack == "a")
+        #expect(app.coordinators == ["a"])
+    }
+
+    @Test func `dismissPresented without anything presented does nothing`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+
+        try await app.a(.dismissPresented)
+
+        #expect(app.transition.operations == [])
+    }
+
+    @Test func `a presented flow that finishes is dismissed, and its parent gets it`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.present("b", .fullScreen))
+        try await app.b(.present("c", .sheet))
+
+        try await app.b(.finish)
+
+        #expect(app.stack == "a")
+        #expect(app.coordinators == ["a"])
+        #expect(app.told(ACoordinator.self) == ["b finished"])
+        #expect(app.transition.finished == ["b"])
+        #expect(app.transition.operations == [.dismiss(key: "p4"), .dismiss(key: "p2")])
+    }
+
+    @Test func `endChildren ends all flows from deep inside, and tells nobody`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.start("b"))
+        try await app.b(.present("c", .sheet))
+        try await app.c(.start("b"))
+
+        try await app.a(.endChildren)
+
+        #expect(app.stack == "a")
+        #expect(app.coordinators == ["a"])
+        #expect(app.told(ACoordinator.self) == [])
+    }
+
+    @Test func `flows that were started one by one are gone back through in the same order`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.start("b"))
+        try await app.b(.present("c", .sheet))
+        try await app.c(.pushTabs(["x", "b"], selected: "b", back: .nothing))
+        #expect(app.stack == "a, b + sheet[c, tabs[x: x | b*: b]]")
+
+        for stack in ["a, b + sheet[c]", "a, b", "a"] {
+            try await app.backAsForetold()
+            #expect(app.stack == stack)
+        }
+        await app.expectRefusal(.nothingToGoBack) { try await $0.back() }
+    }
+
+    @Test func `tell reaches the nearest coordinator further up that understands it`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.start("c"))
+        try await app.c(.start("b"))
+        try await app.b(.tell)
+        #expect(app.told(CCoordinator.self) == ["touched"])
+        #expect(app.told(ACoordinator.self) == [])
+
+        try await app.c(.tell)
+
+        #expect(app.told(ACoordinator.self) == ["touched"])
+        #expect(app.visible == "touched")
+    }
+
+    @Test func `a message that nobody understands changes nothing`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.start("b"))
+
+        await app.expectRefusal(
+            .impossibleRequest(
+                coordinator: "b", request: "tell(StrangerDelegate)", reason: "no coordinator further up understands it")
+        ) { try await $0.b(.push("x"), .tellStranger) }
+    }
+
+    @Test func `an alert lies over everything, and nothing is pushed over it`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.present("b", .sheet))
+        try await app.b(.push("x"), .alert(["yes", "cancel"]))
+        #expect(app.alert?.title == "Alert")
+        #expect(app.events == ["back", "answer"])
+        try await app.backAsForetold()
+        #expect(app.stack == "a + sheet[b, x]")
+
+        for (ask, request) in [(Ask.push("y"), "push(y)"), (.present("c", .sheet), "present(c)")] {
+            await app.expectRefusal(
+                .impossibleRequest(coordinator: "b", request: request, reason: "an alert is shown over it")
+            ) { try await $0.b(.alert(["ok"]), ask) }
+        }
+    }
+
+    @Test func `an alert without a cancel button must be answered`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.alert(["yes"]))
+        #expect(app.events == ["answer"])
+        await app.expectRefusal(.eventNotAccepted) { try await $0.back() }
+
+        try await app.answer("yes")
+
+        #expect(app.alert == nil)
+    }
+
+    @Test func `an alert goes with the coordinator that showed it`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.start("b"))
+
+        try await app.b(.alert(["ok"]), .finish)
+
+        #expect(app.alert == nil)
+        #expect(app.transition.operations == [.alert(key: "a3"), .pop(key: "k2"), .dismissAlert(key: "a3")])
+    }
+}

@@ -1,0 +1,235 @@
+import Coordinators
+import CoordinatorsTesting
+import Testing
+
+@Suite struct LeavingTests {
+    /// A way to leave the editor `x` of `b`, and what is shown then.
+    struct Way: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let after: String
+        let leave: @Sendable (inout CoordinatorTester) async throws -> Void
+
+        init(_ name: String, _ after: String, leave: @Sendable @escaping (inout CoordinatorTester) async throws -> Void)
+        {
+            testDescription = name
+            self.after = after
+            self.leave = leave
+        }
+    }
+
+    static let ways = [
+        Way("back", "a, tabs[b*: b | y: y]") { try await $0.back() },
+        Way("backTo", "a, tabs[b*: b | y: y]") { try await $0.backTo("b") },
+        Way("backToRoot", "a, tabs[b*: b | y: y]") { try await $0.backToRoot() },
+        Way("selectTab", "a, tabs[b: b, x | y*: y]") { try await $0.selectTab("y") },
+        Way("the same tab", "a, tabs[b*: b | y: y]") { try await $0.selectTab("b") },
+        Way("backTo below the tabs", "a") { try await $0.backTo("a") },
+    ]
+
+    @Test(arguments: ways)
+    func `leaving is held up, and goes on or stays with the answer`(way: Way) async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.pushTabs(["b", "y"], selected: nil, back: .nothing))
+        try await app.b(.push("x"), .protect("x"))
+        let before = app.state
+
+        try await way.leave(&app)
+        #expect(app.alert?.title == "Leave x?")
+        #expect(app.stack == "a, tabs[b*: b, x | y: y]")
+        #expect(app.state.coordinators == before.coordinators)
+        #expect(app.state.stack == before.stack)
+        #expect(app.events == ["back", "answer"])
+        try await app.back()
+        #expect(app.alert == nil)
+        #expect(app.stack == "a, tabs[b*: b, x | y: y]")
+
+        try await way.leave(&app)
+        try await app.answer("leave")
+        #expect(app.alert == nil)
+        #expect(app.stack == way.after)
+    }
+
+    @Test(arguments: ways)
+    func `a session that is saved while the alert is up goes on all the same`(way: Way) async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.pushTabs(["b", "y"], selected: nil, back: .nothing))
+        try await app.b(.push("x"), .protect("x"))
+        try await way.leave(&app)
+
+        let restored = try app.restored()
+        let next = try await app.app.apply(
+            PostedEvent("answer", payload: ["button": "leave"]), to: restored, at: app.now)
+        try await app.answer("leave")
+
+        #expect(next.state == app.state)
+        #expect(app.stack == way.after)
+    }
+
+    @Test func `leaving the tabs asks the screen in a tab`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.pushTabs(["b"], selected: nil, back: .nothing))
+        try await app.b(.protect("b"))
+
+        try await app.back()
+        #expect(app.alert?.title == "Leave b?")
+        #expect(app.stack == "a, tabs[b*: b]")
+        try await app.answer("leave")
+
+        #expect(app.stack == "a")
+        #expect(app.coordinators == ["a"])
+    }
+
+    @Test func `dismissing asks everything that is dismissed, the topmost first`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.present("b", .sheet))
+        try await app.b(.protect("b"), .present("c", .sheet))
+
+        try await app.dismiss()
+        #expect(app.stack == "a + sheet[b]")
+        try await app.dismiss()
+        #expect(app.alert?.title == "Leave b?")
+        #expect(app.stack == "a + sheet[b]")
+        try await app.answer("leave")
+
+        #expect(app.stack == "a")
+        #expect(app.told(ACoordinator.self) == ["b dismissed"])
+    }
+
+    @Test(arguments: BossCoordinator.Event.allCases)
+    func `a coordinator further up that ends it asks first`(order: BossCoordinator.Event) async throws {
+        var app = try await CoordinatorTester(BossApp.app)
+        try await app.send(ClerkCoordinator.Event.write)
+        let before = app.state
+
+        try await app.send(order)
+        #expect(app.alert?.title == "Leave?")
+        #expect(app.state.stack == before.stack)
+        #expect(app.state.coordinators == before.coordinators)
+        #expect(app.state.presented == before.presented)
+        #expect(app.state.defaults == before.defaults)
+        #expect(app.transition.operations == [.alert(key: try #require(app.state.alert?.key))])
+        let restored = try app.restored()
+
+        try await app.answer("cancel")
+        #expect(app.stack == "office, files[clerk*: clerk, draft] + sheet[clerk]")
+        try await app.send(order)
+        try await app.answer("leave")
+
+        #expect(app.stack == order.result)
+        #expect(app.state.defaults["ordered"] == true)
+        let later = try await app.app.apply(
+            PostedEvent("answer", payload: ["button": "leave"]), to: restored, at: app.now)
+        #expect(later.state.screens.map(\.screen) == app.state.screens.map(\.screen))
+    }
+
+    @Test func `a screen that was shown in the same transition may be left without asking`() async throws {
+        var app = try await CoordinatorTester(HastyApp.app)
+        #expect(app.stack == "start")
+
+        try await app.relaunch()
+
+        #expect(app.stack == "start")
+        #expect(app.alert == nil)
+    }
+
+    @Test func `an event with a payload is not held up, for payloads are not kept`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.start("b"))
+        try await app.b(.protect("b"))
+
+        try await app.a(.endChildren)
+
+        #expect(app.stack == "a")
+    }
+
+    @Test func `what a coordinator does itself is not asked about`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.start("b"))
+        try await app.b(.push("x"), .protect("x"), .protect("b"))
+
+        try await app.b(.pop)
+        #expect(app.stack == "a, b")
+        try await app.b(.finish)
+
+        #expect(app.stack == "a")
+    }
+}
+
+/// Ends its clerks, in every way there is.
+struct BossCoordinator: Coordinator {
+    enum Event: NavigationEvent, CaseIterable {
+        case endAll, popAll, setAnew, replaceFiles
+
+        var result: String {
+            switch self {
+            case .endAll, .popAll: "office"
+            case .setAnew: "lobby"
+            case .replaceFiles: "office, lobby"
+            }
+        }
+    }
+
+    func start(_ navigator: inout Navigator) {
+        navigator.push(Screen("office"))
+        navigator.push(Screen("files"), tabs: [Tab("clerk", starting: ClerkCoordinator())])
+    }
+
+    func handle(_ event: Event, _ navigator: inout Navigator) {
+        navigator.defaults["ordered"] = true
+        switch event {
+        case .endAll:
+            navigator.popToRoot()
+            navigator.endChildren()
+        case .popAll:
+            navigator.dismissPresented()
+            navigator.popToRoot()
+        case .setAnew:
+            navigator.endChildren()
+            navigator.setStack([Screen("lobby")])
+        case .replaceFiles:
+            navigator.replace(with: Screen("lobby"))
+            navigator.endChildren()
+        }
+    }
+}
+
+/// Has a draft that must not get lost.
+struct ClerkCoordinator: Coordinator {
+    enum Event: NavigationEvent, CaseIterable { case write }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("clerk")) }
+
+    func handle(_ event: Event, _ navigator: inout Navigator) {
+        navigator.push(Screen("draft"))
+        navigator.present(ClerkCoordinator())
+    }
+
+    func shouldLeave(_ screen: Screen) -> Alert? {
+        guard screen.name == "draft" else { return nil }
+        return Alert("Leave?", buttons: [.cancel, .leave("leave", title: "Leave")])
+    }
+}
+
+enum BossApp {
+    static let app = App("boss", root: BossCoordinator.init, coordinators: [ClerkCoordinator.self])
+}
+
+/// Shows a screen that objects to being left, and leaves it at once.
+struct HastyRootCoordinator: Coordinator {
+    func start(_ navigator: inout Navigator) {
+        navigator.push(Screen("start"))
+        navigator.start(ReluctantCoordinator())
+        navigator.endChildren()
+    }
+}
+
+struct ReluctantCoordinator: Coordinator {
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("reluctant")) }
+    func shouldLeave(_ screen: Screen) -> Alert? {
+        Alert("Leave?", buttons: [.cancel, .leave("leave", title: "Leave")])
+    }
+}
+
+enum HastyApp {
+    static let app = App("hasty", root: HastyRootCoordinator.init, coordinators: [ReluctantCoordinator.self])
+}

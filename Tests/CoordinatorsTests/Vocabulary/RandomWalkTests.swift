@@ -1,0 +1,208 @@
+import Coordinators
+import CoordinatorsTesting
+import JSONCoding
+import Testing
+
+protocol Host {
+    mutating func guestCalled(_ navigator: inout Navigator)
+}
+
+/// Does everything that is possible at any time.
+struct WandererCoordinator: Coordinator, Host {
+    static let links: [LinkPattern] = ["/wanderer", "/place/{id:integer}"]
+    var depth = 0
+    var isCareful = false
+    /// Its tab would be empty without it.
+    var isFirstOfTab = false
+    var isLoud = false
+
+    enum Event: NavigationEvent {
+        case leave, replaceTop, tell, finishLoudly, finish, push(id: Int), pushPlain, forbid, rename, replaceAll,
+            popAll, start, sheet, cover, tabs, history,
+            carefully,
+            ask, fail, dismissAll, endAll, remember(Secret)
+        static let examples: [Event] = [
+            .leave, .replaceTop, .tell, .finishLoudly, .finish, .push(id: 7), .pushPlain, .forbid, .rename, .replaceAll,
+            .popAll, .start, .sheet, .cover, .tabs, .history,
+            .carefully, .ask, .fail, .dismissAll, .endAll, .remember("a secret"),
+        ]
+    }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("wanderer", title: "\(depth)")) }
+
+    func isEnabled(_ event: Event) -> Bool {
+        switch event {
+        case .start, .sheet, .cover, .tabs, .history: depth < 6
+        case .finish, .finishLoudly, .tell: depth > 0 && !isFirstOfTab
+        default: true
+        }
+    }
+
+    func shouldLeave(_ screen: Screen) -> Alert? {
+        guard isCareful else { return nil }
+        return Alert("Leave?", buttons: [.cancel, .leave("leave", title: "Leave")])
+    }
+
+    mutating func handle(_ event: Event, _ navigator: inout Navigator) throws {
+        let child = WandererCoordinator(depth: depth + 1)
+        switch event {
+        case .push(let id): navigator.push(Screen("place", params: ["id": .integer(id)], link: "/place/{id:integer}"))
+        case .leave: navigator.popTo("wanderer")
+        case .replaceTop: navigator.setStack([Screen("wanderer", title: "again"), Screen("plain", back: .forbidden)])
+        case .tell: navigator.tell((any Host).self) { host, navigator in host.guestCalled(&navigator) }
+        case .finishLoudly:
+            isLoud = true
+            navigator.finish()
+        case .finish: navigator.finish()
+        case .pushPlain: navigator.push(Screen("plain"))
+        case .forbid: navigator.push(Screen("receipt", events: ["push", "replaceAll", "endAll"], back: .forbidden))
+        case .rename: navigator.defaults["renamed"] = 1.0
+        case .replaceAll: navigator.setStack([Screen("wanderer"), Screen("plain")])
+        case .popAll: navigator.popToRoot()
+        case .start: navigator.start(child)
+        case .sheet: navigator.present(child)
+        case .cover: navigator.present(child, as: .fullScreen)
+        case .tabs: navigator.start(TentsCoordinator(depth: depth + 1, back: .firstTab))
+        case .history: navigator.start(TentsCoordinator(depth: depth + 1, back: .history))
+        case .carefully: isCareful.toggle()
+        case .ask: navigator.alert(Alert("?", buttons: [.ok, AlertButton("push", title: "", sends: Event.pushPlain)]))
+        case .fail: throw TestError()
+        case .dismissAll: navigator.dismissPresented()
+        case .endAll: navigator.endChildren()
+        case .remember(let secret): navigator.defaults["secret"] = .string(secret.value)
+        }
+    }
+
+    func guestCalled(_ navigator: inout Navigator) { navigator.present(WandererCoordinator(depth: 6)) }
+
+    func childDidFinish(_ child: any Coordinator, _ navigator: inout Navigator) {
+        guard let child = child as? WandererCoordinator, child.isLoud else { return }
+        navigator.alert(Alert("Finished"))
+    }
+
+    func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) {
+        if child is TentsCoordinator { navigator.push(Screen("struck")) }
+    }
+
+    func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
+        guard link.pattern.text != "/wanderer" else { return .passedOn }
+        navigator.endChildren()
+        navigator.push(Screen("place", params: link.params, link: link.pattern))
+        return .taken
+    }
+}
+
+/// Wanderers side by side.
+struct TentsCoordinator: Coordinator {
+    var depth = 0
+    var back = TabBackRule.nothing
+
+    enum Event: NavigationEvent, CaseIterable { case pitch, strike }
+
+    func start(_ navigator: inout Navigator) {
+        navigator.push(
+            Screen("tents"),
+            tabs: [
+                Tab("x", Screen("x")),
+                Tab("child", starting: WandererCoordinator(depth: depth + 1, isFirstOfTab: true)),
+                Tab("y", Screen("y")),
+            ],
+            selected: back == .history ? "y" : nil, back: back)
+    }
+
+    func handle(_ event: Event, _ navigator: inout Navigator) {
+        switch event {
+        case .pitch: navigator.selectTab("child")
+        case .strike: navigator.finish()
+        }
+    }
+}
+
+/// Right until its counter reaches three; then it asks for what cannot be.
+struct BrokenCoordinator: Coordinator {
+    var count = 0
+
+    enum Event: NavigationEvent, CaseIterable { case idle, countUp, unwind }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("start")) }
+
+    mutating func handle(_ event: Event, _ navigator: inout Navigator) {
+        switch event {
+        case .idle: break
+        case .unwind: navigator.popToRoot()
+        case .countUp:
+            count += 1
+            if count == 3 { navigator.pop() }
+        }
+    }
+}
+
+/// Its place has a link that leads to another place.
+struct UnlinkedCoordinator: Coordinator {
+    static let links: [LinkPattern] = ["/place/{id:integer}"]
+
+    enum Event: NavigationEvent, CaseIterable { case idle, go }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("start")) }
+
+    func handle(_ event: Event, _ navigator: inout Navigator) {
+        guard event == .go else { return }
+        navigator.push(Screen("place", params: ["id": 7, "more": 1], link: "/place/{id:integer}"))
+    }
+
+    func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
+        navigator.push(Screen("place", params: link.params, link: link.pattern))
+        return .taken
+    }
+}
+
+@Suite struct RandomWalkTests {
+    static let wanderer = App("wanderer", root: { WandererCoordinator() }, coordinators: [TentsCoordinator.self])
+    static let unlinked = App("unlinked", root: { UnlinkedCoordinator() })
+    static let broken = App("broken", root: { BrokenCoordinator() })
+
+    @Test(arguments: [3, 11, 48, 67, 103] as [UInt64])
+    func `whatever one does, the session stands`(seed: UInt64) async throws {
+        try await RandomWalk(RandomWalkTests.wanderer, seed: seed, count: 200).run()
+    }
+
+    @Test(arguments: [FlowApp.app, OpenTests.app, BossApp.app, DefaultsApp.app])
+    func `small apps stand, too`(app: App) async throws {
+        try await RandomWalk(app, seed: 1, count: 100).run()
+    }
+
+    @Test func `a walk ends with the fewest events that show the fault`() async throws {
+        let error = await #expect(throws: RandomWalk.Failure.self) {
+            try await RandomWalk(RandomWalkTests.broken, seed: 3).run()
+        }
+
+        #expect(error?.events.map(\.type) == ["countUp", "countUp", "countUp"])
+        let lines = error?.description.split(separator: "\n") ?? []
+        #expect(lines.first?.hasPrefix("// Seed 3: “countUp” is listed, and refused: impossibleRequest") == true)
+        #expect(lines.dropFirst().first == "var app = try await CoordinatorTester(app)")
+        #expect(lines.dropFirst(2).map(String.init) == Array(repeating: "try await app.send(\"countUp\")", count: 3))
+    }
+
+    @Test func `a link that does not lead back to its screen is found`() async throws {
+        let error = await #expect(throws: RandomWalk.Failure.self) {
+            try await RandomWalk(RandomWalkTests.unlinked, seed: 5).run()
+        }
+
+        #expect(error?.events == [PostedEvent("go")])
+        #expect(error?.reason == "the link /place/7 of screen “place” leads elsewhere, or to other parameters")
+    }
+
+    @Test func `the same seed walks the same way`() async throws {
+        var failures: [String] = []
+        for _ in 0..<2 {
+            do {
+                try await RandomWalk(RandomWalkTests.broken, seed: 11).run()
+            } catch {
+                failures.append("\(error)")
+            }
+        }
+
+        #expect(failures.count == 2)
+        #expect(failures.first == failures.last)
+    }
+}
