@@ -27,10 +27,14 @@ let package = Package(
         .systemLibrary(
             name: "CSodium", pkgConfig: "libsodium",
             providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]),
+        .systemLibrary(
+            name: "CSQLite", pkgConfig: "sqlite3",
+            providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
 
         .target(name: "JSONCoding"),
         .target(name: "MicroHTTP", dependencies: ["CMicroHTTPD"]),
         .target(name: "Sodium", dependencies: ["CSodium"]),
+        .target(name: "SQLite", dependencies: ["CSQLite"]),
 
         .target(name: "Coordinators", dependencies: ["JSONCoding"]),
         .target(name: "CoordinatorsTesting", dependencies: ["Coordinators", "JSONCoding"]),
@@ -49,23 +53,29 @@ let package = Package(
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ]),
 
-        .target(name: "ReferenceApps", dependencies: ["Coordinators"]),
+        .target(name: "ReferenceApps", dependencies: ["Coordinators", "SQLite", "Sodium"]),
         .executableTarget(name: "coordinatord", dependencies: ["CoordinatorServer", "Coordinators", "ReferenceApps"]),
 
         .target(name: "TestSupport", dependencies: [], path: "Tests/TestSupport"),
+        // A server of its own kind, for the tests to run.
+        .executableTarget(
+            name: "oddserver", dependencies: ["CoordinatorServer", "Coordinators"], path: "Tests/OddServer"),
         .testTarget(name: "ArchitectureTests"),
         .testTarget(name: "JSONCodingTests", dependencies: ["JSONCoding"]),
         .testTarget(name: "CoordinatorsTests", dependencies: ["Coordinators", "CoordinatorsTesting", "JSONCoding"]),
         .testTarget(name: "MicroHTTPTests", dependencies: ["MicroHTTP", "TestSupport"]),
+        .testTarget(name: "SodiumTests", dependencies: ["Sodium"]),
+        .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
         .testTarget(name: "SessionsTests", dependencies: ["Sessions", "Sodium", "Coordinators", "JSONCoding"]),
         .testTarget(
             name: "NavigationAPITests",
             dependencies: ["NavigationAPI", "Sessions", "Coordinators", "MicroHTTP", "JSONCoding", "TestSupport"]),
         .testTarget(
-            name: "ReferenceAppsTests", dependencies: ["ReferenceApps", "CoordinatorsTesting", "Coordinators"]),
+            name: "ReferenceAppsTests",
+            dependencies: ["ReferenceApps", "CoordinatorsTesting", "Coordinators", "TestSupport"]),
         .testTarget(
             name: "ServerTests",
-            dependencies: ["coordinatord", "CoordinatorServer", "JSONCoding", "TestSupport"]),
+            dependencies: ["coordinatord", "oddserver", "CoordinatorServer", "JSONCoding", "TestSupport"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -20,7 +20,7 @@ import Testing
         #expect(app.visible == "home")
         try await app.send("selectTab", ["index": 2])
         #expect(app.visible == "myPage")
-        await #expect(throws: NavigationError.self) { try await app.send("selectTab", ["index": 7]) }
+        await #expect(throws: CoordinatorTester.Failure.self) { try await app.send("selectTab", ["index": 7]) }
         #expect(app.visible == "myPage")
         try await app.send("myPage")
         #expect(app.stack == "login")

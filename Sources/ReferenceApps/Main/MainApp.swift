@@ -1,0 +1,30 @@
+public import Coordinators
+
+/// One coordinator, events with payloads, any screen to any screen: a screen knows only the coordinator, never the next
+/// screen.
+public enum Main {
+    public static let app = App("main", root: MainCoordinator.init)
+}
+
+extension Main {
+    struct MainCoordinator: Coordinator {
+        enum Event: NavigationEvent {
+            case button01Tapped(Int)
+            case button02Tapped(String)
+            static let examples: [Event] = [.button01Tapped(7), .button02Tapped("hello")]
+        }
+
+        func start(_ navigator: inout Navigator) {
+            navigator.push(Screen("a", title: "A"))
+        }
+
+        func handle(_ event: Event, _ navigator: inout Navigator) {
+            switch event {
+            case .button01Tapped(let number):
+                navigator.push(number.isMultiple(of: 2) ? Screen("b", title: "B") : Screen("c", title: "C"))
+            case .button02Tapped(let text):
+                navigator.push(Screen("f", title: "F", params: ["text": .string(text)]))
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+public import Coordinators
+
+/// The vocabulary in the open: every screen shows a number, and every event says one thing that a navigator can do.
+public enum Numbers {
+    public static let app = App("numbers", root: NumberCoordinator.init)
+}
+
+extension Numbers {
+    /// A flow of numbers, which starts others of its kind.
+    struct NumberCoordinator: Coordinator {
+        var first = 0
+        private var isChild = false
+
+        enum Event: NavigationEvent {
+            case push(Int)
+            case replace(Int)
+            case setStack([Int])
+            case sheet(Int)
+            case cover(Int)
+            case alert(String)
+            case pushFlow(Int)
+            case finish
+            case update(Int)
+            case fail
+            case wait(milliseconds: Int)
+            static let examples: [Event] = [
+                .push(1), .replace(2), .setStack([1, 2, 3]), .sheet(4), .cover(5), .alert("Hello"), .pushFlow(6),
+                .finish, .update(7), .fail, .wait(milliseconds: 10),
+            ]
+        }
+
+        static let name = "number"
+
+        init() {}
+
+        init(child first: Int) {
+            self.first = first
+            self.isChild = true
+        }
+
+        func start(_ navigator: inout Navigator) {
+            navigator.push(number(first))
+        }
+
+        /// The first flow lives as long as the session.
+        func isEnabled(_ event: Event) -> Bool {
+            if case .finish = event { isChild } else { true }
+        }
+
+        func handle(_ event: Event, _ navigator: inout Navigator) async throws {
+            switch event {
+            case .push(let value): navigator.push(number(value))
+            case .replace(let value): navigator.replace(with: number(value))
+            case .setStack(let values): navigator.setStack(values.map(number))
+            case .sheet(let value): navigator.present(NumberCoordinator(child: value), as: .sheet)
+            case .cover(let value): navigator.present(NumberCoordinator(child: value), as: .fullScreen)
+            case .alert(let title): navigator.alert(Alert(title))
+            case .pushFlow(let value): navigator.start(NumberCoordinator(child: value))
+            case .finish: navigator.finish()
+            case .update(let value): navigator.update("number") { $0.params = ["value": .integer(value)] }
+            case .fail: throw Failure()
+            case .wait(let milliseconds):
+                let limited = min(max(milliseconds, 0), 60_000)
+                try await Task.sleep(for: .milliseconds(limited))
+                navigator.push(number(limited))
+            }
+        }
+
+        private func number(_ value: Int) -> Screen {
+            Screen("number", title: "Number", params: ["value": .integer(value)])
+        }
+    }
+
+    struct Failure: Error {}
+}

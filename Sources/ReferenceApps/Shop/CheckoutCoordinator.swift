@@ -1,0 +1,64 @@
+internal import Coordinators
+
+extension Shop {
+    /// Address, payment, receipt. The order is the result.
+    struct CheckoutCoordinator: Coordinator {
+        let items: [Int]
+        private(set) var order: Order?
+        /// What is typed into the address form and not sent yet.
+        private var draft = ""
+        private var address: Address?
+
+        struct Order: Codable, Equatable {
+            let items: [Int]
+            let address: Address
+        }
+
+        struct Address: Codable, Equatable {
+            var street: String
+            var city: String
+            /// Of the floor, the bell, the neighbour.
+            var note: String?
+        }
+
+        enum Event: NavigationEvent {
+            case type(String)
+            case submitAddress(Address)
+            case pay(card: Secret)
+            case done
+            static let examples: [Event] = [
+                .type("Main St"), .submitAddress(Address(street: "1 Main Street", city: "Springfield")),
+                .pay(card: "4242 4242 4242 4242"), .done,
+            ]
+        }
+
+        init(items: [Int]) {
+            self.items = items
+        }
+
+        func start(_ navigator: inout Navigator) {
+            navigator.push(Screen("address", title: "Address", events: ["type", "submitAddress"]))
+        }
+
+        mutating func handle(_ event: Event, _ navigator: inout Navigator) {
+            switch event {
+            case .type(let text): draft = text
+            case .submitAddress(let address):
+                draft = ""
+                self.address = address
+                navigator.push(Screen("payment", title: "Payment", events: ["pay"]))
+            case .pay:
+                guard let address else { return }
+                order = Order(items: items, address: address)
+                navigator.setStack([Screen("receipt", title: "Receipt", events: ["done"], back: .forbidden)])
+            case .done: navigator.finish()
+            }
+        }
+
+        func shouldLeave(_ screen: Screen) -> Alert? {
+            guard screen.name == "address", !draft.isEmpty else { return nil }
+            return Alert(
+                "Discard your input?", buttons: [.leave("discard", title: "Discard"), .cancel])
+        }
+    }
+}

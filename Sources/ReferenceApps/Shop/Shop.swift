@@ -1,0 +1,191 @@
+public import Coordinators
+
+/// Everything at once: tabs, links, a sign-in in between, a full-screen checkout with a result, a sign-out from anywhere.
+public enum Shop {
+    /// - Parameter repository: where accounts are.
+    public static func app(_ repository: any LoginRepository) -> App {
+        App(
+            "shop", root: AppCoordinator.init,
+            coordinators: [
+                TabCoordinator.self, HomeCoordinator.self, SearchCoordinator.self, SignInCoordinator.self,
+                CheckoutCoordinator.self,
+            ], dependencies: .accounts(repository))
+    }
+}
+
+extension Shop {
+    /// Ends everything when the user signs out, wherever that is.
+    struct AppCoordinator: Coordinator, SignInObserver {
+        enum Event: NavigationEvent, CaseIterable { case signOut }
+
+        private var isSignedIn = false
+
+        mutating func start(_ navigator: inout Navigator) {
+            isSignedIn = navigator.defaults["isSignedIn"] == true
+            navigator.start(TabCoordinator(isSignedIn: isSignedIn))
+        }
+
+        func isEnabled(_ event: Event) -> Bool { isSignedIn }
+
+        mutating func didSignIn() {
+            isSignedIn = true
+        }
+
+        mutating func handle(_ event: Event, _ navigator: inout Navigator) {
+            switch event {
+            case .signOut:
+                isSignedIn = false
+                navigator.defaults["isSignedIn"] = nil
+                navigator.endChildren()
+                navigator.start(TabCoordinator(isSignedIn: false))
+            }
+        }
+    }
+
+    /// The tab bar. It keeps the cart, and knows whether the user is signed in.
+    struct TabCoordinator: Coordinator, CartKeeper {
+        static let links: [LinkPattern] = ["/cart", "/checkout"]
+
+        enum Event: NavigationEvent, CaseIterable { case checkout }
+
+        private var isSignedIn: Bool
+        private var cart: [Int] = []
+        /// A checkout that waits for the sign-in.
+        private var wantsCheckout = false
+
+        init(isSignedIn: Bool) {
+            self.isSignedIn = isSignedIn
+        }
+
+        func start(_ navigator: inout Navigator) {
+            navigator.push(
+                Screen("shop"),
+                tabs: [
+                    Tab("home", title: "Home", starting: HomeCoordinator()),
+                    Tab("search", title: "Search", starting: SearchCoordinator()),
+                    Tab("cart", title: "Cart", cartScreen),
+                ])
+        }
+
+        func isEnabled(_ event: Event) -> Bool { !cart.isEmpty }
+
+        mutating func add(_ product: Int, _ navigator: inout Navigator) {
+            cart.append(product)
+            showCart(&navigator)
+        }
+
+        mutating func handle(_ event: Event, _ navigator: inout Navigator) {
+            switch event {
+            case .checkout:
+                wantsCheckout = !isSignedIn
+                isSignedIn ? checkOut(&navigator) : navigator.present(SignInCoordinator())
+            }
+        }
+
+        mutating func childDidFinish(_ child: any Coordinator, _ navigator: inout Navigator) {
+            switch child {
+            case is SignInCoordinator:
+                isSignedIn = true
+                navigator.defaults["isSignedIn"] = true
+                navigator.tell((any SignInObserver).self) { parent, _ in parent.didSignIn() }
+                if wantsCheckout { checkOut(&navigator) }
+                wantsCheckout = false
+            case let checkout as CheckoutCoordinator where checkout.order != nil:
+                cart = []
+                showCart(&navigator)
+            default: break
+            }
+        }
+
+        mutating func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) {
+            wantsCheckout = false
+        }
+
+        mutating func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
+            switch link.pattern {
+            case "/cart":
+                navigator.selectTab("cart")
+                return .taken
+            case "/checkout":
+                navigator.selectTab("cart")
+                guard isSignedIn else {
+                    navigator.present(SignInCoordinator())
+                    return .pending
+                }
+                if !cart.isEmpty { checkOut(&navigator) }
+                return .taken
+            default:
+                navigator.selectTab("home")
+                return .passedOn
+            }
+        }
+
+        private func checkOut(_ navigator: inout Navigator) {
+            navigator.present(CheckoutCoordinator(items: cart), as: .fullScreen)
+        }
+
+        private func showCart(_ navigator: inout Navigator) {
+            navigator.update("cart") { [cartScreen] in $0 = cartScreen }
+        }
+
+        private var cartScreen: Screen {
+            Screen(
+                "cart", title: "Cart", params: ["items": .array(cart.map { .integer($0) })], events: ["checkout"],
+                link: "/cart")
+        }
+    }
+
+    /// Products, one after the other.
+    struct HomeCoordinator: Coordinator {
+        static let links: [LinkPattern] = ["/products/{id:integer}"]
+
+        enum Event: NavigationEvent {
+            case product(id: Int)
+            case addToCart
+            case related(id: Int)
+            static let examples: [Event] = [.product(id: 1), .addToCart, .related(id: 2)]
+        }
+
+        func start(_ navigator: inout Navigator) {
+            navigator.push(Screen("home", title: "Home", events: ["product"]))
+        }
+
+        func handle(_ event: Event, _ navigator: inout Navigator) {
+            switch event {
+            case .product(let id), .related(let id): navigator.push(product(id))
+            case .addToCart:
+                guard let id = navigator.visible?.params["id"]?.integer else { return }
+                navigator.tell((any CartKeeper).self) { keeper, navigator in keeper.add(id, &navigator) }
+            }
+        }
+
+        func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
+            guard let id = link.integer("id") else { return .passedOn }
+            navigator.popToRoot()
+            navigator.push(product(id))
+            return .taken
+        }
+
+        private func product(_ id: Int) -> Screen {
+            Screen(
+                "product", title: "Product \(id)", params: ["id": .integer(id)], events: ["addToCart", "related"],
+                link: "/products/{id:integer}")
+        }
+    }
+
+    struct SearchCoordinator: Coordinator {
+        func start(_ navigator: inout Navigator) {
+            navigator.push(Screen("search", title: "Search"))
+        }
+    }
+
+    /// Told when somebody has signed in.
+    protocol SignInObserver {
+        mutating func didSignIn()
+    }
+
+    /// Told what goes into the cart.
+    protocol CartKeeper {
+        mutating func add(_ product: Int, _ navigator: inout Navigator)
+    }
+}

@@ -1,0 +1,29 @@
+internal import Coordinators
+
+extension Shop {
+    /// A sheet that finishes when the password is right.
+    struct SignInCoordinator: Coordinator {
+        static let dependencies: [any Any.Type] = [LoginUseCase.self]
+
+        enum Event: NavigationEvent {
+            case submit(email: String, password: Secret)
+            static let examples: [Event] = [.submit(email: "ann@example.com", password: "correct horse")]
+        }
+
+        func start(_ navigator: inout Navigator) {
+            navigator.push(Screen("signIn", title: "Sign in"))
+        }
+
+        func handle(_ event: Event, _ navigator: inout Navigator) async throws {
+            switch event {
+            case .submit(let email, let password):
+                let useCase = try navigator.resolve(LoginUseCase.self)
+                if let alert = try await useCase.logIn(email: email, password: password) {
+                    navigator.alert(alert)
+                } else {
+                    navigator.finish()
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+internal import CSQLite
+
+/// A compiled statement: bind its parameters, then run it, as often as wanted. The bindings last for one run.
+///
+/// It always ends what it begins: whatever a run throws, no row and no lock is held after it.
+public struct SQLiteStatement: ~Copyable {
+    /// Owned: finalized in `deinit`. The connection cannot go before it (`sqlite3_close_v2`).
+    private let pointer: OpaquePointer
+
+    init(pointer: OpaquePointer) {
+        self.pointer = pointer
+    }
+
+    deinit {
+        sqlite3_finalize(pointer)
+    }
+
+    /// - Parameter parameter: counts from 1, as in the statement's `?1`.
+    public mutating func bind(_ parameter: Int, _ value: Int) throws(SQLiteError) {
+        try check(sqlite3_bind_int64(pointer, CInt(clamping: parameter), Int64(value)))
+    }
+
+    /// - Parameter parameter: counts from 1, as in the statement's `?1`.
+    public mutating func bind(_ parameter: Int, _ value: String) throws(SQLiteError) {
+        try check(
+            sqlite3_bind_text64(
+                pointer, CInt(clamping: parameter), value, UInt64(value.utf8.count), CSQLite_transient(),
+                UInt8(SQLITE_UTF8)))
+    }
+
+    /// - Parameter parameter: counts from 1, as in the statement's `?1`.
+    public mutating func bind(_ parameter: Int, _ value: [UInt8]) throws(SQLiteError) {
+        let index = CInt(clamping: parameter)
+        // The address of no bytes may be none, and SQLite would bind NULL for it.
+        guard !value.isEmpty else { return try check(sqlite3_bind_zeroblob(pointer, index, 0)) }
+        try check(sqlite3_bind_blob64(pointer, index, value, UInt64(value.count), CSQLite_transient()))
+    }
+
+    /// Runs the statement to its end, past whatever rows it has.
+    public mutating func run() throws(SQLiteError) {
+        defer { reset() }
+        while try step() {}
+    }
+
+    /// Runs the statement as far as its first row, and no further.
+    ///
+    /// - Returns: what is read from that row; `nil` when there is none.
+    public mutating func first<Value>(_ read: (borrowing SQLiteRow) -> Value) throws(SQLiteError) -> Value? {
+        defer { reset() }
+        guard try step() else { return nil }
+        return read(SQLiteRow(statement: pointer))
+    }
+
+    /// Runs the statement to its end.
+    ///
+    /// - Returns: what is read from each row, in order.
+    public mutating func all<Value>(_ read: (borrowing SQLiteRow) -> Value) throws(SQLiteError) -> [Value] {
+        defer { reset() }
+        var values: [Value] = []
+        while try step() { values.append(read(SQLiteRow(statement: pointer))) }
+        return values
+    }
+
+    /// - Returns: whether there is a row to read.
+    private func step() throws(SQLiteError) -> Bool {
+        let code = sqlite3_step(pointer)
+        if code == SQLITE_ROW { return true }
+        guard code == SQLITE_DONE else { throw SQLiteError(code: code) }
+        return false
+    }
+
+    /// Both calls report only what `step` has thrown already.
+    private func reset() {
+        sqlite3_reset(pointer)
+        sqlite3_clear_bindings(pointer)
+    }
+
+    private func check(_ code: CInt) throws(SQLiteError) {
+        guard code == SQLITE_OK else { throw SQLiteError(code: code) }
+    }
+}

@@ -1,0 +1,68 @@
+internal import CSodium
+internal import Glibc
+
+/// An Argon2id hash (RFC 9106) of a password, with its salt and its limits: all that is kept of the password.
+///
+/// Making or checking one takes tens of milliseconds of a core and 64 MiB of memory, by design: neither belongs on a
+/// thread that others wait for.
+public struct PasswordHash: Sendable, Equatable {
+    /// `$argon2id$v=19$m=65536,t=2,p=1$…$…`, at most 127 ASCII characters.
+    public let encoded: String
+
+    /// With a salt of its own, within libsodium's limits for logging in while somebody waits.
+    public init(of password: String) throws(PasswordHashError) {
+        Sodium.isReady
+        var encoded = [CChar](repeating: 0, count: Int(crypto_pwhash_STRBYTES))
+        let code = crypto_pwhash_str(
+            &encoded, password, UInt64(password.utf8.count), UInt64(crypto_pwhash_OPSLIMIT_INTERACTIVE),
+            Int(crypto_pwhash_MEMLIMIT_INTERACTIVE))
+        guard code == 0 else { throw .outOfMemory }
+        self.encoded = String(decoding: encoded.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
+    /// - Parameter encoded: what `encoded` was.
+    /// - Returns: `nil` for what is no Argon2id hash.
+    public init?(encoded: String) {
+        Sodium.isReady
+        // Told whether the limits have changed since, or that it cannot be read.
+        let answer = crypto_pwhash_str_needs_rehash(
+            encoded, UInt64(crypto_pwhash_OPSLIMIT_INTERACTIVE), Int(crypto_pwhash_MEMLIMIT_INTERACTIVE))
+        guard answer >= 0, encoded.hasPrefix(crypto_pwhash_STRPREFIX) else { return nil }
+        self.encoded = encoded
+    }
+
+    private init(unchecked encoded: String) {
+        self.encoded = encoded
+    }
+
+    /// Whether it is this password's. Takes the same time whatever the answer.
+    public func matches(_ password: String) throws(PasswordHashError) -> Bool {
+        Sodium.isReady
+        // Both failures are -1; only `errno` tells a password that does not match, EINVAL, from one that was not
+        // checked.
+        errno = 0
+        if crypto_pwhash_str_verify(encoded, password, UInt64(password.utf8.count)) == 0 { return true }
+        guard errno == EINVAL else { throw .outOfMemory }
+        return false
+    }
+
+    /// Stands in where there is no hash, so that its absence cannot be told by the time: made within the limits of new
+    /// hashes, its digest is all zeros, which nobody knows a password for.
+    public static let decoy = PasswordHash(
+        unchecked: crypto_pwhash_STRPREFIX + "v=19$m=\(crypto_pwhash_MEMLIMIT_INTERACTIVE / 1024)"
+            + ",t=\(crypto_pwhash_OPSLIMIT_INTERACTIVE),p=1$"
+            // 16 and 32 bytes in Base64.
+            + String(repeating: "A", count: 22) + "$" + String(repeating: "A", count: 43))
+}
+
+/// A hash takes guesses offline: it stays out of logs.
+extension PasswordHash: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public var description: String { "•••" }
+    public var debugDescription: String { "•••" }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+public enum PasswordHashError: Error {
+    /// The memory that Argon2id takes is not there. The password was neither right nor wrong.
+    case outOfMemory
+}

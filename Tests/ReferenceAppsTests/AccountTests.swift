@@ -1,0 +1,197 @@
+import Foundation
+import ReferenceApps
+import Synchronization
+import TestSupport
+import Testing
+
+/// One at a time, for a check takes a core and 64 MiB, and one test measures it.
+@Suite(.serialized) struct AccountTests {
+    @Test func `the right password logs in, whatever the case of the address`() async throws {
+        let accounts = try await Accounts()
+
+        let outcomes = [
+            await accounts.logIn("ann@example.com", "correct horse"),
+            await accounts.logIn("Ann@Example.COM", "correct horse"),
+        ]
+
+        #expect(outcomes == [nil, nil])
+    }
+
+    @Test(arguments: [
+        ("ann@example.com", "wrong"), ("ann@example.com", ""), ("ann@example.com", "Correct horse"),
+        ("bob@example.com", "correct horse"), ("", ""), ("ann@example.com' OR '1'='1", "correct horse"),
+        (String(repeating: "a", count: 1_000_000), "correct horse"),
+    ])
+    func `a wrong password and an unknown account get the same answer`(email: String, password: String) async throws {
+        let accounts = try await Accounts()
+
+        let outcome = await accounts.logIn(email, password)
+
+        #expect(outcome == .refused)
+    }
+
+    @Test func `a wrong password and an unknown account take the same time`() async throws {
+        let accounts = try await Accounts()
+        var wrong = Duration.seconds(60)
+        var unknown = wrong
+
+        // The shortest of several, which what else the machine does disturbs least.
+        for _ in 0..<9 {
+            wrong = min(wrong, await accounts.timeToRefuse("ann@example.com"))
+            unknown = min(unknown, await accounts.timeToRefuse("bob@example.com"))
+        }
+
+        #expect((0.5...2).contains(wrong / unknown))
+    }
+
+    @Test func `more than can be checked or wait are busy`() async throws {
+        let accounts = try await Accounts(waitingLimit: 0)
+        let count = ProcessInfo.processInfo.activeProcessorCount + 4
+
+        let attempts = (0..<count).map { number in
+            Task.immediate { await accounts.logIn("\(number)@example.com", "wrong") }
+        }
+        var outcomes: [LoginError?] = []
+        for attempt in attempts { outcomes.append(await attempt.value) }
+
+        #expect(outcomes.contains(.busy))
+        #expect(outcomes.contains(.refused))
+        #expect(outcomes.allSatisfy { $0 == .busy || $0 == .refused })
+        #expect(await accounts.logIn("ann@example.com", "correct horse") == nil)
+    }
+
+    @Test(arguments: ["ann@example.com", "bob@example.com"])
+    func `after three failures an account is slowed down, known or not, up to a minute`(email: String) async throws {
+        let accounts = try await Accounts()
+        for _ in 0..<2 { #expect(await accounts.logIn(email, "wrong") == .refused) }
+
+        var delays: [Int] = []
+        for _ in 0..<8 {
+            #expect(await accounts.logIn(email, "wrong") == .refused)
+            guard case .tooManyFailures(let delay)? = await accounts.logIn(email, "correct horse") else { break }
+            delays.append(delay)
+            accounts.clock.advance(by: .seconds(delay) - .milliseconds(1))
+            #expect(await accounts.logIn(email.uppercased(), "correct horse") == .tooManyFailures(retryAfter: 1))
+            accounts.clock.advance(by: .milliseconds(1))
+        }
+
+        #expect(delays == [1, 2, 4, 8, 16, 32, 60, 60])
+    }
+
+    @Test func `an account that is slowed down slows no other down`() async throws {
+        let accounts = try await Accounts()
+
+        for _ in 0..<3 { _ = await accounts.logIn("bob@example.com", "wrong") }
+
+        #expect(await accounts.logIn("bob@example.com", "wrong") == .tooManyFailures(retryAfter: 1))
+        #expect(await accounts.logIn("ann@example.com", "correct horse") == nil)
+    }
+
+    @Test func `the right password makes up for the failures before it`() async throws {
+        let accounts = try await Accounts()
+        for _ in 0..<3 { _ = await accounts.logIn("ann@example.com", "wrong") }
+        accounts.clock.advance(by: .seconds(1))
+
+        let right = await accounts.logIn("ann@example.com", "correct horse")
+        var outcomes: [LoginError?] = []
+        for _ in 0..<3 { outcomes.append(await accounts.logIn("ann@example.com", "wrong")) }
+
+        #expect(right == nil)
+        #expect(outcomes == [.refused, .refused, .refused])
+    }
+
+    @Test func `of passwords that wait together, no more are looked at than the account has left`() async throws {
+        let accounts = try await Accounts(waitingLimit: 32)
+        for _ in 0..<3 { _ = await accounts.logIn("ann@example.com", "wrong") }
+        accounts.clock.advance(by: .seconds(1))
+
+        let attempts = (0..<20).map { _ in Task.immediate { await accounts.logIn("ann@example.com", "wrong") } }
+        var refused = 0
+        for attempt in attempts where await attempt.value == .refused { refused += 1 }
+
+        #expect(refused == 1)
+    }
+
+    @Test func `accounts outlive the store, and another seed changes nothing`() async throws {
+        let file = TemporaryFile()
+        _ = try await Accounts(path: file.path)
+
+        let reopened = try AccountStore(path: file.path)
+        try await blocking { try reopened.seed(email: "ANN@example.com", password: "another") }
+        let login = LoginUseCase(repository: reopened)
+
+        try await login.logIn(email: "ann@example.com", password: "correct horse")
+        await #expect(throws: LoginError.refused) {
+            try await login.logIn(email: "ann@example.com", password: "another")
+        }
+    }
+
+    @Test func `the file holds an Argon2id hash, and the password nowhere`() async throws {
+        let file = TemporaryFile()
+        _ = try await Accounts(path: file.path)
+
+        let bytes = try Data(contentsOf: URL(filePath: file.path))
+
+        #expect(bytes.range(of: Data("$argon2id$v=19$m=65536,t=2,p=1$".utf8)) != nil)
+        #expect(bytes.range(of: Data("ann@example.com".utf8)) != nil)
+        for part in ["correct", "horse"] { #expect(bytes.range(of: Data(part.utf8)) == nil) }
+    }
+
+    @Test func `a file that is no database is refused with the reason`() throws {
+        let file = TemporaryFile()
+        try Data(repeating: 7, count: 4096).write(to: URL(filePath: file.path))
+
+        #expect(throws: AccountStoreError.unavailable(reason: "file is not a database (SQLite 26)")) {
+            try AccountStore(path: file.path)
+        }
+    }
+
+    @Test func `no account is seeded under what cannot be an address`() throws {
+        let store = try AccountStore(path: ":memory:")
+
+        #expect(throws: AccountStoreError.invalidEmail) {
+            try store.seed(email: String(repeating: "a", count: 255), password: "x")
+        }
+    }
+}
+
+/// A store with Ann in it, and its clock.
+struct Accounts {
+    let clock = ManualClock()
+    private let store: AccountStore
+
+    init(path: String = ":memory:", waitingLimit: Int = 16) async throws {
+        let store = try AccountStore(path: path, waitingLimit: waitingLimit, now: clock.read)
+        try await blocking { try store.seed(email: "ann@example.com", password: "correct horse") }
+        self.store = store
+    }
+
+    /// - Returns: `nil` for a login.
+    func logIn(_ email: String, _ password: String) async -> LoginError? {
+        do { try await LoginUseCase(repository: store).logIn(email: email, password: password) } catch { return error }
+        return nil
+    }
+
+    func timeToRefuse(_ email: String) async -> Duration {
+        clock.advance(by: .seconds(60))
+        return await ContinuousClock().measure { _ = await logIn(email, "wrong") }
+    }
+}
+
+/// Stands still until it is told to go on.
+final class ManualClock: Sendable {
+    private let now = Mutex(ContinuousClock.now)
+
+    @Sendable func read() -> ContinuousClock.Instant { now.withLock { $0 } }
+
+    func advance(by duration: Duration) { now.withLock { $0 += duration } }
+}
+
+/// A path without a file, which is gone with whatever was put there.
+final class TemporaryFile {
+    let path = FileManager.default.temporaryDirectory.appending(path: "accounts-test-\(UUID().uuidString)").path
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: path)
+    }
+}

@@ -1,0 +1,61 @@
+import Coordinators
+import CoordinatorsTesting
+import ReferenceApps
+import Testing
+
+/// One account, and as many answers as a test needs.
+struct OneAccount: LoginRepository {
+    var failure: LoginError?
+
+    func verify(email: String, password: String) throws(LoginError) {
+        if let failure { throw failure }
+        guard email == "ann@example.com", password == "correct horse" else { throw .refused }
+    }
+}
+
+@Suite struct CleanLoginTests {
+    @Test func `no address, no login: nothing happens`() async throws {
+        var app = try await CoordinatorTester(CleanLogin.app(OneAccount()))
+        let before = app.state
+
+        try await app.send("login", ["email": "", "password": "x"])
+
+        #expect(app.state == before)
+    }
+
+    @Test func `a wrong password is an alert, and only the address is kept`() async throws {
+        var app = try await CoordinatorTester(CleanLogin.app(OneAccount()))
+
+        try await app.send("login", ["email": "ann@example.com", "password": "not this one"])
+
+        #expect(app.alert == Alert("Error", message: "Fail To Login", buttons: [.ok]))
+        #expect(app.state.visible?.screen.params == ["email": "ann@example.com"])
+        #expect(!String(decoding: app.state.encoded, as: UTF8.self).contains("not this one"))
+        try await app.send("answer", ["button": "ok"])
+        #expect(app.stack == "login")
+    }
+
+    @Test func `the right password leads in, and a logout out again`() async throws {
+        var app = try await CoordinatorTester(CleanLogin.app(OneAccount()))
+
+        try await app.send("login", ["email": "ann@example.com", "password": "correct horse"])
+
+        #expect(app.stack == "main")
+        #expect(app.coordinators == ["app", "main"])
+        try await app.send("logout")
+        #expect(app.stack == "login")
+        #expect(app.coordinators == ["app", "login"])
+    }
+
+    @Test(arguments: [LoginError.busy, .tooManyFailures(retryAfter: 7), .unavailable])
+    func `what the repository cannot do now changes nothing`(failure: LoginError) async throws {
+        var app = try await CoordinatorTester(CleanLogin.app(OneAccount(failure: failure)))
+        let before = app.state
+
+        await #expect(throws: (any Error).self) {
+            try await app.send("login", ["email": "ann@example.com", "password": "x"])
+        }
+
+        #expect(app.state == before)
+    }
+}

@@ -1,0 +1,62 @@
+import Coordinators
+import CoordinatorsTesting
+import ReferenceApps
+import Testing
+
+@Suite struct ListDetailTests {
+    @Test func `an edited title comes back to the detail`() async throws {
+        var app = try await CoordinatorTester(ListDetail.app)
+        #expect(app.stack == "list")
+        try await app.send("select", ["id": 2])
+        #expect(app.stack == "list, detail")
+        try await app.send("edit")
+        #expect(app.stack == "list, detail + sheet[editor]")
+        #expect(app.coordinators == ["list", "editor"])
+
+        try await app.send("save", ["title": "New"])
+
+        #expect(app.stack == "list, detail")
+        #expect(app.state.visible?.screen.title == "New")
+        #expect(app.state.visible?.screen.params["id"] == 2)
+        #expect(app.coordinators == ["list"])
+    }
+
+    @Test(arguments: ["dismiss", "cancel", "back"])
+    func `an editor that is left takes its coordinator with it`(event: String) async throws {
+        var app = try await CoordinatorTester(ListDetail.app)
+        try await app.send("select", ["id": 2])
+        try await app.send("edit")
+
+        try await app.send(event)
+
+        #expect(app.stack == "list, detail")
+        #expect(app.state.visible?.screen.title == "Item")
+        #expect(app.coordinators == ["list"])
+    }
+
+    @Test func `an item that is not there is an alert`() async throws {
+        var app = try await CoordinatorTester(ListDetail.app)
+
+        try await app.send("select", ["id": 99])
+
+        #expect(app.alert?.title == "Not found")
+        #expect(app.stack == "list")
+        #expect(app.events == ["back", "answer"])
+    }
+
+    @Test func `ten thousand edits leave the session as large as it was`() async throws {
+        var app = try await CoordinatorTester(ListDetail.app)
+        try await app.send("select", ["id": 2])
+        let before = savedShape(app.state)
+
+        for _ in 0..<10_000 {
+            try await app.send("edit")
+            try await app.send("dismiss")
+            await Task.yield()
+        }
+
+        #expect(app.coordinators == ["list"])
+        let after = savedShape(app.state)
+        #expect(after == before)
+    }
+}

@@ -1,0 +1,15 @@
+import Coordinators
+import CoordinatorsTesting
+import ReferenceApps
+import Testing
+
+@Suite struct RandomWalkTests {
+    static let apps = ReferenceApps.all(accounts: OneAccount())
+
+    @Test(arguments: apps.map(\.name))
+    func `ten thousand random events break nothing`(name: String) async throws {
+        let app = try #require(RandomWalkTests.apps.first { $0.name == name })
+
+        for seed in 0..<20 as Range<UInt64> { try await RandomWalk(app, seed: seed, count: 500).run() }
+    }
+}

@@ -1,0 +1,91 @@
+import Coordinators
+import CoordinatorsTesting
+import ReferenceApps
+import Testing
+
+@Suite struct ShopTests {
+    static let right: JSON = ["email": "ann@example.com", "password": "correct horse"]
+    static let address: JSON = ["street": "1 Main Street", "city": "Springfield"]
+
+    static func open(link: String? = nil) async throws -> CoordinatorTester {
+        var app = try await CoordinatorTester(Shop.app(OneAccount()))
+        if let link { try await app.send("open", ["path": .string(link)]) }
+        return app
+    }
+
+    @Test func `an order goes from the product to the receipt, with the sign-in in between`() async throws {
+        var app = try await ShopTests.open()
+        try await app.send("product", ["id": 1])
+        try await app.send("addToCart")
+        try await app.send("selectTab", ["tab": "cart"])
+        try await app.send("checkout")
+        #expect(app.stack.hasSuffix("+ sheet[signIn]"))
+        try await app.send("submit", ShopTests.right)
+        #expect(app.stack.hasSuffix("+ fullScreen[address]"))
+        try await app.send("submitAddress", ShopTests.address)
+        try await app.send("pay", ["card": "4242"])
+
+        #expect(app.stack.hasSuffix("+ fullScreen[receipt]"))
+        await #expect(throws: (any Error).self) { try await app.back() }
+        try await app.send("done")
+        #expect(app.stack == "shop[home: home, product | search: search | cart*: cart]")
+        #expect(app.state.visible?.screen.params["items"] == [])
+        #expect(app.coordinators == ["app", "tab", "home", "search"])
+    }
+
+    @Test(arguments: ["back", "dismiss", "signOut"])
+    func `leaving the address form with unsaved input asks first`(event: String) async throws {
+        var app = try await ShopTests.open(link: "/products/1")
+        try await app.send("addToCart")
+        try await app.send("open", ["path": "/checkout"])
+        try await app.send("submit", ShopTests.right)
+        try await app.send("type", "Main St")
+        let before = app.stack
+
+        try await app.send(event)
+
+        #expect(app.stack == before)
+        #expect(app.alert?.title == "Discard your input?")
+        try await app.send("answer", ["button": "cancel"])
+        #expect(app.stack == before)
+        try await app.send(event)
+        try await app.send("answer", ["button": "discard"])
+        #expect(!app.coordinators.contains("checkout"))
+    }
+
+    @Test func `a link to the checkout waits for the sign-in and is then carried out once`() async throws {
+        var app = try await ShopTests.open(link: "/products/1")
+        try await app.send("addToCart")
+
+        try await app.send("open", ["path": "/checkout"])
+
+        #expect(app.stack == "shop[home: home, product | search: search | cart*: cart] + sheet[signIn]")
+        try await app.send("submit", ShopTests.right)
+        #expect(app.stack == "shop[home: home, product | search: search | cart*: cart] + fullScreen[address]")
+        try await app.send("submitAddress", ShopTests.address)
+        try await app.send("pay", ["card": "4242"])
+        try await app.send("done")
+        #expect(app.stack == "shop[home: home, product | search: search | cart*: cart]")
+    }
+
+    @Test func `a product's link has the home below it`() async throws {
+        let app = try await ShopTests.open(link: "/products/42")
+
+        #expect(app.stack == "shop[home*: home, product | search: search | cart: cart]")
+        #expect(app.state.visible?.screen.params == ["id": 42])
+    }
+
+    @Test func `signing out from anywhere ends every flow at once`() async throws {
+        var app = try await ShopTests.open(link: "/products/1")
+        try await app.send("addToCart")
+        try await app.send("open", ["path": "/checkout"])
+        #expect(!app.events.contains("signOut"))
+        try await app.send("submit", ShopTests.right)
+
+        try await app.send("signOut")
+
+        #expect(app.stack == "shop[home*: home | search: search | cart: cart]")
+        #expect(app.coordinators == ["app", "tab", "home", "search"])
+        #expect(!app.events.contains("signOut"))
+    }
+}
