@@ -2,7 +2,7 @@ FROM swift:6.3-bookworm AS build
 # Debian's stable release changes packages only for security, and keeps no superseded version to pin.
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libmicrohttpd-dev libsodium-dev pkg-config \
+    && apt-get install -y --no-install-recommends libmicrohttpd-dev libsodium-dev libsqlite3-dev pkg-config \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
 # Package.swift names the test targets, so it does not load without Tests. A resolved file is taken when there is one.
@@ -15,13 +15,16 @@ RUN swift build -c release --static-swift-stdlib --product coordinatord \
 FROM debian:bookworm-slim
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libmicrohttpd12 libsodium23 \
+    && apt-get install -y --no-install-recommends libmicrohttpd12 libsodium23 libsqlite3-0 \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /coordinatord /usr/local/bin/
+# Where the server keeps what is to outlive it: give it a volume.
+RUN install --directory --owner=10001 --group=10001 --mode=700 /data
+VOLUME /data
 # A number, so that an orchestrator can see that it is not root.
 USER 10001:10001
 EXPOSE 8080
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=5s CMD ["coordinatord", "health"]
 ENTRYPOINT ["coordinatord"]
-CMD ["serve", "--host", "0.0.0.0", "--port", "8080"]
+CMD ["serve", "--host", "0.0.0.0", "--port", "8080", "--data-directory", "/data"]

@@ -1,6 +1,6 @@
 # What the scripts share. Sourced, never run.
 
-BUILD_PACKAGES=(libmicrohttpd-dev libsodium-dev pkg-config)
+BUILD_PACKAGES=(libmicrohttpd-dev libsodium-dev libsqlite3-dev pkg-config)
 
 # The Swift library goes into the binary: it starts faster, calls faster, and runs where no toolchain is.
 RELEASE=(-c release --static-swift-stdlib)
@@ -32,7 +32,7 @@ stop_children() {
 # Starts `$1 serve` on a free port, waits until it is ready, and leaves its address in SERVER_URL.
 start_server() {
     : > "$2"
-    "$1" serve --port 0 >> "$2" 2>&1 &
+    "$1" serve --port 0 "${@:3}" >> "$2" 2>&1 &
     children+=($!)
     local try
     for try in $(seq 100); do

@@ -5,19 +5,29 @@
 public import Coordinators
 internal import ArgumentParser
 
-/// A server of some apps. Marked `@main`, it is a program with the subcommands `serve` and `health`.
+/// A server of some apps. Marked `@main`, it is a program with the subcommands `serve`, `graph` and `health`.
 ///
 /// ```swift
 /// @main struct ShopServer: NavigationServer {
 ///     static let apps = [App("shop", root: AppCoordinator.init, coordinators: [LoginCoordinator.self])]
 /// }
 /// ```
+///
+/// Where the apps depend on the command line, it has `apps(_:)` instead.
 public protocol NavigationServer {
     /// What is hosted. The first is what a client gets that names none.
     static var apps: [App] { get }
+
+    /// The same, made for what the command line says. Called once in a process.
+    ///
+    /// - Throws: what keeps the apps from being made; it is printed, and the program ends with exit code 78.
+    static func apps(_ options: AppOptions) throws -> [App]
 }
 
 extension NavigationServer {
+    public static var apps: [App] { [] }
+    public static func apps(_ options: AppOptions) throws -> [App] { apps }
+
     @concurrent
     public static func main() async {
         await ServerCommand<Self>.main()
@@ -30,6 +40,6 @@ struct ServerCommand<Server: NavigationServer>: AsyncParsableCommand {
         CommandConfiguration(
             commandName: "coordinatord",
             abstract: "Holds navigation state per client session, and serves it over HTTP.",
-            subcommands: [ServeCommand<Server>.self, HealthCommand.self])
+            subcommands: [ServeCommand<Server>.self, GraphCommand<Server>.self, HealthCommand.self])
     }
 }

@@ -19,12 +19,17 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
     @Option(help: "Where sessions are kept: memory (they end with the process).")
     var store = StoreChoice.memory
 
+    @Flag(help: "Gives the apps their development dependencies, seeded accounts for one.")
+    var development = false
+
+    @Option(help: "The directory that the apps keep their own data in; one that needs it creates it.")
+    var dataDirectory = "data"
+
     func run() async throws {
-        let problems = Server.apps.flatMap(\.problems) + (Server.apps.isEmpty ? ["no app is declared"] : [])
-        guard problems.isEmpty else { throw ExitCode.cannotStart(EX_SOFTWARE, problems.joined(separator: "; ")) }
+        let apps = try Server.soundApps(AppOptions(isDevelopment: development, dataDirectory: dataDirectory))
 
         let logger = Logger(label: "coordinatord") { StreamLogHandler.standardError(label: $0) }
-        let host = SessionHost(apps: Server.apps, store: store.open())
+        let host = SessionHost(apps: apps, store: store.open())
         let handler = NavigationHandler(host: host) { logger.error("\($0)") }
         var settings = HTTPServer.Settings()
         settings.host = address.host
@@ -36,21 +41,15 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
             throw ExitCode.cannotStart(EX_UNAVAILABLE, "\(error)")
         }
 
-        announce("coordinatord listening on http://\(address.host):\(server.port) (store: \(store.announcement))")
+        let line = "coordinatord listening on http://\(address.host):\(server.port) (store: \(store.announcement))"
         let group = ServiceGroup(
             configuration: .init(
                 services: [
                     .init(service: SweepService(host: host, logger: logger)),
-                    .init(service: HTTPService(server: server, handler: handler)),
+                    .init(service: HTTPService(server: server, handler: handler, announcement: line)),
                 ],
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         try await group.run()
-    }
-
-    /// Standard output may be a pipe, which is not flushed at the end of a line by itself.
-    private func announce(_ line: String) {
-        print(line)
-        fflush(nil)
     }
 }
 

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import Logging
 internal import MicroHTTP
 internal import NavigationAPI
@@ -8,8 +9,13 @@ internal import Sessions
 struct HTTPService: Service {
     let server: HTTPServer
     let handler: NavigationHandler
+    /// Printed when the server is ready, signals and all.
+    let announcement: String
 
     func run() async {
+        print(announcement)
+        // Standard output may be a pipe, which is not flushed at the end of a line by itself.
+        fflush(nil)
         try? await gracefulShutdown()
         handler.beginDraining()
         await server.stop()

@@ -4,8 +4,15 @@ internal import Glibc
 extension ExitCode {
     /// The server cannot start: says why in standard error's next line. The code is one of sysexits.h.
     static func cannotStart(_ code: CInt, _ reason: String) -> ExitCode {
-        let line = "Error: \(reason)\n"
-        write(STDERR_FILENO, line, line.utf8.count)
+        StandardError.print("Error: \(reason)")
         return ExitCode(code)
+    }
+}
+
+enum StandardError {
+    /// One line, whatever the text holds.
+    static func print(_ text: String) {
+        let line = text.split(whereSeparator: \.isNewline).joined(separator: " ") + "\n"
+        write(STDERR_FILENO, line, line.utf8.count)
     }
 }

@@ -25,6 +25,9 @@ public final class NavigationHandler: HTTPHandler {
         do throws(Problem) {
             guard let route = Route(request.target.segments) else { throw .unknownPath }
             guard route.methods.contains(request.method) else { throw .methodNotAllowed(route.methods) }
+            if case .events(let id) = route, request.target.query.first?.name == "dryRun" {
+                return try preview(request, on: id, reply)
+            }
             guard request.target.query.isEmpty else { throw .unknownQuery }
             switch route {
             case .events(let id): try apply(request, to: id, reply)
@@ -72,7 +75,7 @@ extension NavigationHandler {
         replyLater(reply) { () async throws(Problem) in
             let body = try CreationRequest(request)
             let created: CreatedSession
-            do throws(SessionError) { created = try await self.host.create(app: body.app) } catch {
+            do throws(SessionError) { created = try await self.host.create(app: body.app, link: body.link) } catch {
                 throw Problem(error)
             }
             var response = HTTPResponse.json(
@@ -109,6 +112,22 @@ extension NavigationHandler {
                     reply(response)
                 case .failure(let error): reply(response(for: Problem(error)))
                 }
+            }
+        }
+    }
+
+    /// Answers what an event would do. It has no entity tag, for it is the state of no version.
+    private func preview(_ request: HTTPRequest, on id: String, _ reply: @escaping Reply) throws(Problem) {
+        guard request.target.query.count == 1, let value = request.target.query.first?.value,
+            value == "true" || value == "false"
+        else { throw .unknownQuery }
+        guard value == "true" else { return try apply(request, to: id, reply) }
+        try withSession(id, request, reply) { session throws(Problem) in
+            let event = try PostedEvent(request)
+            self.replyLater(reply) { () async throws(Problem) in
+                let applied: AppliedEvent
+                do throws(SessionError) { applied = try await session.preview(event) } catch { throw Problem(error) }
+                return .json(StateBody(applied.state, transition: applied.transition))
             }
         }
     }

@@ -52,7 +52,7 @@ struct AppsBody: JSONWritable {
     }
 }
 
-/// An app's coordinators, and an example of every event that can be posted to one.
+/// An app's coordinators, the events that can be posted to each, the built-in ones, and the links.
 struct AppBody: JSONWritable {
     let app: App
 
@@ -63,6 +63,7 @@ struct AppBody: JSONWritable {
     func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("name", app.name)
+            writer.member("version", app.version)
             writer.name("coordinators")
             writer.array { writer in
                 for coordinator in app.coordinators {
@@ -72,21 +73,34 @@ struct AppBody: JSONWritable {
                     }
                 }
             }
-            writer.member("builtInEvents", BuiltInEvent.allCases.map(\.rawValue))
+            writer.member("builtInEvents", BuiltInEvent.allCases.map(EventBody.init))
+            writer.member("links", app.links.map(\.text))
         }
     }
 }
 
+/// An event: its type, the JSON Schema of its payload, an example that can be posted.
 private struct EventBody: JSONWritable {
-    let shape: EventShape
+    let type: String
+    let payload: JSON?
+    let schema: JSON?
+
+    init(_ shape: EventShape) {
+        (type, payload, schema) = (shape.name, shape.payload, shape.schema)
+    }
+
+    init(_ event: BuiltInEvent) {
+        (type, payload, schema) = (event.rawValue, event.payload, event.schema)
+    }
 
     func write(to writer: inout JSONWriter) {
         writer.object { writer in
-            writer.member("type", shape.name)
+            writer.member("type", type)
+            writer.member("schema", ifAny: schema)
             writer.name("example")
             writer.object { writer in
-                writer.member("type", shape.name)
-                writer.member("payload", ifAny: shape.payload)
+                writer.member("type", type)
+                writer.member("payload", ifAny: payload)
             }
         }
     }

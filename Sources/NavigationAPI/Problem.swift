@@ -79,7 +79,7 @@ extension Problem {
     static let unknownPath = Problem(404, "unknown-path", "No such path", "The paths are listed in /openapi.yaml.")
     static let unknownApp = Problem(404, "unknown-app", "No such app", "GET /v1/apps lists the apps.")
     static let unknownQuery = Problem(
-        400, "invalid-request", "Malformed request", "No query parameter is taken here.")
+        400, "invalid-request", "Malformed request", "The one query parameter is dryRun, true or false, of events.")
     static let notJSONType = Problem(
         415, "not-json-type", "The body's type is not JSON",
         "Send Content-Type: application/json with the body; curl --json does.")
@@ -188,6 +188,14 @@ extension Problem {
                 409, "stale-screen", "The screen is not visible any more", "“state” is what the user should see.")
         case .nothingToGoBack:
             self.init(409, "nothing-to-go-back", "Nothing to go back to", "“events” lists what is accepted.")
+        case .unknownLink:
+            self.init(422, "unknown-link", "Unknown link", "GET /v1/apps/{app} lists the app's links.")
+        case .linkNotTaken:
+            self.init(
+                409, "link-not-taken", "The link cannot be opened now", "No living coordinator of the app takes it.")
+        case .overloaded(let seconds):
+            self.init(429, "overloaded", "The app is overloaded", "Nothing has changed; try again later.")
+            self.headers.append("Retry-After", String(seconds))
         case .stackLimit(let name):
             self.init(
                 409, "stack-limit", "The stack is full",
@@ -213,6 +221,7 @@ extension InvariantViolation {
         switch self {
         case .nothingVisible: "No screen would be visible."
         case .emptyTab(let screen, let tab): "Tab “\(tab)” of “\(screen)” would have no screen."
+        case .emptyFlow(let key): "Presented flow \(key) would have no screen."
         case .idleCoordinator(let name): "“\(name)” would live without a screen and without a child."
         case .strayCoordinator(let name): "“\(name)” would live without its parent."
         case .orphanedScreen(let key): "Screen \(key) would belong to no coordinator."

@@ -7,13 +7,16 @@ internal import MicroHTTP
 /// The body of `POST /v1/sessions`, which may be missing.
 struct CreationRequest {
     private(set) var app: String?
+    /// A link to open right away.
+    private(set) var link: String?
 
     init(_ request: HTTPRequest) throws(Problem) {
         guard !request.body.isEmpty else { return }
         for member in try request.jsonMembers() {
             switch member.name {
             case "app": app = try member.string()
-            default: throw .unknownMember("“app”")
+            case "link": link = try member.string()
+            default: throw .unknownMember("“app”, “link”")
             }
         }
     }

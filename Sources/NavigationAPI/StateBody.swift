@@ -31,6 +31,10 @@ struct StateBody: JSONWritable {
                 writer.object { $0.encoded(visible.encodedMembers) }
             }
             writer.member("stack", navigation.stack)
+            if !navigation.presented.isEmpty {
+                writer.name("presented")
+                writer.array { writer in for flow in navigation.presented { writer.flow(flow) } }
+            }
             if let alert = navigation.alert {
                 writer.name("alert")
                 writer.alert(alert)
@@ -54,6 +58,14 @@ struct StateBody: JSONWritable {
 extension JSONWriter {
     fileprivate mutating func acceptedEvents(of navigation: NavigationState) {
         array { writer in navigation.forEachAcceptedEvent { writer.value($0) } }
+    }
+
+    fileprivate mutating func flow(_ flow: PresentedFlow) {
+        object { writer in
+            writer.member("key", flow.key)
+            writer.member("style", flow.style.rawValue)
+            writer.member("stack", flow.stack)
+        }
     }
 
     fileprivate mutating func alert(_ presented: PresentedAlert) {
@@ -81,6 +93,12 @@ extension JSONWriter {
             case .pop(_, let revealed):
                 writer.member("effect", word: "pop")
                 writer.member("to", revealed)
+            case .dismiss(_, let revealed):
+                writer.member("effect", word: "dismiss")
+                writer.member("to", revealed)
+            case .selectTab(_, _, let revealed):
+                writer.member("effect", word: "selectTab")
+                writer.member("to", revealed)
             }
         }
     }
@@ -99,6 +117,10 @@ extension JSONWriter {
             switch operation {
             case .push(let key): ("push", key)
             case .pop(let key): ("pop", key)
+            case .replace(let key, _): ("replace", key)
+            case .update(let key): ("update", key)
+            case .present(let key, _): ("present", key)
+            case .dismiss(let key): ("dismiss", key)
             case .selectTab(let key, _): ("selectTab", key)
             case .alert(let key): ("alert", key)
             case .dismissAlert(let key): ("dismissAlert", key)
@@ -106,7 +128,12 @@ extension JSONWriter {
         object { writer in
             writer.member("op", word: name)
             writer.member("key", key)
-            if case .selectTab(_, let tab) = operation { writer.member("tab", tab) }
+            switch operation {
+            case .selectTab(_, let tab): writer.member("tab", tab)
+            case .replace(_, let replaced): writer.member("replaced", replaced)
+            case .present(_, let style): writer.member("style", style.rawValue)
+            default: break
+            }
         }
     }
 }

@@ -28,6 +28,24 @@ public struct AuthorizedSession: Sendable {
         }
     }
 
+    /// What one event would do to the last committed state. Nothing changes, and nobody waits for it; what a handler does
+    /// beyond the session, it does.
+    public func preview(_ event: PostedEvent) async throws(SessionError) -> AppliedEvent {
+        let now = host.now()
+        let before = try live.current(at: now)
+        let run: TransitionRun
+        do { run = try live.app.begin(event, on: before.navigation, at: now) } catch {
+            throw .refused(error, state: before)
+        }
+        let result = try await Sessions.result(of: run, within: host.settings.handlerDeadline) {
+            .refused($0, state: before)
+        }
+        let after = SessionState(
+            id: before.id, app: before.app, version: before.version, expiresAt: before.expiresAt,
+            navigation: result.state)
+        return AppliedEvent(state: after, transition: result.transition)
+    }
+
     public func apply(_ event: PostedEvent) async throws(SessionError) -> AppliedEvent {
         try await withCheckedContinuation { continuation in
             apply(event) { continuation.resume(returning: $0) }

@@ -33,6 +33,22 @@ func carryOut(
     }
 }
 
+/// The same for one who can wait.
+///
+/// - Parameter refusal: what a transition's failure is to the caller.
+func result(
+    of run: TransitionRun, within limit: Duration, _ refusal: (NavigationError) -> SessionError
+) async throws(SessionError) -> TransitionResult {
+    let outcome = await withCheckedContinuation { continuation in
+        carryOut(run, within: limit) { continuation.resume(returning: $0) }
+    }
+    switch outcome {
+    case .success(let result)?: return result
+    case .failure(let error)?: throw refusal(error)
+    case nil: throw .deadlineExceeded
+    }
+}
+
 /// A completion that is called once, by whoever is first.
 private final class First: Sendable {
     private let called = Atomic(false)

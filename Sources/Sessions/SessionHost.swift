@@ -28,10 +28,12 @@ public final class SessionHost: Sendable {
     }
 
     /// Opens a session of the named app, or of the first one.
-    public func create(app name: String? = nil) async throws(SessionError) -> CreatedSession {
+    ///
+    /// - Parameter link: opened right away.
+    public func create(app name: String? = nil, link: String? = nil) async throws(SessionError) -> CreatedSession {
         guard let app = apps.first(where: { name == nil || $0.name == name }) else { throw .unknownApp }
         let createdAt = now()
-        let first = try await launch(app, at: createdAt)
+        let first = try await launch(app, at: createdAt, link: link)
         let token = SessionToken.random()
         while true {
             let state = SessionState(
@@ -51,17 +53,12 @@ public final class SessionHost: Sendable {
         }
     }
 
-    private func launch(_ app: App, at now: Date) async throws(SessionError) -> TransitionResult {
+    private func launch(
+        _ app: App, at now: Date, link: String?
+    ) async throws(SessionError) -> TransitionResult {
         let run: TransitionRun
-        do { run = try app.beginLaunch(at: now) } catch { throw .cannotLaunch(error) }
-        let outcome = await withCheckedContinuation { continuation in
-            carryOut(run, within: settings.handlerDeadline) { continuation.resume(returning: $0) }
-        }
-        switch outcome {
-        case .success(let result)?: return result
-        case .failure(let error)?: throw .cannotLaunch(error)
-        case nil: throw .deadlineExceeded
-        }
+        do { run = try app.beginLaunch(at: now, link: link) } catch { throw .cannotLaunch(error) }
+        return try await result(of: run, within: settings.handlerDeadline) { .cannotLaunch($0) }
     }
 
     /// The same as `session(_:token:)` for a session in memory, which needs no `await`; `nil` where it is not there.

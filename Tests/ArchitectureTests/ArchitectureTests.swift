@@ -6,7 +6,8 @@ import Testing
     static let allowed: [String: Set<String>] = [
         "JSONCoding": [],
         "MicroHTTP": ["CMicroHTTPD", "Glibc", "Synchronization"],
-        "Sodium": ["CSodium"],
+        "Sodium": ["CSodium", "Glibc"],
+        "SQLite": ["CSQLite"],
         "Coordinators": ["JSONCoding", "FoundationEssentials"],
         "CoordinatorsTesting": ["Coordinators", "JSONCoding", "FoundationEssentials"],
         "Sessions": ["Coordinators", "JSONCoding", "Sodium", "FoundationEssentials", "Synchronization"],
@@ -15,10 +16,12 @@ import Testing
         ],
         "CoordinatorServer": [
             "NavigationAPI", "Sessions", "Coordinators", "MicroHTTP", "ArgumentParser", "Logging", "ServiceLifecycle",
-            "UnixSignals", "Glibc",
+            "UnixSignals", "Glibc", "FoundationEssentials",
         ],
-        "ReferenceApps": ["Coordinators"],
-        "coordinatord": ["CoordinatorServer", "Coordinators", "ReferenceApps"],
+        "ReferenceApps": [
+            "Coordinators", "SQLite", "Sodium", "Dispatch", "FoundationEssentials", "Synchronization",
+        ],
+        "coordinatord": ["CoordinatorServer", "Coordinators", "ReferenceApps", "FoundationEssentials"],
     ]
 
     static let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -27,7 +30,7 @@ import Testing
     @Test func `every target has its row in the table`() throws {
         let targets = try FileManager.default.contentsOfDirectory(atPath: Architecture.sources.path)
 
-        #expect(Set(targets) == Set(Architecture.allowed.keys).union(["CMicroHTTPD", "CSodium"]))
+        #expect(Set(targets) == Set(Architecture.allowed.keys).union(["CMicroHTTPD", "CSodium", "CSQLite"]))
     }
 
     @Test(arguments: allowed.keys.sorted())

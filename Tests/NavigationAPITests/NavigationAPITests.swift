@@ -44,8 +44,7 @@ struct Client {
     let id: String
     let token: String
 
-    init() async throws {
-        let app = App("counter", root: { CounterCoordinator() })
+    init(_ app: App = App("counter", root: { CounterCoordinator() })) async throws {
         var sessions = SessionSettings()
         sessions.handlerDeadline = .milliseconds(100)
         sessions.waitingLimit = 1
@@ -414,8 +413,12 @@ struct Client {
         let app = try JSON(parsing: Array(try await client.call("GET", "/v1/apps/counter").body))
         #expect(
             app["coordinators"]?.array?[0]["events"]?.array?[0] == [
-                "type": "add", "example": ["type": "add", "payload": 1],
+                "type": "add", "schema": ["type": "integer"], "example": ["type": "add", "payload": 1],
             ])
+        #expect(app["version"] == 1 && app["links"] == [])
+        #expect(
+            app["builtInEvents"]?.array?.map { $0["type"]?.string }
+                == ["back", "backTo", "backToRoot", "selectTab", "dismiss", "answer", "open", "relaunch"])
         let description = try await client.call("GET", "/openapi.yaml")
         #expect(description.headers["content-type"] == "application/yaml")
         #expect(description.body == (try Data(contentsOf: repository.appending(path: "openapi.yaml"))))

@@ -5,9 +5,13 @@ import TestSupport
 
 /// The program as an operator runs it.
 @Suite(.serialized) struct ServerTests {
+    /// Shared by the servers of one run, which keep accounts there.
+    static let dataDirectory = NSTemporaryDirectory() + "coordinatord-tests-\(getpid())"
+
     /// Starts a server on a free port.
     static func start(_ arguments: String...) async throws -> (program: Program, port: Int, line: String) {
-        let program = try Program.coordinatord("serve", "--port", "0")
+        let program = try Program.coordinatord(
+            "serve", "--port", "0", "--development", "--data-directory", dataDirectory)
         let line = try await program.line()
         let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
         return (program, port, line)
@@ -58,7 +62,9 @@ import TestSupport
     @Test func `a port in use is a clear error`() async throws {
         let (program, port, _) = try await ServerTests.start()
 
-        let second = try await Program.coordinatord("serve", "--port", "\(port)").exit()
+        let second = try await Program.coordinatord(
+            "serve", "--port", "\(port)", "--data-directory", ServerTests.dataDirectory
+        ).exit()
 
         #expect(second.code == 69)
         #expect(second.errors == "Error: 127.0.0.1:\(port) is in use by another process\n")

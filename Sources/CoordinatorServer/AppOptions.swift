@@ -1,0 +1,34 @@
+internal import ArgumentParser
+internal import Coordinators
+internal import Glibc
+
+/// What the command line says that apps may depend on.
+public struct AppOptions: Sendable {
+    /// Whether the apps are to have what suits a developer: seeded accounts for one.
+    public let isDevelopment: Bool
+    /// The directory for the apps' own data. It need not exist: the app that needs it creates it.
+    public let dataDirectory: String
+
+    public init(isDevelopment: Bool, dataDirectory: String) {
+        self.isDevelopment = isDevelopment
+        self.dataDirectory = dataDirectory
+    }
+}
+
+extension NavigationServer {
+    /// The apps, declared without mistakes.
+    ///
+    /// - Throws: an exit code, when standard error has been told why: `EX_CONFIG` where they cannot be made, `EX_SOFTWARE`
+    ///   where their declarations are wrong.
+    static func soundApps(_ options: AppOptions) throws -> [App] {
+        let made: [App]
+        do {
+            made = try apps(options)
+        } catch {
+            throw ExitCode.cannotStart(EX_CONFIG, "the apps cannot be made: \(error)")
+        }
+        let problems = made.isEmpty ? ["no app is declared"] : made.flatMap(\.problems)
+        guard problems.isEmpty else { throw ExitCode.cannotStart(EX_SOFTWARE, problems.joined(separator: "; ")) }
+        return made
+    }
+}

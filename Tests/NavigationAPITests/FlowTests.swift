@@ -1,0 +1,144 @@
+import Coordinators
+import Foundation
+import JSONCoding
+import Testing
+import TestSupport
+
+/// Items with links, an editor over them, and an app that can be too busy.
+struct ItemCoordinator: Coordinator {
+    static let links: [LinkPattern] = ["/items/{id:integer}", "/closed"]
+
+    enum Event: NavigationEvent {
+        case edit, busy
+        static let examples: [Event] = [.edit, .busy]
+    }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("items")) }
+
+    func handle(_ event: Event, _ navigator: inout Navigator) throws {
+        switch event {
+        case .edit: navigator.present(NoteCoordinator())
+        case .busy: throw Overloaded(retryAfter: 7)
+        }
+    }
+
+    func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
+        guard let id = link.integer("id") else { return .passedOn }
+        navigator.popToRoot()
+        navigator.push(Screen("item", params: ["id": .integer(id)], link: "/items/{id:integer}"))
+        return .taken
+    }
+}
+
+/// Asks before it is left.
+struct NoteCoordinator: Coordinator {
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("note")) }
+
+    func shouldLeave(_ screen: Screen) -> Alert? {
+        Alert("Discard?", buttons: [.leave("yes", title: "Yes"), .cancel])
+    }
+}
+
+@Suite struct FlowTests {
+    static func client() async throws -> Client {
+        try await Client(App("items", root: { ItemCoordinator() }, coordinators: [NoteCoordinator.self]))
+    }
+
+    static func json(_ answer: Answer) throws -> JSON { try JSON(parsing: Array(answer.body)) }
+
+    @Test func `a presented flow is told with its key, its style and its stack`() async throws {
+        let client = try await FlowTests.client()
+
+        let state = try FlowTests.json(try await client.post(#"{"type":"edit"}"#))
+
+        #expect(
+            state["presented"] == [
+                ["key": "p2", "style": "sheet", "stack": [["key": "k3", "name": "note", "coordinator": "note"]]]
+            ])
+        #expect(state["back"] == ["effect": "dismiss", "to": "k1"])
+        #expect(
+            state["transition"]?["operations"] == [
+                ["op": "present", "key": "p2", "style": "sheet"], ["op": "push", "key": "k3"],
+            ])
+    }
+
+    @Test func `leaving is asked about, and goes on by the answer`() async throws {
+        let client = try await FlowTests.client()
+        _ = try await client.post(#"{"type":"edit"}"#)
+
+        let asked = try FlowTests.json(try await client.post(#"{"type":"dismiss"}"#))
+
+        #expect(asked["alert"]?["title"] == "Discard?")
+        #expect(asked["presented"]?.array?.count == 1)
+        let left = try FlowTests.json(try await client.post(#"{"type":"answer","payload":{"button":"yes"}}"#))
+        #expect(left["presented"] == nil && left["alert"] == nil)
+        #expect(left["visible"]?["name"] == "items")
+    }
+
+    @Test func `a session begins at a link`() async throws {
+        let client = try await FlowTests.client()
+        let json = ["Content-Type": "application/json"]
+
+        let answer = try await client.connection.request(
+            "POST", "/v1/sessions", headers: json, body: Data(#"{"link":"/items/42"}"#.utf8))
+
+        #expect(answer.status == 201)
+        let state = try FlowTests.json(answer)
+        #expect(state["visible"]?["link"] == "/items/42")
+        #expect(state["stack"]?.array?.map { $0["name"]?.string } == ["items", "item"])
+        #expect(state["session"]?["version"] == 1)
+    }
+
+    @Test(arguments: [
+        ("/nowhere", 422, "unknown-link"), ("/items/x", 422, "unknown-link"), ("/closed", 409, "link-not-taken"),
+    ])
+    func `a link that leads nowhere is refused, on creation too`(path: String, status: Int, problem: String)
+        async throws
+    {
+        let client = try await FlowTests.client()
+        let json = ["Content-Type": "application/json"]
+
+        try await client.expect(
+            try await client.post(#"{"type":"open","payload":{"path":"\#(path)"}}"#), status, problem)
+
+        let created = try await client.connection.request(
+            "POST", "/v1/sessions", headers: json, body: Data(#"{"link":"\#(path)"}"#.utf8))
+        try await client.expect(created, status, problem)
+    }
+
+    @Test func `an overloaded app says when to try again`() async throws {
+        let client = try await FlowTests.client()
+
+        let answer = try await client.post(#"{"type":"busy"}"#)
+
+        try await client.expect(answer, 429, "overloaded")
+        #expect(answer.headers["retry-after"] == "7")
+    }
+
+    @Test func `a dry run answers what would happen, and nothing changes`() async throws {
+        let client = try await FlowTests.client()
+        let before = try await client.call("GET", client.path)
+        let headers = ["Authorization": "Bearer \(client.token)", "Content-Type": "application/json"]
+
+        let answer = try await client.connection.request(
+            "POST", "\(client.path)/events?dryRun=true", headers: headers, body: Data(#"{"type":"edit"}"#.utf8))
+
+        #expect(answer.status == 200)
+        #expect(answer.headers["etag"] == nil)
+        let state = try FlowTests.json(answer)
+        #expect(state["presented"]?.array?.count == 1)
+        #expect(state["session"] == (try FlowTests.json(before))["session"])
+        #expect(try await client.call("GET", client.path).body == before.body)
+    }
+
+    @Test(arguments: ["?dryRun=maybe", "?dryRun=true&dryRun=true", "?dryRun", "?other=true"])
+    func `another query is refused`(query: String) async throws {
+        let client = try await FlowTests.client()
+        let headers = ["Authorization": "Bearer \(client.token)", "Content-Type": "application/json"]
+
+        let answer = try await client.connection.request(
+            "POST", "\(client.path)/events\(query)", headers: headers, body: Data(#"{"type":"edit"}"#.utf8))
+
+        try await client.expect(answer, 400, "invalid-request")
+    }
+}

@@ -1,0 +1,44 @@
+// oddserver: what `coordinatord` has no example of: apps that depend on the command line, names that no drawing takes
+// as they are.
+
+internal import CoordinatorServer
+internal import Coordinators
+
+@main
+struct OddServer: NavigationServer {
+    static func apps(_ options: AppOptions) throws -> [App] {
+        guard options.dataDirectory != "/nowhere" else { throw Unusable(directory: options.dataDirectory) }
+        return [App(options.isDevelopment ? "development" : "production", root: OddCoordinator.init)]
+    }
+
+    struct Unusable: Error, CustomStringConvertible {
+        let directory: String
+        var description: String { "\(directory)\nis no place for data" }
+    }
+}
+
+struct OddCoordinator: Coordinator {
+    enum Event: NavigationEvent, CaseIterable { case ask, fail, tick }
+
+    static let links: [LinkPattern] = ["/help", "/items/{id:integer}"]
+
+    func start(_ navigator: inout Navigator) {
+        navigator.push(Screen(#"a "b" \ <c>; %d"#))
+    }
+
+    func handle(_ event: Event, _ navigator: inout Navigator) throws {
+        switch event {
+        case .ask:
+            navigator.alert(Alert("Sure?", buttons: [.cancel, AlertButton("go", title: "Go", sends: Event.tick)]))
+        case .fail: throw Failure()
+        case .tick: break
+        }
+    }
+
+    func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
+        navigator.push(Screen("help"))
+        return .taken
+    }
+
+    struct Failure: Error {}
+}

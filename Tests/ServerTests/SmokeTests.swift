@@ -1,0 +1,16 @@
+import Foundation
+import Testing
+import TestSupport
+
+@Suite struct SmokeTests {
+    @Test func `every reference app walks over HTTP as it is told`() async throws {
+        let (program, port, _) = try await ServerTests.start()
+        let smoke = repository.appending(path: "scripts/smoke")
+
+        let result = try await Program(smoke, ["http://127.0.0.1:\(port)"]).exit()
+
+        #expect(result.code == 0, "\(result.output.suffix(1000))\(result.errors)")
+        program.signal(SIGTERM)
+        #expect(try await program.exit().code == 0)
+    }
+}
