@@ -14,7 +14,8 @@ extension NavigationState {
     }
 
     private func kinship(_ coordinator: LivingCoordinator) -> String {
-        "\(coordinator.parent.flatMap { self[$0]?.name } ?? "")/\(coordinator.name)"
+        let parent = coordinator.parent.flatMap { self[$0]?.name } ?? ""
+        return "\(parent)/\(coordinator.name) \(coordinator.enabledEvents.joined(separator: " "))"
     }
 }
 

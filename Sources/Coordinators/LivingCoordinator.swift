@@ -16,6 +16,9 @@ public final class LivingCoordinator: Sendable {
 
     public var name: String { type.name }
 
+    /// The events that are not switched off, whether or not a screen in sight offers them.
+    package var enabledEvents: [String] { type.events.filter { $0.isEnabled(coordinator) }.map(\.name) }
+
     /// - Throws: `handlerFailed` where the coordinator's own coding fails.
     init(
         id: Int, parent: Int?, home: Int, type: CoordinatorType, coordinator: any Coordinator

@@ -32,7 +32,8 @@ extension TransitionRun {
 
     /// Whether the screen in sight may be left for another one that covers or replaces it.
     mutating func mayLeaveVisible(by asker: Int?) -> Bool {
-        !isHeldUp(state.visible.map { [$0] } ?? [], by: asker)
+        guard let visible = state.visible, objection == nil, !waivesObjections else { return objection == nil }
+        return !isHeldUp(visible, by: asker)
     }
 
     /// What comes of an event that a coordinator wants to ask about first.
@@ -57,16 +58,18 @@ extension TransitionRun {
     /// asked, nor is anybody about a screen that the user has not seen yet.
     mutating func isHeldUp(_ screens: [PlacedScreen], by asker: Int?) -> Bool {
         guard objection == nil, !waivesObjections else { return objection != nil }
-        for screen in screens.flatMap(\.withThoseInTabs).reversed() where screen.coordinator != asker {
-            guard let owner = state[screen.coordinator],
-                let alert = owner.coordinator.shouldLeave(screen.screen),
-                original.screens.contains(where: { $0.key == screen.key })
-            else { continue }
-            objection = (owner.id, alert)
-            agenda = []
-            return true
-        }
+        for screen in screens.flatMap(\.withThoseInTabs).reversed() where isHeldUp(screen, by: asker) { return true }
         return false
+    }
+
+    private mutating func isHeldUp(_ screen: PlacedScreen, by asker: Int?) -> Bool {
+        guard screen.coordinator != asker, let owner = state[screen.coordinator],
+            let alert = owner.coordinator.shouldLeave(screen.screen),
+            original.screens.contains(where: { $0.key == screen.key })
+        else { return false }
+        objection = (owner.id, alert)
+        agenda = []
+        return true
     }
 
     /// Ends coordinators without asking.
