@@ -15,7 +15,7 @@ extension NavigationState {
 
     private func kinship(_ coordinator: LivingCoordinator) -> String {
         let parent = coordinator.parent.flatMap { self[$0]?.name } ?? ""
-        return "\(parent)/\(coordinator.name) \(coordinator.enabledEvents.joined(separator: " "))"
+        return "\(parent)/\(coordinator.name) \(coordinator.enabledEvents.map(\.name).joined(separator: " "))"
     }
 }
 

@@ -32,6 +32,10 @@ final class CoordinatorType: Sendable {
         events.first { $0.name == name }
     }
 
+    func enabledEvents(of coordinator: any Coordinator) -> [EventShape] {
+        events.allSatisfy { $0.isEnabled(coordinator) } ? events : events.filter { $0.isEnabled(coordinator) }
+    }
+
     /// - Parameter version: the app's version that saved it.
     func restore(_ saved: JSON, from version: Int) throws(JSONDecodingError) -> any Coordinator {
         try type.restored(from: version == self.version ? saved : type.migrated(saved, from: version))

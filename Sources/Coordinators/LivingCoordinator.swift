@@ -16,8 +16,9 @@ public final class LivingCoordinator: Sendable {
 
     public var name: String { type.name }
 
-    /// The events that are not switched off, whether or not a screen in sight offers them.
-    package var enabledEvents: [String] { type.events.filter { $0.isEnabled(coordinator) }.map(\.name) }
+    /// The events that are not switched off, whether or not a screen in sight offers them. They change with the
+    /// coordinator only.
+    package let enabledEvents: [EventShape]
 
     /// - Throws: `handlerFailed` where the coordinator's own coding fails.
     init(
@@ -28,6 +29,7 @@ public final class LivingCoordinator: Sendable {
         self.home = home
         self.type = type
         self.coordinator = coordinator
+        self.enabledEvents = type.enabledEvents(of: coordinator)
         let state: JSON
         do {
             state = try JSON(encoding: coordinator)

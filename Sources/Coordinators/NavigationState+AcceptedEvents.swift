@@ -33,11 +33,11 @@ extension NavigationState {
         let offered = visible.screen.events
         var next: Int? = visible.coordinator
         while let id = next, let coordinator = self[id] {
-            for event in coordinator.type.events {
+            for event in coordinator.enabledEvents {
                 let mayBeAsked =
                     id == visible.coordinator
                     ? offered?.contains(event.name) ?? true : !isOfAnotherScreen(event.name, of: id)
-                if mayBeAsked, event.isEnabled(coordinator.coordinator) { visit(coordinator, event) }
+                if mayBeAsked { visit(coordinator, event) }
             }
             next = coordinator.parent
         }
