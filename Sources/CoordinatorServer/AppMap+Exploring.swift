@@ -5,8 +5,7 @@ extension AppMap {
     /// Explores an app: from a new session on, every event that is accepted is posted with its example, breadth first.
     ///
     /// Handlers run, with whatever they do to their dependencies. An event that is answered with an error leads nowhere
-    /// and is not on the map. Neither is what only another payload than the example opens: a `Secret` in an example is
-    /// posted as `•••`, so a sign-in by password fails.
+    /// and is not on the map. Neither is what only another payload than the example opens.
     ///
     /// - Parameter limit: how many states are gone on from; states alike in their `outline` are one.
     /// - Throws: what keeps a session from starting.

@@ -74,6 +74,17 @@ public enum DependencyError: Error, Equatable, Sendable {
     case failed(type: String, error: String)
 }
 
+extension DependencyError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .missing(let type, let user?): "\(user) needs \(type), which is not registered"
+        case .missing(let type, nil): "\(type) is not registered"
+        case .cycle(let types): "services need each other: \(types.joined(separator: " → "))"
+        case .failed(let type, let error): "\(type) cannot be made: \(error)"
+        }
+    }
+}
+
 /// An app's services, ready: singletons made, factories tried.
 public struct ResolvedDependencies: Sendable {
     let registrations: [Dependencies.Key: Dependencies.Registration]

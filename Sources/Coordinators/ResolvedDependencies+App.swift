@@ -6,14 +6,3 @@ extension ResolvedDependencies {
         registrations[ObjectIdentifier(type)] != nil
     }
 }
-
-extension DependencyError: CustomStringConvertible {
-    public var description: String {
-        switch self {
-        case .missing(let type, let user?): "\(user) needs \(type), which is not registered"
-        case .missing(let type, nil): "\(type) is not registered"
-        case .cycle(let types): "services need each other: \(types.joined(separator: " → "))"
-        case .failed(let type, let error): "\(type) cannot be made: \(error)"
-        }
-    }
-}

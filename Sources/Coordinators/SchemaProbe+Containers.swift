@@ -1,21 +1,5 @@
 internal import JSONCoding
 
-/// A key that is any text, or a position in an array.
-struct SchemaProbeKey: CodingKey {
-    let stringValue: String
-    let intValue: Int?
-
-    init(stringValue: String) {
-        self.stringValue = stringValue
-        self.intValue = nil
-    }
-
-    init(intValue: Int) {
-        self.stringValue = String(intValue)
-        self.intValue = intValue
-    }
-}
-
 struct SchemaProbeKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     /// The example's.
     let object: JSONObject?
@@ -58,7 +42,7 @@ struct SchemaProbeKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol
         try member(key).unkeyedContainer()
     }
 
-    func superDecoder() -> any Decoder { member(SchemaProbeKey(stringValue: "super")) }
+    func superDecoder() -> any Decoder { member(TextKey(stringValue: "super")) }
     func superDecoder(forKey key: Key) -> any Decoder { member(key) }
 
     private func member(_ key: any CodingKey, isRequired: Bool = true) -> SchemaProbe {
@@ -102,7 +86,7 @@ struct SchemaProbeUnkeyedContainer: UnkeyedDecodingContainer {
 
     /// Goes on in any case, for the sake of loops that pass over what does not fit.
     private mutating func next() throws -> SchemaProbe {
-        let key = SchemaProbeKey(intValue: currentIndex)
+        let key = TextKey(intValue: currentIndex)
         let limit = elements.isEmpty ? SchemaProbeUnkeyedContainer.madeUpLimit : elements.count
         guard currentIndex < limit else {
             throw DecodingError.valueNotFound(JSON.self, .init(codingPath: codingPath + [key], debugDescription: ""))

@@ -51,13 +51,13 @@ extension Dictionary: KnownSchema where Key: Decodable, Value: Decodable {
         let trace = probe.trace.noteMap()
         let examples = probe.json?.object?.members.map(\.value) ?? []
         for example in examples.isEmpty ? [nil] : examples.map(Optional.some) {
-            _ = try? probe.nested(example, trace, SchemaProbeKey(stringValue: "")).decode(Value.self)
+            _ = try? probe.nested(example, trace, TextKey(stringValue: "")).decode(Value.self)
         }
     }
 
     /// With keys that are no texts it is an array: keys and values by turns.
     private static func probePairs(_ probe: SchemaProbe) {
-        let place = probe.nested(nil, probe.trace.noteArray(), SchemaProbeKey(intValue: 0))
+        let place = probe.nested(nil, probe.trace.noteArray(), TextKey(intValue: 0))
         _ = try? place.decode(Key.self)
         _ = try? place.decode(Value.self)
     }

@@ -1,14 +1,14 @@
 /// A key that is any text, or a position in an array.
-struct TextKey: CodingKey {
-    let stringValue: String
-    let intValue: Int?
+package struct TextKey: CodingKey {
+    package let stringValue: String
+    package let intValue: Int?
 
-    init(stringValue: String) {
+    package init(stringValue: String) {
         self.stringValue = stringValue
         self.intValue = nil
     }
 
-    init(intValue: Int) {
+    package init(intValue: Int) {
         self.stringValue = String(intValue)
         self.intValue = intValue
     }

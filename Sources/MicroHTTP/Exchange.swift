@@ -9,8 +9,9 @@ internal import Synchronization
 /// went away or the server stopped. Between two calls the connection belongs to libmicrohttpd alone, except while it is
 /// suspended: then it stays as it is until `complete` resumes it, from whatever thread.
 ///
-/// Unchecked, because nearly all of it is touched on the connection's thread only. The exceptions: `connection`
-/// is set before the exchange is registered as suspended, under the registry's lock, and not changed after; `response` is written once, by whoever settles the exchange, before `progress` becomes `done`, and read after.
+/// Unchecked, because nearly all of it is touched on the connection's thread only. The exceptions: `connection` is set
+/// before the exchange is registered as suspended, under the registry's lock, and not changed after; `response` is
+/// written once, by whoever settles the exchange, before `progress` becomes `done`, and read after.
 final class Exchange: @unchecked Sendable {
     private enum Progress: UInt8, AtomicRepresentable {
         case arriving

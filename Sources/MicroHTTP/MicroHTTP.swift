@@ -1,8 +1,9 @@
 // MicroHTTP: a small, safe HTTP/1.1 server over GNU libmicrohttpd.
 //
 // libmicrohttpd reads and writes the sockets on its own threads; this target turns its callbacks into one request and
-// one response, and a handler in between that may answer later. It knows no session and no JSON: even its own refusals are put into
-// words by the handler. Everything that touches C is in `HTTPServer.swift`, `Exchange.swift` and `ListeningSocket.swift`.
+// one response, and a handler in between that may answer later. It knows no session and no JSON: even its own refusals
+// are put into words by the handler. Everything that touches C is in `HTTPServer.swift`, `Exchange.swift` and
+// `ListeningSocket.swift`.
 
 /// Answers requests.
 public protocol HTTPHandler: Sendable {
@@ -16,14 +17,6 @@ public protocol HTTPHandler: Sendable {
 
     /// Puts into words what the server refuses by itself.
     func response(for refusal: HTTPRefusal) -> HTTPResponse
-}
-
-extension HTTPHandler {
-    public func respond(to request: HTTPRequest) async -> HTTPResponse {
-        await withCheckedContinuation { continuation in
-            respond(to: request) { continuation.resume(returning: $0) }
-        }
-    }
 }
 
 extension HTTPHandler {

@@ -46,12 +46,6 @@ public struct AuthorizedSession: Sendable {
         return AppliedEvent(state: after, transition: result.transition)
     }
 
-    public func apply(_ event: PostedEvent) async throws(SessionError) -> AppliedEvent {
-        try await withCheckedContinuation { continuation in
-            apply(event) { continuation.resume(returning: $0) }
-        }.get()
-    }
-
     /// Ends the session. It is known as ended for `SessionSettings.graveTime`.
     public func end() async throws(SessionError) {
         guard await live.turns.enter(limit: host.settings.waitingLimit) else { throw .tooManyWaiting }

@@ -433,7 +433,10 @@ struct Client {
 
         let handler = NavigationHandler(host: SessionHost(apps: [], store: MemoryStore()))
         handler.beginDraining()
-        let answer = await handler.respond(to: HTTPRequest(method: "GET", target: try #require(HTTPTarget("/readyz"))))
+        let request = HTTPRequest(method: "GET", target: try #require(HTTPTarget("/readyz")))
+        let answer = await withCheckedContinuation { continuation in
+            handler.respond(to: request) { continuation.resume(returning: $0) }
+        }
         #expect(answer.status == 503)
     }
 }

@@ -56,6 +56,15 @@ final class Gate: Sendable {
     }
 }
 
+extension AuthorizedSession {
+    /// Applies one event and returns when it is committed.
+    func apply(_ event: PostedEvent) async throws(SessionError) -> AppliedEvent {
+        try await withCheckedContinuation { continuation in
+            apply(event) { continuation.resume(returning: $0) }
+        }.get()
+    }
+}
+
 /// A clock that stands still until it is moved.
 final class TestClock: Sendable {
     private let now = Mutex(Date(timeIntervalSince1970: 1_800_000_000.75))
