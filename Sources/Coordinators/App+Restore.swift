@@ -4,6 +4,8 @@ public import JSONCoding
 public enum RestoreError: Error, Equatable, Sendable {
     /// The text is not what `NavigationState.encoded` writes.
     case damaged(JSONDecodingError)
+    /// A newer version of the app saved it.
+    case newer(version: Int)
     /// The app has no coordinator of that name any more.
     case unknownCoordinator(name: String)
     /// A coordinator's saved state does not fit its type any more.
@@ -19,6 +21,7 @@ extension App {
         } catch {
             throw .damaged(error)
         }
+        guard decoded.version <= version else { throw .newer(version: decoded.version) }
         var state = NavigationState()
         state.lastKey = decoded.lastKey
         state.lastID = decoded.lastID

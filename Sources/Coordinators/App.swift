@@ -11,6 +11,10 @@ public final class App: Sendable {
     public let problems: [String]
     /// The links of all coordinators.
     public let links: [LinkPattern]
+    /// How long its sessions live, where that is not left to the server.
+    public let expiry: Expiry
+    /// What becomes of a session that an older version saved and this one cannot bring back.
+    public let incompatibleSessions: IncompatibleSessions
     let dependencies: ResolvedDependencies
     let rootType: CoordinatorType
     /// The root's type first.
@@ -22,11 +26,16 @@ public final class App: Sendable {
     ///   - root: the first coordinator of a session.
     ///   - coordinators: every type that may be started below it.
     ///   - dependencies: what its coordinators resolve.
+    ///   - expiry: how long its sessions live.
+    ///   - incompatibleSessions: what becomes of sessions that there is no way to migrate.
     public init<Root: Coordinator>(
         _ name: String, version: Int = 1, root: @escaping @Sendable () -> Root,
-        coordinators: [any Coordinator.Type] = [], dependencies: Dependencies = Dependencies()
+        coordinators: [any Coordinator.Type] = [], dependencies: Dependencies = Dependencies(),
+        expiry: Expiry = Expiry(), incompatibleSessions: IncompatibleSessions = .relaunched
     ) {
         self.name = name
+        self.expiry = expiry
+        self.incompatibleSessions = incompatibleSessions
         self.version = version
         self.makeRoot = { root() }
         let all: [any Coordinator.Type] = [Root.self] + coordinators.filter { $0 != Root.self }
@@ -84,6 +93,19 @@ public final class App: Sendable {
         var run = TransitionRun(of: self, on: NavigationState(), at: now, event: nil)
         try run.startRoot()
         if let path { try run.open(path) }
+        return run
+    }
+
+    /// Begins to start a session anew that `restore` cannot bring back. Its `defaults` are kept, and no key is used again.
+    ///
+    /// - Parameter saved: the state as it was saved.
+    public func beginRelaunch(of saved: JSON, at now: Date) throws(NavigationError) -> TransitionRun {
+        var state = NavigationState()
+        state.lastKey = saved["lastKey"]?.integer ?? 0
+        state.lastID = saved["lastID"]?.integer ?? 0
+        state.defaults = Defaults(saved["defaults"]?.object ?? [:])
+        var run = TransitionRun(of: self, on: state, at: now, event: PostedEvent(BuiltInEvent.relaunch.rawValue))
+        try run.startRoot()
         return run
     }
 

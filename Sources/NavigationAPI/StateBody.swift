@@ -47,7 +47,7 @@ struct StateBody: JSONWritable {
             writer.acceptedEvents(of: navigation)
             if let transition {
                 writer.name("transition")
-                writer.transition(transition)
+                writer.value(transition)
             }
         }
     }
@@ -99,40 +99,6 @@ extension JSONWriter {
             case .selectTab(_, _, let revealed):
                 writer.member("effect", word: "selectTab")
                 writer.member("to", revealed)
-            }
-        }
-    }
-
-    fileprivate mutating func transition(_ transition: Transition) {
-        object { writer in
-            writer.member("event", ifAny: transition.event)
-            writer.name("operations")
-            writer.array { writer in for operation in transition.operations { writer.operation(operation) } }
-            writer.member("finished", transition.finished)
-        }
-    }
-
-    private mutating func operation(_ operation: Operation) {
-        let (name, key): (StaticString, String) =
-            switch operation {
-            case .push(let key): ("push", key)
-            case .pop(let key): ("pop", key)
-            case .replace(let key, _): ("replace", key)
-            case .update(let key): ("update", key)
-            case .present(let key, _): ("present", key)
-            case .dismiss(let key): ("dismiss", key)
-            case .selectTab(let key, _): ("selectTab", key)
-            case .alert(let key): ("alert", key)
-            case .dismissAlert(let key): ("dismissAlert", key)
-            }
-        object { writer in
-            writer.member("op", word: name)
-            writer.member("key", key)
-            switch operation {
-            case .selectTab(_, let tab): writer.member("tab", tab)
-            case .replace(_, let replaced): writer.member("replaced", replaced)
-            case .present(_, let style): writer.member("style", style.rawValue)
-            default: break
             }
         }
     }

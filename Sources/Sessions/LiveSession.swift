@@ -10,28 +10,23 @@ final class LiveSession: Sendable {
         case ended
     }
 
-    let id: SessionID
+    let identity: SessionIdentity
     let app: App
-    let token: SHA256Digest
-    let createdAt: Date
     let turns = Turns()
+    /// Whether it was asked for since it was last looked at, see `LiveSessions`.
+    let isInUse = Atomic(true)
     private let committed: Mutex<Committed>
+    /// `nil` as long as no request had a key.
+    private let answered: Mutex<AnsweredKeys?>
 
-    init(_ state: SessionState, of app: App, token: SHA256Digest, createdAt: Date) {
-        self.id = state.id
+    init(_ state: SessionState, of app: App, answered: AnsweredKeys? = nil) {
+        self.identity = state.identity
         self.app = app
-        self.token = token
-        self.createdAt = createdAt
         self.committed = Mutex(.state(state))
+        self.answered = Mutex(answered)
     }
 
-    /// As it is stored in `state`, known for `graveTime` longer than it lives.
-    func stored(_ state: SessionState, graveTime: TimeInterval) -> StoredSession {
-        StoredSession(
-            id: id, version: state.version, token: token, keptUntil: state.expiresAt + graveTime,
-            content: .init(
-                app: app.name, createdAt: createdAt, expiresAt: state.expiresAt, state: .committed(state)))
-    }
+    var id: SessionID { identity.id }
 
     /// The last committed state.
     func current(at now: Date) throws(SessionError) -> SessionState {
@@ -50,5 +45,28 @@ final class LiveSession: Sendable {
 
     func end() {
         committed.withLock { $0 = .ended }
+    }
+
+    /// Whether an answer may be kept under the key; the store knows.
+    func mayHaveAnswered(_ key: String) -> Bool {
+        answered.withLock { $0?.mayContain(key) ?? false }
+    }
+
+    func remember(answered key: String, limit: Int) {
+        answered.withLock { answered in
+            var keys = answered ?? AnsweredKeys([], limit: limit)
+            answered = nil
+            keys.insert(key)
+            answered = keys
+        }
+    }
+}
+
+extension SessionRecord {
+    /// The state as a version of its session, known for `graveTime` longer than it lives.
+    convenience init(_ state: SessionState, _ transition: Transition, at time: Date, graveTime: TimeInterval) {
+        self.init(
+            state.identity, version: state.version, time: time, keptUntil: state.expiresAt + graveTime,
+            content: .state(state, transition))
     }
 }

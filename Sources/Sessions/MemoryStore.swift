@@ -4,83 +4,86 @@ internal import Synchronization
 
 /// Keeps sessions in memory: fast, and gone with the process. Of ended ones it remembers the last `endedLimit`.
 public final class MemoryStore: SessionStore {
-    /// What is left of an ended session.
-    private struct Tombstone {
-        let version: Int
-        let token: SHA256Digest
-        let keptUntil: Date
+    /// What is kept of a session. Only touched under the store's lock.
+    private struct Kept {
+        var versions: Ring<SessionRecord>
+        /// `nil` as long as no request had a key.
+        var answers: Ring<StoredAnswer>?
+
+        init(_ retention: Retention) {
+            versions = Ring(capacity: retention.versions)
+        }
     }
 
     private struct Sessions {
-        var live: [SessionID: StoredSession] = [:]
-        var ended: [SessionID: Tombstone] = [:]
-        /// The ended sessions in the order of their ends, a ring once it is full; `oldest` is where it begins then.
-        private var endings: [SessionID] = []
-        private var oldest = 0
+        var kept: [SessionID: Kept] = [:]
+        /// The ended ones in the order of their ends.
+        var ended: Ring<SessionID>
 
         /// Makes the change if it fits.
-        mutating func commit(_ change: SessionChange) -> CommitConflict? {
-            let id = change.session.id
-            let place = live.index(forKey: id)
-            let current = place.map { live.values[$0].version } ?? ended[id]?.version ?? 0
-            guard current == change.expectedVersion else { return CommitConflict(id: id, current: current) }
-            switch (place, change.session.content) {
-            case (let place?, _?): live.values[place] = change.session
-            case (nil, _?): live[id] = change.session
-            case (_, nil):
-                live[id] = nil
-                bury(change.session)
+        mutating func commit(_ change: SessionChange, _ retention: Retention) -> CommitConflict? {
+            let current = kept[change.id]?.versions.newest?.version ?? 0
+            guard current == change.expectedVersion, current > 0 || change.record != nil else {
+                return CommitConflict(id: change.id, current: current)
+            }
+            if let record = change.record {
+                // Bounded, or a client that creates and ends sessions without end would fill the memory.
+                if record.isEnd, let forgotten = ended.append(change.id) { kept[forgotten] = nil }
+                if record.isEnd || current == 0 { kept[change.id] = Kept(retention) }
+                kept[change.id]?.versions.append(record)
+            }
+            if let answer = change.answer {
+                kept[change.id]?.answers = kept[change.id]?.answers ?? Ring(capacity: retention.answers)
+                kept[change.id]?.answers?.append(answer)
             }
             return nil
-        }
-
-        /// Bounded, or a client that creates and ends sessions without end would fill the memory.
-        private mutating func bury(_ session: StoredSession) {
-            if endings.count < MemoryStore.endedLimit {
-                endings.append(session.id)
-            } else {
-                ended[endings[oldest]] = nil
-                endings[oldest] = session.id
-                oldest = (oldest + 1) % endings.count
-            }
-            ended[session.id] = Tombstone(
-                version: session.version, token: session.token, keptUntil: session.keptUntil)
         }
     }
 
     /// Ended sessions that are told from unknown ones.
     public static let endedLimit = 4096
 
-    private let sessions = Mutex(Sessions())
+    private let sessions: Mutex<Sessions>
+    private let retention: Retention
 
     public let name = "memory"
+    public let secret = Sodium.randomBytes(KeyedDigest.keySize)
 
-    public init() {}
+    public init(retention: Retention = Retention()) {
+        self.retention = retention
+        self.sessions = Mutex(Sessions(ended: Ring(capacity: MemoryStore.endedLimit)))
+    }
 
-    public func load(_ id: SessionID) -> StoredSession? {
+    public func load(_ id: SessionID) -> LoadedSession? {
         sessions.withLock { sessions in
-            if let session = sessions.live[id] { return session }
-            return sessions.ended[id].map {
-                StoredSession(id: id, version: $0.version, token: $0.token, keptUntil: $0.keptUntil, content: nil)
-            }
+            guard let kept = sessions.kept[id], let record = kept.versions.newest else { return nil }
+            return LoadedSession(
+                record: record, answeredKeys: kept.answers?.newestFirst.reversed().map(\.key) ?? [])
         }
     }
 
+    public func history(of id: SessionID, from version: Int?, limit: Int) -> [SessionRecord] {
+        sessions.withLock { sessions in
+            guard let versions = sessions.kept[id]?.versions.newestFirst else { return [] }
+            return Array(versions.drop { $0.version > version ?? .max }.prefix(limit))
+        }
+    }
+
+    public func answer(to key: String, of id: SessionID) -> StoredAnswer? {
+        sessions.withLock { $0.kept[id]?.answers?.newestFirst.first { $0.key == key } }
+    }
+
     public func commit(_ changes: [SessionChange], _ completion: @escaping @Sendable (CommitOutcome) -> Void) {
-        let conflicts = sessions.withLock { sessions in changes.compactMap { sessions.commit($0) } }
+        let conflicts = sessions.withLock { sessions in changes.compactMap { sessions.commit($0, retention) } }
         completion(.success(conflicts))
     }
 
     public func sweep(at now: Date, limit: Int) -> [SessionID] {
         sessions.withLock { sessions in
-            let live = sessions.live.lazy.filter { $0.value.keptUntil <= now }.map(\.key).prefix(limit)
-            let ended = sessions.ended.lazy.filter { $0.value.keptUntil <= now }.map(\.key).prefix(limit - live.count)
-            let swept = Array(live) + Array(ended)
-            for id in swept {
-                sessions.live[id] = nil
-                sessions.ended[id] = nil
-            }
-            return swept
+            let swept = sessions.kept.lazy.filter { $0.value.versions.newest.map { $0.keptUntil <= now } ?? true }
+            let ids = Array(swept.map(\.key).prefix(limit))
+            for id in ids { sessions.kept[id] = nil }
+            return ids
         }
     }
 }

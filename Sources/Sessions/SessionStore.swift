@@ -1,17 +1,28 @@
-internal import Coordinators
 public import FoundationEssentials
-public import Sodium
 
-/// Where sessions are kept. It holds ids, versions and bytes, and knows no coordinators.
+/// Where sessions are kept. It holds ids, versions and texts, and knows no coordinators.
 ///
 /// Several servers may share one: a commit states the version that it was made from, and one that comes too late is a
 /// conflict, never an overwrite.
 public protocol SessionStore: Sendable {
-    /// What the store is, for start-up and `/readyz`: `memory`.
+    /// What the store is, for `/readyz`: `memory`.
     var name: String { get }
 
-    /// The last committed form; `nil` where there is none, or none any more.
-    func load(_ id: SessionID) async throws(StoreError) -> StoredSession?
+    /// `KeyedDigest.keySize` random bytes that the store keeps for as long as it keeps sessions.
+    var secret: [UInt8] { get }
+
+    /// The last committed version; `nil` where there is none, or none any more.
+    func load(_ id: SessionID) async throws(StoreError) -> LoadedSession?
+
+    /// Versions of a session, newest first, as far back as they are kept.
+    ///
+    /// - Parameters:
+    ///   - version: the newest one wanted; `nil` for the last committed.
+    ///   - limit: how many are wanted at most.
+    func history(of id: SessionID, from version: Int?, limit: Int) async throws(StoreError) -> [SessionRecord]
+
+    /// The answer that is kept under the key.
+    func answer(to key: String, of id: SessionID) async throws(StoreError) -> StoredAnswer?
 
     /// Commits each change that fits, all at once. A store that writes to disk gathers what several callers commit at
     /// the same time.
@@ -24,71 +35,50 @@ public protocol SessionStore: Sendable {
     ///
     /// - Returns: the ids of those that were forgotten.
     func sweep(at now: Date, limit: Int) async throws(StoreError) -> [SessionID]
+
+    /// Ends what the store does behind the traffic. Nothing may be asked of it after.
+    func close() async
 }
 
-/// A session as it is stored. Immutable: a transition puts another one in its place.
-public final class StoredSession: Sendable {
-    public let id: SessionID
-    /// 1 when it was created, one more with every transition that changed it, and with its end.
-    public let version: Int
-    public let token: SHA256Digest
-    /// When it may be forgotten: expired and ended sessions are known for a while, so that their clients can be told.
-    public let keptUntil: Date
-    /// `nil` once it has ended.
-    public let content: Content?
+/// A session as it comes back from a store.
+public struct LoadedSession: Sendable {
+    public let record: SessionRecord
+    /// The keys whose answers are kept, oldest first.
+    public let answeredKeys: [String]
 
-    /// What a session has until it ends.
-    public struct Content: Sendable {
-        /// The name of its app.
-        public let app: String
-        public let createdAt: Date
-        public let expiresAt: Date
-        public let state: SavedState
-
-        public init(app: String, createdAt: Date, expiresAt: Date, state: SavedState) {
-            self.app = app
-            self.createdAt = createdAt
-            self.expiresAt = expiresAt
-            self.state = state
-        }
-    }
-
-    public init(id: SessionID, version: Int, token: SHA256Digest, keptUntil: Date, content: Content?) {
-        self.id = id
-        self.version = version
-        self.token = token
-        self.keptUntil = keptUntil
-        self.content = content
+    public init(record: SessionRecord, answeredKeys: [String]) {
+        self.record = record
+        self.answeredKeys = answeredKeys
     }
 }
 
-/// A navigation state on its way into a store, or out of it. It is turned into text when a store asks, which one that
-/// writes to disk does on its own thread.
-public enum SavedState: Sendable {
-    case committed(SessionState)
-    case text([UInt8])
+/// How much of a session's past is kept.
+public struct Retention: Sendable, Equatable {
+    /// Versions, the current one included; at least that one is kept.
+    public let versions: Int
+    /// Answers under an `Idempotency-Key`.
+    public let answers: Int
 
-    /// JSON text.
-    public var text: [UInt8] {
-        switch self {
-        case .committed(let state): state.navigation.encoded
-        case .text(let text): text
-        }
+    public init(versions: Int = 100, answers: Int = 256) {
+        self.versions = max(1, versions)
+        self.answers = max(1, answers)
     }
 }
 
-/// A new form of a session, and the version that it replaces.
+/// What is to be committed of one session: its next version, an answer to be kept, or both.
 public struct SessionChange: Sendable {
-    /// 0 for a session that is new.
+    public let id: SessionID
+    /// The version that it was made from; 0 for a session that is new.
     public let expectedVersion: Int
-    public let session: StoredSession
-    /// The type of the event that led here; `nil` for the first state and for the end.
-    public let event: String?
+    /// The next version; `nil` where the event changed nothing.
+    public let record: SessionRecord?
+    public let answer: StoredAnswer?
 
-    public init(expectedVersion: Int, session: StoredSession, event: String?) {
+    public init(id: SessionID, expectedVersion: Int, record: SessionRecord?, answer: StoredAnswer? = nil) {
+        self.id = id
         self.expectedVersion = expectedVersion
-        self.session = session
-        self.event = event
+        self.record = record
+        self.answer = answer
     }
 }
 
@@ -101,10 +91,12 @@ extension SessionStore {
             commit(changes) { continuation.resume(returning: $0) }
         }
     }
+
+    public func close() {}
 }
 
 /// A change that was not made, because the stored version is not the one it was made from.
-public struct CommitConflict: Sendable, Equatable {
+public struct CommitConflict: Error, Sendable, Equatable {
     public let id: SessionID
     /// The version that is stored; 0 where there is no such session.
     public let current: Int
@@ -117,6 +109,8 @@ public struct CommitConflict: Sendable, Equatable {
 
 /// Why a store cannot do its work.
 public enum StoreError: Error, Equatable, Sendable {
+    /// There is no room for it. Nothing was changed; it works again when there is.
+    case full
     /// Nothing was changed; it may work later.
     case unavailable(reason: String)
     /// It cannot be told whether the change was made.

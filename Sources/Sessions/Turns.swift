@@ -2,32 +2,44 @@ internal import Synchronization
 
 /// Lets one event of a session through at a time, in the order of arrival.
 final class Turns: Sendable {
+    enum Entry: Sendable {
+        /// It is the caller's turn; it must be given back by `leave`.
+        case entered
+        /// As many wait as may.
+        case full
+        /// There will be no turn any more.
+        case closed
+    }
+
     private struct State {
         var isTaken = false
-        var waiting: [CheckedContinuation<Bool, Never>] = []
+        var isClosed = false
+        var waiting: [CheckedContinuation<Entry, Never>] = []
     }
 
     private let state = Mutex(State())
 
-    /// Takes the turn if nobody has it; it must be given back by `leave`.
+    /// Takes the turn if it can be had; it must be given back by `leave`.
     func enterAtOnce() -> Bool {
         state.withLock { state in
-            defer { state.isTaken = true }
-            return !state.isTaken
+            guard !state.isTaken, !state.isClosed else { return false }
+            state.isTaken = true
+            return true
         }
     }
 
-    /// Waits for the turn; it must be given back by `leave`.
+    /// Waits for the turn.
     ///
-    /// - Returns: `false` when `limit` are waiting already: the turn was not taken.
-    func enter(limit: Int) async -> Bool {
+    /// - Parameter limit: how many may wait.
+    func enter(limit: Int) async -> Entry {
         await withCheckedContinuation { continuation in
-            let answer = state.withLock { state -> Bool? in
+            let answer = state.withLock { state -> Entry? in
+                if state.isClosed { return .closed }
                 guard state.isTaken else {
                     state.isTaken = true
-                    return true
+                    return .entered
                 }
-                guard state.waiting.count < limit else { return false }
+                guard state.waiting.count < limit else { return .full }
                 state.waiting.append(continuation)
                 return nil
             }
@@ -37,13 +49,21 @@ final class Turns: Sendable {
 
     /// Hands the turn on to the one who waits longest.
     func leave() {
-        let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
+        let next = state.withLock { state -> CheckedContinuation<Entry, Never>? in
             guard !state.waiting.isEmpty else {
                 state.isTaken = false
                 return nil
             }
             return state.waiting.removeFirst()
         }
-        next?.resume(returning: true)
+        next?.resume(returning: .entered)
+    }
+
+    /// - Returns: whether nobody had the turn, so that nobody will have it again.
+    func closeIfIdle() -> Bool {
+        state.withLock { state in
+            if !state.isTaken { state.isClosed = true }
+            return state.isClosed
+        }
     }
 }

@@ -1,0 +1,43 @@
+public import JSONCoding
+
+// What clients and the history are told of a transition.
+
+extension Transition: JSONWritable {
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in writeMembers(to: &writer) }
+    }
+
+    /// Its members, for an object that has others too.
+    public func writeMembers(to writer: inout JSONWriter) {
+        writer.member("event", ifAny: event)
+        writer.member("operations", operations)
+        writer.member("finished", finished)
+    }
+}
+
+extension Operation: JSONWritable {
+    public func write(to writer: inout JSONWriter) {
+        let (name, key): (StaticString, String) =
+            switch self {
+            case .push(let key): ("push", key)
+            case .pop(let key): ("pop", key)
+            case .replace(let key, _): ("replace", key)
+            case .update(let key): ("update", key)
+            case .present(let key, _): ("present", key)
+            case .dismiss(let key): ("dismiss", key)
+            case .selectTab(let key, _): ("selectTab", key)
+            case .alert(let key): ("alert", key)
+            case .dismissAlert(let key): ("dismissAlert", key)
+            }
+        writer.object { writer in
+            writer.member("op", word: name)
+            writer.member("key", key)
+            switch self {
+            case .selectTab(_, let tab): writer.member("tab", tab)
+            case .replace(_, let replaced): writer.member("replaced", replaced)
+            case .present(_, let style): writer.member("style", style.rawValue)
+            default: break
+            }
+        }
+    }
+}

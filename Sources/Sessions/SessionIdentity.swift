@@ -1,0 +1,50 @@
+public import FoundationEssentials
+internal import JSONCoding
+public import Sodium
+
+/// What of a session stays the same from version to version.
+public final class SessionIdentity: Sendable {
+    public let id: SessionID
+    /// The name of its app.
+    public let app: String
+    public let token: SHA256Digest
+    /// In whole seconds.
+    public let createdAt: Date
+    /// Its members in a record's JSON text. Made once, for they are written with every version.
+    let encodedMembers: [UInt8]
+
+    public init(id: SessionID, app: String, token: SHA256Digest, createdAt: Date) {
+        self.id = id
+        self.app = app
+        self.token = token
+        self.createdAt = createdAt
+        var writer = JSONWriter()
+        writer.member("session", id.text)
+        writer.member("app", app)
+        writer.member("token", token.hex)
+        writer.member("createdAt", createdAt.milliseconds)
+        self.encodedMembers = writer.bytes
+    }
+}
+
+extension SessionIdentity: Equatable {
+    public static func == (left: SessionIdentity, right: SessionIdentity) -> Bool {
+        left.id == right.id && left.app == right.app && left.token == right.token && left.createdAt == right.createdAt
+    }
+}
+
+extension Date {
+    /// Since 1970, as records tell times.
+    var milliseconds: Int {
+        Int(exactly: (timeIntervalSince1970 * 1000).rounded()) ?? .max
+    }
+
+    init(milliseconds: Int) {
+        self.init(timeIntervalSince1970: TimeInterval(milliseconds) / 1000)
+    }
+
+    /// The last whole second.
+    var wholeSeconds: Date {
+        Date(timeIntervalSince1970: timeIntervalSince1970.rounded(.down))
+    }
+}

@@ -1,0 +1,126 @@
+internal import Coordinators
+internal import FoundationEssentials
+internal import JSONCoding
+internal import Sodium
+
+// The text of a record: one line of JSON with stable names, which a person can read. Times are milliseconds since 1970.
+//
+//     {"session": "s_…", "app": "tabs", "token": "(SHA-256 in hexadecimal digits)", "createdAt": 1764500000000,
+//      "version": 7, "time": …, "keptUntil": …,
+//      "expiresAt": …, "event": "item", "operations": […], "finished": […], "visible": {…}, "state": {…}}
+//
+// The last line's members are missing once the session has ended; `state` is what `NavigationState.encoded` writes.
+
+extension SessionRecord {
+    public var text: [UInt8] {
+        var writer = JSONWriter(capacity: 2000)
+        writer.object { writer in
+            writer.encoded(identity.encodedMembers)
+            writer.member("version", version)
+            writer.member("time", time.milliseconds)
+            writer.member("keptUntil", keptUntil.milliseconds)
+            switch content {
+            case .state(let state, let transition):
+                writer.member("expiresAt", state.expiresAt.milliseconds)
+                transition.writeMembers(to: &writer)
+                if let visible = state.navigation.visible {
+                    writer.name("visible")
+                    writer.object { $0.encoded(visible.encodedMembers) }
+                }
+                writer.name("state")
+                writer.encoded(state.navigation.encoded)
+            case .saved(let state, let expiresAt, let note):
+                writer.member("expiresAt", expiresAt.milliseconds)
+                writer.member("event", ifAny: note.event)
+                writer.member("operations", note.operations)
+                writer.member("finished", note.finished)
+                writer.member("visible", note.visible)
+                writer.member("state", state)
+            case .ended: break
+            }
+        }
+        return writer.bytes
+    }
+
+    /// - Throws: what is wrong with the text.
+    public convenience init(parsing text: [UInt8]) throws(RecordError) {
+        let json = try JSON(record: text)
+        let identity = SessionIdentity(
+            id: try json.id(), app: try json.text("app"), token: try json.digest("token"),
+            createdAt: try json.time("createdAt"))
+        let version = try json.number("version")
+        guard version > 0 else { throw .invalid(member: "version") }
+        let content: Content
+        if let state = json["state"] {
+            let note = TransitionNote(
+                event: json["event"]?.string, visible: json["visible"] ?? .null, operations: json["operations"] ?? [],
+                finished: json["finished"] ?? [])
+            content = .saved(state, expiresAt: try json.time("expiresAt"), note: note)
+        } else {
+            content = .ended
+        }
+        self.init(
+            identity, version: version, time: try json.time("time"), keptUntil: try json.time("keptUntil"),
+            content: content)
+    }
+}
+
+extension StoredAnswer {
+    /// One line of JSON: `{"session", "key", "fingerprint", "version", "body"}`.
+    public var text: [UInt8] {
+        var writer = JSONWriter(capacity: 2 * body.count + 200)
+        writer.object { writer in
+            writer.member("session", session.text)
+            writer.member("key", key)
+            writer.member("fingerprint", fingerprint.hex)
+            writer.member("version", version)
+            writer.member("body", String(decoding: body, as: UTF8.self))
+        }
+        return writer.bytes
+    }
+
+    /// - Throws: what is wrong with the text.
+    public init(parsing text: [UInt8]) throws(RecordError) {
+        let json = try JSON(record: text)
+        self.init(
+            session: try json.id(), key: try json.text("key"), fingerprint: try json.digest("fingerprint"),
+            version: try json.number("version"), body: Array(try json.text("body").utf8))
+    }
+}
+
+/// Why a text is no record.
+public enum RecordError: Error, Equatable, Sendable {
+    case notJSON
+    /// The member is missing or cannot be.
+    case invalid(member: String)
+}
+
+extension JSON {
+    fileprivate init(record text: [UInt8]) throws(RecordError) {
+        do { self = try JSON(parsing: text, maximumDepth: SessionRecord.depthLimit) } catch { throw .notJSON }
+    }
+
+    fileprivate func text(_ name: String) throws(RecordError) -> String {
+        guard let text = self[name]?.string else { throw .invalid(member: name) }
+        return text
+    }
+
+    fileprivate func number(_ name: String) throws(RecordError) -> Int {
+        guard let number = self[name]?.integer else { throw .invalid(member: name) }
+        return number
+    }
+
+    fileprivate func time(_ name: String) throws(RecordError) -> Date {
+        Date(milliseconds: try number(name))
+    }
+
+    fileprivate func id() throws(RecordError) -> SessionID {
+        guard let id = SessionID(try text("session")) else { throw .invalid(member: "session") }
+        return id
+    }
+
+    fileprivate func digest(_ name: String) throws(RecordError) -> SHA256Digest {
+        guard let digest = SHA256Digest(hex: try text(name)) else { throw .invalid(member: name) }
+        return digest
+    }
+}

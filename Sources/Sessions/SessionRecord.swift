@@ -1,0 +1,106 @@
+internal import Coordinators
+public import FoundationEssentials
+public import JSONCoding
+internal import Sodium
+
+/// One version of a session as a store keeps it: the state, and what led to it. Immutable.
+///
+/// To a store it is an id, a version and a text; see `SessionRecord+Text.swift` for what is in the text.
+public final class SessionRecord: Sendable {
+    enum Content: Sendable {
+        /// Committed by this process.
+        case state(SessionState, Transition)
+        /// Read back from a store: the state, when the session expires, and the members that tell the transition.
+        case saved(JSON, expiresAt: Date, note: TransitionNote)
+        /// The session has ended.
+        case ended
+    }
+
+    public let identity: SessionIdentity
+    /// 1 when the session was created, one more with every transition that changed it, and with its end.
+    public let version: Int
+    /// When it was made.
+    public let time: Date
+    /// When the session may be forgotten: expired and ended ones are known for a while, so that their clients can be
+    /// told.
+    public let keptUntil: Date
+    let content: Content
+
+    init(_ identity: SessionIdentity, version: Int, time: Date, keptUntil: Date, content: Content) {
+        self.identity = identity
+        self.version = version
+        self.time = time
+        self.keptUntil = keptUntil
+        self.content = content
+    }
+
+    public var id: SessionID { identity.id }
+
+    /// Whether it is the session's end.
+    public var isEnd: Bool {
+        if case .ended = content { true } else { false }
+    }
+
+    /// When the session expires unless it is used; `nil` once it has ended.
+    public var expiresAt: Date? {
+        switch content {
+        case .state(let state, _): state.expiresAt
+        case .saved(_, let expiresAt, _): expiresAt
+        case .ended: nil
+        }
+    }
+
+    /// The type of the event that led here; `nil` for the first version and the end.
+    public var event: String? { note?.event }
+
+    /// What is told of the transition; `nil` for the end.
+    public var note: TransitionNote? {
+        switch content {
+        case .state(let state, let transition): TransitionNote(transition, visible: state.navigation.visible)
+        case .saved(_, _, let note): note
+        case .ended: nil
+        }
+    }
+
+    /// The state as it is saved; `nil` for the end.
+    var savedState: JSON? {
+        switch content {
+        case .state(let state, _): try? JSON(parsing: state.navigation.encoded, maximumDepth: Self.depthLimit)
+        case .saved(let state, _, _): state
+        case .ended: nil
+        }
+    }
+
+    /// Tabs in tabs nest a saved state deeper than any request may be.
+    static let depthLimit = 512
+}
+
+/// What the history tells of a transition: never a payload.
+public struct TransitionNote: Sendable, Equatable {
+    public let event: String?
+    /// The screen that the user saw after it: key, name, title, parameters.
+    public let visible: JSON
+    public let operations: JSON
+    public let finished: JSON
+}
+
+extension TransitionNote {
+    init(_ transition: Transition, visible: PlacedScreen?) {
+        self.event = transition.event
+        self.visible = visible.map { JSON(rewritten: $0.encodedMembers, isObject: true) } ?? .null
+        var writer = JSONWriter()
+        writer.value(transition.operations)
+        self.operations = JSON(rewritten: writer.bytes)
+        self.finished = .array(transition.finished.map { .string($0) })
+    }
+}
+
+extension JSON {
+    /// What was just written as text, as a value.
+    ///
+    /// - Parameter isObject: whether the text is an object's members, without the braces.
+    fileprivate init(rewritten text: [UInt8], isObject: Bool = false) {
+        let whole = isObject ? Array("{".utf8) + text + Array("}".utf8) : text
+        self = (try? JSON(parsing: whole, maximumDepth: SessionRecord.depthLimit)) ?? .null
+    }
+}

@@ -1,0 +1,70 @@
+internal import Coordinators
+public import Sodium
+
+/// The first answer to a request with an `Idempotency-Key`, kept so that the request can come again.
+public struct StoredAnswer: Sendable, Equatable {
+    public let session: SessionID
+    public let key: String
+    /// Of the request that it answers.
+    public let fingerprint: SHA256Digest
+    /// Of the state that it shows.
+    public let version: Int
+    public let body: [UInt8]
+
+    public init(session: SessionID, key: String, fingerprint: SHA256Digest, version: Int, body: [UInt8]) {
+        self.session = session
+        self.key = key
+        self.fingerprint = fingerprint
+        self.version = version
+        self.body = body
+    }
+}
+
+/// A request that is carried out once, however often it comes.
+public struct IdempotentRequest: Sendable {
+    public let key: String
+    /// Tells it from another request under the same key.
+    public let fingerprint: SHA256Digest
+    /// What is answered, to be kept: byte for byte what every repetition gets.
+    let answer: @Sendable (AppliedEvent) -> [UInt8]
+
+    public init(key: String, fingerprint: SHA256Digest, answer: @escaping @Sendable (AppliedEvent) -> [UInt8]) {
+        self.key = key
+        self.fingerprint = fingerprint
+        self.answer = answer
+    }
+
+    func stored(_ applied: AppliedEvent) -> StoredAnswer {
+        StoredAnswer(
+            session: applied.state.id, key: key, fingerprint: fingerprint, version: applied.state.version,
+            body: answer(applied))
+    }
+}
+
+/// What a request was about, to be compared with what is there.
+public enum VersionCondition: Sendable, Equatable {
+    case any
+    case oneOf(Set<Int>)
+
+    func holds(for version: Int) -> Bool {
+        switch self {
+        case .any: true
+        case .oneOf(let versions): versions.contains(version)
+        }
+    }
+}
+
+/// The keys of a session whose answers are kept: the last ones, by their hashes. A hash that is not here tells that a
+/// request is new without asking the store.
+struct AnsweredKeys {
+    private var hashes: Ring<Int>
+
+    init(_ keys: [String], limit: Int) {
+        hashes = Ring(capacity: limit)
+        for key in keys { insert(key) }
+    }
+
+    func mayContain(_ key: String) -> Bool { hashes.contains(key.hashValue) }
+
+    mutating func insert(_ key: String) { hashes.append(key.hashValue) }
+}
