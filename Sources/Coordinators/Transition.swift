@@ -41,7 +41,7 @@ public final class TransitionResult: Sendable {
     public let state: NavigationState
     public let transition: Transition
 
-    init(state: NavigationState, transition: Transition) {
+    public init(state: NavigationState, transition: Transition) {
         self.state = state
         self.transition = transition
     }

@@ -32,7 +32,7 @@ final class Exchange: @unchecked Sendable {
     private var refusal: HTTPRefusal?
     private let progress = Atomic(Progress.arriving)
     private let isSettled = Atomic(false)
-    private var response: HTTPResponse?
+    private var response: (() -> HTTPResponse)?
 
     private init(core: Core, target: HTTPTarget?) {
         self.core = core
@@ -144,7 +144,7 @@ extension Exchange {
             while progress.load(ordering: .acquiring) != .done {}
         }
         guard let response else { return .NO }
-        return queue(response, on: connection)
+        return queue(response(), on: connection)
     }
 
     private func run(method: String) {
@@ -163,14 +163,14 @@ extension Exchange {
     }
 
     /// The first response counts; a handler that ends after the server has given it up is too late.
-    private func complete(with response: HTTPResponse) {
+    private func complete(with response: @escaping @Sendable () -> HTTPResponse) {
         guard !isSettled.exchange(true, ordering: .acquiringAndReleasing) else { return }
         self.response = response
         if progress.exchange(.done, ordering: .acquiringAndReleasing) == .suspended { resume() }
     }
 
     private func complete(with refusal: HTTPRefusal) {
-        complete(with: core.handler.response(for: refusal))
+        complete { [core] in core.handler.response(for: refusal) }
     }
 
     private func resume() {

@@ -7,7 +7,8 @@
 
 /// Answers requests.
 public protocol HTTPHandler: Sendable {
-    typealias Reply = @Sendable (HTTPResponse) -> Void
+    /// Takes an answer that is written when it is sent, on the connection's thread: who calls it is held up no longer.
+    typealias Reply = @Sendable (@escaping @Sendable () -> HTTPResponse) -> Void
 
     /// Called on libmicrohttpd's thread, which serves many connections: never block here.
     ///

@@ -26,6 +26,27 @@ struct BearerToken {
 
 /// Entity tags (RFC 9110, section 8.8.3).
 enum EntityTag {
+    static func text(_ version: Int) -> String { "\"" + String(version) + "\"" }
+
+    /// What an `If-Match` asks for; `nil` where there is none. The strong comparison (section 13.1.1): a weak tag, and one
+    /// that is no version, matches nothing.
+    static func condition(_ fields: [String]) throws(Problem) -> VersionCondition? {
+        guard !fields.isEmpty else { return nil }
+        var versions: Set<Int> = []
+        for field in fields {
+            for item in field.split(separator: ",", omittingEmptySubsequences: false) {
+                let item = item.trimmed
+                if item == "*" && fields.count == 1 && field == "*" { return .any }
+                let isStrong = item.first == "\""
+                guard item.utf8.count >= 2, item.last == "\"", isStrong || item.hasPrefix("W/\"") else {
+                    throw .invalidRequestHeader("If-Match", "* or a list of entity tags in quotes")
+                }
+                if isStrong, let version = Int(item.dropFirst().dropLast()), version > 0 { versions.insert(version) }
+            }
+        }
+        return .oneOf(versions)
+    }
+
     /// Whether an `If-None-Match` holds the tag; the weak comparison, as section 13.1.2 asks for.
     static func matches(_ fields: [String], _ tag: String) -> Bool {
         fields.contains { field in
@@ -53,14 +74,26 @@ extension Substring {
 }
 
 extension SessionState {
-    var entityTag: String { "\"" + String(version) + "\"" }
+    var entityTag: String { EntityTag.text(version) }
+}
+
+extension JSONWritable {
+    /// As JSON text.
+    var bytes: [UInt8] {
+        var writer = JSONWriter(capacity: 1024)
+        write(to: &writer)
+        return writer.bytes
+    }
 }
 
 extension HTTPResponse {
     static func json(_ body: some JSONWritable, status: Int = 200, isProblem: Bool = false) -> HTTPResponse {
-        var writer = JSONWriter(capacity: 1024)
-        body.write(to: &writer)
-        return HTTPResponse(status: status, headers: isProblem ? problemHeaders : jsonHeaders, body: writer.bytes)
+        HTTPResponse(status: status, headers: isProblem ? problemHeaders : jsonHeaders, body: body.bytes)
+    }
+
+    /// - Parameter body: JSON text.
+    static func json(_ body: [UInt8], status: Int) -> HTTPResponse {
+        HTTPResponse(status: status, headers: jsonHeaders, body: body)
     }
 
     private static let jsonHeaders: HTTPHeaders = ["Content-Type": "application/json", "Cache-Control": "no-store"]

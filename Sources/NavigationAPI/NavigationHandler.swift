@@ -25,26 +25,30 @@ public final class NavigationHandler: HTTPHandler {
         do throws(Problem) {
             guard let route = Route(request.target.segments) else { throw .unknownPath }
             guard route.methods.contains(request.method) else { throw .methodNotAllowed(route.methods) }
-            if case .events(let id) = route, request.target.query.first?.name == "dryRun" {
-                return try preview(request, on: id, reply)
+            switch route {
+            case .events(let id): return try post(request, to: id, reply)
+            case .history(let id): return try readHistory(id, request, reply)
+            default: break
             }
             guard request.target.query.isEmpty else { throw .unknownQuery }
             switch route {
-            case .events(let id): try apply(request, to: id, reply)
-            case .sessions: create(request, reply)
+            case .sessions: try create(request, reply)
             case .session(let id) where request.method == "DELETE": try end(id, request, reply)
             case .session(let id): try read(id, request, reply)
             case .coordinators(let id): try readCoordinators(id, request, reply)
-            case .apps, .app, .livez, .readyz, .openAPI: reply(try describe(route))
+            case .version(let id, let version): try readVersion(version, of: id, request, reply)
+            case .events, .history, .apps, .app, .livez, .readyz, .openAPI:
+                let response = try describe(route)
+                reply { response }
             }
         } catch {
-            reply(response(for: error))
+            refuse(error, reply)
         }
     }
 
-    private func response(for problem: Problem) -> HTTPResponse {
+    private func refuse(_ problem: Problem, _ reply: Reply) {
         if problem.status == 500 { report(problem.detail) }
-        return problem.response
+        reply { problem.response }
     }
 
     public func response(for refusal: HTTPRefusal) -> HTTPResponse {
@@ -64,25 +68,26 @@ public final class NavigationHandler: HTTPHandler {
             return .json(HealthBody(status: "ready", store: host.store.name))
         case .openAPI:
             return HTTPResponse(status: 200, headers: ["Content-Type": "application/yaml"], body: OpenAPI.yaml)
-        case .sessions, .session, .events, .coordinators: throw .unknownPath
+        case .sessions, .session, .events, .coordinators, .history, .version: throw .unknownPath
         }
     }
 }
 
 // Sessions.
 extension NavigationHandler {
-    private func create(_ request: HTTPRequest, _ reply: @escaping Reply) {
-        replyLater(reply) { () async throws(Problem) in
-            let body = try CreationRequest(request)
-            let created: CreatedSession
-            do throws(SessionError) { created = try await self.host.create(app: body.app, link: body.link) } catch {
-                throw Problem(error)
+    private func create(_ request: HTTPRequest, _ reply: @escaping Reply) throws(Problem) {
+        let once = try IdempotentRequest(request, leastCharacters: IdempotencyKey.leastForCreation)
+        switch try CreationRequest(request) {
+        case .session(let wanted):
+            replyLater(reply) { () async throws(SessionError) in
+                try await self.host.create(wanted, once: once).response
             }
-            var response = HTTPResponse.json(
-                StateBody(created.state, transition: created.transition, token: created.token), status: 201)
-            response.headers.append("ETag", created.state.entityTag)
-            response.headers.append("Location", "/v1/sessions/\(created.state.id.text)")
-            return response
+        case .fork(let id, let version):
+            try withSession(id, request, reply) { session in
+                self.replyLater(reply) { () async throws(SessionError) in
+                    try await self.host.fork(session, version: version, once: once).response
+                }
+            }
         }
     }
 
@@ -101,44 +106,74 @@ extension NavigationHandler {
         try withState(of: id, request, reply) { .json(CoordinatorsBody($0.navigation)) }
     }
 
-    /// Who has no right to the session learns nothing from how a body is judged: the token comes first.
-    private func apply(_ request: HTTPRequest, to id: String, _ reply: @escaping Reply) throws(Problem) {
-        try withSession(id, request, reply) { session throws(Problem) in
-            session.apply(try PostedEvent(request)) { [self] result in
-                switch result {
-                case .success(let applied):
-                    var response = HTTPResponse.json(StateBody(applied.state, transition: applied.transition))
-                    response.headers.append("ETag", applied.state.entityTag)
-                    reply(response)
-                case .failure(let error): reply(response(for: Problem(error)))
-                }
+    private func readHistory(_ id: String, _ request: HTTPRequest, _ reply: @escaping Reply) throws(Problem) {
+        let page = try HistoryPage(request.target.query)
+        try withSession(id, request, reply) { session in
+            self.replyLater(reply) { () async throws(SessionError) in
+                // One more than asked for tells whether there is another page.
+                let entries = try await session.history(from: page.newest, limit: page.limit + 1)
+                return .json(HistoryBody(entries, page: page, of: session.id))
             }
         }
     }
 
-    /// Answers what an event would do. It has no entity tag, for it is the state of no version.
-    private func preview(_ request: HTTPRequest, on id: String, _ reply: @escaping Reply) throws(Problem) {
-        guard request.target.query.count == 1, let value = request.target.query.first?.value,
-            value == "true" || value == "false"
-        else { throw .unknownQuery }
-        guard value == "true" else { return try apply(request, to: id, reply) }
-        try withSession(id, request, reply) { session throws(Problem) in
-            let event = try PostedEvent(request)
-            self.replyLater(reply) { () async throws(Problem) in
-                let applied: AppliedEvent
-                do throws(SessionError) { applied = try await session.preview(event) } catch { throw Problem(error) }
-                return .json(StateBody(applied.state, transition: applied.transition))
+    private func readVersion(
+        _ version: String, of id: String, _ request: HTTPRequest, _ reply: @escaping Reply
+    ) throws(Problem) {
+        try withSession(id, request, reply) { session in
+            self.replyLater(reply) { () async throws(SessionError) in
+                guard let number = Int(version), number > 0, String(number) == version else { throw .unknownVersion }
+                return .json(StateBody(try await session.past(number)))
             }
         }
     }
 
     private func end(_ id: String, _ request: HTTPRequest, _ reply: @escaping Reply) throws(Problem) {
-        try withSession(id, request, reply) { session in
-            self.replyLater(reply) { () async throws(Problem) in
-                do throws(SessionError) { try await session.end() } catch { throw Problem(error) }
+        try withSession(id, request, reply) { session throws(Problem) in
+            let condition = try EntityTag.condition(request.headers.values("If-Match"))
+            self.replyLater(reply) { () async throws(SessionError) in
+                try await session.end(if: condition)
                 return HTTPResponse(status: 204)
             }
         }
+    }
+}
+
+// Events. Who has no right to the session learns nothing from how a body is judged: the token comes first.
+extension NavigationHandler {
+    private func post(_ request: HTTPRequest, to id: String, _ reply: @escaping Reply) throws(Problem) {
+        let isDryRun = try NavigationHandler.isDryRun(request.target.query)
+        try withSession(id, request, reply) { session throws(Problem) in
+            let condition = try EntityTag.condition(request.headers.values("If-Match"))
+            let once = try IdempotentRequest(request)
+            let event = try PostedEvent(request)
+            guard isDryRun else { return self.apply(event, to: session, if: condition, once: once, reply) }
+            // It has no entity tag, for what it answers is the state of no version.
+            self.replyLater(reply) { () async throws(SessionError) in
+                let applied = try await session.preview(event, if: condition)
+                return .json(StateBody(applied.state, transition: applied.transition))
+            }
+        }
+    }
+
+    private func apply(
+        _ event: PostedEvent, to session: AuthorizedSession, if condition: VersionCondition?,
+        once: IdempotentRequest?, _ reply: @escaping Reply
+    ) {
+        session.apply(event, if: condition, once: once) { [self] result in
+            switch result {
+            case .success(let outcome): reply { outcome.response }
+            case .failure(let error): refuse(Problem(error), reply)
+            }
+        }
+    }
+
+    private static func isDryRun(_ query: [HTTPTarget.QueryItem]) throws(Problem) -> Bool {
+        guard let item = query.first else { return false }
+        guard query.count == 1, item.name == "dryRun", item.value == "true" || item.value == "false" else {
+            throw .unknownQuery
+        }
+        return item.value == "true"
     }
 }
 
@@ -149,9 +184,10 @@ extension NavigationHandler {
         _ response: @escaping @Sendable (SessionState) -> HTTPResponse
     ) throws(Problem) {
         try withSession(id, request, reply) { session throws(Problem) in
+            let condition = try EntityTag.condition(request.headers.values("If-Match"))
             let state: SessionState
-            do throws(SessionError) { state = try session.state() } catch { throw Problem(error) }
-            reply(response(state))
+            do throws(SessionError) { state = try session.state(if: condition) } catch { throw Problem(error) }
+            reply { response(state) }
         }
     }
 
@@ -175,19 +211,20 @@ extension NavigationHandler {
                 }
                 try body(session)
             } catch {
-                reply(response(for: error))
+                refuse(error, reply)
             }
         }
     }
 
     private func replyLater(
-        _ reply: @escaping Reply, _ work: @escaping @Sendable () async throws(Problem) -> HTTPResponse
+        _ reply: @escaping Reply, _ work: @escaping @Sendable () async throws(SessionError) -> HTTPResponse
     ) {
         Task.immediate {
-            do throws(Problem) {
-                reply(try await work())
+            do throws(SessionError) {
+                let response = try await work()
+                reply { response }
             } catch {
-                reply(response(for: error))
+                refuse(Problem(error), reply)
             }
         }
     }

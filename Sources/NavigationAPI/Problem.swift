@@ -79,7 +79,8 @@ extension Problem {
     static let unknownPath = Problem(404, "unknown-path", "No such path", "The paths are listed in /openapi.yaml.")
     static let unknownApp = Problem(404, "unknown-app", "No such app", "GET /v1/apps lists the apps.")
     static let unknownQuery = Problem(
-        400, "invalid-request", "Malformed request", "The one query parameter is dryRun, true or false, of events.")
+        400, "invalid-request", "Malformed request",
+        "Events take dryRun, true or false; history takes limit, from 1 to 100, and before, a version.")
     static let notJSONType = Problem(
         415, "not-json-type", "The body's type is not JSON",
         "Send Content-Type: application/json with the body; curl --json does.")
@@ -92,6 +93,10 @@ extension Problem {
         let list = allowed.joined(separator: ", ")
         return Problem(405, "method-not-allowed", "Method not allowed", "This path takes \(list).")
             .with { $0.headers.append("Allow", list) }
+    }
+
+    static func invalidRequestHeader(_ name: String, _ form: String) -> Problem {
+        Problem(400, "invalid-request", "Malformed request", "\(name) must be \(form).")
     }
 
     static func invalidRequest(_ pointer: String, _ reason: String) -> Problem {
@@ -157,6 +162,23 @@ extension Problem {
         case .notApplied:
             self.init(503, "not-applied", "Not applied", "Nothing has changed; try again.")
             self.headers.append("Retry-After", "1")
+        case .storageFull:
+            self.init(503, "storage-full", "The storage is full", "Nothing has changed; try again when there is room.")
+            self.headers.append("Retry-After", "10")
+        case .unknownVersion:
+            self.init(404, "unknown-version", "No such version", "GET …/history lists the versions that are kept.")
+        case .keyReused:
+            self.init(
+                422, "key-reused", "Idempotency-Key used before",
+                "It was used for another request; take a new key for each.")
+        case .answerForgotten:
+            self.init(
+                409, "answer-forgotten", "The answer is not kept any more",
+                "The session was created under this key long ago.")
+        case .stale(let state):
+            self.init(412, "version-mismatch", "The session has another version", "“state” is the current one.")
+            self.state = state
+            self.headers.append("ETag", state.entityTag)
         case .unknownOutcome:
             self.init(503, "unknown", "Outcome unknown", "The event may have been applied or not: read the session.")
             self.headers.append("Retry-After", "1")

@@ -1,24 +1,38 @@
 internal import Coordinators
 internal import JSONCoding
 internal import MicroHTTP
+internal import Sessions
 
 // Members that are not known are refused: a mistyped name is a mistake, not a wish to leave the member out.
 
 /// The body of `POST /v1/sessions`, which may be missing.
-struct CreationRequest {
-    private(set) var app: String?
-    /// A link to open right away.
-    private(set) var link: String?
+enum CreationRequest {
+    case session(SessionRequest)
+    /// Where another session is, or was at a version.
+    case fork(of: String, version: Int?)
 
     init(_ request: HTTPRequest) throws(Problem) {
-        guard !request.body.isEmpty else { return }
-        for member in try request.jsonMembers() {
+        var session = SessionRequest()
+        var origin: String?
+        var version: Int?
+        for member in try request.body.isEmpty ? [] : request.jsonMembers() {
             switch member.name {
-            case "app": app = try member.string()
-            case "link": link = try member.string()
-            default: throw .unknownMember("“app”, “link”")
+            case "app": session.app = try member.string()
+            case "link": session.link = try member.string()
+            case "forkOf": origin = try member.string()
+            case "version": version = try member.positiveInteger()
+            default: throw .unknownMember("“app”, “link”, “forkOf”, “version”")
             }
         }
+        guard let origin else {
+            guard version == nil else { throw .invalidRequest("", "has a “version” without “forkOf”") }
+            self = .session(session)
+            return
+        }
+        guard session.app == nil, session.link == nil else {
+            throw .invalidRequest("", "has “forkOf” together with “app” or “link”")
+        }
+        self = .fork(of: origin, version: version)
     }
 }
 
@@ -69,6 +83,13 @@ extension JSONObject.Member {
     fileprivate func string() throws(Problem) -> String {
         guard let text = value.string else { throw .invalidRequest("/\(name)", "must be a string") }
         return text
+    }
+
+    fileprivate func positiveInteger() throws(Problem) -> Int {
+        guard let number = value.integer, number > 0 else {
+            throw .invalidRequest("/\(name)", "must be an integer from 1")
+        }
+        return number
     }
 }
 

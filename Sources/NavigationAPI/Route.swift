@@ -4,6 +4,8 @@ enum Route: Equatable {
     case session(id: String)
     case events(id: String)
     case coordinators(id: String)
+    case history(id: String)
+    case version(id: String, version: String)
     case apps
     case app(name: String)
     case livez
@@ -35,8 +37,11 @@ enum Route: Equatable {
             switch segments[3] {
             case "events": self = .events(id: segments[2])
             case "coordinators": self = .coordinators(id: segments[2])
+            case "history": self = .history(id: segments[2])
             default: return nil
             }
+        case 5 where segments[0] == "v1" && segments[1] == "sessions" && segments[3] == "history":
+            self = .version(id: segments[2], version: segments[4])
         default: return nil
         }
     }
@@ -46,7 +51,7 @@ enum Route: Equatable {
         switch self {
         case .sessions, .events: Route.post
         case .session: Route.readAndDelete
-        case .coordinators, .apps, .app, .livez, .readyz, .openAPI: Route.read
+        case .coordinators, .history, .version, .apps, .app, .livez, .readyz, .openAPI: Route.read
         }
     }
 

@@ -7,32 +7,53 @@ public struct AuthorizedSession: Sendable {
     let host: SessionHost
     let live: LiveSession
 
-    public typealias Completion = @Sendable (Result<AppliedEvent, SessionError>) -> Void
+    public var id: SessionID { live.id }
+
+    public typealias Completion = @Sendable (Result<Outcome, SessionError>) -> Void
 
     /// The last committed state.
-    public func state() throws(SessionError) -> SessionState {
-        try live.current(at: host.now())
+    ///
+    /// - Parameter condition: what its version must fulfil.
+    public func state(if condition: VersionCondition? = nil) throws(SessionError) -> SessionState {
+        let state = try live.current(at: host.now())
+        try condition?.check(state)
+        return state
     }
 
     /// Applies one event, whole or not at all.
     ///
-    /// - Parameter completion: is called when the event is committed, before this returns where nothing has to be waited
-    ///   for, else on whatever thread.
-    public func apply(_ event: PostedEvent, _ completion: @escaping Completion) {
-        if live.turns.enterAtOnce() { return applyInTurn(event, completion) }
+    /// - Parameters:
+    ///   - condition: what the version that it is applied to must fulfil.
+    ///   - once: where given, an event that was applied under the same key before is not applied again.
+    ///   - completion: is called when the event is committed, before this returns where nothing has to be waited for, else
+    ///     on whatever thread.
+    public func apply(
+        _ event: PostedEvent, if condition: VersionCondition? = nil, once: IdempotentRequest? = nil,
+        _ completion: @escaping Completion
+    ) {
+        let application = EventApplication(of: event, in: self, if: condition, once: once, completion)
+        if live.turns.enterAtOnce() { return application.begin() }
         Task.immediate {
-            guard await live.turns.enter(limit: host.settings.waitingLimit) else {
-                return completion(.failure(.tooManyWaiting))
+            switch await live.turns.enter(limit: host.settings.waitingLimit) {
+            case .entered: application.begin()
+            case .full: completion(.failure(.tooManyWaiting))
+            case .closed:
+                do throws(SessionError) {
+                    try await again().apply(event, if: condition, once: once, completion)
+                } catch {
+                    completion(.failure(error))
+                }
             }
-            applyInTurn(event, completion)
         }
     }
 
     /// What one event would do to the last committed state. Nothing changes, and nobody waits for it; what a handler does
     /// beyond the session, it does.
-    public func preview(_ event: PostedEvent) async throws(SessionError) -> AppliedEvent {
+    public func preview(
+        _ event: PostedEvent, if condition: VersionCondition? = nil
+    ) async throws(SessionError) -> AppliedEvent {
         let now = host.now()
-        let before = try live.current(at: now)
+        let before = try state(if: condition)
         let run: TransitionRun
         do { run = try live.app.begin(event, on: before.navigation, at: now) } catch {
             throw .refused(error, state: before)
@@ -41,35 +62,34 @@ public struct AuthorizedSession: Sendable {
             .refused($0, state: before)
         }
         let after = SessionState(
-            id: before.id, app: before.app, version: before.version, expiresAt: before.expiresAt,
-            navigation: result.state)
+            before.identity, version: before.version, expiresAt: before.expiresAt, navigation: result.state)
         return AppliedEvent(state: after, transition: result.transition)
     }
 
     /// Ends the session. It is known as ended for `SessionSettings.graveTime`.
-    public func end() async throws(SessionError) {
-        guard await live.turns.enter(limit: host.settings.waitingLimit) else { throw .tooManyWaiting }
+    public func end(if condition: VersionCondition? = nil) async throws(SessionError) {
+        switch await live.turns.enter(limit: host.settings.waitingLimit) {
+        case .entered: break
+        case .full: throw .tooManyWaiting
+        case .closed: return try await again().end(if: condition)
+        }
         defer { live.turns.leave() }
         let now = host.now()
-        let last = try live.current(at: now)
-        let tombstone = StoredSession(
-            id: live.id, version: last.version + 1, token: live.token, keptUntil: now + host.settings.graveTime,
-            content: nil)
-        let change = SessionChange(expectedVersion: last.version, session: tombstone, event: nil)
+        let last = try state(if: condition)
+        let end = SessionRecord(
+            live.identity, version: last.version + 1, time: now, keptUntil: now + host.settings.graveTime,
+            content: .ended)
+        let change = SessionChange(id: live.id, expectedVersion: last.version, record: end)
         if let failure = failure(of: await host.store.commit([change])) { throw failure }
         live.end()
         host.forget(live)
     }
 
-    private func applyInTurn(_ event: PostedEvent, _ completion: @escaping Completion) {
-        let now = host.now()
-        do {
-            let before = try live.current(at: now)
-            EventApplication(of: event, in: self, on: before, at: now, completion).begin()
-        } catch {
-            completion(.failure(error))
-            live.turns.leave()
-        }
+    /// The same session, brought back, after this form of it has gone to rest.
+    private func again() async throws(SessionError) -> AuthorizedSession {
+        if let session = host.sessionInMemory(live.id) { return AuthorizedSession(host: host, live: session) }
+        guard let loaded = try await host.load(live.id) else { throw .unauthorized }
+        return AuthorizedSession(host: host, live: try await host.wake(loaded))
     }
 
     /// Why the commit of this session's next form failed; `nil` where it did not. When another server was faster, the
@@ -84,5 +104,11 @@ public struct AuthorizedSession: Sendable {
             if case .unknownOutcome = error { host.forget(live) }
             return SessionError(error)
         }
+    }
+}
+
+extension VersionCondition {
+    func check(_ state: SessionState) throws(SessionError) {
+        guard holds(for: state.version) else { throw .stale(state) }
     }
 }

@@ -1,66 +1,99 @@
 internal import Coordinators
 internal import FoundationEssentials
+internal import Sodium
 
-/// One event on its way through a session that has given it the turn: the transition, the commit, the answer.
+/// One event on its way through a session that gives it the turn: the transition, the commit, the answer.
 ///
 /// Callbacks, not `await`: nearly every event goes all the way on one thread, or waits for the store only, and a task is
 /// dear compared with all the rest of it.
 final class EventApplication: Sendable {
     private let session: AuthorizedSession
     private let event: PostedEvent
-    private let before: SessionState
-    private let now: Date
+    private let condition: VersionCondition?
+    private let once: IdempotentRequest?
     private let completion: AuthorizedSession.Completion
 
     init(
-        of event: PostedEvent, in session: AuthorizedSession, on before: SessionState, at now: Date,
-        _ completion: @escaping AuthorizedSession.Completion
+        of event: PostedEvent, in session: AuthorizedSession, if condition: VersionCondition?,
+        once: IdempotentRequest?, _ completion: @escaping AuthorizedSession.Completion
     ) {
         self.session = session
         self.event = event
-        self.before = before
-        self.now = now
+        self.condition = condition
+        self.once = once
         self.completion = completion
     }
 
+    /// To be called by who has the turn, which it gives back.
     func begin() {
+        guard let once, session.live.mayHaveAnswered(once.key) else { return apply() }
+        Task.immediate {
+            do throws(StoreError) {
+                guard let answer = try await session.host.store.answer(to: once.key, of: session.live.id) else {
+                    return apply()
+                }
+                let isSame = answer.fingerprint == once.fingerprint
+                finish(isSame ? .success(.answered(answer, isReplay: true)) : .failure(.keyReused))
+            } catch {
+                finish(.failure(SessionError(error)))
+            }
+        }
+    }
+
+    private func apply() {
+        let now = session.host.now()
+        let before: SessionState
+        do {
+            before = try session.live.current(at: now)
+            try condition?.check(before)
+        } catch {
+            return finish(.failure(error))
+        }
         let run: TransitionRun
         do {
             run = try session.live.app.begin(event, on: before.navigation, at: now)
             // Where no coordinator has to be called, there is nothing to wait for.
-            if let result = try run.resultAtOnce() { return commit(result) }
+            if let result = try run.resultAtOnce() { return commit(result, on: before, at: now) }
         } catch {
             return finish(.failure(.refused(error, state: before)))
         }
         carryOut(run, within: session.host.settings.handlerDeadline) { [self] outcome in
             switch outcome {
-            case .success(let result)?: commit(result)
+            case .success(let result)?: commit(result, on: before, at: now)
             case .failure(let error)?: finish(.failure(.refused(error, state: before)))
             case nil: finish(.failure(.deadlineExceeded))
             }
         }
     }
 
-    private func commit(_ result: TransitionResult) {
-        guard result.state != before.navigation else {
-            return finish(.success(AppliedEvent(state: before, transition: result.transition)))
-        }
+    private func commit(_ result: TransitionResult, on before: SessionState, at now: Date) {
         let (host, live) = (session.host, session.live)
-        let after = SessionState(
-            id: live.id, app: before.app, version: before.version + 1,
-            expiresAt: host.expiry(createdAt: live.createdAt, usedAt: now), navigation: result.state)
-        let change = SessionChange(
-            expectedVersion: before.version, session: live.stored(after, graveTime: host.settings.graveTime),
-            event: event.type)
+        let hasChanged = result.state != before.navigation
+        let state =
+            hasChanged
+            ? SessionState(
+                live.identity, version: before.version + 1,
+                expiresAt: host.settings.expiry(of: live.app, createdAt: live.identity.createdAt, usedAt: now),
+                navigation: result.state)
+            : before
+        let applied = AppliedEvent(state: state, transition: result.transition)
+        let answer = once?.stored(applied)
+        guard hasChanged || answer != nil else { return finish(.success(.applied(applied))) }
+        let record =
+            hasChanged
+            ? SessionRecord(state, result.transition, at: now, graveTime: host.settings.graveTime) : nil
+        let change = SessionChange(id: live.id, expectedVersion: before.version, record: record, answer: answer)
         host.store.commit([change]) { [self] outcome in
             if let failure = session.failure(of: outcome) { return finish(.failure(failure)) }
-            session.live.publish(after)
-            finish(.success(AppliedEvent(state: after, transition: result.transition)))
+            live.publish(state)
+            guard let answer else { return finish(.success(.applied(applied))) }
+            live.remember(answered: answer.key, limit: host.retention.answers)
+            finish(.success(.answered(answer, isReplay: false)))
         }
     }
 
     /// Answers, and gives the turn back.
-    private func finish(_ result: Result<AppliedEvent, SessionError>) {
+    private func finish(_ result: Result<Outcome, SessionError>) {
         completion(result)
         session.live.turns.leave()
     }

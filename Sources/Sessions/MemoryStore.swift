@@ -5,13 +5,18 @@ internal import Synchronization
 /// Keeps sessions in memory: fast, and gone with the process. Of ended ones it remembers the last `endedLimit`.
 public final class MemoryStore: SessionStore {
     /// What is kept of a session. Only touched under the store's lock.
-    private struct Kept {
+    private final class Kept {
         var versions: Ring<SessionRecord>
         /// `nil` as long as no request had a key.
         var answers: Ring<StoredAnswer>?
 
         init(_ retention: Retention) {
             versions = Ring(capacity: retention.versions)
+        }
+
+        func keep(_ answer: StoredAnswer, _ retention: Retention) {
+            if answers == nil { answers = Ring(capacity: retention.answers) }
+            answers?.append(answer)
         }
     }
 
@@ -22,20 +27,21 @@ public final class MemoryStore: SessionStore {
 
         /// Makes the change if it fits.
         mutating func commit(_ change: SessionChange, _ retention: Retention) -> CommitConflict? {
-            let current = kept[change.id]?.versions.newest?.version ?? 0
+            var session = kept[change.id]
+            let current = session?.versions.newest?.version ?? 0
             guard current == change.expectedVersion, current > 0 || change.record != nil else {
                 return CommitConflict(id: change.id, current: current)
             }
             if let record = change.record {
                 // Bounded, or a client that creates and ends sessions without end would fill the memory.
                 if record.isEnd, let forgotten = ended.append(change.id) { kept[forgotten] = nil }
-                if record.isEnd || current == 0 { kept[change.id] = Kept(retention) }
-                kept[change.id]?.versions.append(record)
+                if record.isEnd || session == nil {
+                    session = Kept(retention)
+                    kept[change.id] = session
+                }
+                session?.versions.append(record)
             }
-            if let answer = change.answer {
-                kept[change.id]?.answers = kept[change.id]?.answers ?? Ring(capacity: retention.answers)
-                kept[change.id]?.answers?.append(answer)
-            }
+            if let answer = change.answer { session?.keep(answer, retention) }
             return nil
         }
     }

@@ -1,6 +1,5 @@
 public import Coordinators
 public import FoundationEssentials
-internal import JSONCoding
 internal import Sodium
 internal import Synchronization
 
@@ -13,70 +12,44 @@ public final class SessionHost: Sendable {
     public let apps: [App]
     public let store: any SessionStore
     let settings: SessionSettings
+    let retention: Retention
     let now: @Sendable () -> Date
-    private let live = Mutex<[SessionID: LiveSession]>([:])
+    /// Is told what an operator should know, in words that hold nothing of a request.
+    let report: @Sendable (String) -> Void
+    let live: Mutex<LiveSessions>
+    let creations = KeyedTurns()
 
-    /// - Parameter now: the clock.
+    /// - Parameters:
+    ///   - retention: as the store has it.
+    ///   - now: the clock.
     public init(
         apps: [App], store: any SessionStore, settings: SessionSettings = SessionSettings(),
-        now: @escaping @Sendable () -> Date = { Date() }
+        retention: Retention = Retention(), now: @escaping @Sendable () -> Date = { Date() },
+        report: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         self.apps = apps
         self.store = store
         self.settings = settings
+        self.retention = retention
         self.now = now
-    }
-
-    /// Opens a session of the named app, or of the first one.
-    ///
-    /// - Parameter link: opened right away.
-    public func create(app name: String? = nil, link: String? = nil) async throws(SessionError) -> CreatedSession {
-        guard let app = apps.first(where: { name == nil || $0.name == name }) else { throw .unknownApp }
-        let createdAt = now()
-        let first = try await launch(app, at: createdAt, link: link)
-        let token = SessionToken.random()
-        while true {
-            let state = SessionState(
-                id: .random(), app: app.name, version: 1,
-                expiresAt: expiry(createdAt: createdAt, usedAt: createdAt), navigation: first.state)
-            let session = LiveSession(state, of: app, token: token.digest, createdAt: createdAt)
-            let change = SessionChange(
-                expectedVersion: 0, session: session.stored(state, graveTime: settings.graveTime), event: nil)
-            switch await store.commit([change]) {
-            case .failure(let error): throw SessionError(error)
-            // The id is taken, which will not happen; if it does, another one is not.
-            case .success(let conflicts) where !conflicts.isEmpty: continue
-            case .success: break
-            }
-            live.withLock { $0[state.id] = session }
-            return CreatedSession(state: state, transition: first.transition, token: token)
-        }
-    }
-
-    private func launch(
-        _ app: App, at now: Date, link: String?
-    ) async throws(SessionError) -> TransitionResult {
-        let run: TransitionRun
-        do { run = try app.beginLaunch(at: now, link: link) } catch { throw .cannotLaunch(error) }
-        return try await result(of: run, within: settings.handlerDeadline) { .cannotLaunch($0) }
+        self.report = report
+        self.live = Mutex(LiveSessions(limit: settings.liveLimit))
     }
 
     /// The same as `session(_:token:)` for a session in memory, which needs no `await`; `nil` where it is not there.
     public func liveSession(_ id: SessionID, token: String) throws(SessionError) -> AuthorizedSession? {
-        guard let session = live.withLock({ $0[id] }) else { return nil }
-        guard session.token == SessionToken.digest(of: token) else { throw .unauthorized }
+        guard let session = sessionInMemory(id) else { return nil }
+        guard session.identity.token == SessionToken.digest(of: token) else { throw .unauthorized }
         return AuthorizedSession(host: self, live: session)
     }
 
     /// The session that the token gives a right to; brought back from the store when it is not in memory.
     public func session(_ id: SessionID, token: String) async throws(SessionError) -> AuthorizedSession {
         if let session = try liveSession(id, token: token) { return session }
-        guard let stored = try await load(id), stored.token == SessionToken.digest(of: token) else {
+        guard let loaded = try await load(id), loaded.record.identity.token == SessionToken.digest(of: token) else {
             throw .unauthorized
         }
-        guard let content = stored.content else { throw .ended }
-        guard content.expiresAt > now() else { throw .expired }
-        return AuthorizedSession(host: self, live: remember(try restore(stored, content)))
+        return AuthorizedSession(host: self, live: try await wake(loaded))
     }
 
     /// Forgets sessions that need not be kept any longer, a bounded number at a time.
@@ -86,61 +59,46 @@ public final class SessionHost: Sendable {
     public func sweep(limit: Int = 1000) async throws(StoreError) -> Int {
         let swept = try await store.sweep(at: now(), limit: limit)
         live.withLock { live in
-            for id in swept { live[id] = nil }
+            for id in swept { live.remove(id) }
         }
         return swept.count
     }
-}
 
-// Finding a session.
-extension SessionHost {
-    private func load(_ id: SessionID) async throws(SessionError) -> StoredSession? {
-        do { return try await store.load(id) } catch { throw .notApplied }
-    }
+    /// The number of sessions in memory.
+    public var liveCount: Int { live.withLock { $0.count } }
 
-    private func restore(
-        _ stored: StoredSession, _ content: StoredSession.Content
-    ) throws(SessionError) -> LiveSession {
-        guard let app = apps.first(where: { $0.name == content.app }),
-            let json = try? JSON(parsing: content.state.text, maximumDepth: SessionHost.savedDepthLimit),
-            let navigation = try? app.restore(json)
-        else { throw .incompatible }
-        let state = SessionState(
-            id: stored.id, app: content.app, version: stored.version, expiresAt: content.expiresAt,
-            navigation: navigation)
-        return LiveSession(state, of: app, token: stored.token, createdAt: content.createdAt)
-    }
-
-    /// Tabs in tabs nest a saved state deeper than any request may be.
-    private static let savedDepthLimit = 512
-
-    /// Two requests may bring a session back at the same time; all must queue at one.
-    private func remember(_ session: LiveSession) -> LiveSession {
-        live.withLock { live in
-            if let earlier = live[session.id] { return earlier }
-            live[session.id] = session
-            return session
-        }
+    func sessionInMemory(_ id: SessionID) -> LiveSession? {
+        live.withLock { $0[id] }
     }
 
     func forget(_ session: LiveSession) {
-        live.withLock { live in
-            if live[session.id] === session { live[session.id] = nil }
-        }
+        live.withLock { $0.remove(session) }
     }
-}
 
-extension SessionHost {
-    /// Whole seconds, as clients are told it.
-    func expiry(createdAt: Date, usedAt: Date) -> Date {
-        let expiry = min(usedAt + settings.idleLifetime, createdAt + settings.absoluteLifetime)
-        return Date(timeIntervalSince1970: expiry.timeIntervalSince1970.rounded(.down))
+    func remember(_ session: LiveSession) -> LiveSession {
+        live.withLock { $0.insert(session) }
+    }
+
+    /// What the store has of the session, unless its time is over.
+    func load(_ id: SessionID) async throws(SessionError) -> LoadedSession? {
+        let loaded: LoadedSession?
+        do { loaded = try await store.load(id) } catch { throw SessionError(error) }
+        return loaded.flatMap { $0.record.keptUntil > now() ? $0 : nil }
+    }
+
+    func launched(
+        _ begin: () throws(NavigationError) -> TransitionRun
+    ) async throws(SessionError) -> TransitionResult {
+        let run: TransitionRun
+        do throws(NavigationError) { run = try begin() } catch { throw .cannotLaunch(error) }
+        return try await result(of: run, within: settings.handlerDeadline) { .cannotLaunch($0) }
     }
 }
 
 extension SessionError {
     init(_ error: StoreError) {
         switch error {
+        case .full: self = .storageFull
         case .unavailable: self = .notApplied
         case .unknownOutcome: self = .unknownOutcome
         }

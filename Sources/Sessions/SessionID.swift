@@ -19,6 +19,12 @@ public struct SessionID: Sendable, Hashable {
         SessionID(random: Base64URL.text(of: Sodium.randomBytes(10)).prefix(randomCharacters))
     }
 
+    /// The one that belongs to a key: always the same, and as hard to tell as the secret.
+    init(from key: String, secret: [UInt8]) {
+        let digest = KeyedDigest(of: "session \(key)", key: secret).bytes
+        self.init(random: Base64URL.text(of: digest).prefix(SessionID.randomCharacters))
+    }
+
     private init(random: Substring) {
         self.text = SessionID.prefix + random
     }
@@ -34,6 +40,15 @@ public struct SessionToken: Sendable {
 
     static func random() -> SessionToken {
         SessionToken(text: Base64URL.text(of: Sodium.randomBytes(32)))
+    }
+
+    /// The one that belongs to a key: always the same, so that it can be told again without being kept.
+    init(from key: String, secret: [UInt8]) {
+        text = Base64URL.text(of: KeyedDigest(of: "token \(key)", key: secret).bytes)
+    }
+
+    private init(text: String) {
+        self.text = text
     }
 
     static func digest(of text: String) -> SHA256Digest {

@@ -22,10 +22,20 @@ public enum SessionError: Error, Equatable, Sendable {
     case deadlineExceeded
     /// Another server has changed the session meanwhile, or the store cannot take it now: try again.
     case notApplied
+    /// The store has no room for it.
+    case storageFull
     /// The store may have taken it, or not.
     case unknownOutcome
     /// The saved state is of no use to this build.
     case incompatible
+    /// There is no such version, or none any more.
+    case unknownVersion
+    /// The `Idempotency-Key` was used before for another request.
+    case keyReused
+    /// The `Idempotency-Key` was used before, and its answer is not kept any more.
+    case answerForgotten
+    /// The session is of another version than was asked for.
+    indirect case stale(SessionState)
     /// The event was refused; `state` is what it was refused in.
     indirect case refused(NavigationError, state: SessionState)
     /// The app's first transition failed, so there is no session.

@@ -28,9 +28,10 @@ public struct IdempotentRequest: Sendable {
     /// What is answered, to be kept: byte for byte what every repetition gets.
     let answer: @Sendable (AppliedEvent) -> [UInt8]
 
-    public init(key: String, fingerprint: SHA256Digest, answer: @escaping @Sendable (AppliedEvent) -> [UInt8]) {
+    /// - Parameter request: what makes it this request and no other.
+    public init(key: String, request: [UInt8], answer: @escaping @Sendable (AppliedEvent) -> [UInt8]) {
         self.key = key
-        self.fingerprint = fingerprint
+        self.fingerprint = SHA256Digest(of: request)
         self.answer = answer
     }
 

@@ -1,0 +1,101 @@
+internal import MicroHTTP
+internal import Sessions
+
+/// The `Idempotency-Key` of a request (draft-ietf-httpapi-idempotency-key-header-07): a string in quotes, or bare.
+struct IdempotencyKey {
+    static let limit = 255
+    /// A creation's key gives the right to the session: it must not be one that somebody else may come upon.
+    static let leastForCreation = 16
+
+    let text: String
+
+    /// - Returns: `nil` where there is none.
+    init?(_ headers: HTTPHeaders) throws(Problem) {
+        let fields = headers.values("Idempotency-Key")
+        guard let field = fields.first else { return nil }
+        guard fields.count == 1, let text = IdempotencyKey.text(of: field), (1...IdempotencyKey.limit).contains(text.utf8.count)
+        else {
+            throw .invalidRequestHeader(
+                "Idempotency-Key", "one string of 1 to \(IdempotencyKey.limit) ASCII characters, in quotes or bare")
+        }
+        self.text = text
+    }
+
+    /// Without the quotes (RFC 8941, section 3.3.3); a bare one has neither quotes nor spaces.
+    private static func text(of field: String) -> String? {
+        guard field.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { return nil }
+        guard field.first == "\"" else { return field.contains { " \",;\\".contains($0) } ? nil : field }
+        guard field.count >= 2, field.last == "\"" else { return nil }
+        var text = ""
+        var isEscaped = false
+        for character in field.dropFirst().dropLast() {
+            if isEscaped {
+                guard character == "\"" || character == "\\" else { return nil }
+                text.append(character)
+                isEscaped = false
+            } else if character == "\\" {
+                isEscaped = true
+            } else if character == "\"" {
+                return nil
+            } else {
+                text.append(character)
+            }
+        }
+        return isEscaped ? nil : text
+    }
+}
+
+extension IdempotentRequest {
+    /// - Returns: `nil` where the request has no key.
+    init?(_ request: HTTPRequest, leastCharacters: Int = 1) throws(Problem) {
+        guard let key = try IdempotencyKey(request.headers) else { return nil }
+        guard key.text.utf8.count >= leastCharacters else {
+            throw .invalidRequestHeader(
+                "Idempotency-Key", "at least \(leastCharacters) random characters where a session is created")
+        }
+        self.init(key: key.text, request: request.body) { StateBody($0.state, transition: $0.transition).bytes }
+    }
+}
+
+extension Outcome {
+    var response: HTTPResponse {
+        switch self {
+        case .applied(let applied):
+            return .state(StateBody(applied.state, transition: applied.transition), version: applied.state.version)
+        case .answered(let answer, let isReplay):
+            return .kept(answer.body, version: answer.version, isReplay: isReplay)
+        }
+    }
+}
+
+extension CreatedSession {
+    /// The state with the token in front, which is not among what is kept.
+    var response: HTTPResponse {
+        var response: HTTPResponse
+        switch outcome {
+        case .applied(let applied):
+            response = .state(
+                StateBody(applied.state, transition: applied.transition, token: token), version: 1, status: 201)
+        case .answered(let answer, let isReplay):
+            let body = Array("{\"token\":\"\(token.text)\",".utf8) + answer.body.dropFirst()
+            response = .kept(body, version: answer.version, isReplay: isReplay, status: 201)
+        }
+        response.headers.append("Location", "/v1/sessions/\(id.text)")
+        return response
+    }
+}
+
+extension HTTPResponse {
+    fileprivate static func state(_ body: StateBody, version: Int, status: Int = 200) -> HTTPResponse {
+        var response = HTTPResponse.json(body, status: status)
+        response.headers.append("ETag", EntityTag.text(version))
+        return response
+    }
+
+    fileprivate static func kept(_ body: [UInt8], version: Int, isReplay: Bool, status: Int = 200) -> HTTPResponse {
+        var response = HTTPResponse.json(body, status: status)
+        response.headers.append("ETag", EntityTag.text(version))
+        if isReplay { response.headers.append("Idempotency-Replayed", "true") }
+        return response
+    }
+}

@@ -1,0 +1,112 @@
+internal import Coordinators
+internal import FoundationEssentials
+internal import JSONCoding
+internal import Sodium
+
+/// What a new session is to be.
+public struct SessionRequest: Sendable {
+    /// The first app where it is `nil`.
+    public var app: String?
+    /// Opened right away.
+    public var link: String?
+
+    public init(app: String? = nil, link: String? = nil) {
+        self.app = app
+        self.link = link
+    }
+}
+
+extension SessionHost {
+    /// Opens a session.
+    ///
+    /// - Parameter once: where given, it tells the session too: its id and its token follow from the key, so the request
+    ///   can be repeated and the token told again, although it is not kept. Whoever knows the key has the session.
+    public func create(
+        _ request: SessionRequest = SessionRequest(), once: IdempotentRequest? = nil
+    ) async throws(SessionError) -> CreatedSession {
+        guard let app = apps.first(where: { request.app == nil || $0.name == request.app }) else { throw .unknownApp }
+        return try await create(once) { () async throws(SessionError) in
+            let now = self.now()
+            return (app, try await self.launched { () throws(NavigationError) in
+                try app.beginLaunch(at: now, link: request.link)
+            })
+        }
+    }
+
+    /// Opens a session where another one is, or was.
+    ///
+    /// - Parameter version: of the other session; `nil` for its last one.
+    public func fork(
+        _ session: AuthorizedSession, version: Int?, once: IdempotentRequest? = nil
+    ) async throws(SessionError) -> CreatedSession {
+        try await create(once) { () async throws(SessionError) in
+            let past = try await session.past(version)
+            let transition = Transition(event: nil, operations: [], finished: [])
+            return (session.live.app, TransitionResult(state: past.navigation, transition: transition))
+        }
+    }
+
+    private typealias First = @Sendable () async throws(SessionError) -> (App, TransitionResult)
+
+    private func create(
+        _ once: IdempotentRequest?, _ first: First
+    ) async throws(SessionError) -> CreatedSession {
+        guard let once else {
+            while true {
+                let created = try await commit(.random(), .random(), nil, first)
+                // The id is taken, which will not happen; if it does, another one is not.
+                if let created { return created }
+            }
+        }
+        let (id, token) = (SessionID(from: once.key, secret: store.secret), SessionToken(from: once.key, secret: store.secret))
+        return try await creations.inTurn(id) { () async throws(SessionError) in
+            if let answered = try await self.answered(once, id, token) { return answered }
+            if let created = try await self.commit(id, token, once, first) { return created }
+            // Another server was faster.
+            guard let answered = try await self.answered(once, id, token) else { throw .notApplied }
+            return answered
+        }
+    }
+
+    /// - Returns: `nil` where there is a session of that id.
+    private func commit(
+        _ id: SessionID, _ token: SessionToken, _ once: IdempotentRequest?, _ first: First
+    ) async throws(SessionError) -> CreatedSession? {
+        let (app, result) = try await first()
+        let createdAt = now()
+        let identity = SessionIdentity(
+            id: id, app: app.name, token: token.digest, createdAt: createdAt.wholeSeconds)
+        let state = SessionState(
+            identity, version: 1, expiresAt: settings.expiry(of: app, createdAt: createdAt, usedAt: createdAt),
+            navigation: result.state)
+        let applied = AppliedEvent(state: state, transition: result.transition)
+        let answer = once?.stored(applied)
+        let change = SessionChange(
+            id: id, expectedVersion: 0,
+            record: SessionRecord(state, result.transition, at: createdAt, graveTime: settings.graveTime),
+            answer: answer)
+        switch await store.commit([change]) {
+        case .failure(let error): throw SessionError(error)
+        case .success(let conflicts) where !conflicts.isEmpty: return nil
+        case .success: break
+        }
+        let keys = answer.map { AnsweredKeys([$0.key], limit: retention.answers) }
+        _ = remember(LiveSession(state, of: app, answered: keys))
+        return CreatedSession(
+            outcome: answer.map { .answered($0, isReplay: false) } ?? .applied(applied), id: id, token: token)
+    }
+
+    /// The answer to an earlier creation under the same key.
+    private func answered(
+        _ once: IdempotentRequest, _ id: SessionID, _ token: SessionToken
+    ) async throws(SessionError) -> CreatedSession? {
+        guard let loaded = try await load(id) else { return nil }
+        guard !loaded.record.isEnd else { throw .ended }
+        let answer: StoredAnswer?
+        do { answer = try await store.answer(to: once.key, of: id) } catch { throw SessionError(error) }
+        // As many others came since as are kept.
+        guard let answer else { throw .answerForgotten }
+        guard answer.fingerprint == once.fingerprint else { throw .keyReused }
+        return CreatedSession(outcome: .answered(answer, isReplay: true), id: id, token: token)
+    }
+}

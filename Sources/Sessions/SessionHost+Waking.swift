@@ -1,0 +1,86 @@
+internal import Coordinators
+internal import FoundationEssentials
+internal import JSONCoding
+internal import Sodium
+
+/// What this build does with a session that rests in the store.
+public enum Fate: Sendable, Equatable {
+    case restored
+    /// From what an older version of the app has saved.
+    case migrated(from: Int)
+    /// There is no way to bring it back: it is started anew, with its `defaults`.
+    case relaunched(reason: String)
+    /// There is no way to bring it back, and its app wants it refused; or its app is not here.
+    case refused(reason: String)
+    /// It has ended or expired, and is only known for a while.
+    case over
+}
+
+extension SessionHost {
+    /// Brings a session back into memory. No coordinator is called, unless it has to be started anew.
+    func wake(_ loaded: LoadedSession) async throws(SessionError) -> LiveSession {
+        let record = loaded.record
+        guard let expiresAt = record.expiresAt, let saved = record.savedState else { throw .ended }
+        guard expiresAt > now() else { throw .expired }
+        guard let app = app(of: record) else { throw .incompatible }
+        let keys = loaded.answeredKeys.isEmpty ? nil : AnsweredKeys(loaded.answeredKeys, limit: retention.answers)
+        do {
+            let state = SessionState(
+                record.identity, version: record.version, expiresAt: expiresAt, navigation: try app.restore(saved))
+            return remember(LiveSession(state, of: app, answered: keys))
+        } catch {
+            guard app.incompatibleSessions == .relaunched else { throw .incompatible }
+            report("session \(record.id.text) of \(app.name) is started anew: \(error.explanation)")
+            return remember(LiveSession(try await relaunch(record, saved, of: app), of: app, answered: keys))
+        }
+    }
+
+    private func relaunch(
+        _ record: SessionRecord, _ saved: JSON, of app: App
+    ) async throws(SessionError) -> SessionState {
+        let now = now()
+        let result = try await launched { () throws(NavigationError) in try app.beginRelaunch(of: saved, at: now) }
+        let state = SessionState(
+            record.identity, version: record.version + 1,
+            expiresAt: settings.expiry(of: app, createdAt: record.identity.createdAt, usedAt: now),
+            navigation: result.state)
+        let change = SessionChange(
+            id: record.id, expectedVersion: record.version,
+            record: SessionRecord(state, result.transition, at: now, graveTime: settings.graveTime))
+        switch await store.commit([change]) {
+        case .failure(let error): throw SessionError(error)
+        // Another request has done the same, and was faster.
+        case .success(let conflicts) where !conflicts.isEmpty: throw .notApplied
+        case .success: return state
+        }
+    }
+
+    private func app(of record: SessionRecord) -> App? {
+        apps.first { $0.name == record.identity.app }
+    }
+
+    /// What `wake` would do, without doing it.
+    public func fate(of record: SessionRecord) -> Fate {
+        guard let expiresAt = record.expiresAt, let saved = record.savedState, expiresAt > now() else { return .over }
+        guard let app = app(of: record) else { return .refused(reason: "there is no app “\(record.identity.app)”") }
+        do {
+            _ = try app.restore(saved)
+            let version = saved["version"]?.integer ?? app.version
+            return version == app.version ? .restored : .migrated(from: version)
+        } catch {
+            return app.incompatibleSessions == .relaunched
+                ? .relaunched(reason: error.explanation) : .refused(reason: error.explanation)
+        }
+    }
+}
+
+extension RestoreError {
+    fileprivate var explanation: String {
+        switch self {
+        case .damaged(let error): "its state \(error.reason) at \(error.pointer)"
+        case .newer(let version): "version \(version) of the app has saved it"
+        case .unknownCoordinator(let name): "there is no coordinator “\(name)”"
+        case .incompatible(let name, let error): "what “\(name)” has saved \(error.reason) at \(error.pointer)"
+        }
+    }
+}
