@@ -39,6 +39,7 @@ let package = Package(
         .target(name: "Coordinators", dependencies: ["JSONCoding"]),
         .target(name: "CoordinatorsTesting", dependencies: ["Coordinators", "JSONCoding"]),
         .target(name: "Sessions", dependencies: ["Coordinators", "JSONCoding", "Sodium"]),
+        .target(name: "SQLiteStore", dependencies: ["Sessions", "SQLite", "Sodium"]),
         .target(
             name: "NavigationAPI",
             dependencies: ["Sessions", "Coordinators", "MicroHTTP", "JSONCoding"],
@@ -46,7 +47,7 @@ let package = Package(
         .target(
             name: "CoordinatorServer",
             dependencies: [
-                "NavigationAPI", "Sessions", "Coordinators", "MicroHTTP",
+                "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

@@ -11,4 +11,11 @@ static inline sqlite3_destructor_type CSQLite_transient(void)
     return SQLITE_TRANSIENT;
 }
 
+/// Extended result codes are expressions, which Swift does not import.
+enum {
+    CSQLite_IOERR_WRITE = SQLITE_IOERR_WRITE,
+    CSQLite_IOERR_FSYNC = SQLITE_IOERR_FSYNC,
+    CSQLite_IOERR_DIR_FSYNC = SQLITE_IOERR_DIR_FSYNC,
+};
+
 #endif

@@ -16,8 +16,12 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
 
     @OptionGroup var address: AddressOptions
 
-    @Option(help: "Where sessions are kept: memory (they end with the process).")
-    var store = StoreChoice.memory
+    @OptionGroup var storage: StorageOptions
+
+    @OptionGroup var lifetimes: LifetimeOptions
+
+    @Option(help: "How many sessions are kept in memory; the others rest in the store.")
+    var liveSessions = 100_000
 
     @Flag(help: "Gives the apps their development dependencies, seeded accounts for one.")
     var development = false
@@ -29,43 +33,48 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         let apps = try Server.soundApps(AppOptions(isDevelopment: development, dataDirectory: dataDirectory))
 
         let logger = Logger(label: "coordinatord") { StreamLogHandler.standardError(label: $0) }
-        let host = SessionHost(apps: apps, store: store.open())
-        let handler = NavigationHandler(host: host) { logger.error("\($0)") }
-        var settings = HTTPServer.Settings()
-        settings.host = address.host
-        settings.port = address.port
-        let server: HTTPServer
-        do {
-            server = try HTTPServer(settings, handler: handler)
-        } catch {
-            throw ExitCode.cannotStart(EX_UNAVAILABLE, "\(error)")
+        let store = try storage.open { reason in
+            // What is on the disk can only be told by opening it anew.
+            logger.critical("the storage has failed: \(reason)")
+            _exit(EX_IOERR)
         }
-
-        let line = "coordinatord listening on http://\(address.host):\(server.port) (store: \(store.announcement))"
+        let host = SessionHost(
+            apps: apps, store: store, settings: settings, retention: storage.retention,
+            report: { logger.warning("\($0)") })
+        let handler = NavigationHandler(host: host) { logger.error("\($0)") }
+        let server = try listen(handler)
+        let line = "coordinatord listening on http://\(address.host):\(server.port) (store: \(storage.announcement))"
         let group = ServiceGroup(
             configuration: .init(
                 services: [
+                    .init(service: StoreService(store: store)),
                     .init(service: SweepService(host: host, logger: logger)),
                     .init(service: HTTPService(server: server, handler: handler, announcement: line)),
                 ],
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         try await group.run()
     }
-}
 
-/// What `--store` takes.
-enum StoreChoice: String, ExpressibleByArgument {
-    case memory
-
-    func open() -> any SessionStore {
-        switch self {
-        case .memory: MemoryStore()
-        }
+    func validate() throws {
+        guard liveSessions > 0 else { throw ValidationError("--live-sessions takes a number from 1.") }
     }
 
-    var announcement: String {
-        switch self {
-        case .memory: "memory, sessions end with this process"
+    private var settings: SessionSettings {
+        var settings = SessionSettings()
+        settings.idleLifetime = lifetimes.idleExpiry.seconds
+        settings.absoluteLifetime = lifetimes.absoluteExpiry.seconds
+        settings.liveLimit = liveSessions
+        return settings
+    }
+
+    private func listen(_ handler: NavigationHandler) throws -> HTTPServer {
+        var settings = HTTPServer.Settings()
+        settings.host = address.host
+        settings.port = address.port
+        do {
+            return try HTTPServer(settings, handler: handler)
+        } catch {
+            throw ExitCode.cannotStart(EX_UNAVAILABLE, "\(error)")
         }
     }
 }

@@ -22,6 +22,16 @@ struct HTTPService: Service {
     }
 }
 
+/// Keeps the store until everything else has stopped.
+struct StoreService: Service {
+    let store: any SessionStore
+
+    func run() async {
+        try? await gracefulShutdown()
+        await store.close()
+    }
+}
+
 /// Forgets ended and expired sessions, off the requests' way.
 struct SweepService: Service {
     let host: SessionHost

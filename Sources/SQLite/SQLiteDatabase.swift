@@ -2,21 +2,27 @@ internal import CSQLite
 
 /// One connection to a database: open from `init` to the end of its life.
 ///
-/// It has one owner, as have its statements: none of them is `Sendable` or can be copied. Who wants to share it puts
+/// It has one owner, who has its statements too; neither is `Sendable`. Who wants to share it puts
 /// it, together with its statements, into one `Mutex`.
 public struct SQLiteDatabase: ~Copyable {
     /// Owned: opened in `init`, closed in `deinit`.
     private let pointer: OpaquePointer
+    /// Owned: freed in `deinit`, after the connection that writes to it.
+    private let loggedPages: UnsafeMutablePointer<CInt>
 
     /// Opens the file, and creates it when there is none.
     ///
     /// - Parameters:
     ///   - path: of the file; `:memory:` for a database that lives as long as the connection.
+    ///   - isReadOnly: whether the file is to be left as it is; then it must be there.
     ///   - busyTimeout: how long a statement waits for another connection's lock, to the millisecond.
-    public init(path: String, busyTimeout: Duration = .seconds(5)) throws(SQLiteError) {
+    public init(
+        path: String, isReadOnly: Bool = false, busyTimeout: Duration = .seconds(5)
+    ) throws(SQLiteError) {
         var pointer: OpaquePointer?
         // SQLite's own mutex is the net below the rule of one owner: the compiler lets a statement out of `withLock`.
-        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_EXRESCODE
+        let access = isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+        let flags = access | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_EXRESCODE
         let code = sqlite3_open_v2(path, &pointer, flags, nil)
         guard code == SQLITE_OK, let pointer else {
             let error = SQLiteError(code: code, of: pointer)
@@ -26,18 +32,67 @@ public struct SQLiteDatabase: ~Copyable {
         }
         sqlite3_busy_timeout(pointer, CInt(clamping: Int64(busyTimeout / .milliseconds(1))))
         self.pointer = pointer
+        loggedPages = .allocate(capacity: 1)
+        loggedPages.initialize(to: 0)
+        // It takes the place of SQLite's own checkpoints, which are set up in the same way.
+        if !isReadOnly {
+            sqlite3_wal_hook(
+                pointer,
+                { context, _, _, pages in
+                    context?.assumingMemoryBound(to: CInt.self).pointee = pages
+                    return SQLITE_OK
+                }, loggedPages)
+        }
     }
 
     /// A statement that outlives the database keeps it open, unseen, until it goes too.
     deinit {
+        // A statement that is left could still commit.
+        sqlite3_wal_hook(pointer, nil, nil)
+        loggedPages.deallocate()
         sqlite3_close_v2(pointer)
     }
+
+    /// The pages in the log after the last commit that this connection made, in WAL mode. Nothing but `checkpoint` takes
+    /// them out.
+    public var logPages: Int { Int(loggedPages.pointee) }
+
+    public var isInTransaction: Bool { sqlite3_get_autocommit(pointer) == 0 }
 
     /// Runs one or more statements whose results nobody wants. All of the text is the program's own: there is nothing
     /// to bind, and an error may quote it.
     public func execute(_ sql: String) throws(SQLiteError) {
         let code = sqlite3_exec(pointer, sql, nil, nil, nil)
         guard code == SQLITE_OK else { throw SQLiteError(code: code, of: pointer) }
+    }
+
+    /// Copies the log of a database in WAL mode into its file, as far as no reader needs it (sqlite3_wal_checkpoint_v2,
+    /// SQLITE_CHECKPOINT_PASSIVE).
+    public func checkpoint() throws(SQLiteError) {
+        let code = sqlite3_wal_checkpoint_v2(pointer, nil, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+        guard code == SQLITE_OK else { throw SQLiteError(code: code, of: pointer) }
+        loggedPages.pointee = 0
+    }
+
+    /// Copies the whole database into another one, which is overwritten, a step at a time.
+    ///
+    /// - Parameters:
+    ///   - pages: of a step.
+    ///   - progress: is told how many pages are done, of how many.
+    public func copy(
+        to target: borrowing SQLiteDatabase, pages: Int, progress: (Int, Int) -> Void
+    ) throws(SQLiteError) {
+        guard let backup = sqlite3_backup_init(target.pointer, "main", pointer, "main") else {
+            throw SQLiteError(code: sqlite3_errcode(target.pointer), of: target.pointer)
+        }
+        var code = SQLITE_OK
+        while code == SQLITE_OK {
+            code = sqlite3_backup_step(backup, CInt(clamping: pages))
+            let total = Int(sqlite3_backup_pagecount(backup))
+            progress(total - Int(sqlite3_backup_remaining(backup)), total)
+        }
+        sqlite3_backup_finish(backup)
+        guard code == SQLITE_DONE else { throw SQLiteError(code: code) }
     }
 
     /// Compiles one statement; what follows it in the text is not read.
@@ -53,13 +108,15 @@ public struct SQLiteDatabase: ~Copyable {
 
 extension SQLiteError {
     /// With the fixed text for the code.
-    init(code: CInt) {
-        self.init(code: Int(code), message: String(cString: sqlite3_errstr(code)))
+    init(code: CInt, systemError: CInt = 0) {
+        self.init(code: Int(code), message: String(cString: sqlite3_errstr(code)), systemError: Int(systemError))
     }
 
     /// With the text about the last call on the connection, which is borrowed until the next.
     fileprivate init(code: CInt, of database: OpaquePointer?) {
         // Without a connection, which memory was too short for, SQLite says so.
-        self.init(code: Int(code), message: String(cString: sqlite3_errmsg(database)))
+        self.init(
+            code: Int(code), message: String(cString: sqlite3_errmsg(database)),
+            systemError: database.map { Int(sqlite3_system_errno($0)) } ?? 0)
     }
 }

@@ -20,6 +20,13 @@ public struct SQLiteRow: ~Copyable {
         return String(decoding: UnsafeBufferPointer(start: text, count: count), as: UTF8.self)
     }
 
+    /// Text as its bytes.
+    public func utf8(_ column: Int) -> [UInt8]? {
+        guard let index = index(of: column, type: SQLITE_TEXT), let text = sqlite3_column_text(statement, index)
+        else { return nil }
+        return Array(UnsafeBufferPointer(start: text, count: Int(sqlite3_column_bytes(statement, index))))
+    }
+
     public func bytes(_ column: Int) -> [UInt8]? {
         guard let index = index(of: column, type: SQLITE_BLOB) else { return nil }
         // No address for no bytes.

@@ -3,7 +3,7 @@ internal import CSQLite
 /// A compiled statement: bind its parameters, then run it, as often as wanted. The bindings last for one run.
 ///
 /// It always ends what it begins: whatever a run throws, no row and no lock is held after it.
-public struct SQLiteStatement: ~Copyable {
+public final class SQLiteStatement {
     /// Owned: finalized in `deinit`. The connection cannot go before it (`sqlite3_close_v2`).
     private let pointer: OpaquePointer
 
@@ -16,20 +16,38 @@ public struct SQLiteStatement: ~Copyable {
     }
 
     /// - Parameter parameter: counts from 1, as in the statement's `?1`.
-    public mutating func bind(_ parameter: Int, _ value: Int) throws(SQLiteError) {
+    public func bind(_ parameter: Int, _ value: Int) throws(SQLiteError) {
         try check(sqlite3_bind_int64(pointer, CInt(clamping: parameter), Int64(value)))
     }
 
     /// - Parameter parameter: counts from 1, as in the statement's `?1`.
-    public mutating func bind(_ parameter: Int, _ value: String) throws(SQLiteError) {
+    public func bind(_ parameter: Int, _ value: String) throws(SQLiteError) {
         try check(
             sqlite3_bind_text64(
                 pointer, CInt(clamping: parameter), value, UInt64(value.utf8.count), CSQLite_transient(),
                 UInt8(SQLITE_UTF8)))
     }
 
+    /// - Parameters:
+    ///   - parameter: counts from 1, as in the statement's `?1`.
+    ///   - utf8: text.
+    public func bind(_ parameter: Int, utf8: [UInt8]) throws(SQLiteError) {
+        guard !utf8.isEmpty else { return try bind(parameter, "") }
+        let code = utf8.withUnsafeBytes { bytes in
+            sqlite3_bind_text64(
+                pointer, CInt(clamping: parameter), bytes.baseAddress?.assumingMemoryBound(to: CChar.self),
+                UInt64(bytes.count), CSQLite_transient(), UInt8(SQLITE_UTF8))
+        }
+        try check(code)
+    }
+
     /// - Parameter parameter: counts from 1, as in the statement's `?1`.
-    public mutating func bind(_ parameter: Int, _ value: [UInt8]) throws(SQLiteError) {
+    public func bindNull(_ parameter: Int) throws(SQLiteError) {
+        try check(sqlite3_bind_null(pointer, CInt(clamping: parameter)))
+    }
+
+    /// - Parameter parameter: counts from 1, as in the statement's `?1`.
+    public func bind(_ parameter: Int, _ value: [UInt8]) throws(SQLiteError) {
         let index = CInt(clamping: parameter)
         // The address of no bytes may be none, and SQLite would bind NULL for it.
         guard !value.isEmpty else { return try check(sqlite3_bind_zeroblob(pointer, index, 0)) }
@@ -37,7 +55,7 @@ public struct SQLiteStatement: ~Copyable {
     }
 
     /// Runs the statement to its end, past whatever rows it has.
-    public mutating func run() throws(SQLiteError) {
+    public func run() throws(SQLiteError) {
         defer { reset() }
         while try step() {}
     }
@@ -45,16 +63,27 @@ public struct SQLiteStatement: ~Copyable {
     /// Runs the statement as far as its first row, and no further.
     ///
     /// - Returns: what is read from that row; `nil` when there is none.
-    public mutating func first<Value>(_ read: (borrowing SQLiteRow) -> Value) throws(SQLiteError) -> Value? {
+    public func first<Value>(_ read: (borrowing SQLiteRow) -> Value) throws(SQLiteError) -> Value? {
         defer { reset() }
         guard try step() else { return nil }
         return read(SQLiteRow(statement: pointer))
     }
 
+    /// Runs the statement until `read` finds something in a row.
+    public func firstNonNil<Value>(
+        _ read: (borrowing SQLiteRow) -> Value?
+    ) throws(SQLiteError) -> Value? {
+        defer { reset() }
+        while try step() {
+            if let value = read(SQLiteRow(statement: pointer)) { return value }
+        }
+        return nil
+    }
+
     /// Runs the statement to its end.
     ///
     /// - Returns: what is read from each row, in order.
-    public mutating func all<Value>(_ read: (borrowing SQLiteRow) -> Value) throws(SQLiteError) -> [Value] {
+    public func all<Value>(_ read: (borrowing SQLiteRow) -> Value) throws(SQLiteError) -> [Value] {
         defer { reset() }
         var values: [Value] = []
         while try step() { values.append(read(SQLiteRow(statement: pointer))) }
@@ -65,7 +94,9 @@ public struct SQLiteStatement: ~Copyable {
     private func step() throws(SQLiteError) -> Bool {
         let code = sqlite3_step(pointer)
         if code == SQLITE_ROW { return true }
-        guard code == SQLITE_DONE else { throw SQLiteError(code: code) }
+        guard code == SQLITE_DONE else {
+            throw SQLiteError(code: code, systemError: sqlite3_system_errno(sqlite3_db_handle(pointer)))
+        }
         return false
     }
 

@@ -4,8 +4,8 @@ internal import Sodium
 /// The accounts in their SQLite file: names and hashes.
 struct AccountTable: ~Copyable {
     private let database: SQLiteDatabase
-    private var find: SQLiteStatement
-    private var insert: SQLiteStatement
+    private let find: SQLiteStatement
+    private let insert: SQLiteStatement
 
     /// Opens the file; makes it, and the table in it, where they are missing.
     init(path: String) throws(SQLiteError) {
@@ -26,13 +26,13 @@ struct AccountTable: ~Copyable {
     }
 
     /// - Returns: `nil` when there is no such account, or when nobody can log in to it because its hash is damaged.
-    mutating func hash(of account: AccountName) throws(SQLiteError) -> PasswordHash? {
+    func hash(of account: AccountName) throws(SQLiteError) -> PasswordHash? {
         try find.bind(1, account.text)
         return try find.first { row in row.text(0).flatMap(PasswordHash.init(encoded:)) } ?? nil
     }
 
     /// Adds the account; one that is there stays as it is.
-    mutating func add(_ account: AccountName, _ hash: PasswordHash) throws(SQLiteError) {
+    func add(_ account: AccountName, _ hash: PasswordHash) throws(SQLiteError) {
         try insert.bind(1, account.text)
         try insert.bind(2, hash.encoded)
         try insert.run()

@@ -1,0 +1,94 @@
+internal import ArgumentParser
+internal import Glibc
+internal import SQLiteStore
+internal import Sessions
+
+/// `--store` and what belongs to it.
+struct StorageOptions: ParsableArguments {
+    @Option(help: "Where sessions are kept: sqlite:DIRECTORY, or memory (they end with the process).")
+    var store = StoreChoice.sqlite(directory: "./data")
+
+    @Option(help: "strict: what is answered is on the disk. relaxed: the last events may be lost when the power is.")
+    var durability = DurabilityChoice.strict
+
+    @Option(help: "How many versions of a session are kept.")
+    var history = 100
+
+    func validate() throws {
+        guard history > 0 else { throw ValidationError("--history takes a number from 1.") }
+    }
+
+    var retention: Retention { Retention(versions: history) }
+
+    /// - Throws: an exit code, when standard error has been told why.
+    func open(failed: @escaping @Sendable (String) -> Void) throws -> any SessionStore {
+        switch store {
+        case .memory: MemoryStore(retention: retention)
+        case .sqlite(let directory): try StorageOptions.open(directory, durability.forSQLite, retention, failed: failed)
+        }
+    }
+
+    static func open(
+        _ directory: String, _ durability: SQLiteStore.Durability = .strict, _ retention: Retention,
+        failed: @escaping @Sendable (String) -> Void
+    ) throws -> SQLiteStore {
+        do {
+            return try SQLiteStore(
+                directory: directory, durability: durability, retention: retention, failed: failed)
+        } catch {
+            switch error {
+            case .inUse(let path):
+                throw ExitCode.cannotStart(EX_UNAVAILABLE, "\(path) is in use by another process")
+            case .newer(let schema):
+                throw ExitCode.cannotStart(
+                    EX_DATAERR, "\(directory) was written by a newer build, with schema \(schema)")
+            case .damaged(let what): throw ExitCode.cannotStart(EX_DATAERR, "\(directory) is damaged: \(what)")
+            case .unavailable(let reason): throw ExitCode.cannotStart(EX_IOERR, "\(directory): \(reason)")
+            }
+        }
+    }
+
+    var announcement: String {
+        switch (store, durability) {
+        case (.memory, _): "memory, sessions end with this process"
+        case (.sqlite(let directory), .strict): "sqlite:\(directory)"
+        case (.sqlite(let directory), .relaxed): "sqlite:\(directory), relaxed: power loss may cost the last events"
+        }
+    }
+}
+
+/// What `--store` takes.
+enum StoreChoice: ExpressibleByArgument {
+    case memory
+    case sqlite(directory: String)
+
+    init?(argument: String) {
+        let scheme = "sqlite:"
+        if argument == "memory" {
+            self = .memory
+        } else if argument.hasPrefix(scheme), argument != scheme {
+            self = .sqlite(directory: String(argument.dropFirst(scheme.count)))
+        } else {
+            return nil
+        }
+    }
+
+    var defaultValueDescription: String {
+        switch self {
+        case .memory: "memory"
+        case .sqlite(let directory): "sqlite:\(directory)"
+        }
+    }
+}
+
+/// What `--durability` takes.
+enum DurabilityChoice: String, CaseIterable, ExpressibleByArgument {
+    case strict, relaxed
+
+    var forSQLite: SQLiteStore.Durability {
+        switch self {
+        case .strict: .strict
+        case .relaxed: .relaxed
+        }
+    }
+}

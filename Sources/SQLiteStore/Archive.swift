@@ -1,0 +1,140 @@
+internal import SQLite
+internal import Sessions
+
+/// Why something cannot be read.
+enum ReadError: Error {
+    case sqlite(SQLiteError)
+    /// A row of the journal is not what was written.
+    case damaged(seq: Int)
+}
+
+/// The one connection that reads. What is not folded yet it is told: `unfolded`, oldest first.
+final class Archive {
+    private let retention: Retention
+    private let database: SQLiteDatabase
+    private let record: SQLiteStatement
+    private let versions: SQLiteStatement
+    private let answers: SQLiteStatement
+    private let answer: SQLiteStatement
+
+    init(path: String, retention: Retention) throws(SQLiteError) {
+        self.retention = retention
+        let database = try SQLiteDatabase(path: path, isReadOnly: true)
+        try database.execute("PRAGMA cache_size = -65536")
+        record = try database.prepare("SELECT record, checksum FROM journal WHERE seq = ?1")
+        versions = try database.prepare(
+            "SELECT version, seq FROM versions WHERE session = ?1 AND version <= ?2 ORDER BY version DESC LIMIT ?3")
+        answers = try database.prepare("SELECT key FROM answers WHERE session = ?1 ORDER BY seq DESC LIMIT ?2")
+        answer = try database.prepare(
+            "SELECT seq FROM answers WHERE session = ?1 AND key = ?2 ORDER BY seq DESC LIMIT 1")
+        self.database = database
+    }
+
+    func load(_ id: SessionID, _ unfolded: [Place]) throws(ReadError) -> LoadedSession? {
+        guard let seq = try places(of: id, from: .max, limit: 1, unfolded).first?.seq,
+            let text = try text(at: seq)
+        else { return nil }
+        return LoadedSession(
+            record: try SessionRecord.read(text, at: seq), answeredKeys: try answeredKeys(of: id, unfolded))
+    }
+
+    func history(
+        of id: SessionID, from version: Int, limit: Int, _ unfolded: [Place]
+    ) throws(ReadError) -> [SessionRecord] {
+        guard let newest = try places(of: id, from: .max, limit: 1, unfolded).first else { return [] }
+        var records: [SessionRecord] = []
+        for place in try places(of: id, from: version, limit: limit, unfolded)
+        where place.version > newest.version - retention.versions {
+            // It may have been dropped since.
+            guard let text = try text(at: place.seq) else { break }
+            records.append(try SessionRecord.read(text, at: place.seq))
+        }
+        return records
+    }
+
+    func answer(
+        to key: String, of id: SessionID, _ unfolded: [Place]
+    ) throws(ReadError) -> StoredAnswer? {
+        let seq: Int?
+        if let place = unfolded.last(where: { $0.key == key }) {
+            seq = place.seq
+        } else {
+            seq = try reading { () throws(SQLiteError) in
+                try answer.bind(1, id.text)
+                try answer.bind(2, key)
+                return try answer.first { $0.integer(0) } ?? nil
+            }
+        }
+        guard let seq, let text = try text(at: seq) else { return nil }
+        do { return try StoredAnswer(parsing: text) } catch { throw .damaged(seq: seq) }
+    }
+
+    /// Where the versions up to that one are, newest first.
+    private func places(
+        of id: SessionID, from version: Int, limit: Int, _ unfolded: [Place]
+    ) throws(ReadError) -> [(version: Int, seq: Int)] {
+        var places: [(version: Int, seq: Int)] = []
+        for place in unfolded.reversed() where !place.isAnswer {
+            if place.version <= version, places.count < limit { places.append((place.version, place.seq)) }
+            // Nothing older is in the tables, or the session has ended and nothing older counts.
+            if place.isFirst { return places }
+            if case .end = place.kind { return places }
+        }
+        let (below, rest) = (min(version, (places.last?.version ?? .max) - 1), limit - places.count)
+        guard rest > 0 else { return places }
+        return try reading { () throws(SQLiteError) in
+            try versions.bind(1, id.text)
+            try versions.bind(2, below)
+            try versions.bind(3, rest)
+            return places + (try versions.all { ($0.integer(0) ?? 0, $0.integer(1) ?? 0) })
+        }
+    }
+
+    private func answeredKeys(of id: SessionID, _ unfolded: [Place]) throws(ReadError) -> [String] {
+        let recent = unfolded.compactMap(\.key)
+        if unfolded.contains(where: \.isFirst) { return recent }
+        let limit = retention.answers
+        return try reading { () throws(SQLiteError) in
+            try answers.bind(1, id.text)
+            try answers.bind(2, limit)
+            let folded = try answers.all { $0.text(0) }.compactMap(\.self)
+            return folded.reversed() + recent
+        }
+    }
+
+    /// The record in that row; `nil` where there is none any more.
+    private func text(at seq: Int) throws(ReadError) -> [UInt8]? {
+        let row = try reading { () throws(SQLiteError) in
+            try record.bind(1, seq)
+            return try record.first { ($0.utf8(0), $0.integer(1)) }
+        }
+        guard let row else { return nil }
+        guard let text = row.0, EncodedChange.Row.checksum(of: text) == row.1 else { throw .damaged(seq: seq) }
+        return text
+    }
+
+    private func reading<Value>(
+        _ body: () throws(SQLiteError) -> Value
+    ) throws(ReadError) -> Value {
+        do throws(SQLiteError) { return try body() } catch { throw .sqlite(error) }
+    }
+}
+
+extension SessionRecord {
+    fileprivate static func read(_ text: [UInt8], at seq: Int) throws(ReadError) -> SessionRecord {
+        do { return try SessionRecord(parsing: text) } catch { throw .damaged(seq: seq) }
+    }
+}
+
+extension Place {
+    /// From a row of the journal: seq, session, kind, version, key, record, checksum, due.
+    ///
+    /// - Returns: `nil` where it is not what was written.
+    init?(_ row: borrowing SQLiteRow, seq: Int) {
+        guard let name = row.text(2), let kind = Kind(name: name, key: row.text(4), due: row.integer(7)),
+            let version = row.integer(3), let text = row.utf8(5),
+            EncodedChange.Row.checksum(of: text) == row.integer(6)
+        else { return nil }
+        self.init(seq: seq, kind: kind, version: version)
+    }
+}

@@ -1,0 +1,195 @@
+internal import Dispatch
+internal import FoundationEssentials
+internal import SQLite
+internal import Sessions
+internal import Synchronization
+
+/// Group commit: who commits waits in a line, and the one writer takes everybody who has come while it was writing.
+final class CommitQueue: Sendable {
+    private struct Waiting: Sendable {
+        let changes: [EncodedChange]
+        let completion: @Sendable (CommitOutcome) -> Void
+    }
+
+    private struct Line {
+        var waiting: [Waiting] = []
+        /// Whether the writer is at work, or will be.
+        var isServed = false
+        /// Whether it will look for chores when nothing was committed for a while.
+        var isTimed = false
+        var commits = 0
+        var failure: String?
+    }
+
+    /// Serial, so libdispatch runs it on a thread beyond its pools, which may wait for the disk.
+    private let queue = DispatchQueue(label: "coordinatord.store.writer", qos: .userInitiated)
+    private let line = Mutex(Line())
+    /// Only touched on `queue`.
+    private let ledger: Mutex<Ledger>
+    private let unfolded: SharedUnfolded
+    private let failed: @Sendable (String) -> Void
+
+    init(
+        _ ledger: consuming sending Ledger, _ unfolded: SharedUnfolded, failed: @escaping @Sendable (String) -> Void
+    ) {
+        self.ledger = Mutex(ledger)
+        self.unfolded = unfolded
+        self.failed = failed
+    }
+
+    func commit(_ changes: [EncodedChange], _ completion: @escaping @Sendable (CommitOutcome) -> Void) {
+        let failure = line.withLock { line -> String? in
+            if let failure = line.failure { return failure }
+            line.waiting.append(Waiting(changes: changes, completion: completion))
+            if !line.isServed {
+                line.isServed = true
+                queue.async { self.serve() }
+            }
+            return nil
+        }
+        if let failure { completion(.failure(.unavailable(reason: failure))) }
+    }
+
+    /// Takes all who wait, again and again until nobody does.
+    private func serve() {
+        while true {
+            let waiting = line.withLock { line in
+                defer { line.waiting = [] }
+                if line.waiting.isEmpty { line.isServed = false }
+                line.commits += 1
+                return line.waiting
+            }
+            if waiting.isEmpty { break }
+            serve(waiting)
+        }
+        waitForQuiet()
+    }
+
+    private func serve(_ waiting: [Waiting]) {
+        do throws(CommitFailure) {
+            let conflicts = try ledger.withLock { ledger throws(CommitFailure) in
+                try ledger.commit(waiting.flatMap(\.changes), unfolded)
+            }
+            var position = 0
+            for one in waiting {
+                let range = position..<position + one.changes.count
+                position = range.upperBound
+                one.completion(.success(conflicts.isEmpty ? [] : range.compactMap { conflicts[$0] }))
+            }
+            try tidy()
+        } catch {
+            let storeError = take(error)
+            for one in waiting { one.completion(.failure(storeError)) }
+        }
+    }
+
+    /// What cannot wait for a quiet moment.
+    private func tidy() throws(CommitFailure) {
+        try ledger.withLock { ledger throws(CommitFailure) in
+            let isMuch = unfolded.withLock { $0.recentCount >= Ledger.foldingThreshold }
+            if isMuch { ledger.beginRound(unfolded) }
+            try ledger.checkpoint(from: Ledger.busyLogLimit)
+        }
+    }
+
+    private func take(_ failure: CommitFailure) -> StoreError {
+        switch failure {
+        case .refused(let error): return error
+        case .flushFailed(let reason):
+            line.withLock { $0.failure = reason }
+            failed(reason)
+            return .unknownOutcome(reason: reason)
+        }
+    }
+}
+
+// Chores, when nobody waits.
+extension CommitQueue {
+    private static let quietTime = DispatchTimeInterval.milliseconds(200)
+    private static let choreSize = 512
+
+    private func waitForQuiet() {
+        let commits = line.withLock { line -> Int? in
+            if line.isTimed || line.failure != nil { return nil }
+            line.isTimed = true
+            return line.commits
+        }
+        guard let commits else { return }
+        queue.asyncAfter(deadline: .now() + CommitQueue.quietTime) { [weak self] in
+            self?.doChores(since: commits)
+        }
+    }
+
+    private func doChores(since commits: Int) {
+        let isQuiet = line.withLock { line in
+            line.isTimed = false
+            return line.commits == commits && line.failure == nil
+        }
+        guard isQuiet else { return waitForQuiet() }
+        do throws(CommitFailure) {
+            try ledger.withLock { ledger throws(CommitFailure) in
+                ledger.beginRound(unfolded)
+                while ledger.hasChores {
+                    try ledger.doChores(of: CommitQueue.choreSize, unfolded)
+                    if line.withLock({ !$0.waiting.isEmpty }) { return }
+                }
+                try ledger.checkpoint(from: Ledger.quietLogLimit)
+            }
+        } catch {
+            // Tried again at the next quiet moment; the journal has everything.
+            _ = take(error)
+        }
+    }
+
+    func sweep(at now: Date, limit: Int) async throws(StoreError) -> [SessionID] {
+        let milliseconds = Int(exactly: (now.timeIntervalSince1970 * 1000).rounded()) ?? .max
+        var swept: [SessionID] = []
+        while swept.count < limit {
+            let outcome = await withCheckedContinuation { continuation in
+                queue.async { continuation.resume(returning: self.sweepSome(at: milliseconds)) }
+            }
+            let (examined, forgotten) = try outcome.get()
+            swept += forgotten
+            if examined < CommitQueue.sweepSize { break }
+        }
+        return swept
+    }
+
+    private static let sweepSize = 100
+
+    private func sweepSome(at now: Int) -> Result<(examined: Int, forgotten: [SessionID]), StoreError> {
+        do throws(CommitFailure) {
+            let swept = try ledger.withLock { ledger throws(CommitFailure) in
+                try ledger.sweep(at: now, limit: CommitQueue.sweepSize, unfolded)
+            }
+            waitForQuiet()
+            return .success(swept)
+        } catch {
+            return .failure(take(error))
+        }
+    }
+
+    /// Folds what is left and takes nothing more.
+    func close() async {
+        await withCheckedContinuation { continuation in
+            queue.async {
+                self.line.withLock { $0.failure = $0.failure ?? "the store is closed" }
+                self.ledger.withLock { ledger in
+                    // What cannot be folded now is when the store is opened again.
+                    try? ledger.close(self.unfolded)
+                }
+                continuation.resume()
+            }
+        }
+    }
+}
+
+extension Ledger {
+    func close(_ unfolded: SharedUnfolded) throws(CommitFailure) {
+        repeat {
+            beginRound(unfolded)
+            while hasChores { try doChores(of: 4096, unfolded) }
+        } while unfolded.withLock { $0.recentCount > 0 }
+        try checkpoint(from: 0)
+    }
+}

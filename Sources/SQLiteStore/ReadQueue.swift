@@ -1,0 +1,32 @@
+internal import Dispatch
+internal import Sessions
+internal import Synchronization
+
+/// Where reads wait for the one connection that reads, and for the disk.
+final class ReadQueue: Sendable {
+    private let queue = DispatchQueue(label: "coordinatord.store.reader", qos: .userInitiated)
+    /// Only touched on `queue`.
+    private let archive: Mutex<Archive>
+
+    init(_ archive: consuming sending Archive) {
+        self.archive = Mutex(archive)
+    }
+
+    func read<Value: Sendable>(
+        _ body: @escaping @Sendable (Archive) throws(ReadError) -> Value
+    ) async throws(StoreError) -> Value {
+        let outcome: Result<Value, ReadError> = await withCheckedContinuation { continuation in
+            queue.async {
+                continuation.resume(
+                    returning: self.archive.withLock { archive in
+                        do throws(ReadError) { return .success(try body(archive)) } catch { return .failure(error) }
+                    })
+            }
+        }
+        switch outcome {
+        case .success(let value): return value
+        case .failure(.sqlite(let error)): throw .unavailable(reason: "\(error)")
+        case .failure(.damaged(let seq)): throw .unavailable(reason: "row \(seq) of the journal is damaged")
+        }
+    }
+}

@@ -1,0 +1,49 @@
+internal import SQLite
+
+/// The tables. A person can read them: records are lines of JSON, `SessionRecord+Text.swift` tells their members.
+enum Schema {
+    static let version = 1
+
+    static let tables = """
+        -- What was committed, in order. Only appended to; rows go when nothing below points to them any more.
+        CREATE TABLE journal (
+            seq INTEGER PRIMARY KEY,
+            session TEXT NOT NULL,
+            -- first: a session's first record here; next; end: the session has ended; answer: to a request with a key.
+            kind TEXT NOT NULL CHECK (kind IN ('first', 'next', 'end', 'answer')),
+            -- Of the state in the record, or that the answer shows.
+            version INTEGER NOT NULL,
+            -- An answer's Idempotency-Key.
+            key TEXT,
+            record TEXT NOT NULL,
+            -- SipHash-2-4 of the record, under a key of zeros.
+            checksum INTEGER NOT NULL
+        ) STRICT;
+
+        -- Folded from the journal: where the versions of a session are that are kept.
+        CREATE TABLE versions (
+            session TEXT NOT NULL, version INTEGER NOT NULL, seq INTEGER NOT NULL,
+            PRIMARY KEY (session, version)
+        ) STRICT, WITHOUT ROWID;
+
+        -- Folded from the journal: where the answers of a session are that are kept.
+        CREATE TABLE answers (
+            session TEXT NOT NULL, seq INTEGER NOT NULL, key TEXT NOT NULL,
+            PRIMARY KEY (session, seq)
+        ) STRICT, WITHOUT ROWID;
+
+        -- Folded from the journal: when to look whether a session can be forgotten, in milliseconds since 1970.
+        CREATE TABLE sessions (id TEXT NOT NULL PRIMARY KEY, due INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+        CREATE INDEX sessions_by_due ON sessions (due);
+
+        -- Rows of the journal that are to go.
+        CREATE TABLE dropped (seq INTEGER PRIMARY KEY) STRICT;
+
+        -- secret: 32 random bytes. folded: the journal is folded up to this row.
+        CREATE TABLE store (name TEXT NOT NULL PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
+
+        -- For people: the last version of each session.
+        CREATE VIEW current AS
+            SELECT session, max(version) AS version, record FROM journal WHERE kind <> 'answer' GROUP BY session;
+        """
+}
