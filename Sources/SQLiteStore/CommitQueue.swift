@@ -24,13 +24,13 @@ final class CommitQueue: Sendable {
     /// Serial, so libdispatch runs it on a thread beyond its pools, which may wait for the disk.
     private let queue = DispatchQueue(label: "coordinatord.store.writer", qos: .userInitiated)
     private let line = Mutex(Line())
-    /// Only touched on `queue`.
-    private let ledger: Mutex<Ledger>
+    /// Only touched on `queue`; `nil` once it is closed.
+    private let ledger: Mutex<Ledger?>
     private let unfolded: SharedUnfolded
     private let failed: @Sendable (String) -> Void
 
     init(
-        _ ledger: consuming sending Ledger, _ unfolded: SharedUnfolded, failed: @escaping @Sendable (String) -> Void
+        _ ledger: sending Ledger, _ unfolded: SharedUnfolded, failed: @escaping @Sendable (String) -> Void
     ) {
         self.ledger = Mutex(ledger)
         self.unfolded = unfolded
@@ -67,9 +67,8 @@ final class CommitQueue: Sendable {
 
     private func serve(_ waiting: [Waiting]) {
         do throws(CommitFailure) {
-            let conflicts = try ledger.withLock { ledger throws(CommitFailure) in
-                try ledger.commit(waiting.flatMap(\.changes), unfolded)
-            }
+            let changes = waiting.flatMap(\.changes)
+            let conflicts = try withLedger { ledger throws(CommitFailure) in try ledger.commit(changes, unfolded) }
             var position = 0
             for one in waiting {
                 let range = position..<position + one.changes.count
@@ -85,12 +84,23 @@ final class CommitQueue: Sendable {
 
     /// What cannot wait for a quiet moment.
     private func tidy() throws(CommitFailure) {
-        try ledger.withLock { ledger throws(CommitFailure) in
+        try withLedger { ledger throws(CommitFailure) in
             let isMuch = unfolded.withLock { $0.recentCount >= Ledger.foldingThreshold }
             if isMuch { ledger.beginRound(unfolded) }
             try ledger.checkpoint(from: Ledger.busyLogLimit)
         }
     }
+
+    private func withLedger<Value>(
+        _ body: (Ledger) throws(CommitFailure) -> sending Value
+    ) throws(CommitFailure) -> Value {
+        try ledger.withLock { ledger throws(CommitFailure) in
+            guard let ledger else { throw .refused(.unavailable(reason: CommitQueue.closed)) }
+            return try body(ledger)
+        }
+    }
+
+    private static let closed = "the store is closed"
 
     private func take(_ failure: CommitFailure) -> StoreError {
         switch failure {
@@ -127,7 +137,7 @@ extension CommitQueue {
         }
         guard isQuiet else { return waitForQuiet() }
         do throws(CommitFailure) {
-            try ledger.withLock { ledger throws(CommitFailure) in
+            try withLedger { ledger throws(CommitFailure) in
                 ledger.beginRound(unfolded)
                 while ledger.hasChores {
                     try ledger.doChores(of: CommitQueue.choreSize, unfolded)
@@ -159,7 +169,7 @@ extension CommitQueue {
 
     private func sweepSome(at now: Int) -> Result<(examined: Int, forgotten: [SessionID]), StoreError> {
         do throws(CommitFailure) {
-            let swept = try ledger.withLock { ledger throws(CommitFailure) in
+            let swept = try withLedger { ledger throws(CommitFailure) in
                 try ledger.sweep(at: now, limit: CommitQueue.sweepSize, unfolded)
             }
             waitForQuiet()
@@ -169,14 +179,15 @@ extension CommitQueue {
         }
     }
 
-    /// Folds what is left and takes nothing more.
+    /// Folds what is left and closes the file; SQLite then copies its log into it.
     func close() async {
         await withCheckedContinuation { continuation in
             queue.async {
-                self.line.withLock { $0.failure = $0.failure ?? "the store is closed" }
+                self.line.withLock { $0.failure = $0.failure ?? CommitQueue.closed }
                 self.ledger.withLock { ledger in
                     // What cannot be folded now is when the store is opened again.
-                    try? ledger.close(self.unfolded)
+                    try? ledger?.foldAll(self.unfolded)
+                    ledger = nil
                 }
                 continuation.resume()
             }
@@ -185,11 +196,10 @@ extension CommitQueue {
 }
 
 extension Ledger {
-    func close(_ unfolded: SharedUnfolded) throws(CommitFailure) {
+    fileprivate func foldAll(_ unfolded: SharedUnfolded) throws(CommitFailure) {
         repeat {
             beginRound(unfolded)
             while hasChores { try doChores(of: 4096, unfolded) }
         } while unfolded.withLock { $0.recentCount > 0 }
-        try checkpoint(from: 0)
     }
 }

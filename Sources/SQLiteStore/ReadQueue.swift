@@ -5,28 +5,39 @@ internal import Synchronization
 /// Where reads wait for the one connection that reads, and for the disk.
 final class ReadQueue: Sendable {
     private let queue = DispatchQueue(label: "coordinatord.store.reader", qos: .userInitiated)
-    /// Only touched on `queue`.
-    private let archive: Mutex<Archive>
+    /// Only touched on `queue`; `nil` once it is closed.
+    private let archive: Mutex<Archive?>
 
-    init(_ archive: consuming sending Archive) {
+    init(_ archive: sending Archive) {
         self.archive = Mutex(archive)
+    }
+
+    func close() async {
+        await withCheckedContinuation { continuation in
+            queue.async {
+                self.archive.withLock { $0 = nil }
+                continuation.resume()
+            }
+        }
     }
 
     func read<Value: Sendable>(
         _ body: @escaping @Sendable (Archive) throws(ReadError) -> Value
     ) async throws(StoreError) -> Value {
-        let outcome: Result<Value, ReadError> = await withCheckedContinuation { continuation in
+        let outcome: Result<Value, ReadError>? = await withCheckedContinuation { continuation in
             queue.async {
                 continuation.resume(
                     returning: self.archive.withLock { archive in
-                        do throws(ReadError) { return .success(try body(archive)) } catch { return .failure(error) }
+                        guard let archive else { return nil }
+                        return Result { () throws(ReadError) in try body(archive) }
                     })
             }
         }
         switch outcome {
-        case .success(let value): return value
-        case .failure(.sqlite(let error)): throw .unavailable(reason: "\(error)")
-        case .failure(.damaged(let seq)): throw .unavailable(reason: "row \(seq) of the journal is damaged")
+        case nil: throw .unavailable(reason: "the store is closed")
+        case .success(let value)?: return value
+        case .failure(.sqlite(let error))?: throw .unavailable(reason: "\(error)")
+        case .failure(.damaged(let seq))?: throw .unavailable(reason: "row \(seq) of the journal is damaged")
         }
     }
 }

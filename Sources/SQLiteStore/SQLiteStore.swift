@@ -78,7 +78,9 @@ public final class SQLiteStore: SessionStore {
     }
 
     public func close() async {
+        await reader.close()
         await writer.close()
+        directory.unlock()
     }
 }
 

@@ -13,7 +13,7 @@ enum Schema {
             kind TEXT NOT NULL CHECK (kind IN ('first', 'next', 'end', 'answer')),
             -- Of the state in the record, or that the answer shows.
             version INTEGER NOT NULL,
-            -- An answer's Idempotency-Key.
+            -- Of an answer: the SHA-256 of the request's Idempotency-Key.
             key TEXT,
             record TEXT NOT NULL,
             -- SipHash-2-4 of the record, under a key of zeros.

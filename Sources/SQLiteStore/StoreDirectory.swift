@@ -1,13 +1,11 @@
 internal import Glibc
+internal import Synchronization
 
-/// The directory that a store has for itself, locked until the end of this value's life.
-///
-/// Safe to share: the descriptor is set in `init` and closed in `deinit`, and nobody uses it in between.
+/// The directory that a store has for itself, locked until it is unlocked, or until the process ends, however it does.
 final class StoreDirectory: Sendable {
     let path: String
-    /// Owned: opened in `init`, closed in `deinit`, which gives the lock back. So does the end of the process, however
-    /// it comes.
-    private let lock: CInt
+    /// Owned: opened in `init`, closed by `unlock`, which gives the lock back.
+    private let lock: Mutex<CInt?>
 
     var database: String { "\(path)/sessions.sqlite" }
 
@@ -23,7 +21,7 @@ final class StoreDirectory: Sendable {
             Glibc.close(lock)
             throw isTaken ? .inUse(path: path) : error
         }
-        self.lock = lock
+        self.lock = Mutex(lock)
         // SQLite gives its other files the permissions of this one.
         let database = open(self.database, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard database >= 0 else {
@@ -34,7 +32,14 @@ final class StoreDirectory: Sendable {
         Glibc.close(database)
     }
 
-    deinit { Glibc.close(lock) }
+    deinit { unlock() }
+
+    func unlock() {
+        lock.withLock { lock in
+            if let lock { Glibc.close(lock) }
+            lock = nil
+        }
+    }
 }
 
 extension SQLiteStoreError {

@@ -58,7 +58,8 @@ extension SessionHost {
                 if let created { return created }
             }
         }
-        let (id, token) = (SessionID(from: once.key, secret: store.secret), SessionToken(from: once.key, secret: store.secret))
+        let id = SessionID(from: once.secretKey, secret: store.secret)
+        let token = SessionToken(from: once.secretKey, secret: store.secret)
         return try await creations.inTurn(id) { () async throws(SessionError) in
             if let answered = try await self.answered(once, id, token) { return answered }
             if let created = try await self.commit(id, token, once, first) { return created }

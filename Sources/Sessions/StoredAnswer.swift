@@ -4,6 +4,7 @@ public import Sodium
 /// The first answer to a request with an `Idempotency-Key`, kept so that the request can come again.
 public struct StoredAnswer: Sendable, Equatable {
     public let session: SessionID
+    /// The SHA-256 of the key, in hexadecimal digits: the key of a creation gives the right to the session.
     public let key: String
     /// Of the request that it answers.
     public let fingerprint: SHA256Digest
@@ -22,15 +23,19 @@ public struct StoredAnswer: Sendable, Equatable {
 
 /// A request that is carried out once, however often it comes.
 public struct IdempotentRequest: Sendable {
-    public let key: String
+    /// As it was sent.
+    let secretKey: String
+    /// As it is kept.
+    let key: String
     /// Tells it from another request under the same key.
-    public let fingerprint: SHA256Digest
+    let fingerprint: SHA256Digest
     /// What is answered, to be kept: byte for byte what every repetition gets.
     let answer: @Sendable (AppliedEvent) -> [UInt8]
 
     /// - Parameter request: what makes it this request and no other.
     public init(key: String, request: [UInt8], answer: @escaping @Sendable (AppliedEvent) -> [UInt8]) {
-        self.key = key
+        self.secretKey = key
+        self.key = SHA256Digest(of: key).hex
         self.fingerprint = SHA256Digest(of: request)
         self.answer = answer
     }

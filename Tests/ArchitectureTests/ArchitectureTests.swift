@@ -7,15 +7,18 @@ import Testing
         "JSONCoding": [],
         "MicroHTTP": ["CMicroHTTPD", "Glibc", "Synchronization"],
         "Sodium": ["CSodium", "Glibc"],
-        "SQLite": ["CSQLite"],
+        "SQLite": ["CSQLite", "Glibc"],
         "Coordinators": ["JSONCoding", "FoundationEssentials"],
         "CoordinatorsTesting": ["Coordinators", "JSONCoding", "FoundationEssentials"],
         "Sessions": ["Coordinators", "JSONCoding", "Sodium", "FoundationEssentials", "Synchronization"],
+        "SQLiteStore": [
+            "Sessions", "SQLite", "Sodium", "Dispatch", "FoundationEssentials", "Glibc", "Synchronization",
+        ],
         "NavigationAPI": [
             "Sessions", "Coordinators", "MicroHTTP", "JSONCoding", "FoundationEssentials", "Synchronization",
         ],
         "CoordinatorServer": [
-            "NavigationAPI", "Sessions", "Coordinators", "MicroHTTP", "ArgumentParser", "Logging", "ServiceLifecycle",
+            "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP", "ArgumentParser", "Logging", "ServiceLifecycle",
             "UnixSignals", "Glibc", "FoundationEssentials",
         ],
         "ReferenceApps": [

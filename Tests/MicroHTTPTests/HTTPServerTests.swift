@@ -22,7 +22,10 @@ final class EchoHandler: HTTPHandler {
     }
 
     func respond(to request: HTTPRequest, _ reply: @escaping Reply) {
-        Task.immediate { reply(await response(to: request)) }
+        Task.immediate {
+            let response = await response(to: request)
+            reply { response }
+        }
     }
 
     private func response(to request: HTTPRequest) async -> HTTPResponse {

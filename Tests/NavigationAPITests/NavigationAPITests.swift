@@ -435,7 +435,7 @@ struct Client {
         handler.beginDraining()
         let request = HTTPRequest(method: "GET", target: try #require(HTTPTarget("/readyz")))
         let answer = await withCheckedContinuation { continuation in
-            handler.respond(to: request) { continuation.resume(returning: $0) }
+            handler.respond(to: request) { continuation.resume(returning: $0()) }
         }
         #expect(answer.status == 503)
     }

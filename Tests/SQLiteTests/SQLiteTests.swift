@@ -6,7 +6,7 @@ import Testing
     @Test(arguments: ["", "ann", "로그인 🔑", String(repeating: "x", count: 100_000)])
     func `a text comes back as it was bound`(text: String) throws {
         let database = try SQLiteDatabase(path: ":memory:")
-        var statement = try database.prepare("SELECT ?1")
+        let statement = try database.prepare("SELECT ?1")
 
         try statement.bind(1, text)
         let read = try statement.first { $0.text(0) }
@@ -16,7 +16,7 @@ import Testing
 
     @Test func `a text may hold a NUL`() throws {
         let database = try SQLiteDatabase(path: ":memory:")
-        var statement = try database.prepare("SELECT ?1")
+        let statement = try database.prepare("SELECT ?1")
 
         try statement.bind(1, "a\u{0}b")
         let read = try statement.first { $0.text(0) }
@@ -27,7 +27,7 @@ import Testing
     @Test(arguments: [Int.min, -1, 0, .max])
     func `an integer comes back as it was bound`(integer: Int) throws {
         let database = try SQLiteDatabase(path: ":memory:")
-        var statement = try database.prepare("SELECT ?1")
+        let statement = try database.prepare("SELECT ?1")
 
         try statement.bind(1, integer)
         let read = try statement.first { $0.integer(0) }
@@ -38,7 +38,7 @@ import Testing
     @Test(arguments: [[], [0], Array(0...255)] as [[UInt8]])
     func `bytes come back as they were bound`(bytes: [UInt8]) throws {
         let database = try SQLiteDatabase(path: ":memory:")
-        var statement = try database.prepare("SELECT ?1")
+        let statement = try database.prepare("SELECT ?1")
 
         try statement.bind(1, bytes)
         let read = try statement.first { $0.bytes(0) }
@@ -49,7 +49,7 @@ import Testing
     @Test(arguments: [-1, 0, 1, 2, Int.max])
     func `a column of another type, of none, or that is not there reads as nothing`(column: Int) throws {
         let database = try SQLiteDatabase(path: ":memory:")
-        var statement = try database.prepare("SELECT NULL, 1.5")
+        let statement = try database.prepare("SELECT NULL, 1.5")
 
         let read = try statement.first { [$0.integer(column) == nil, $0.text(column) == nil, $0.bytes(column) == nil] }
 
@@ -58,7 +58,7 @@ import Testing
 
     @Test func `the bindings last for one run`() throws {
         let database = try SQLiteDatabase(path: ":memory:")
-        var statement = try database.prepare("SELECT ?1")
+        let statement = try database.prepare("SELECT ?1")
         try statement.bind(1, "ann")
 
         let first = try statement.first { $0.text(0) }
@@ -71,8 +71,8 @@ import Testing
     @Test func `rows come in order, the first alone when only it is wanted, none when there is none`() throws {
         let database = try SQLiteDatabase(path: ":memory:")
         try database.execute("CREATE TABLE numbers (number INTEGER); INSERT INTO numbers VALUES (3), (1), (2)")
-        var sorted = try database.prepare("SELECT number FROM numbers ORDER BY number")
-        var none = try database.prepare("SELECT number FROM numbers WHERE number > 3")
+        let sorted = try database.prepare("SELECT number FROM numbers ORDER BY number")
+        let none = try database.prepare("SELECT number FROM numbers WHERE number > 3")
 
         let all = try sorted.all { $0.integer(0) }
         let first = try sorted.first { $0.integer(0) }
@@ -87,11 +87,11 @@ import Testing
         let file = TemporaryFile()
         let reader = try SQLiteDatabase(path: file.path, busyTimeout: .zero)
         try reader.execute("CREATE TABLE numbers (number INTEGER); INSERT INTO numbers VALUES (1), (2)")
-        var first = try reader.prepare("SELECT number FROM numbers")
+        let first = try reader.prepare("SELECT number FROM numbers")
         _ = try first.first { $0.integer(0) }
 
         let writer = try SQLiteDatabase(path: file.path, busyTimeout: .zero)
-        var insert = try writer.prepare("INSERT INTO numbers VALUES (?1)")
+        let insert = try writer.prepare("INSERT INTO numbers VALUES (?1)")
         try insert.bind(1, 3)
         try insert.run()
 
@@ -113,7 +113,7 @@ import Testing
     @Test func `an error tells no bound value, and the statement is good for another run`() throws {
         let database = try SQLiteDatabase(path: ":memory:")
         try database.execute("CREATE TABLE names (name TEXT PRIMARY KEY CHECK (name <> 'secret')) STRICT")
-        var insert = try database.prepare("INSERT INTO names VALUES (?1)")
+        let insert = try database.prepare("INSERT INTO names VALUES (?1)")
         try insert.bind(1, "secret")
 
         var refusal: SQLiteError?
@@ -127,7 +127,7 @@ import Testing
 
     @Test func `what is no statement, no parameter or no place for a file is refused`() throws {
         let database = try SQLiteDatabase(path: ":memory:")
-        var statement = try database.prepare("SELECT ?1")
+        let statement = try database.prepare("SELECT ?1")
 
         #expect(code { () throws(SQLiteError) in _ = try database.prepare("SELEC") } == 1)
         #expect(code { () throws(SQLiteError) in _ = try database.prepare(" -- nothing") } == 21)
@@ -141,7 +141,7 @@ import Testing
 
     @Test func `a statement may outlive its database`() throws {
         func prepared() throws -> SQLiteStatement { try SQLiteDatabase(path: ":memory:").prepare("SELECT 7") }
-        var statement = try prepared()
+        let statement = try prepared()
 
         let seven = try statement.first { $0.integer(0) }
 

@@ -1,0 +1,115 @@
+import Foundation
+import SQLite
+import SQLiteStore
+import Sessions
+import Testing
+
+/// What the store in a SQLite file promises beyond the contract.
+@Suite struct SQLiteStoreTests {
+    let directory = TemporaryDirectory()
+
+    var database: String { directory.path + "/sessions.sqlite" }
+
+    func open(_ retention: Retention = Retention()) throws -> SQLiteStore {
+        try SQLiteStore(directory: directory.path, retention: retention) { Issue.record("\($0)") }
+    }
+
+    @Test func `everything is there when it is opened again, folded or not`() async throws {
+        let retention = Retention(versions: 4, answers: 2)
+        var store = try open(retention)
+        let id = try SessionID.make(1)
+        for round in 0..<5 {
+            for version in 3 * round + 1...3 * round + 3 {
+                #expect(await store.commit([try .make(id, version, key: "k\(version)")]) == .success([]))
+            }
+            let last = 3 * round + 3
+
+            await store.close()
+            store = try open(retention)
+
+            #expect(try await store.load(id)?.record.text == (try SessionRecord.make(id, last)).text)
+            #expect(try await store.load(id)?.answeredKeys == ["k\(last - 1)", "k\(last)"])
+            #expect(try await store.answer(to: "k\(last)", of: id) == (try .make(id, "k\(last)", version: last)))
+            #expect(
+                try await store.history(of: id, from: nil, limit: 9).map(\.version)
+                    == Array((max(1, last - 3)...last).reversed()))
+        }
+        await store.close()
+        let reader = try SQLiteDatabase(path: database, isReadOnly: true)
+        #expect(try reader.integer("SELECT count(*) FROM journal") == 6, "what nobody needs is deleted")
+        #expect(try reader.integer("SELECT count(*) FROM dropped") == 0)
+    }
+
+    @Test func `a second opener is refused as long as the first is there`() async throws {
+        let path = directory.path
+        let store = try open()
+        #expect(throws: SQLiteStoreError.inUse(path: path)) { try open() }
+        await store.close()
+    }
+
+    @Test func `its files are the owner's alone`() async throws {
+        let store = try open()
+        _ = await store.commit([try .make(try .make(1), 1)])
+        let names = try FileManager.default.contentsOfDirectory(atPath: directory.path)
+        #expect(names.count >= 3)
+        for path in [directory.path] + names.map({ directory.path + "/" + $0 }) {
+            let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+            #expect(try #require(mode) & 0o077 == 0, "\(path)")
+        }
+        await store.close()
+    }
+
+    @Test func `a newer schema and another program's file are refused`() async throws {
+        await (try open()).close()
+        try change { "PRAGMA user_version = 7" }
+        #expect(throws: SQLiteStoreError.newer(schema: 7)) { try open() }
+
+        try FileManager.default.removeItem(atPath: database)
+        try change { "CREATE TABLE theirs (a)" }
+        #expect { try open() } throws: { ($0 as? SQLiteStoreError)?.isDamage == true }
+
+        try Data("no database at all, but long enough to be one".utf8).write(to: URL(filePath: database))
+        #expect { try open() } throws: { ($0 as? SQLiteStoreError)?.isDamage == true }
+    }
+
+    @Test func `a record that is not what was written is refused, before it is folded and after`() async throws {
+        let store = try open()
+        let (id, other) = (try SessionID.make(1), try SessionID.make(2))
+        try await store.commit(id, versions: 1...3)
+        try await store.commit(other, versions: 1...1)
+        await store.close()
+        try change { "UPDATE journal SET record = replace(record, '\"number\":3', '\"number\":4') WHERE seq = 3" }
+
+        let again = try open()
+        await #expect(throws: StoreError.unavailable(reason: "row 3 of the journal is damaged")) {
+            try await again.load(id)
+        }
+        #expect(try await again.load(other)?.record.version == 1, "the others are served")
+        await again.close()
+
+        try change { "UPDATE store SET value = 2 WHERE name = 'folded'" }
+        #expect { try open() } throws: { "\($0)".contains("row 3 of the journal is damaged") }
+        try change { "DELETE FROM journal WHERE seq = 3" }
+        #expect { try open() } throws: { "\($0)".contains("row 3 of the journal is missing") }
+    }
+
+    @Test func `a person can read it with sqlite3`() async throws {
+        let store = try open()
+        try await store.commit(try .make(1), versions: 1...2)
+        let reader = try SQLiteDatabase(path: database, isReadOnly: true)
+
+        #expect(try reader.text("SELECT record ->> '$.event' FROM current") == "e2")
+        #expect(try reader.integer("SELECT record ->> '$.state.number' FROM journal WHERE version = 1") == 1)
+        await store.close()
+    }
+
+    private func change(_ sql: () -> String) throws {
+        try SQLiteDatabase(path: database).execute(sql())
+    }
+}
+
+extension SQLiteStoreError {
+    var isDamage: Bool {
+        if case .damaged = self { true } else { false }
+    }
+}

@@ -1,0 +1,204 @@
+import Foundation
+import SQLiteStore
+import Sessions
+import Testing
+
+/// Every store, each made anew for each test.
+enum StoreKind: CaseIterable {
+    case memory, sqlite, relaxedSQLite
+
+    func withStore(
+        _ retention: Retention = Retention(), _ body: (any SessionStore) async throws -> Void
+    ) async throws {
+        switch self {
+        case .memory: try await body(MemoryStore(retention: retention))
+        case .sqlite, .relaxedSQLite:
+            let directory = TemporaryDirectory()
+            let store = try SQLiteStore(
+                directory: directory.path, durability: self == .sqlite ? .strict : .relaxed, retention: retention
+            ) { Issue.record("\($0)") }
+            try await body(store)
+            await store.close()
+        }
+    }
+}
+
+/// A directory that goes with this value.
+final class TemporaryDirectory {
+    let path = NSTemporaryDirectory() + "coordinatord-store-\(UUID())"
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+extension SessionRecord {
+    /// A version of a session, with the number as its state.
+    static func make(_ id: SessionID, _ version: Int, keptUntil: Int = 2_000_000_000_000, isEnd: Bool = false) throws -> SessionRecord {
+        let state = isEnd ? "" : #","expiresAt":1900000000000,"event":"e\#(version)","state":{"number":\#(version)}"#
+        let text = """
+            {"session":"\(id.text)","app":"a","token":"\(String(repeating: "ab", count: 32))","createdAt":1800000000000,\
+            "version":\(version),"time":\(1_800_000_000_000 + version),"keptUntil":\(keptUntil)\(state)}
+            """
+        return try SessionRecord(parsing: Array(text.utf8))
+    }
+}
+
+extension StoredAnswer {
+    static func make(_ id: SessionID, _ key: String, version: Int = 1) throws -> StoredAnswer {
+        let text = """
+            {"session":"\(id.text)","key":"\(key)","fingerprint":"\(String(repeating: "cd", count: 32))",\
+            "version":\(version),"body":"{\\"answer to\\": \\"\(key)\\"}"}
+            """
+        return try StoredAnswer(parsing: Array(text.utf8))
+    }
+}
+
+extension SessionChange {
+    /// The next version of a session, and perhaps an answer with it.
+    static func make(_ id: SessionID, _ version: Int, keptUntil: Int = 2_000_000_000_000, key: String? = nil) throws -> SessionChange {
+        SessionChange(
+            id: id, expectedVersion: version - 1, record: try .make(id, version, keptUntil: keptUntil),
+            answer: try key.map { try .make(id, $0, version: version) })
+    }
+}
+
+extension SessionID {
+    static func make(_ number: Int) throws -> SessionID {
+        let digits = String(number)
+        return try #require(SessionID("s_" + String(repeating: "0", count: 13 - digits.count) + digits))
+    }
+}
+
+extension SessionStore {
+    /// Commits versions of a session one after the other.
+    func commit(_ id: SessionID, versions: ClosedRange<Int>) async throws {
+        for version in versions { #expect(await commit([try .make(id, version)]) == .success([])) }
+    }
+}
+
+/// What every store promises. Each test runs on what was just committed, and again on what has come to rest: a store
+/// that writes in two steps must answer the same before and after the second.
+@Suite struct StoreContract {
+    @Test(arguments: StoreKind.allCases)
+    func `what was committed comes back`(kind: StoreKind) async throws {
+        try await kind.withStore { store in
+            let id = try SessionID.make(1)
+            #expect(try await store.load(id) == nil)
+
+            try await store.commit(id, versions: 1...3)
+
+            let loaded = try #require(try await store.load(id))
+            #expect(loaded.record.text == (try SessionRecord.make(id, 3)).text)
+            #expect(loaded.answeredKeys == [])
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a batch commits what fits and tells what does not`(kind: StoreKind) async throws {
+        try await kind.withStore { store in
+            let (one, other, unknown) = (try SessionID.make(1), try SessionID.make(2), try SessionID.make(3))
+            try await store.commit(one, versions: 1...1)
+
+            let outcome = await store.commit([
+                try .make(one, 2), try .make(one, 2), try .make(other, 1), try .make(one, 1),
+                try .make(unknown, 5), SessionChange(id: unknown, expectedVersion: 0, record: nil),
+            ])
+
+            #expect(
+                outcome
+                    == .success([
+                        CommitConflict(id: one, current: 2), CommitConflict(id: one, current: 2),
+                        CommitConflict(id: unknown, current: 0), CommitConflict(id: unknown, current: 0),
+                    ]))
+            #expect(try await store.load(one)?.record.version == 2)
+            #expect(try await store.load(other)?.record.version == 1)
+            #expect(try await store.load(unknown) == nil)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `of those who commit the same version at the same time, one wins`(kind: StoreKind) async throws {
+        try await kind.withStore { store in
+            let id = try SessionID.make(1)
+            for version in 1...20 {
+                let conflicts = try await withThrowingTaskGroup(of: CommitOutcome.self) { group in
+                    for _ in 0..<8 { group.addTask { await store.commit([try .make(id, version)]) } }
+                    return try await group.reduce(into: 0) { $0 += try $1.get().count }
+                }
+                #expect(conflicts == 7)
+            }
+            #expect(try await store.load(id)?.record.version == 20)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `answers are kept with the version, or without a new one`(kind: StoreKind) async throws {
+        try await kind.withStore { store in
+            let id = try SessionID.make(1)
+            _ = await store.commit([try .make(id, 1, key: "a"), try .make(id, 2, key: "b")])
+            let nothingNew = SessionChange(
+                id: id, expectedVersion: 2, record: nil, answer: try .make(id, "c", version: 2))
+            #expect(await store.commit([nothingNew]) == .success([]))
+
+            #expect(try await store.answer(to: "b", of: id) == (try .make(id, "b", version: 2)))
+            #expect(try await store.answer(to: "c", of: id) == (try .make(id, "c", version: 2)))
+            #expect(try await store.answer(to: "d", of: id) == nil)
+            #expect(try await store.answer(to: "a", of: try .make(2)) == nil)
+            #expect(try await store.load(id)?.answeredKeys == ["a", "b", "c"])
+            #expect(try await store.load(id)?.record.version == 2)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `the last versions and the last answers are kept`(kind: StoreKind) async throws {
+        try await kind.withStore(Retention(versions: 5, answers: 3)) { store in
+            let id = try SessionID.make(1)
+            for version in 1...12 {
+                _ = await store.commit([try .make(id, version, key: "k\(version)")])
+            }
+
+            #expect(try await store.history(of: id, from: nil, limit: 100).map(\.version) == [12, 11, 10, 9, 8])
+            #expect(try await store.history(of: id, from: 10, limit: 2).map(\.version) == [10, 9])
+            #expect(try await store.history(of: id, from: 7, limit: 2).map(\.version) == [])
+            #expect(try await store.load(id)?.answeredKeys.suffix(3) == ["k10", "k11", "k12"])
+            #expect(try await store.answer(to: "k10", of: id) != nil)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `an ended session is known, without its past`(kind: StoreKind) async throws {
+        try await kind.withStore { store in
+            let id = try SessionID.make(1)
+            try await store.commit(id, versions: 1...3)
+
+            let end = SessionChange(id: id, expectedVersion: 3, record: try .make(id, 4, isEnd: true))
+            #expect(await store.commit([end]) == .success([]))
+
+            #expect(try await store.load(id)?.record.isEnd == true)
+            #expect(try await store.history(of: id, from: nil, limit: 10).map(\.version) == [4])
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `sweeping forgets what need not be kept, and nothing else`(kind: StoreKind) async throws {
+        try await kind.withStore { store in
+            let (early, late, renewed) = (try SessionID.make(1), try SessionID.make(2), try SessionID.make(3))
+            _ = await store.commit([
+                try .make(early, 1, keptUntil: 1_000, key: "a"), try .make(late, 1, keptUntil: 9_000),
+                try .make(renewed, 1, keptUntil: 1_000), try .make(renewed, 2, keptUntil: 9_000),
+            ])
+            // A store that writes in two steps may leave what was just used for later.
+            var swept: [SessionID] = []
+            for _ in 0..<100 where swept.isEmpty {
+                swept = try await store.sweep(at: Date(timeIntervalSince1970: 5), limit: 10)
+                if swept.isEmpty { try await Task.sleep(for: .milliseconds(50)) }
+            }
+
+            #expect(swept == [early])
+            #expect(try await store.load(early) == nil)
+            #expect(try await store.answer(to: "a", of: early) == nil)
+            #expect(try await store.load(late)?.record.version == 1)
+            #expect(try await store.load(renewed)?.record.version == 2)
+            #expect(await store.commit([try .make(early, 1)]) == .success([]))
+            #expect(try await store.history(of: early, from: nil, limit: 10).map(\.version) == [1])
+        }
+    }
+}
