@@ -1,4 +1,4 @@
-internal import JSONCoding
+public import JSONCoding
 
 // How a state is saved: JSON with stable names, that a person can read. Written by hand, for it is done for every
 // event; `App+Restore.swift` reads it. The round trip is tested for every state of every app.
@@ -10,6 +10,12 @@ extension NavigationState {
     /// The state as JSON text. Equal states give equal bytes.
     public var encoded: [UInt8] {
         var writer = JSONWriter(capacity: 1000)
+        save(to: &writer)
+        return writer.bytes
+    }
+
+    /// Writes the state as a JSON value.
+    public func save(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("version", coordinators.first?.type.version ?? 0)
             writer.member("lastKey", lastKey)
@@ -36,7 +42,6 @@ extension NavigationState {
                 }
             }
         }
-        return writer.bytes
     }
 
     /// What `sizeLimit` bounds, in bytes.

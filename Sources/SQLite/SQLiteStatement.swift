@@ -30,15 +30,22 @@ public final class SQLiteStatement {
 
     /// - Parameters:
     ///   - parameter: counts from 1, as in the statement's `?1`.
-    ///   - utf8: text.
-    public func bind(_ parameter: Int, utf8: [UInt8]) throws(SQLiteError) {
-        guard !utf8.isEmpty else { return try bind(parameter, "") }
-        let code = utf8.withUnsafeBytes { bytes in
-            sqlite3_bind_text64(
-                pointer, CInt(clamping: parameter), bytes.baseAddress?.assumingMemoryBound(to: CChar.self),
-                UInt64(bytes.count), CSQLite_transient(), UInt8(SQLITE_UTF8))
+    ///   - utf8: text. It is not copied.
+    ///   - run: what is to be done while it is bound, a run of the statement.
+    public func withBound(
+        _ parameter: Int, utf8: [UInt8], _ run: () throws(SQLiteError) -> Void
+    ) throws(SQLiteError) {
+        let index = CInt(clamping: parameter)
+        let outcome = utf8.withUnsafeBytes { bytes in
+            Result { () throws(SQLiteError) in
+                // No destructor: the memory is the array's, and `run` ends with the binding gone.
+                let text = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
+                try check(sqlite3_bind_text64(pointer, index, text, UInt64(bytes.count), nil, UInt8(SQLITE_UTF8)))
+                defer { sqlite3_bind_null(pointer, index) }
+                try run()
+            }
         }
-        try check(code)
+        try outcome.get()
     }
 
     /// - Parameter parameter: counts from 1, as in the statement's `?1`.

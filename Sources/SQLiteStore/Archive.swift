@@ -13,7 +13,7 @@ final class Archive {
     private let retention: Retention
     private let database: SQLiteDatabase
     private let record: SQLiteStatement
-    private let versions: SQLiteStatement
+    private let session: SQLiteStatement
     private let answers: SQLiteStatement
     private let answer: SQLiteStatement
 
@@ -22,8 +22,7 @@ final class Archive {
         let database = try SQLiteDatabase(path: path, isReadOnly: true)
         try database.execute("PRAGMA cache_size = -65536")
         record = try database.prepare("SELECT record, checksum FROM journal WHERE seq = ?1")
-        versions = try database.prepare(
-            "SELECT version, seq FROM versions WHERE session = ?1 AND version <= ?2 ORDER BY version DESC LIMIT ?3")
+        session = try database.prepare("SELECT version, rows, due FROM sessions WHERE id = ?1")
         answers = try database.prepare("SELECT key FROM answers WHERE session = ?1 ORDER BY seq DESC LIMIT ?2")
         answer = try database.prepare(
             "SELECT seq FROM answers WHERE session = ?1 AND key = ?2 ORDER BY seq DESC LIMIT 1")
@@ -82,12 +81,11 @@ final class Archive {
         }
         let (below, rest) = (min(version, (places.last?.version ?? .max) - 1), limit - places.count)
         guard rest > 0 else { return places }
-        return try reading { () throws(SQLiteError) in
-            try versions.bind(1, id.text)
-            try versions.bind(2, below)
-            try versions.bind(3, rest)
-            return places + (try versions.all { ($0.integer(0) ?? 0, $0.integer(1) ?? 0) })
+        let folded = try reading { () throws(SQLiteError) in
+            try session.bind(1, id.text)
+            return try session.first { FoldedSession($0) } ?? nil
         }
+        return places + (folded?.versions(from: below, limit: rest) ?? [])
     }
 
     private func answeredKeys(of id: SessionID, _ unfolded: [Place]) throws(ReadError) -> [String] {

@@ -36,7 +36,7 @@ extension Ledger {
 
     /// Goes on with the round by about `count` rows, and deletes about as many. To be called in a transaction.
     func foldSlice(of count: Int) throws(SQLiteError) {
-        if hasDropped { hasDropped = try statements.deleteDropped(limit: count) }
+        if hasDropped { hasDropped = try statements.deleteDropped(upTo: folded, limit: count) }
         guard var round = self.round else { return }
         var rows = 0
         while rows < count, round.reached < round.places.count {
@@ -50,19 +50,34 @@ extension Ledger {
     }
 
     private func fold(_ places: [Place], of id: SessionID) throws(SQLiteError) {
-        for place in places { try statements.fold(place, of: id) }
-        if let last = places.last(where: { !$0.isAnswer }) {
-            var oldest = last.version - retention.versions
-            if case .end = last.kind {
-                oldest = last.version - 1
+        var folded = try statements.session(id)
+        var hasAnswers = false
+        for place in places {
+            switch place.kind {
+            case .first(let due):
+                folded = FoldedSession(place, due: due)
+            case .end(let due):
+                try drop(folded?.rows ?? [])
                 try dropAnswers(of: id, keeping: 0)
-            }
-            if oldest > 0 {
-                hasDropped = true
-                try statements.dropVersions(of: id, upTo: oldest)
+                folded = FoldedSession(place, due: due)
+            case .next:
+                // A round that is done twice finds what it has folded before.
+                if let last = folded?.version, last < place.version { folded?.append(place) }
+            case .answer(let key):
+                try statements.addAnswer(key, at: place.seq, of: id)
+                hasAnswers = true
             }
         }
-        if places.contains(where: \.isAnswer) { try dropAnswers(of: id, keeping: retention.answers) }
+        if hasAnswers { try dropAnswers(of: id, keeping: retention.answers) }
+        guard var folded else { return }
+        try drop(folded.keep(retention.versions))
+        try statements.set(folded, of: id)
+    }
+
+    private func drop(_ rows: some Collection<Int>) throws(SQLiteError) {
+        guard !rows.isEmpty else { return }
+        hasDropped = true
+        try statements.drop(rows)
     }
 
     private func dropAnswers(of id: SessionID, keeping count: Int) throws(SQLiteError) {
@@ -74,6 +89,8 @@ extension Ledger {
     func settleFolding(_ unfolded: SharedUnfolded) {
         guard let round else { return }
         if round.reached == round.places.count {
+            folded = round.lastSeq
+            hasDropped = true
             self.round = nil
             unfolded.withLock { $0.endFolding() }
         } else {

@@ -14,6 +14,8 @@ final class Ledger {
     let replayed: Unfolded
     /// Of the last row of the journal.
     private(set) var lastSeq: Int
+    /// The journal is folded up to this row.
+    var folded: Int
     let statements: Statements
     var round: FoldingRound?
     /// Whether rows of the journal may wait to be dropped.
@@ -26,7 +28,8 @@ final class Ledger {
         do throws(SQLiteError) {
             statements = try Statements(database)
             secret = try Ledger.secret(in: database)
-            (replayed, lastSeq) = try Ledger.replay(database)
+            folded = try database.integer("SELECT value FROM store WHERE name = 'folded'") ?? 0
+            (replayed, lastSeq) = try Ledger.replay(database, after: folded)
         } catch {
             throw SQLiteStoreError(error)
         }
@@ -44,7 +47,6 @@ final class Ledger {
                 """
                 PRAGMA page_size = 8192;
                 PRAGMA journal_mode = WAL;
-                PRAGMA wal_autocheckpoint = 0;
                 PRAGMA cache_size = -65536;
                 PRAGMA temp_store = MEMORY;
                 PRAGMA synchronous = \(durability == .strict ? "FULL" : "NORMAL");
@@ -82,10 +84,9 @@ final class Ledger {
 
     /// Reads the part of the journal that is not folded, every record of it.
     private static func replay(
-        _ database: borrowing SQLiteDatabase
+        _ database: borrowing SQLiteDatabase, after folded: Int
     ) throws(SQLiteError) -> (Unfolded, lastSeq: Int) {
         var unfolded = Unfolded()
-        let folded = try database.integer("SELECT value FROM store WHERE name = 'folded'") ?? 0
         var last = folded
         let select = try database.prepare(
             """

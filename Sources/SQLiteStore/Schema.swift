@@ -20,21 +20,23 @@ enum Schema {
             checksum INTEGER NOT NULL
         ) STRICT;
 
-        -- Folded from the journal: where the versions of a session are that are kept.
-        CREATE TABLE versions (
-            session TEXT NOT NULL, version INTEGER NOT NULL, seq INTEGER NOT NULL,
-            PRIMARY KEY (session, version)
+        -- Folded from the journal: where the kept versions of a session are.
+        CREATE TABLE sessions (
+            id TEXT NOT NULL PRIMARY KEY,
+            -- The last one.
+            version INTEGER NOT NULL,
+            -- A JSON array of rows of the journal, one for each version up to the last one.
+            rows TEXT NOT NULL,
+            -- When to look whether the session can be forgotten, in milliseconds since 1970.
+            due INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
+        CREATE INDEX sessions_by_due ON sessions (due);
 
-        -- Folded from the journal: where the answers of a session are that are kept.
+        -- Folded from the journal: where the kept answers of a session are.
         CREATE TABLE answers (
             session TEXT NOT NULL, seq INTEGER NOT NULL, key TEXT NOT NULL,
             PRIMARY KEY (session, seq)
         ) STRICT, WITHOUT ROWID;
-
-        -- Folded from the journal: when to look whether a session can be forgotten, in milliseconds since 1970.
-        CREATE TABLE sessions (id TEXT NOT NULL PRIMARY KEY, due INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-        CREATE INDEX sessions_by_due ON sessions (due);
 
         -- Rows of the journal that are to go.
         CREATE TABLE dropped (seq INTEGER PRIMARY KEY) STRICT;

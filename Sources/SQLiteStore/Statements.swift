@@ -9,11 +9,11 @@ final class Statements {
     private let append: SQLiteStatement
     private let version: SQLiteStatement
     // Folding.
-    private let addVersion: SQLiteStatement
-    private let addAnswer: SQLiteStatement
+    private let session: SQLiteStatement
+    private let setSession: SQLiteStatement
     private let setDue: SQLiteStatement
-    private let dropVersions: SQLiteStatement
-    private let deleteVersions: SQLiteStatement
+    private let drop: SQLiteStatement
+    private let addAnswer: SQLiteStatement
     private let dropAnswers: SQLiteStatement
     private let deleteAnswers: SQLiteStatement
     private let oldestAnswer: SQLiteStatement
@@ -32,30 +32,27 @@ final class Statements {
         rollback = try database.prepare("ROLLBACK")
         append = try database.prepare(
             "INSERT INTO journal (seq, session, kind, version, key, record, checksum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
-        version = try database.prepare(
-            "SELECT version FROM versions WHERE session = ?1 ORDER BY version DESC LIMIT 1")
-        addVersion = try database.prepare("INSERT INTO versions VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
+        version = try database.prepare("SELECT version FROM sessions WHERE id = ?1")
+        session = try database.prepare("SELECT version, rows, due FROM sessions WHERE id = ?1")
+        setSession = try database.prepare("INSERT OR REPLACE INTO sessions (id, version, rows, due) VALUES (?1, ?2, ?3, ?4)")
+        setDue = try database.prepare("UPDATE sessions SET due = ?2 WHERE id = ?1")
+        drop = try database.prepare("INSERT INTO dropped VALUES (?1) ON CONFLICT DO NOTHING")
         addAnswer = try database.prepare("INSERT INTO answers VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
-        setDue = try database.prepare(
-            "INSERT INTO sessions VALUES (?1, ?2) ON CONFLICT DO UPDATE SET due = excluded.due")
-        dropVersions = try database.prepare(
-            "INSERT INTO dropped SELECT seq FROM versions WHERE session = ?1 AND version <= ?2 ON CONFLICT DO NOTHING")
-        deleteVersions = try database.prepare("DELETE FROM versions WHERE session = ?1 AND version <= ?2")
         dropAnswers = try database.prepare(
             "INSERT INTO dropped SELECT seq FROM answers WHERE session = ?1 AND seq <= ?2 ON CONFLICT DO NOTHING")
         deleteAnswers = try database.prepare("DELETE FROM answers WHERE session = ?1 AND seq <= ?2")
         oldestAnswer = try database.prepare(
             "SELECT seq FROM answers WHERE session = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2")
         setFolded = try database.prepare("UPDATE store SET value = ?1 WHERE name = 'folded'")
-        lastDropped = try database.prepare("SELECT max(seq) FROM (SELECT seq FROM dropped ORDER BY seq LIMIT ?1)")
+        lastDropped = try database.prepare("SELECT max(seq) FROM (SELECT seq FROM dropped WHERE seq <= ?2 ORDER BY seq LIMIT ?1)")
         deleteDropped = try database.prepare(
             "DELETE FROM journal WHERE seq IN (SELECT seq FROM dropped WHERE seq <= ?1)")
         forgetDropped = try database.prepare("DELETE FROM dropped WHERE seq <= ?1")
         dueSessions = try database.prepare("SELECT id FROM sessions WHERE due <= ?1 ORDER BY due LIMIT ?2")
         keptUntil = try database.prepare(
             """
-            SELECT journal.record ->> '$.keptUntil' FROM versions JOIN journal USING (seq)
-            WHERE versions.session = ?1 ORDER BY versions.version DESC LIMIT 1
+            SELECT journal.record ->> '$.keptUntil' FROM sessions JOIN journal ON seq = rows ->> '$[#-1]'
+            WHERE id = ?1
             """)
         deleteSession = try database.prepare("DELETE FROM sessions WHERE id = ?1")
     }
@@ -68,9 +65,8 @@ extension Statements {
         try append.bind(3, row.kind.name)
         try append.bind(4, row.version)
         if let key = place.key { try append.bind(5, key) }
-        try append.bind(6, utf8: row.text)
         try append.bind(7, row.checksum)
-        try append.run()
+        try append.withBound(6, utf8: row.text) { () throws(SQLiteError) in try append.run() }
     }
 
     /// The last version that is folded; 0 where there is none.
@@ -79,36 +75,38 @@ extension Statements {
         return try version.first { $0.integer(0) ?? 0 } ?? 0
     }
 
-    func fold(_ place: Place, of id: SessionID) throws(SQLiteError) {
-        switch place.kind {
-        case .answer(let key):
-            try addAnswer.bind(1, id.text)
-            try addAnswer.bind(2, place.seq)
-            try addAnswer.bind(3, key)
-            return try addAnswer.run()
-        case .first(let due), .end(let due): try set(due: due, of: id)
-        case .next: break
+    /// - Returns: `nil` where the session is not folded yet.
+    func session(_ id: SessionID) throws(SQLiteError) -> FoldedSession? {
+        try session.bind(1, id.text)
+        return try session.first { FoldedSession($0) } ?? nil
+    }
+
+    func set(_ folded: FoldedSession, of id: SessionID) throws(SQLiteError) {
+        try setSession.bind(1, id.text)
+        try setSession.bind(2, folded.version)
+        try setSession.bind(3, folded.rowsText)
+        try setSession.bind(4, folded.due)
+        try setSession.run()
+    }
+
+    func drop(_ rows: some Sequence<Int>) throws(SQLiteError) {
+        for row in rows {
+            try drop.bind(1, row)
+            try drop.run()
         }
-        try addVersion.bind(1, id.text)
-        try addVersion.bind(2, place.version)
-        try addVersion.bind(3, place.seq)
-        try addVersion.run()
+    }
+
+    func addAnswer(_ key: String, at seq: Int, of id: SessionID) throws(SQLiteError) {
+        try addAnswer.bind(1, id.text)
+        try addAnswer.bind(2, seq)
+        try addAnswer.bind(3, key)
+        try addAnswer.run()
     }
 
     func set(due: Int, of id: SessionID) throws(SQLiteError) {
         try setDue.bind(1, id.text)
         try setDue.bind(2, due)
         try setDue.run()
-    }
-
-    /// Drops the versions up to that one.
-    func dropVersions(of id: SessionID, upTo version: Int) throws(SQLiteError) {
-        try dropVersions.bind(1, id.text)
-        try dropVersions.bind(2, version)
-        try dropVersions.run()
-        try deleteVersions.bind(1, id.text)
-        try deleteVersions.bind(2, version)
-        try deleteVersions.run()
     }
 
     /// Drops all answers but the last ones.
@@ -131,9 +129,11 @@ extension Statements {
 
     /// Deletes up to `limit` dropped rows of the journal, the oldest first: they lie side by side.
     ///
+    /// - Parameter folded: the row up to which the journal is folded. What comes after it is read again after a crash.
     /// - Returns: whether there were any.
-    func deleteDropped(limit: Int) throws(SQLiteError) -> Bool {
+    func deleteDropped(upTo folded: Int, limit: Int) throws(SQLiteError) -> Bool {
         try lastDropped.bind(1, limit)
+        try lastDropped.bind(2, folded)
         guard let last = try lastDropped.first({ $0.integer(0) }) ?? nil else { return false }
         try deleteDropped.bind(1, last)
         try deleteDropped.run()
@@ -155,7 +155,7 @@ extension Statements {
     }
 
     func forget(_ id: SessionID) throws(SQLiteError) {
-        try dropVersions(of: id, upTo: .max)
+        if let folded = try session(id) { try drop(folded.rows) }
         try dropAnswers(of: id, keeping: 0)
         try deleteSession.bind(1, id.text)
         try deleteSession.run()

@@ -28,7 +28,7 @@ extension SessionRecord {
                     writer.object { $0.encoded(visible.encodedMembers) }
                 }
                 writer.name("state")
-                writer.encoded(state.navigation.encoded)
+                state.navigation.save(to: &writer)
             case .saved(let state, let expiresAt, let note):
                 writer.member("expiresAt", expiresAt.milliseconds)
                 writer.member("event", ifAny: note.event)

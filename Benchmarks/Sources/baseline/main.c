@@ -1,28 +1,72 @@
 // The ceiling: bare libmicrohttpd in C. It reads each request's body, looks at nothing, and answers as many bytes under
-// the same headers as the server does.
+// the same headers as the server does. With a journal, it answers when as many bytes are flushed to that file: a request
+// is suspended, one thread writes and flushes once for all that wait, and resumes them.
 //
-//   baseline PORT THREADS BYTES
+//   baseline PORT THREADS BYTES [JOURNAL]
 
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <microhttpd.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { LONGEST_LINE = 4096 };
 
 static char *body;
 static size_t body_size;
+
+static int journal = -1;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t arrival = PTHREAD_COND_INITIALIZER;
+static struct MHD_Connection *line[LONGEST_LINE];
+static size_t line_size;
+
+static void *flush_for_all(void *unused)
+{
+    static struct MHD_Connection *served[LONGEST_LINE];
+    char *batch = malloc(body_size * LONGEST_LINE);
+    for (;;) {
+        pthread_mutex_lock(&lock);
+        while (line_size == 0) pthread_cond_wait(&arrival, &lock);
+        size_t count = line_size;
+        memcpy(served, line, count * sizeof *line);
+        line_size = 0;
+        pthread_mutex_unlock(&lock);
+        for (size_t i = 0; i < count; i++) memcpy(batch + i * body_size, body, body_size);
+        if (write(journal, batch, count * body_size) < 0 || fdatasync(journal) != 0) _exit(74);
+        for (size_t i = 0; i < count; i++) MHD_resume_connection(served[i]);
+    }
+}
+
+static void wait_for_flush(struct MHD_Connection *connection)
+{
+    MHD_suspend_connection(connection);
+    pthread_mutex_lock(&lock);
+    line[line_size++] = connection;
+    pthread_cond_signal(&arrival);
+    pthread_mutex_unlock(&lock);
+}
 
 static enum MHD_Result answer(
     void *context, struct MHD_Connection *connection, const char *url, const char *method, const char *version,
     const char *upload, size_t *upload_size, void **request)
 {
-    static int seen;
+    static int seen, flushed;
     if (*request == NULL) {
         *request = &seen;
         return MHD_YES;
     }
     if (*upload_size > 0) {
         *upload_size = 0;
+        return MHD_YES;
+    }
+    if (journal >= 0 && *request == &seen) {
+        *request = &flushed;
+        wait_for_flush(connection);
         return MHD_YES;
     }
     struct MHD_Response *response = MHD_create_response_from_buffer(body_size, body, MHD_RESPMEM_MUST_COPY);
@@ -36,8 +80,8 @@ static enum MHD_Result answer(
 
 int main(int count, char **arguments)
 {
-    if (count != 4) {
-        fprintf(stderr, "usage: baseline PORT THREADS BYTES\n");
+    if (count != 4 && count != 5) {
+        fprintf(stderr, "usage: baseline PORT THREADS BYTES [JOURNAL]\n");
         return 64;
     }
     unsigned int threads = (unsigned int)atoi(arguments[2]);
@@ -51,6 +95,15 @@ int main(int count, char **arguments)
     sigaddset(&stop, SIGINT);
     sigprocmask(SIG_BLOCK, &stop, NULL);
 
+    if (count == 5) {
+        pthread_t thread;
+        journal = open(arguments[4], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+        if (journal < 0 || pthread_create(&thread, NULL, flush_for_all, NULL) != 0) {
+            fprintf(stderr, "baseline: cannot write to %s\n", arguments[4]);
+            return 74;
+        }
+    }
+
     struct MHD_OptionItem options[] = {
         {MHD_OPTION_CONNECTION_LIMIT, 10000, NULL},
         {MHD_OPTION_CONNECTION_TIMEOUT, 60, NULL},
@@ -58,7 +111,7 @@ int main(int count, char **arguments)
         {MHD_OPTION_END, 0, NULL},
     };
     struct MHD_Daemon *daemon = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD, (uint16_t)atoi(arguments[1]), NULL, NULL, answer, NULL,
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, (uint16_t)atoi(arguments[1]), NULL, NULL, answer, NULL,
         MHD_OPTION_ARRAY, options, MHD_OPTION_END);
     if (daemon == NULL) {
         fprintf(stderr, "baseline: cannot start\n");
