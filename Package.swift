@@ -75,6 +75,7 @@ let package = Package(
         .testTarget(
             name: "ReferenceAppsTests",
             dependencies: ["ReferenceApps", "CoordinatorsTesting", "Coordinators", "TestSupport"]),
+        .testTarget(name: "FaultTests", dependencies: ["coordinatord", "TestSupport"]),
         .testTarget(
             name: "ServerTests",
             dependencies: ["coordinatord", "oddserver", "CoordinatorServer", "JSONCoding", "TestSupport"]),

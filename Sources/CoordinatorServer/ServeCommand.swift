@@ -30,6 +30,8 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
     var dataDirectory = "data"
 
     func run() async throws {
+        // A file that has reached its limit is an error to whoever writes to it, not the end of the process.
+        signal(SIGXFSZ, SIG_IGN)
         let apps = try Server.soundApps(AppOptions(isDevelopment: development, dataDirectory: dataDirectory))
 
         let logger = Logger(label: "coordinatord") { StreamLogHandler.standardError(label: $0) }

@@ -30,11 +30,10 @@ final class Archive {
     }
 
     func load(_ id: SessionID, _ unfolded: [Place]) throws(ReadError) -> LoadedSession? {
-        guard let seq = try places(of: id, from: .max, limit: 1, unfolded).first?.seq,
-            let text = try text(at: seq)
+        guard let place = try places(of: id, from: .max, limit: 1, unfolded).first,
+            let record = try record(of: id, at: place)
         else { return nil }
-        return LoadedSession(
-            record: try SessionRecord.read(text, at: seq), answeredKeys: try answeredKeys(of: id, unfolded))
+        return LoadedSession(record: record, answeredKeys: try answeredKeys(of: id, unfolded))
     }
 
     func history(
@@ -45,8 +44,8 @@ final class Archive {
         for place in try places(of: id, from: version, limit: limit, unfolded)
         where place.version > newest.version - retention.versions {
             // It may have been dropped since.
-            guard let text = try text(at: place.seq) else { break }
-            records.append(try SessionRecord.read(text, at: place.seq))
+            guard let record = try record(of: id, at: place) else { break }
+            records.append(record)
         }
         return records
     }
@@ -65,7 +64,10 @@ final class Archive {
             }
         }
         guard let seq, let text = try text(at: seq) else { return nil }
-        do { return try StoredAnswer(parsing: text) } catch { throw .damaged(seq: seq) }
+        guard let answer = try? StoredAnswer(parsing: text), answer.session == id, answer.key == key else {
+            throw .damaged(seq: seq)
+        }
+        return answer
     }
 
     /// Where the versions up to that one are, newest first.
@@ -100,7 +102,16 @@ final class Archive {
         }
     }
 
-    /// The record in that row; `nil` where there is none any more.
+    /// A version of the session. What the row holds must be just that: the tables have no checksums.
+    private func record(of id: SessionID, at place: (version: Int, seq: Int)) throws(ReadError) -> SessionRecord? {
+        guard let text = try text(at: place.seq) else { return nil }
+        guard let record = try? SessionRecord(parsing: text), record.id == id, record.version == place.version else {
+            throw .damaged(seq: place.seq)
+        }
+        return record
+    }
+
+    /// The text in that row; `nil` where there is none any more.
     private func text(at seq: Int) throws(ReadError) -> [UInt8]? {
         let row = try reading { () throws(SQLiteError) in
             try record.bind(1, seq)
@@ -115,12 +126,6 @@ final class Archive {
         _ body: () throws(SQLiteError) -> Value
     ) throws(ReadError) -> Value {
         do throws(SQLiteError) { return try body() } catch { throw .sqlite(error) }
-    }
-}
-
-extension SessionRecord {
-    fileprivate static func read(_ text: [UInt8], at seq: Int) throws(ReadError) -> SessionRecord {
-        do { return try SessionRecord(parsing: text) } catch { throw .damaged(seq: seq) }
     }
 }
 

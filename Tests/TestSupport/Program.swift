@@ -23,10 +23,15 @@ public final class Program: @unchecked Sendable {
     }
 
     /// The server that this package builds, beside the tests' own executable.
+    public static var server: URL {
+        get throws {
+            let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+            return URL(filePath: executable).deletingLastPathComponent().appending(path: "coordinatord")
+        }
+    }
+
     public static func coordinatord(_ arguments: String...) throws -> Program {
-        let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        let folder = URL(filePath: executable).deletingLastPathComponent()
-        return try Program(folder.appending(path: "coordinatord"), arguments)
+        try Program(server, arguments)
     }
 
     /// Reads standard output up to the end of a line.
@@ -42,6 +47,18 @@ public final class Program: @unchecked Sendable {
 
     public func signal(_ number: Int32) {
         kill(process.processIdentifier, number)
+    }
+
+    public var processID: Int32 { process.processIdentifier }
+
+    /// Waits for the end, whatever it is, and whatever the program prints.
+    ///
+    /// - Returns: the exit code, or the signal as a negative number.
+    public func end() async throws -> Int32 {
+        try await blocking { [self] in
+            process.waitUntilExit()
+            return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+        }
     }
 
     /// Waits for the end.

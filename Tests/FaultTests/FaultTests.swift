@@ -1,0 +1,83 @@
+import Foundation
+import TestSupport
+
+// FaultTests: the server while its process is killed, its disk is full, slow or failing. Each test has a short form, and a
+// long one, `scripts/torture`, that goes on `Scale.factor` times as long.
+
+enum Scale {
+    /// How much more than the short form is to be done.
+    static let factor = ProcessInfo.processInfo.environment["COORDINATORD_TORTURE"].flatMap { Int($0) } ?? 1
+}
+
+/// A directory that goes with this value.
+final class TemporaryDirectory: Sendable {
+    let path: String
+
+    init() {
+        path = NSTemporaryDirectory() + "coordinatord-faults-\(UUID())"
+        try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+/// A server on a directory, which can be ended and started anew at the same port.
+final class ServerUnderTest {
+    let directory: String
+    private(set) var port = 0
+    private(set) var program: Program
+    private let flags: [String]
+
+    /// - Parameter wrapper: a command line that the server's is appended to.
+    init(
+        directory: String, flags: [String] = [], wrapper: [String] = []
+    ) async throws {
+        self.directory = directory
+        self.flags = flags
+        program = try ServerUnderTest.program(directory, port: 0, flags, wrapper)
+        port = try await ready()
+    }
+
+    /// The release build where the environment names it, for a fault test wants speed.
+    static var executable: String {
+        get throws {
+            try ProcessInfo.processInfo.environment["COORDINATORD_SERVER"] ?? Program.server.path
+        }
+    }
+
+    private static func program(
+        _ directory: String, port: Int, _ flags: [String], _ wrapper: [String]
+    ) throws -> Program {
+        let command =
+            try wrapper + [
+                executable, "serve", "--port", "\(port)", "--store", "sqlite:\(directory)/store",
+                "--data-directory", "\(directory)/apps",
+            ] + flags
+        return try Program(URL(filePath: "/usr/bin/env"), command)
+    }
+
+    private func ready() async throws -> Int {
+        let line = try await program.line()
+        guard let match = line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/), let port = Int(match.output.1) else {
+            throw TestFailure("the server is not ready: \(line) \(try await program.exit().errors)")
+        }
+        return port
+    }
+
+    /// Starts it again after its end, plainly.
+    func restart() async throws {
+        program = try ServerUnderTest.program(directory, port: port, flags, [])
+        port = try await ready()
+    }
+
+    func kill() async throws {
+        program.signal(SIGKILL)
+        _ = try await program.end()
+    }
+
+    func stop() async throws {
+        program.signal(SIGTERM)
+        let code = try await program.end()
+        guard code == 0 else { throw TestFailure("the server ended with \(code)") }
+    }
+}

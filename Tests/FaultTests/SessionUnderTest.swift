@@ -1,0 +1,136 @@
+import Foundation
+import Synchronization
+import Testing
+import TestSupport
+
+/// A session of `numbers` and everything that was acknowledged to those who posted to it.
+final class SessionUnderTest: Sendable {
+    struct Acknowledged: Sendable {
+        let key: String
+        let value: Int
+        let version: Int
+        let body: [UInt8]
+    }
+
+    let id: String
+    let token: String
+    private let acknowledged = Mutex<[Acknowledged]>([])
+
+    init(_ client: BlockingClient) throws {
+        let reply = client.call("POST", "/v1/sessions", body: #"{"app":"numbers"}"#)
+        guard let reply, reply.status == 201, let id = reply.member("id"), let token = reply.member("token") else {
+            throw TestFailure("no session: \(reply?.text ?? "cut")")
+        }
+        self.id = id
+        self.token = token
+    }
+
+    var path: String { "/v1/sessions/\(id)" }
+    var count: Int { acknowledged.withLock { $0.count } }
+
+    /// Posts an event that is a transition whatever came before.
+    func post(_ value: Int, key: String, _ client: BlockingClient) -> Reply? {
+        client.call(
+            "POST", "\(path)/events", token: token, key: key, body: #"{"type":"update","payload":\#(value)}"#)
+    }
+
+    /// The same, and remembers the answer.
+    ///
+    /// - Returns: whether there was one.
+    func postAndRemember(_ value: Int, key: String, _ client: BlockingClient) throws -> Bool {
+        guard let reply = post(value, key: key, client) else { return false }
+        if reply.status == 503 || reply.status == 429 { return false }
+        guard reply.status == 200 else { throw TestFailure("\(reply.status) \(reply.text)") }
+        let acknowledgement = Acknowledged(
+            key: key, value: value, version: try #require(reply.version), body: reply.body)
+        acknowledged.withLock { $0.append(acknowledgement) }
+        return true
+    }
+
+    /// To be called when nothing is under way: every acknowledged event is there, none twice, the versions have no gap,
+    /// and what is asked again is answered as it was.
+    func check(_ client: BlockingClient) throws {
+        let all = acknowledged.withLock { $0 }
+        let state = try #require(client.call("GET", path, token: token))
+        #expect(state.version == all.count + 1, "\(id): \(all.count) events were acknowledged")
+        let versions = all.map(\.version)
+        #expect(versions.sorted() == Array(2..<all.count + 2), "\(id)")
+
+        for one in all.suffix(3) {
+            let again = try #require(post(one.value, key: one.key, client))
+            #expect(again.isReplay && again.status == 200)
+            #expect(again.body == one.body, "\(id) \(one.key)")
+        }
+
+        let history = try #require(client.call("GET", "\(path)/history?limit=10", token: token))
+        let listed = history.text.matches(of: /"version":(\d+),"time"/).compactMap { Int($0.output.1) }
+        #expect(listed == Array((1...all.count + 1).reversed().prefix(10)), "\(id)")
+        let newest = history.text.firstMatch(of: /"value":(-?\d+)/).flatMap { Int($0.output.1) }
+        let expected = all.max { $0.version < $1.version }?.value
+        #expect(newest ?? 0 == expected ?? 0, "\(id)")
+    }
+}
+
+/// Someone who posts to sessions, one event after the other, each under a key of its own, and tries again until it is
+/// answered.
+final class Poster: Sendable {
+    let client: BlockingClient
+    private let number: Int
+    private let sessions: [SessionUnderTest]
+    private let state = Mutex((count: 0, pending: (session: SessionUnderTest, value: Int)?.none))
+
+    init(_ number: Int, port: Int, _ sessions: [SessionUnderTest]) {
+        self.number = number
+        self.client = BlockingClient(port: port)
+        self.sessions = sessions
+    }
+
+    /// Goes on until an answer does not come. That event stays pending.
+    func postUntilCut() throws {
+        while try postNext() {}
+    }
+
+    /// Tries the pending event once more.
+    ///
+    /// - Returns: whether nothing is pending any more.
+    func finishPending() throws -> Bool {
+        guard state.withLock({ $0.pending != nil }) else { return true }
+        return try postNext()
+    }
+
+    /// - Returns: whether it was answered.
+    private func postNext() throws -> Bool {
+        let (session, value) = state.withLock { state in
+            if let pending = state.pending { return pending }
+            state.count += 1
+            let next = (sessions[state.count % sessions.count], number * 1_000_000 + state.count)
+            state.pending = next
+            return next
+        }
+        let isAnswered = try session.postAndRemember(value, key: "key-\(value)", client)
+        if isAnswered { state.withLock { $0.pending = nil } }
+        return isAnswered
+    }
+}
+
+extension [Poster] {
+    /// All at the same time, each on a thread of its own, until no answer comes any more.
+    func postUntilCut() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for poster in self { group.addTask { try await blocking { try poster.postUntilCut() } } }
+            try await group.waitForAll()
+        }
+    }
+
+    func finishPending() async throws {
+        try await eventually {
+            try await blocking {
+                for poster in self {
+                    poster.client.disconnect()
+                    guard try poster.finishPending() else { return false }
+                }
+                return true
+            }
+        }
+    }
+}
