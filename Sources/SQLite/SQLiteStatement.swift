@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import Glibc
 
 /// A compiled statement: bind its parameters, then run it, as often as wanted. The bindings last for one run.
 ///
@@ -100,9 +101,11 @@ public final class SQLiteStatement {
     /// - Returns: whether there is a row to read.
     private func step() throws(SQLiteError) -> Bool {
         let code = sqlite3_step(pointer)
+        // SQLite does not note the system's error when a commit fails; calls that succeed leave `errno` alone.
+        let systemError = errno
         if code == SQLITE_ROW { return true }
         guard code == SQLITE_DONE else {
-            throw SQLiteError(code: code, systemError: sqlite3_system_errno(sqlite3_db_handle(pointer)))
+            throw SQLiteError(code: code, systemError: code & 0xFF == SQLITE_IOERR ? systemError : 0)
         }
         return false
     }

@@ -43,6 +43,7 @@ public final class SQLiteStore: SessionStore {
         directory = try StoreDirectory(path)
         if durability == .strict { try WriteAheadLog.check(directory.database + "-wal") }
         let ledger = try Ledger(path: directory.database, durability: durability, retention: retention)
+        try directory.flush()
         secret = ledger.secret
         unfolded = SharedUnfolded(ledger.replayed)
         do throws(SQLiteError) {

@@ -32,6 +32,14 @@ final class StoreDirectory: Sendable {
         Glibc.close(database)
     }
 
+    /// Makes the names in it outlive a loss of power. SQLite tries to, and takes no notice when it fails.
+    func flush() throws(SQLiteStoreError) {
+        let directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else { throw .system("cannot open \(path)") }
+        defer { Glibc.close(directory) }
+        guard fsync(directory) == 0 else { throw .system("cannot flush \(path)") }
+    }
+
     deinit { unlock() }
 
     func unlock() {
