@@ -48,7 +48,8 @@ struct WriteAheadLog {
         let frameSize = WriteAheadLog.frameHeaderSize + pageSize
         var before = sum(at: 24)
         var damage: Int?
-        var hasCommitAfterDamage = false
+        // Whether the transaction with the damage has ended: what follows was written when it had been flushed.
+        var endsTransaction = false
         var start = WriteAheadLog.headerSize
         while start + frameSize <= bytes.count {
             defer { start += frameSize }
@@ -58,13 +59,15 @@ struct WriteAheadLog {
             expected = sum(start + WriteAheadLog.frameHeaderSize..<start + frameSize, after: expected)
             // What the frame says itself is what the next one was computed from.
             before = own
-            guard isOfThisLog, expected == own else {
+            guard isOfThisLog else {
                 damage = damage ?? start
                 continue
             }
-            if hasCommitAfterDamage { return damage }
+            let isWhole = expected == own
+            if isWhole, endsTransaction { return damage }
+            if !isWhole { damage = damage ?? start }
             let isCommit = WriteAheadLog.word(bytes, at: start + 4) != 0
-            hasCommitAfterDamage = damage != nil && isCommit
+            endsTransaction = endsTransaction || damage != nil && isCommit
         }
         return nil
     }

@@ -1,0 +1,147 @@
+import Coordinators
+import JSONCoding
+import Sessions
+import Testing
+
+extension IdempotentRequest {
+    /// A request whose answer is the version that it led to.
+    static func make(_ key: String, _ request: String = "request") -> IdempotentRequest {
+        IdempotentRequest(key: key, request: Array(request.utf8)) { Array("version \($0.state.version)".utf8) }
+    }
+}
+
+extension Outcome {
+    /// What is answered under a key: the text, and whether it is answered again.
+    var answered: (text: String, isReplay: Bool)? {
+        guard case .answered(let answer, let isReplay) = self else { return nil }
+        return (String(decoding: answer.body, as: UTF8.self), isReplay)
+    }
+}
+
+@Suite struct OnceTests {
+    let store = MemoryStore()
+    let host: SessionHost
+
+    init() {
+        host = SessionHostTests.make(store: store)
+    }
+
+    func open() async throws -> AuthorizedSession {
+        let created = try await host.create()
+        return try await host.session(created.id, token: created.token.text)
+    }
+
+    @Test func `an event under a key is applied once, and its first answer comes again`() async throws {
+        let session = try await open()
+
+        let first = try await session.outcome(of: PostedEvent("pass", payload: 1), once: .make("a"))
+        _ = try await session.apply(PostedEvent("pass", payload: 2))
+        let again = try await session.outcome(of: PostedEvent("pass", payload: 1), once: .make("a"))
+
+        #expect(first.answered?.text == "version 2" && first.answered?.isReplay == false)
+        #expect(again.answered?.text == "version 2" && again.answered?.isReplay == true)
+        #expect(SessionHostTests.passed(try session.state()) == [1, 2])
+    }
+
+    @Test func `the same key for another request is refused`() async throws {
+        let session = try await open()
+        _ = try await session.outcome(of: PostedEvent("pass", payload: 1), once: .make("a"))
+
+        await #expect(throws: SessionError.keyReused) {
+            try await session.outcome(of: PostedEvent("pass", payload: 2), once: .make("a", "another"))
+        }
+        #expect(try session.state().version == 2)
+    }
+
+    @Test func `a duplicate of an event under way waits for its answer`() async throws {
+        let session = try await open()
+        let gate = Gate()
+
+        let answers = try await Gate.$current.withValue(gate) {
+            let sendings = (0..<5).map { _ in
+                Task.immediate { try await session.outcome(of: PostedEvent("wait", payload: 1), once: .make("a")) }
+            }
+            try await SessionHostTests.eventually { gate.waitingCount == 1 }
+            gate.open()
+            var answers: [Bool?] = []
+            for sending in sendings { answers.append(try await sending.value.answered?.isReplay) }
+            return answers
+        }
+
+        #expect(answers == [false, true, true, true, true])
+        #expect(SessionHostTests.passed(try session.state()) == [1])
+    }
+
+    @Test func `an event that changes nothing, or is refused, may come again under its key`() async throws {
+        let session = try await open()
+        let nothing = try await session.outcome(of: PostedEvent("nothing"), once: .make("a"))
+        #expect(nothing.answered?.text == "version 1")
+        _ = try await session.apply(PostedEvent("pass", payload: 1))
+        let again = try await session.outcome(of: PostedEvent("nothing"), once: .make("a"))
+        #expect(again.answered?.text == "version 1" && again.answered?.isReplay == true)
+
+        await #expect(throws: SessionError.self) {
+            try await session.outcome(of: PostedEvent("unheard of"), once: .make("b"))
+        }
+        let fitting = try await session.outcome(of: PostedEvent("pass", payload: 2), once: .make("b"))
+        #expect(fitting.answered?.isReplay == false)
+    }
+
+    @Test func `another server answers it again too`() async throws {
+        let created = try await host.create()
+        let here = try await host.session(created.id, token: created.token.text)
+        _ = try await here.outcome(of: PostedEvent("pass", payload: 1), once: .make("a"))
+
+        let there = try await SessionHostTests.make(store: store).session(created.id, token: created.token.text)
+        let again = try await there.outcome(of: PostedEvent("pass", payload: 1), once: .make("a"))
+
+        #expect(again.answered?.text == "version 2" && again.answered?.isReplay == true)
+    }
+
+    @Test func `a creation under a key gives the same session and the same token again`() async throws {
+        let key = IdempotentRequest.make("a key that nobody guesses")
+
+        let creations = try await withThrowingTaskGroup(of: CreatedSession.self) { group in
+            for _ in 0..<8 { group.addTask { try await host.create(once: key) } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        let elsewhere = try await SessionHostTests.make(store: store).create(once: key)
+        let other = try await host.create(once: .make("another key"))
+
+        let all = creations + [elsewhere]
+        #expect(Set(all.map(\.id)).count == 1 && Set(all.map(\.token.text)).count == 1)
+        #expect(all.filter { $0.outcome.answered?.isReplay == false }.count == 1)
+        #expect(other.id != elsewhere.id && other.token.text != elsewhere.token.text)
+        await #expect(throws: SessionError.keyReused) {
+            try await host.create(once: .make("a key that nobody guesses", "another request"))
+        }
+        let stored = try #require(store.load(elsewhere.id))
+        var dumped = ""
+        dump(stored, to: &dumped)
+        #expect(!dumped.contains("a key that nobody guesses") && !dumped.contains(elsewhere.token.text))
+
+        try await host.session(elsewhere.id, token: elsewhere.token.text).end()
+        await #expect(throws: SessionError.ended) { try await host.create(once: key) }
+    }
+
+    @Test func `a condition is judged when the turn has come`() async throws {
+        let session = try await open()
+        let gate = Gate()
+
+        try await Gate.$current.withValue(gate) {
+            let first = Task.immediate { try await session.outcome(of: PostedEvent("wait", payload: 1), if: .oneOf([1])) }
+            let second = Task.immediate { try await session.outcome(of: PostedEvent("pass", payload: 2), if: .oneOf([1])) }
+            try await SessionHostTests.eventually { gate.waitingCount == 1 }
+            gate.open()
+            _ = try await first.value
+
+            let state = try session.state()
+            await #expect(throws: SessionError.stale(state)) { try await second.value }
+        }
+
+        _ = try await session.outcome(of: PostedEvent("pass", payload: 3), if: .any)
+        _ = try await session.outcome(of: PostedEvent("pass", payload: 4), if: .oneOf([3, 9]))
+        await #expect(throws: SessionError.self) { try await session.end(if: .oneOf([1])) }
+        try await session.end(if: .oneOf([4]))
+    }
+}
