@@ -5,7 +5,8 @@
 public import Coordinators
 internal import ArgumentParser
 
-/// A server of some apps. Marked `@main`, it is a program with the subcommands `serve`, `graph` and `health`.
+/// A server of some apps. Marked `@main`, it is a program with the subcommands `serve`, `check`,
+/// `sessions`, `backup`, `graph` and `health`.
 ///
 /// ```swift
 /// @main struct ShopServer: NavigationServer {
@@ -40,6 +41,9 @@ struct ServerCommand<Server: NavigationServer>: AsyncParsableCommand {
         CommandConfiguration(
             commandName: "coordinatord",
             abstract: "Holds navigation state per client session, and serves it over HTTP.",
-            subcommands: [ServeCommand<Server>.self, GraphCommand<Server>.self, HealthCommand.self])
+            subcommands: [
+                ServeCommand<Server>.self, CheckCommand<Server>.self, SessionsCommand.self, BackupCommand.self,
+                GraphCommand<Server>.self, HealthCommand.self,
+            ])
     }
 }

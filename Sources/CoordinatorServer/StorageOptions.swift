@@ -36,15 +36,7 @@ struct StorageOptions: ParsableArguments {
             return try SQLiteStore(
                 directory: directory, durability: durability, retention: retention, failed: failed)
         } catch {
-            switch error {
-            case .inUse(let path):
-                throw ExitCode.cannotStart(EX_UNAVAILABLE, "\(path) is in use by another process")
-            case .newer(let schema):
-                throw ExitCode.cannotStart(
-                    EX_DATAERR, "\(directory) was written by a newer build, with schema \(schema)")
-            case .damaged(let what): throw ExitCode.cannotStart(EX_DATAERR, "\(directory) is damaged: \(what)")
-            case .unavailable(let reason): throw ExitCode.cannotStart(EX_IOERR, "\(directory): \(reason)")
-            }
+            throw ExitCode.cannotUse(directory, error)
         }
     }
 
@@ -53,6 +45,51 @@ struct StorageOptions: ParsableArguments {
         case (.memory, _): "memory, sessions end with this process"
         case (.sqlite(let directory), .strict): "sqlite:\(directory)"
         case (.sqlite(let directory), .relaxed): "sqlite:\(directory), relaxed: power loss may cost the last events"
+        }
+    }
+}
+
+/// `--store` of a command that needs one on disk.
+struct StoredOptions: ParsableArguments {
+    @Option(help: "Where the sessions are kept: sqlite:DIRECTORY.")
+    var store = StoreChoice.sqlite(directory: "./data")
+
+    func validate() throws {
+        guard case .sqlite = store else { throw ValidationError("--store must be sqlite:DIRECTORY here.") }
+    }
+
+    private var directory: String {
+        guard case .sqlite(let directory) = store else { return "" }
+        return directory
+    }
+
+    /// What is there now, whether a server is at work or not.
+    func snapshot() throws -> StoreSnapshot {
+        try reading { () throws(SQLiteStoreError) in try StoreSnapshot(directory: directory) }
+    }
+
+    /// The store, which no server may be at work on.
+    func open() throws -> SQLiteStore {
+        try StorageOptions.open(directory, .strict, Retention(versions: .max, answers: .max)) { reason in
+            StandardError.print("Error: the storage has failed: \(reason)")
+            _exit(EX_IOERR)
+        }
+    }
+
+    func reading<Value>(_ body: () throws(SQLiteStoreError) -> Value) throws -> Value {
+        do throws(SQLiteStoreError) { return try body() } catch { throw ExitCode.cannotUse(directory, error) }
+    }
+}
+
+extension ExitCode {
+    /// What is wrong with a store.
+    static func cannotUse(_ directory: String, _ error: SQLiteStoreError) -> ExitCode {
+        switch error {
+        case .inUse(let path): cannotStart(EX_UNAVAILABLE, "\(path) is in use by another process")
+        case .newer(let schema):
+            cannotStart(EX_DATAERR, "\(directory) was written by a newer build, with schema \(schema)")
+        case .damaged(let what): cannotStart(EX_DATAERR, "\(directory) is damaged: \(what)")
+        case .unavailable(let reason): cannotStart(EX_IOERR, "\(directory): \(reason)")
         }
     }
 }

@@ -8,14 +8,15 @@ enum ReadError: Error {
     case damaged(seq: Int)
 }
 
-/// The one connection that reads. What is not folded yet it is told: `unfolded`, oldest first.
+/// A connection that reads. What is not folded yet it is told: `unfolded`, oldest first.
 final class Archive {
     private let retention: Retention
-    private let database: SQLiteDatabase
+    let database: SQLiteDatabase
     private let record: SQLiteStatement
     private let session: SQLiteStatement
     private let answers: SQLiteStatement
     private let answer: SQLiteStatement
+    private let answerRows: SQLiteStatement
 
     init(path: String, retention: Retention) throws(SQLiteError) {
         self.retention = retention
@@ -26,6 +27,7 @@ final class Archive {
         answers = try database.prepare("SELECT key FROM answers WHERE session = ?1 ORDER BY seq DESC LIMIT ?2")
         answer = try database.prepare(
             "SELECT seq FROM answers WHERE session = ?1 AND key = ?2 ORDER BY seq DESC LIMIT 1")
+        answerRows = try database.prepare("SELECT seq FROM answers WHERE session = ?1 ORDER BY seq")
         self.database = database
     }
 
@@ -68,6 +70,21 @@ final class Archive {
             throw .damaged(seq: seq)
         }
         return answer
+    }
+
+    /// All that are kept, oldest first.
+    func answers(of id: SessionID, _ unfolded: [Place]) throws(ReadError) -> [StoredAnswer] {
+        let folded = try reading { () throws(SQLiteError) in
+            try answerRows.bind(1, id.text)
+            return try answerRows.all { $0.integer(0) }.compactMap(\.self)
+        }
+        var answers: [StoredAnswer] = []
+        for seq in folded + unfolded.filter(\.isAnswer).map(\.seq) {
+            guard let text = try text(at: seq) else { continue }
+            guard let answer = try? StoredAnswer(parsing: text) else { throw .damaged(seq: seq) }
+            answers.append(answer)
+        }
+        return answers.suffix(retention.answers)
     }
 
     /// Where the versions up to that one are, newest first.

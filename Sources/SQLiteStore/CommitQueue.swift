@@ -179,6 +179,25 @@ extension CommitQueue {
         }
     }
 
+    /// Forgets a session, whatever its time.
+    func forget(_ id: SessionID) async throws(StoreError) {
+        let outcome: Result<Void, CommitFailure> = await withCheckedContinuation { continuation in
+            queue.async {
+                continuation.resume(
+                    returning: Result { () throws(CommitFailure) in
+                        try self.withLedger { ledger throws(CommitFailure) in
+                            try ledger.foldAll(self.unfolded)
+                            try ledger.transaction(self.unfolded) { () throws(SQLiteError) in
+                                try ledger.statements.forget(id)
+                            }
+                            ledger.hasDropped = true
+                        }
+                    })
+            }
+        }
+        if case .failure(let failure) = outcome { throw take(failure) }
+    }
+
     /// Folds what is left and closes the file; SQLite then copies its log into it.
     func close() async {
         await withCheckedContinuation { continuation in

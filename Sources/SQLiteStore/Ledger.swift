@@ -83,7 +83,7 @@ final class Ledger {
     }
 
     /// Reads the part of the journal that is not folded, every record of it.
-    private static func replay(
+    static func replay(
         _ database: borrowing SQLiteDatabase, after folded: Int
     ) throws(SQLiteError) -> (Unfolded, lastSeq: Int) {
         var unfolded = Unfolded()

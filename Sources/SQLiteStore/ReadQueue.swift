@@ -36,8 +36,16 @@ final class ReadQueue: Sendable {
         switch outcome {
         case nil: throw .unavailable(reason: "the store is closed")
         case .success(let value)?: return value
-        case .failure(.sqlite(let error))?: throw .unavailable(reason: "\(error)")
-        case .failure(.damaged(let seq))?: throw .unavailable(reason: "row \(seq) of the journal is damaged")
+        case .failure(let error)?: throw .unavailable(reason: error.reason)
+        }
+    }
+}
+
+extension ReadError {
+    var reason: String {
+        switch self {
+        case .sqlite(let error): "\(error)"
+        case .damaged(let seq): "row \(seq) of the journal is damaged"
         }
     }
 }

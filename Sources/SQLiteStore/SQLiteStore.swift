@@ -78,6 +78,11 @@ public final class SQLiteStore: SessionStore {
         try await writer.sweep(at: now, limit: limit)
     }
 
+    /// Forgets a session for good, whatever its time. Nobody may be using it.
+    public func forget(_ id: SessionID) async throws(StoreError) {
+        try await writer.forget(id)
+    }
+
     public func close() async {
         await reader.close()
         await writer.close()

@@ -1,0 +1,58 @@
+internal import ArgumentParser
+internal import SQLiteStore
+internal import Sessions
+
+/// `check`: what this build would do with every session that is stored. To be run before a new build goes live, also
+/// while the old one is.
+struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "check",
+            abstract: "Tells for every stored session what this build would do with it.",
+            discussion: """
+                Sessions are restored as they are, migrated from what an older version of the app has saved, relaunched \
+                with their defaults, or refused. Exits 1 when any would be refused.
+                """)
+    }
+
+    @OptionGroup var stored: StoredOptions
+
+    @Flag(help: "Gives the apps their development dependencies.")
+    var development = false
+
+    @Option(help: "The directory that the apps keep their own data in.")
+    var dataDirectory = "data"
+
+    func run() async throws {
+        let apps = try Server.soundApps(AppOptions(isDevelopment: development, dataDirectory: dataDirectory))
+        let host = SessionHost(apps: apps, store: MemoryStore())
+        let snapshot = try stored.snapshot()
+        var counts: [String: Int] = [:]
+        for id in try stored.reading(snapshot.sessions) {
+            let (word, detail): (String, String)
+            do throws(SQLiteStoreError) {
+                guard let record = try snapshot.load(id) else { continue }
+                (word, detail) = host.fate(of: record).words
+            } catch {
+                (word, detail) = ("refused", "\(error)")
+            }
+            counts[word, default: 0] += 1
+            print(id.text, word, detail)
+        }
+        let words = ["restored", "migrated", "relaunched", "refused", "over"]
+        print(words.map { "\($0): \(counts[$0] ?? 0)" }.joined(separator: ", "))
+        if counts["refused"] != nil { throw ExitCode(1) }
+    }
+}
+
+extension Fate {
+    fileprivate var words: (String, String) {
+        switch self {
+        case .restored: ("restored", "")
+        case .migrated(let version): ("migrated", "from version \(version)")
+        case .relaunched(let reason): ("relaunched", reason)
+        case .refused(let reason): ("refused", reason)
+        case .over: ("over", "")
+        }
+    }
+}

@@ -1,0 +1,53 @@
+internal import FoundationEssentials
+internal import SQLiteStore
+internal import Sessions
+
+/// Puts exported sessions into a store: the lines of one session after the other, versions in order, answers behind them.
+final class SessionImport {
+    private let store: SQLiteStore
+    private(set) var imported = 0
+    private(set) var skipped = 0
+    private var session: SessionID?
+    private var version = 0
+    private var isSkipping = false
+    private var changes: [SessionChange] = []
+
+    struct Unfit: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    init(into store: SQLiteStore) {
+        self.store = store
+    }
+
+    /// - Throws: `Unfit`, or what the store throws.
+    func take(_ line: [UInt8]) async throws {
+        if let answer = try? StoredAnswer(parsing: line) {
+            guard answer.session == session else { throw Unfit(description: "an answer without its session") }
+            changes.append(SessionChange(id: answer.session, expectedVersion: version, record: nil, answer: answer))
+            return
+        }
+        let record: SessionRecord
+        do { record = try SessionRecord(parsing: line) } catch { throw Unfit(description: "no record: \(error)") }
+        if record.id != session {
+            try await finish()
+            session = record.id
+            version = 0
+            isSkipping = try await store.load(record.id) != nil
+            isSkipping ? (skipped += 1) : (imported += 1)
+        }
+        guard version == 0 || record.version == version + 1 else {
+            throw Unfit(description: "version \(record.version) follows version \(version)")
+        }
+        changes.append(SessionChange(id: record.id, expectedVersion: version, record: record))
+        version = record.version
+    }
+
+    /// Commits the session that was taken last.
+    func finish() async throws {
+        defer { changes = [] }
+        guard !isSkipping, !changes.isEmpty else { return }
+        let conflicts = try await store.commit(changes).get()
+        guard conflicts.isEmpty else { throw Unfit(description: "\(conflicts[0].id.text) is there already") }
+    }
+}

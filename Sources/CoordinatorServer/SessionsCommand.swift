@@ -1,0 +1,135 @@
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Glibc
+internal import SQLiteStore
+internal import Sessions
+
+/// `sessions`: looks at the stored sessions, takes them elsewhere, removes them.
+struct SessionsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sessions", abstract: "Lists, shows, exports, imports and purges stored sessions.",
+        subcommands: [List.self, Show.self, Export.self, Import.self, Purge.self])
+
+    /// One line for each session.
+    struct List: ParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Lists the sessions, one a line.")
+        @OptionGroup var stored: StoredOptions
+
+        func run() throws {
+            let snapshot = try stored.snapshot()
+            for id in try stored.reading(snapshot.sessions) {
+                let record = try stored.reading { () throws(SQLiteStoreError) in try snapshot.load(id) }
+                if let record { print(record.line) }
+            }
+        }
+    }
+
+    /// All versions of a session that are kept.
+    struct Show: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Shows a session: its versions, and the record of the last one.")
+        @OptionGroup var stored: StoredOptions
+        @Argument(help: "The session's id.", transform: SessionID.parse) var id: SessionID
+
+        func run() throws {
+            let snapshot = try stored.snapshot()
+            let versions = try stored.reading { () throws(SQLiteStoreError) in try snapshot.versions(of: id) }
+            guard let last = versions.last else { throw ExitCode.cannotStart(EX_DATAERR, "there is no session \(id.text)") }
+            for record in versions { print(record.line) }
+            print(String(decoding: last.text, as: UTF8.self))
+        }
+    }
+
+    /// Every record and every answer.
+    struct Export: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Writes sessions as JSON lines to standard output: their versions and kept answers.")
+        @OptionGroup var stored: StoredOptions
+        @Argument(help: "The sessions' ids; all where there are none.", transform: SessionID.parse) var ids: [SessionID] = []
+
+        func run() throws {
+            let snapshot = try stored.snapshot()
+            for id in try ids.isEmpty ? stored.reading(snapshot.sessions) : ids {
+                try stored.reading { () throws(SQLiteStoreError) in
+                    for record in try snapshot.versions(of: id) { print(String(decoding: record.text, as: UTF8.self)) }
+                    for answer in try snapshot.answers(of: id) { print(String(decoding: answer.text, as: UTF8.self)) }
+                }
+            }
+        }
+    }
+
+    /// What was exported.
+    struct Import: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Reads sessions as JSON lines from standard input.",
+            discussion: "No server may run on the store. A session that is there already stays as it is; then the exit code is 1.")
+        @OptionGroup var stored: StoredOptions
+
+        func run() async throws {
+            let store = try stored.open()
+            let importing = SessionImport(into: store)
+            var number = 0
+            while let line = readLine() {
+                number += 1
+                do {
+                    try await importing.take(Array(line.utf8))
+                } catch {
+                    await store.close()
+                    throw ExitCode.cannotStart(EX_DATAERR, "line \(number): \(error)")
+                }
+            }
+            try await importing.finish()
+            await store.close()
+            print("imported: \(importing.imported), there already: \(importing.skipped)")
+            if importing.skipped > 0 { throw ExitCode(1) }
+        }
+    }
+
+    /// Gone for good.
+    struct Purge: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Forgets sessions: those that are named, or all that have ended or expired.",
+            discussion: "No server may run on the store.")
+        @OptionGroup var stored: StoredOptions
+        @Flag(help: "All that have ended or expired.") var over = false
+        @Argument(help: "The sessions' ids.", transform: SessionID.parse) var ids: [SessionID] = []
+
+        func validate() throws {
+            guard over != !ids.isEmpty else { throw ValidationError("Name sessions, or say --over.") }
+        }
+
+        func run() async throws {
+            let store = try stored.open()
+            let snapshot = try stored.snapshot()
+            var purged = 0
+            for id in try over ? stored.reading(snapshot.sessions) : ids {
+                let record = try stored.reading { () throws(SQLiteStoreError) in try snapshot.load(id) }
+                guard let record, !over || record.isOver(at: Date()) else { continue }
+                try await store.forget(id)
+                purged += 1
+            }
+            await store.close()
+            print("purged: \(purged)")
+            if !over, purged < ids.count { throw ExitCode(1) }
+        }
+    }
+}
+
+extension SessionID {
+    fileprivate static func parse(_ argument: String) throws -> SessionID {
+        guard let id = SessionID(argument) else { throw ValidationError("“\(argument)” is no session's id.") }
+        return id
+    }
+}
+
+extension SessionRecord {
+    fileprivate func isOver(at now: Date) -> Bool {
+        expiresAt.map { $0 <= now } ?? true
+    }
+
+    /// Id, app, version, when it was made, what led to it, until when it lives.
+    fileprivate var line: String {
+        let end = expiresAt.map { "expires \($0.formatted(.iso8601))" } ?? "ended"
+        return "\(id.text) \(identity.app) \(version) \(time.formatted(.iso8601)) \(event ?? "-") \(end)"
+    }
+}
