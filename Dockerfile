@@ -27,4 +27,4 @@ EXPOSE 8080
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=5s CMD ["coordinatord", "health"]
 ENTRYPOINT ["coordinatord"]
-CMD ["serve", "--host", "0.0.0.0", "--port", "8080", "--data-directory", "/data"]
+CMD ["serve", "--host", "0.0.0.0", "--port", "8080", "--store", "sqlite:/data", "--data-directory", "/data"]

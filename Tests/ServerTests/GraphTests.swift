@@ -146,7 +146,7 @@ import Testing
 @Suite struct AppOptionsTests {
     @Test(arguments: [([], "production"), (["--development"], "development")])
     func `the apps know whether they are for development`(flags: [String], app: String) async throws {
-        let program = try Program(GraphTests.oddServer, ["serve", "--port", "0"] + flags)
+        let program = try Program(GraphTests.oddServer, ["serve", "--port", "0", "--store", "memory"] + flags)
         let line = try await program.line()
         let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
 

@@ -9,9 +9,9 @@ import TestSupport
     static let dataDirectory = NSTemporaryDirectory() + "coordinatord-tests-\(getpid())"
 
     /// Starts a server on a free port.
-    static func start(_ arguments: String...) async throws -> (program: Program, port: Int, line: String) {
+    static func start() async throws -> (program: Program, port: Int, line: String) {
         let program = try Program.coordinatord(
-            "serve", "--port", "0", "--development", "--data-directory", dataDirectory)
+            "serve", "--port", "0", "--development", "--store", "memory", "--data-directory", dataDirectory)
         let line = try await program.line()
         let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
         return (program, port, line)
@@ -63,7 +63,7 @@ import TestSupport
         let (program, port, _) = try await ServerTests.start()
 
         let second = try await Program.coordinatord(
-            "serve", "--port", "\(port)", "--data-directory", ServerTests.dataDirectory
+            "serve", "--port", "\(port)", "--store", "memory", "--data-directory", ServerTests.dataDirectory
         ).exit()
 
         #expect(second.code == 69)
@@ -74,6 +74,9 @@ import TestSupport
 
     @Test(arguments: [
         ["serve", "--no-such-flag"], ["serve", "--port", "70000"], ["serve", "--port", "x"], ["serve", "--store", "x"],
+        ["serve", "--durability", "x"], ["serve", "--idle-expiry", "5"], ["serve", "--live-sessions", "0"],
+        ["serve", "--history", "0"], ["sessions", "list", "--store", "memory"], ["sessions", "purge"],
+        ["sessions", "show", "no-id"],
         ["no-such-command"],
     ])
     func `a wrong flag is explained, with exit code 64`(arguments: [String]) async throws {

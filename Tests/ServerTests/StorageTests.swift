@@ -1,0 +1,170 @@
+import Foundation
+import JSONCoding
+import Testing
+import TestSupport
+
+/// The stored sessions as an operator handles them: real files, real processes.
+@Suite struct StorageTests {
+    /// A directory that goes with this value.
+    final class Directory: Sendable {
+        let path = NSTemporaryDirectory() + "coordinatord-storage-\(UUID())"
+        init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+    }
+
+    let directory: Directory
+    var store: String { "sqlite:\(directory.path)/store" }
+
+    init() throws {
+        directory = try Directory()
+    }
+
+    func serve(_ store: String? = nil, _ flags: [String] = []) async throws -> (program: Program, connection: Connection) {
+        let program = try Program(
+            Program.server,
+            ["serve", "--port", "0", "--store", store ?? self.store, "--data-directory", directory.path + "/apps"] + flags)
+        let line = try await program.line()
+        let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
+        return (program, try Connection(port: port))
+    }
+
+    func stop(_ program: Program) async throws {
+        program.signal(SIGTERM)
+        #expect(try await program.exit().code == 0)
+    }
+
+    /// Runs a command on the store.
+    func run(
+        _ command: String..., input: String = "", store: String? = nil
+    ) async throws -> (code: Int32, output: String, errors: String) {
+        let file = directory.path + "/input"
+        try Data(input.utf8).write(to: URL(filePath: file))
+        let words = try [Program.server.path] + command + ["--store", store ?? self.store]
+        let line = words.map { "'\($0)'" }.joined(separator: " ") + " < '\(file)'"
+        return try await Program(URL(filePath: "/bin/bash"), ["-c", line]).exit()
+    }
+
+    struct Session {
+        let path: String
+        let id: String
+        let headers: [String: String]
+
+        init(_ answer: Answer) throws {
+            let json = try JSON(parsing: Array(answer.body))
+            id = try #require(json["session"]?["id"]?.string)
+            path = "/v1/sessions/\(id)"
+            headers = [
+                "Authorization": "Bearer \(try #require(json["token"]?.string))", "Content-Type": "application/json",
+            ]
+        }
+    }
+
+    func open(_ connection: Connection, app: String = "numbers") async throws -> Session {
+        try Session(
+            try await connection.request(
+                "POST", "/v1/sessions", headers: ["Content-Type": "application/json"],
+                body: Data(#"{"app":"\#(app)"}"#.utf8)))
+    }
+
+    func push(_ number: Int, _ session: Session, _ connection: Connection, key: String? = nil) async throws -> Answer {
+        try await connection.request(
+            "POST", "\(session.path)/events",
+            headers: session.headers.merging(key.map { ["Idempotency-Key": $0] } ?? [:]) { $1 },
+            body: Data(#"{"type":"push","payload":\#(number)}"#.utf8))
+    }
+
+    @Test func `sessions outlive a restart, byte for byte`() async throws {
+        var (program, connection) = try await serve()
+        let session = try await open(connection)
+        let first = try await push(1, session, connection, key: "a")
+        let before = try await connection.request("GET", session.path, headers: session.headers)
+        try await stop(program)
+
+        (program, connection) = try await serve(nil, ["--durability", "relaxed"])
+        let after = try await connection.request("GET", session.path, headers: session.headers)
+        let again = try await push(1, session, connection, key: "a")
+
+        #expect(after.status == 200 && after.body == before.body)
+        #expect(again.body == first.body && again.headers["idempotency-replayed"] == "true")
+        #expect(try await connection.request("GET", "/readyz").text.contains(#""store":"sqlite"#))
+        try await stop(program)
+    }
+
+    @Test func `a second server on the directory is refused`() async throws {
+        let (program, _) = try await serve()
+
+        let second = try await run("serve", "--port", "0", "--data-directory", directory.path + "/apps")
+
+        #expect(second.code == 69)
+        #expect(second.errors == "Error: \(directory.path)/store is in use by another process\n")
+        try await stop(program)
+    }
+
+    @Test func `what is stored can be checked, listed and copied while a server runs`() async throws {
+        let (program, connection) = try await serve()
+        let session = try await open(connection)
+        for number in 1...3 { _ = try await push(number, session, connection) }
+        let backup = directory.path + "/copy/sessions.sqlite"
+        try FileManager.default.createDirectory(atPath: directory.path + "/copy", withIntermediateDirectories: true)
+
+        let check = try await run("check", "--data-directory", directory.path + "/apps")
+        let list = try await run("sessions", "list")
+        let show = try await run("sessions", "show", session.id)
+        let copied = try await run("backup", backup)
+
+        #expect(check.code == 0)
+        #expect(check.output.contains("\(session.id) restored"))
+        #expect(check.output.hasSuffix("restored: 1, migrated: 0, relaunched: 0, refused: 0, over: 0\n"))
+        #expect(list.output.hasPrefix("\(session.id) numbers 4 "))
+        #expect(show.output.split(separator: "\n").count == 5)
+        #expect(copied.output == "\(backup): 1 sessions\n" && copied.errors == "")
+        #expect(try await run("backup", backup).code == 74, "it overwrites nothing")
+        _ = try await push(4, session, connection)
+        let before = try await run("sessions", "show", session.id)
+        #expect(before.output.split(separator: "\n").count == 6)
+        try await stop(program)
+
+        let (other, connectionToCopy) = try await serve("sqlite:\(directory.path)/copy")
+        let state = try await connectionToCopy.request("GET", session.path, headers: session.headers)
+        #expect(state.headers["etag"] == "\"4\"")
+        try await stop(other)
+    }
+
+    @Test func `sessions move from store to store as lines`() async throws {
+        let (program, connection) = try await serve()
+        let session = try await open(connection)
+        let answer = try await push(1, session, connection, key: "a")
+        let other = try await open(connection, app: "tabs")
+        #expect(try await run("sessions", "purge", session.id).code == 69, "the server is at work")
+        try await stop(program)
+
+        let elsewhere = "sqlite:\(directory.path)/elsewhere"
+        let lines = try await run("sessions", "export").output
+        #expect(try await run("sessions", "import", input: lines, store: elsewhere).output == "imported: 2, there already: 0\n")
+        #expect(try await run("sessions", "import", input: lines, store: elsewhere).code == 1)
+        #expect(try await run("sessions", "export", store: elsewhere).output == lines)
+        #expect(try await run("sessions", "purge", other.id, store: elsewhere).output == "purged: 1\n")
+        #expect(try await run("sessions", "import", input: "no line\n", store: elsewhere).code == 65)
+        for missing in ["show", "purge"] { #expect(try await run("sessions", missing, other.id, store: elsewhere).code != 0) }
+
+        let (second, there) = try await serve(elsewhere)
+        let again = try await push(1, session, there, key: "a")
+        #expect(again.body == answer.body && again.headers["idempotency-replayed"] == "true")
+        #expect(try await there.request("GET", other.path, headers: other.headers).status == 401)
+        _ = try await there.request("DELETE", session.path, headers: session.headers)
+        try await stop(second)
+        #expect(try await run("sessions", "purge", "--over", store: elsewhere).output == "purged: 1\n")
+        #expect(try await run("sessions", "list", store: elsewhere).output == "")
+    }
+
+    @Test func `a store that is not there, or not one, is told`() async throws {
+        #expect(try await run("sessions", "list").code == 74)
+        try FileManager.default.createDirectory(atPath: directory.path + "/store", withIntermediateDirectories: true)
+        try Data("this is no database, however long it may be".utf8).write(
+            to: URL(filePath: directory.path + "/store/sessions.sqlite"))
+        #expect(try await run("sessions", "list").code == 65)
+        let server = try await run("serve", "--port", "0", "--data-directory", directory.path + "/apps")
+        #expect(server.code == 65)
+        #expect(server.errors.contains("is damaged"))
+    }
+}
