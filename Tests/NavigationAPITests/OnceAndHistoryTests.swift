@@ -1,0 +1,181 @@
+import Foundation
+import JSONCoding
+import Testing
+import TestSupport
+
+extension Client {
+    func post(_ body: String, _ headers: [String: String]) async throws -> Answer {
+        let all = ["Authorization": "Bearer \(token)", "Content-Type": "application/json"].merging(headers) { $1 }
+        return try await connection.request("POST", "\(path)/events", headers: all, body: Data(body.utf8))
+    }
+
+    func create(_ body: String, _ headers: [String: String]) async throws -> Answer {
+        try await connection.request(
+            "POST", "/v1/sessions", headers: ["Content-Type": "application/json"].merging(headers) { $1 },
+            body: Data(body.utf8))
+    }
+}
+
+@Suite struct OnceTests {
+    static let add = #"{"type":"add","payload":1}"#
+
+    @Test func `the answer under a key comes again byte for byte, however the key is written`() async throws {
+        let client = try await Client()
+
+        let first = try await client.post(OnceTests.add, ["Idempotency-Key": "k-1"])
+        let again = try await client.post(OnceTests.add, ["Idempotency-Key": "\"k-1\""])
+
+        #expect(first.status == 200 && first.headers["idempotency-replayed"] == nil)
+        #expect(again.status == 200 && again.headers["idempotency-replayed"] == "true")
+        #expect(again.body == first.body && again.headers["etag"] == first.headers["etag"])
+        #expect(try await client.version() == 2)
+        try await client.expect(
+            try await client.post(#"{"type":"nothing"}"#, ["Idempotency-Key": "k-1"]), 422, "key-reused", version: 2)
+    }
+
+    @Test(arguments: [
+        "", "two words", "\"open", "a\"b", "\"a\\n\"", "\"\"", "ключ", String(repeating: "k", count: 256), "a,b",
+    ])
+    func `a key that is none is a bad request`(key: String) async throws {
+        let client = try await Client()
+        try await client.expect(
+            try await client.post(OnceTests.add, ["Idempotency-Key": key]), 400, "invalid-request")
+    }
+
+    @Test(arguments: ["k", "\"two words\"", "\"a \\\"quoted\\\" \\\\ key\"", String(repeating: "k", count: 255)])
+    func `a key may be any string of 255 characters`(key: String) async throws {
+        let client = try await Client()
+        #expect(try await client.post(OnceTests.add, ["Idempotency-Key": key]).status == 200)
+    }
+
+    @Test func `a creation under a key is one creation`() async throws {
+        let client = try await Client()
+        let key = ["Idempotency-Key": UUID().uuidString]
+
+        let first = try await client.create("{}", key)
+        let again = try await client.create("{}", key)
+
+        #expect(first.status == 201 && again.status == 201)
+        #expect(again.body == first.body && again.headers["location"] == first.headers["location"])
+        #expect(again.headers["idempotency-replayed"] == "true")
+        try await client.expect(try await client.create(#"{"app":"counter"}"#, key), 422, "key-reused")
+        try await client.expect(
+            try await client.create("{}", ["Idempotency-Key": "guessable"]), 400, "invalid-request")
+        let other = try await client.create("{}", ["Idempotency-Key": UUID().uuidString])
+        #expect(other.headers["location"] != first.headers["location"])
+    }
+}
+
+@Suite struct ConditionTests {
+    @Test(arguments: [#""1""#, "*", #""9", "1""#, #"W/"1", "1""#])
+    func `an event is applied to the version that it was meant for`(condition: String) async throws {
+        let client = try await Client()
+        let answer = try await client.post(OnceTests.add, ["If-Match": condition])
+        #expect(answer.status == 200 && answer.headers["etag"] == #""2""#)
+    }
+
+    @Test(arguments: [#""2""#, #"W/"1""#, #""01x""#, #""0", "-1""#])
+    func `and to no other`(condition: String) async throws {
+        let client = try await Client()
+        let answer = try await client.post(OnceTests.add, ["If-Match": condition])
+
+        try await client.expect(answer, 412, "version-mismatch")
+        #expect(answer.headers["etag"] == #""1""#)
+        #expect(try JSON(parsing: Array(answer.body))["state"]?["session"]?["version"] == 1)
+    }
+
+    @Test(arguments: ["1", "", #""1"#, "1,2", #""1",,"2""#, #"*, "1""#])
+    func `a condition that is none is a bad request`(condition: String) async throws {
+        let client = try await Client()
+        try await client.expect(
+            try await client.post(OnceTests.add, ["If-Match": condition]), 400, "invalid-request")
+    }
+
+    @Test func `reads and endings have conditions too`() async throws {
+        let client = try await Client()
+        try await client.expect(
+            try await client.call("GET", client.path, headers: ["If-Match": #""7""#]), 412, "version-mismatch")
+        try await client.expect(
+            try await client.call("DELETE", client.path, headers: ["If-Match": #""7""#]), 412, "version-mismatch")
+        #expect(try await client.call("GET", client.path, headers: ["If-Match": #""1""#]).status == 200)
+        #expect(try await client.call("DELETE", client.path, headers: ["If-Match": #""1""#]).status == 204)
+    }
+}
+
+@Suite struct HistoryTests {
+    func history(_ client: Client, _ query: String = "") async throws -> JSON {
+        let answer = try await client.call("GET", "\(client.path)/history\(query)")
+        #expect(answer.status == 200)
+        return try JSON(parsing: Array(answer.body))
+    }
+
+    func versions(_ history: JSON) -> [Int] { history["history"]?.array?.compactMap { $0["version"]?.integer } ?? [] }
+
+    @Test func `tells what happened, newest first, and no payload`() async throws {
+        let client = try await Client()
+        _ = try await client.post(#"{"type":"add","payload":4711}"#)
+        _ = try await client.post(#"{"type":"ask"}"#)
+
+        let answer = try await client.call("GET", "\(client.path)/history")
+        let entries = try #require(try JSON(parsing: Array(answer.body))["history"]?.array)
+
+        #expect(entries.map { $0["event"]?.string } == ["ask", "add", nil])
+        #expect(entries[1]["operations"] == [["op": "push", "key": "k2"]])
+        #expect(entries[1]["visible"]?["name"] == "counter")
+        #expect(entries[1]["time"]?.string?.isEmpty == false)
+        #expect(!answer.text.contains("4711"))
+    }
+
+    @Test func `comes in pages`() async throws {
+        let client = try await Client()
+        for _ in 1...6 { _ = try await client.post(OnceTests.add) }
+
+        let first = try await history(client, "?limit=3")
+        #expect(versions(first) == [7, 6, 5])
+        let next = try #require(first["next"]?.string)
+        let second = try JSON(parsing: Array(try await client.call("GET", next).body))
+        #expect(versions(second) == [4, 3, 2])
+        let last = try await history(client, "?limit=3&before=2")
+        #expect(versions(last) == [1] && last["next"] == nil)
+        #expect(versions(try await history(client, "?before=1")) == [])
+        for query in ["?limit=0", "?limit=101", "?limit=x", "?before=0", "?after=1", "?limit=1&limit=2"] {
+            try await client.expect(
+                try await client.call("GET", "\(client.path)/history\(query)"), 400, "invalid-request", version: 7)
+        }
+    }
+
+    @Test func `a past state can be read, and a session opened from it`() async throws {
+        let client = try await Client()
+        let before = try await client.call("GET", client.path)
+        for _ in 1...2 { _ = try await client.post(OnceTests.add) }
+
+        let past = try await client.call("GET", "\(client.path)/history/1")
+        #expect(past.status == 200 && past.body == before.body && past.headers["etag"] == nil)
+        for version in ["0", "4", "x", "01", "99999999999999999999"] {
+            try await client.expect(
+                try await client.call("GET", "\(client.path)/history/\(version)"), 404, "unknown-version", version: 3)
+        }
+
+        let right = ["Authorization": "Bearer \(client.token)"]
+        let fork = try await client.create(#"{"forkOf":"\#(client.id)","version":2}"#, right)
+        let body = try JSON(parsing: Array(fork.body))
+        #expect(fork.status == 201 && body["session"]?["version"] == 1)
+        #expect(body["stack"]?.array?.count == 2)
+        #expect(body["session"]?["id"]?.string != client.id && body["token"]?.string != client.token)
+        try await client.expect(
+            try await client.create(#"{"forkOf":"\#(client.id)"}"#, [:]), 401, "unauthorized", version: 3)
+        try await client.expect(
+            try await client.create(#"{"forkOf":"\#(client.id)","version":9}"#, right), 404, "unknown-version", version: 3)
+        for body in [#"{"version":1}"#, #"{"forkOf":"x","app":"counter"}"#, #"{"forkOf":"x","version":0}"#] {
+            try await client.expect(try await client.create(body, right), 400, "invalid-request", version: 3)
+        }
+    }
+
+    @Test func `the past is its owner's`() async throws {
+        let client = try await Client()
+        for path in ["\(client.path)/history", "\(client.path)/history/1"] {
+            try await client.expect(try await client.call("GET", path, token: "x"), 401, "unauthorized")
+            try await client.expect(try await client.call("PUT", path), 405, "method-not-allowed")
+        }
+    }
+}
