@@ -26,7 +26,8 @@ struct Span: ExpressibleByArgument, Equatable {
     }
 
     var defaultValueDescription: String {
-        let (name, unit) = Span.units.filter { seconds.remainder(dividingBy: $0.value) == 0 }.max { $0.value < $1.value } ?? ("s", 1)
+        let (name, unit) =
+            Span.units.filter { seconds.remainder(dividingBy: $0.value) == 0 }.max { $0.value < $1.value } ?? ("s", 1)
         return "\(Int(seconds / unit))\(name)"
     }
 }

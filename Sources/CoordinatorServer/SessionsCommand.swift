@@ -34,7 +34,9 @@ struct SessionsCommand: AsyncParsableCommand {
         func run() throws {
             let snapshot = try stored.snapshot()
             let versions = try stored.reading { () throws(SQLiteStoreError) in try snapshot.versions(of: id) }
-            guard let last = versions.last else { throw ExitCode.cannotStart(EX_DATAERR, "there is no session \(id.text)") }
+            guard let last = versions.last else {
+                throw ExitCode.cannotStart(EX_DATAERR, "there is no session \(id.text)")
+            }
             for record in versions { print(record.line) }
             print(String(decoding: last.text, as: UTF8.self))
         }
@@ -45,7 +47,8 @@ struct SessionsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Writes sessions as JSON lines to standard output: their versions and kept answers.")
         @OptionGroup var stored: StoredOptions
-        @Argument(help: "The sessions' ids; all where there are none.", transform: SessionID.parse) var ids: [SessionID] = []
+        @Argument(help: "The sessions' ids; all where there are none.", transform: SessionID.parse) var ids:
+            [SessionID] = []
 
         func run() throws {
             let snapshot = try stored.snapshot()
@@ -62,7 +65,9 @@ struct SessionsCommand: AsyncParsableCommand {
     struct Import: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Reads sessions as JSON lines from standard input.",
-            discussion: "No server may run on the store. A session that is there already stays as it is; then the exit code is 1.")
+            discussion:
+                "No server may run on the store. A session that is there already stays as it is; then the exit code is 1."
+        )
         @OptionGroup var stored: StoredOptions
 
         func run() async throws {

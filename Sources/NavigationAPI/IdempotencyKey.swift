@@ -13,7 +13,8 @@ struct IdempotencyKey {
     init?(_ headers: HTTPHeaders) throws(Problem) {
         let fields = headers.values("Idempotency-Key")
         guard let field = fields.first else { return nil }
-        guard fields.count == 1, let text = IdempotencyKey.text(of: field), (1...IdempotencyKey.limit).contains(text.utf8.count)
+        guard fields.count == 1, let text = IdempotencyKey.text(of: field),
+            (1...IdempotencyKey.limit).contains(text.utf8.count)
         else {
             throw .invalidRequestHeader(
                 "Idempotency-Key", "one string of 1 to \(IdempotencyKey.limit) ASCII characters, in quotes or bare")

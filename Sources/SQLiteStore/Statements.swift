@@ -31,10 +31,12 @@ final class Statements {
         commit = try database.prepare("COMMIT")
         rollback = try database.prepare("ROLLBACK")
         append = try database.prepare(
-            "INSERT INTO journal (seq, session, kind, version, key, record, checksum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
+            "INSERT INTO journal (seq, session, kind, version, key, record, checksum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+        )
         version = try database.prepare("SELECT version FROM sessions WHERE id = ?1")
         session = try database.prepare("SELECT version, rows, due FROM sessions WHERE id = ?1")
-        setSession = try database.prepare("INSERT OR REPLACE INTO sessions (id, version, rows, due) VALUES (?1, ?2, ?3, ?4)")
+        setSession = try database.prepare(
+            "INSERT OR REPLACE INTO sessions (id, version, rows, due) VALUES (?1, ?2, ?3, ?4)")
         setDue = try database.prepare("UPDATE sessions SET due = ?2 WHERE id = ?1")
         drop = try database.prepare("INSERT INTO dropped VALUES (?1) ON CONFLICT DO NOTHING")
         addAnswer = try database.prepare("INSERT INTO answers VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
@@ -44,7 +46,8 @@ final class Statements {
         oldestAnswer = try database.prepare(
             "SELECT seq FROM answers WHERE session = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2")
         setFolded = try database.prepare("UPDATE store SET value = ?1 WHERE name = 'folded'")
-        lastDropped = try database.prepare("SELECT max(seq) FROM (SELECT seq FROM dropped WHERE seq <= ?2 ORDER BY seq LIMIT ?1)")
+        lastDropped = try database.prepare(
+            "SELECT max(seq) FROM (SELECT seq FROM dropped WHERE seq <= ?2 ORDER BY seq LIMIT ?1)")
         deleteDropped = try database.prepare(
             "DELETE FROM journal WHERE seq IN (SELECT seq FROM dropped WHERE seq <= ?1)")
         forgetDropped = try database.prepare("DELETE FROM dropped WHERE seq <= ?1")

@@ -27,9 +27,12 @@ extension SessionHost {
         guard let app = apps.first(where: { request.app == nil || $0.name == request.app }) else { throw .unknownApp }
         return try await create(once) { () async throws(SessionError) in
             let now = self.now()
-            return (app, try await self.launched { () throws(NavigationError) in
-                try app.beginLaunch(at: now, link: request.link)
-            })
+            return (
+                app,
+                try await self.launched { () throws(NavigationError) in
+                    try app.beginLaunch(at: now, link: request.link)
+                }
+            )
         }
     }
 

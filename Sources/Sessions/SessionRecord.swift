@@ -36,7 +36,6 @@ public final class SessionRecord: Sendable {
 
     public var id: SessionID { identity.id }
 
-
     /// Whether it is the session's end.
     public var isEnd: Bool {
         if case .ended = content { true } else { false }

@@ -18,7 +18,8 @@ import Testing
             "Sessions", "Coordinators", "MicroHTTP", "JSONCoding", "FoundationEssentials", "Synchronization",
         ],
         "CoordinatorServer": [
-            "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP", "ArgumentParser", "Logging", "ServiceLifecycle",
+            "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP", "ArgumentParser", "Logging",
+            "ServiceLifecycle",
             "UnixSignals", "Glibc", "FoundationEssentials",
         ],
         "ReferenceApps": [

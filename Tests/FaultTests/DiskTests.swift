@@ -21,7 +21,10 @@ import TestSupport
             do {
                 server = try await ServerUnderTest(
                     directory: directory.path,
-                    wrapper: ["strace", "-D", "-f", "--seccomp-bpf", "-ttt", "-y", "-e", "trace=fsync,fdatasync", "-e", inject, "-o", log])
+                    wrapper: [
+                        "strace", "-D", "-f", "--seccomp-bpf", "-ttt", "-y", "-e", "trace=fsync,fdatasync", "-e",
+                        inject, "-o", log,
+                    ])
             } catch {
                 continue  // It failed while it was starting.
             }
@@ -128,7 +131,8 @@ import TestSupport
         let server = try await ServerUnderTest(
             directory: directory.path,
             wrapper: [
-                "strace", "-D", "-f", "--seccomp-bpf", "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=500000",
+                "strace", "-D", "-f", "--seccomp-bpf", "-e", "trace=fdatasync", "-e",
+                "inject=fdatasync:delay_enter=500000",
                 "-o", "/dev/null",
             ])
         let client = BlockingClient(port: server.port)

@@ -165,7 +165,8 @@ extension Client {
         try await client.expect(
             try await client.create(#"{"forkOf":"\#(client.id)"}"#, [:]), 401, "unauthorized", version: 3)
         try await client.expect(
-            try await client.create(#"{"forkOf":"\#(client.id)","version":9}"#, right), 404, "unknown-version", version: 3)
+            try await client.create(#"{"forkOf":"\#(client.id)","version":9}"#, right), 404, "unknown-version",
+            version: 3)
         for body in [#"{"version":1}"#, #"{"forkOf":"x","app":"counter"}"#, #"{"forkOf":"x","version":0}"#] {
             try await client.expect(try await client.create(body, right), 400, "invalid-request", version: 3)
         }

@@ -19,10 +19,13 @@ import TestSupport
         directory = try Directory()
     }
 
-    func serve(_ store: String? = nil, _ flags: [String] = []) async throws -> (program: Program, connection: Connection) {
+    func serve(_ store: String? = nil, _ flags: [String] = []) async throws -> (
+        program: Program, connection: Connection
+    ) {
         let program = try Program(
             Program.server,
-            ["serve", "--port", "0", "--store", store ?? self.store, "--data-directory", directory.path + "/apps"] + flags)
+            ["serve", "--port", "0", "--store", store ?? self.store, "--data-directory", directory.path + "/apps"]
+                + flags)
         let line = try await program.line()
         let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
         return (program, try Connection(port: port))
@@ -140,12 +143,16 @@ import TestSupport
 
         let elsewhere = "sqlite:\(directory.path)/elsewhere"
         let lines = try await run("sessions", "export").output
-        #expect(try await run("sessions", "import", input: lines, store: elsewhere).output == "imported: 2, there already: 0\n")
+        #expect(
+            try await run("sessions", "import", input: lines, store: elsewhere).output
+                == "imported: 2, there already: 0\n")
         #expect(try await run("sessions", "import", input: lines, store: elsewhere).code == 1)
         #expect(try await run("sessions", "export", store: elsewhere).output == lines)
         #expect(try await run("sessions", "purge", other.id, store: elsewhere).output == "purged: 1\n")
         #expect(try await run("sessions", "import", input: "no line\n", store: elsewhere).code == 65)
-        for missing in ["show", "purge"] { #expect(try await run("sessions", missing, other.id, store: elsewhere).code != 0) }
+        for missing in ["show", "purge"] {
+            #expect(try await run("sessions", missing, other.id, store: elsewhere).code != 0)
+        }
 
         let (second, there) = try await serve(elsewhere)
         let again = try await push(1, session, there, key: "a")

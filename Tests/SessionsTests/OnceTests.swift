@@ -129,8 +129,12 @@ extension Outcome {
         let gate = Gate()
 
         try await Gate.$current.withValue(gate) {
-            let first = Task.immediate { try await session.outcome(of: PostedEvent("wait", payload: 1), if: .oneOf([1])) }
-            let second = Task.immediate { try await session.outcome(of: PostedEvent("pass", payload: 2), if: .oneOf([1])) }
+            let first = Task.immediate {
+                try await session.outcome(of: PostedEvent("wait", payload: 1), if: .oneOf([1]))
+            }
+            let second = Task.immediate {
+                try await session.outcome(of: PostedEvent("pass", payload: 2), if: .oneOf([1]))
+            }
             try await SessionHostTests.eventually { gate.waitingCount == 1 }
             gate.open()
             _ = try await first.value

@@ -129,8 +129,7 @@ final class TestClock: Sendable {
         let one = try await host.create()
         let other = try await host.create()
 
-        for (id, token) in [(one.id, other.token.text), (one.id, ""), (one.id, one.token.text + "x")]
-        {
+        for (id, token) in [(one.id, other.token.text), (one.id, ""), (one.id, one.token.text + "x")] {
             await #expect(throws: SessionError.unauthorized) { try await host.session(id, token: token) }
         }
         let unknown = try #require(SessionID("s_0000000000000"))

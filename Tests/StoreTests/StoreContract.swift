@@ -31,7 +31,9 @@ final class TemporaryDirectory {
 
 extension SessionRecord {
     /// A version of a session, with the number as its state.
-    static func make(_ id: SessionID, _ version: Int, keptUntil: Int = 2_000_000_000_000, isEnd: Bool = false) throws -> SessionRecord {
+    static func make(_ id: SessionID, _ version: Int, keptUntil: Int = 2_000_000_000_000, isEnd: Bool = false) throws
+        -> SessionRecord
+    {
         let state = isEnd ? "" : #","expiresAt":1900000000000,"event":"e\#(version)","state":{"number":\#(version)}"#
         let text = """
             {"session":"\(id.text)","app":"a","token":"\(String(repeating: "ab", count: 32))","createdAt":1800000000000,\
@@ -53,7 +55,9 @@ extension StoredAnswer {
 
 extension SessionChange {
     /// The next version of a session, and perhaps an answer with it.
-    static func make(_ id: SessionID, _ version: Int, keptUntil: Int = 2_000_000_000_000, key: String? = nil) throws -> SessionChange {
+    static func make(_ id: SessionID, _ version: Int, keptUntil: Int = 2_000_000_000_000, key: String? = nil) throws
+        -> SessionChange
+    {
         SessionChange(
             id: id, expectedVersion: version - 1, record: try .make(id, version, keptUntil: keptUntil),
             answer: try key.map { try .make(id, $0, version: version) })
