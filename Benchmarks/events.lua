@@ -1,5 +1,5 @@
--- The load: every request selects another tab in the next of the sessions, so every one is a transition.
--- SESSIONS names a file of lines "id token".
+-- The load: every request is a transition in the next of the sessions. In `tabs` it selects another tab; in `shop` it
+-- shows a product, and goes back the next time. SESSIONS names a file of lines "id token", APP the app.
 
 local thread_count = 0
 
@@ -24,11 +24,19 @@ function init(arguments)
    count = 0
 end
 
+local bodies = {
+   tabs = function(round) return '{"type":"selectTab","payload":{"index":' .. (round + 1) % 3 .. '}}' end,
+   shop = function(round)
+      return round % 2 == 0 and '{"type":"product","payload":{"id":' .. round .. '}}' or '{"type":"back"}'
+   end,
+}
+local body = bodies[os.getenv("APP")]
+
 function request()
    local session = sessions[count % #sessions + 1]
-   local tab = math.floor(count / #sessions + 1) % 3
+   local round = math.floor(count / #sessions)
    count = count + 1
-   return wrk.format("POST", session.path, session.headers, '{"type":"selectTab","payload":{"index":' .. tab .. '}}')
+   return wrk.format("POST", session.path, session.headers, body(round))
 end
 
 function done(summary, latency)

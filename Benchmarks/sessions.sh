@@ -3,9 +3,12 @@
 LOAD_THREADS=2
 LOAD_CONNECTIONS=64
 
-# Opens `$1` sessions of `tabs`, logs each in, and writes a line "id token" for each into the file `$2`.
+# Opens `$1` sessions and writes a line "id token" for each into the file `$2`: of the app `$3`, or of `tabs`, which are
+# logged in.
 open_sessions() {
-    curl -fsS -X POST "$SERVER_URL/v1/sessions#[1-$1]" -w '\n' | jq -r '"\(.session.id) \(.token)"' > "$2"
+    curl -fsS --json "{\"app\":\"${3:-tabs}\"}" "$SERVER_URL/v1/sessions#[1-$1]" -w '\n' |
+        jq -r '"\(.session.id) \(.token)"' > "$2"
+    [ "${3:-tabs}" = tabs ] || return 0
     local id token
     while read -r id token; do
         printf 'next\nsilent\nfail\noutput=/dev/null\nheader="Authorization: Bearer %s"\njson="%s"\nurl=%s\n' \
@@ -13,8 +16,9 @@ open_sessions() {
     done < "$2" | sed 1d | curl -K -
 }
 
-# Posts events to the server at `$1` for `$2` seconds, in the sessions of the file `$3`, and prints what came of it.
+# Posts events to the server at `$1` for `$2` seconds, in the sessions of the file `$3`, of the app `$4` or of `tabs`, and
+# prints what came of it.
 post_events() {
-    SESSIONS=$3 THREADS=$LOAD_THREADS wrk --threads "$LOAD_THREADS" --connections "$LOAD_CONNECTIONS" \
+    SESSIONS=$3 APP=${4:-tabs} THREADS=$LOAD_THREADS wrk --threads "$LOAD_THREADS" --connections "$LOAD_CONNECTIONS" \
         --duration "$2s" --script Benchmarks/events.lua "$1" | tail -n 1
 }

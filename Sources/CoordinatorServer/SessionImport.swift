@@ -12,6 +12,9 @@ final class SessionImport {
     private var isSkipping = false
     private var changes: [SessionChange] = []
 
+    /// What is committed at once.
+    private static let batchSize = 1000
+
     struct Unfit: Error, CustomStringConvertible {
         let description: String
     }
@@ -22,15 +25,17 @@ final class SessionImport {
 
     /// - Throws: `Unfit`, or what the store throws.
     func take(_ line: [UInt8]) async throws {
-        if let answer = try? StoredAnswer(parsing: line) {
-            guard answer.session == session else { throw Unfit(description: "an answer without its session") }
-            changes.append(SessionChange(id: answer.session, expectedVersion: version, record: nil, answer: answer))
-            return
+        do {
+            try await take(try SessionRecord(parsing: line))
+        } catch let error as RecordError {
+            guard let answer = try? StoredAnswer(parsing: line) else { throw Unfit(description: "no record: \(error)") }
+            try take(answer)
         }
-        let record: SessionRecord
-        do { record = try SessionRecord(parsing: line) } catch { throw Unfit(description: "no record: \(error)") }
+    }
+
+    private func take(_ record: SessionRecord) async throws {
         if record.id != session {
-            try await finish()
+            if changes.count >= SessionImport.batchSize { try await finish() }
             session = record.id
             version = 0
             isSkipping = try await store.load(record.id) != nil
@@ -39,14 +44,23 @@ final class SessionImport {
         guard version == 0 || record.version == version + 1 else {
             throw Unfit(description: "version \(record.version) follows version \(version)")
         }
-        changes.append(SessionChange(id: record.id, expectedVersion: version, record: record))
+        take(SessionChange(id: record.id, expectedVersion: version, record: record))
         version = record.version
     }
 
-    /// Commits the session that was taken last.
+    private func take(_ answer: StoredAnswer) throws {
+        guard answer.session == session else { throw Unfit(description: "an answer without its session") }
+        take(SessionChange(id: answer.session, expectedVersion: version, record: nil, answer: answer))
+    }
+
+    private func take(_ change: SessionChange) {
+        if !isSkipping { changes.append(change) }
+    }
+
+    /// Commits what was taken last.
     func finish() async throws {
         defer { changes = [] }
-        guard !isSkipping, !changes.isEmpty else { return }
+        guard !changes.isEmpty else { return }
         let conflicts = try await store.commit(changes).get()
         guard conflicts.isEmpty else { throw Unfit(description: "\(conflicts[0].id.text) is there already") }
     }

@@ -1,11 +1,14 @@
 /// Writes JSON text straight into bytes: no value in between, no white space, members in the order of the calls.
 ///
 /// It runs for every answer and for every commit, so it owns plain memory instead of an array, and its generic functions
-/// are inlinable. The memory is this writer's alone: allocated in `init`, replaced in `reserve`, freed in `deinit`; every
-/// write is preceded by a `reserve` of at least as many bytes.
+/// are inlinable. The memory is this writer's alone: allocated in `init`, replaced in `reserve`, freed in `deinit`, or
+/// borrowed from the array that `bytes(capacity:_:)` makes; every write is preceded by a `reserve` of at least as many
+/// bytes.
 public struct JSONWriter: ~Copyable {
     private var memory: UnsafeMutablePointer<UInt8>
     private var capacity: Int
+    /// Whether `memory` is this writer's to free.
+    private var isOwner = true
     /// Bytes written.
     public private(set) var count = 0
     private var needsComma = false
@@ -15,8 +18,29 @@ public struct JSONWriter: ~Copyable {
         self.memory = .allocate(capacity: self.capacity)
     }
 
+    /// Writes into somebody else's memory, as long as that has room.
+    private init(borrowing buffer: UnsafeMutableBufferPointer<UInt8>, _ base: UnsafeMutablePointer<UInt8>) {
+        self.capacity = buffer.count
+        self.memory = base
+        self.isOwner = false
+    }
+
     deinit {
-        memory.deallocate()
+        if isOwner { memory.deallocate() }
+    }
+
+    /// What `write` writes, written where it stays.
+    ///
+    /// - Parameter capacity: bytes that will mostly do; what is longer is copied once.
+    public static func bytes(capacity: Int, _ write: (inout JSONWriter) -> Void) -> [UInt8] {
+        var longer: [UInt8]?
+        let bytes = [UInt8](unsafeUninitializedCapacity: max(capacity, 16)) { buffer, count in
+            guard let base = buffer.baseAddress else { return }
+            var writer = JSONWriter(borrowing: buffer, base)
+            write(&writer)
+            if writer.isOwner { longer = writer.bytes } else { count = writer.count }
+        }
+        return longer ?? bytes
     }
 
     /// The text so far.
@@ -173,7 +197,8 @@ extension JSONWriter {
         let larger = max(capacity * 2, count + additional)
         let replacement = UnsafeMutablePointer<UInt8>.allocate(capacity: larger)
         replacement.update(from: memory, count: count)
-        memory.deallocate()
+        if isOwner { memory.deallocate() }
+        isOwner = true
         memory = replacement
         capacity = larger
     }

@@ -80,9 +80,7 @@ extension SessionState {
 extension JSONWritable {
     /// As JSON text.
     var bytes: [UInt8] {
-        var writer = JSONWriter(capacity: 1024)
-        write(to: &writer)
-        return writer.bytes
+        JSONWriter.bytes(capacity: 1024) { writer in write(to: &writer) }
     }
 }
 

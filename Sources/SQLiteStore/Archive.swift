@@ -23,7 +23,7 @@ final class Archive {
         let database = try SQLiteDatabase(path: path, isReadOnly: true)
         try database.execute("PRAGMA cache_size = -65536")
         record = try database.prepare("SELECT record, checksum FROM journal WHERE seq = ?1")
-        session = try database.prepare("SELECT version, rows, due FROM sessions WHERE id = ?1")
+        session = try database.prepare("SELECT version, rows FROM sessions WHERE id = ?1")
         answers = try database.prepare("SELECT key FROM answers WHERE session = ?1 ORDER BY seq DESC LIMIT ?2")
         answer = try database.prepare(
             "SELECT seq FROM answers WHERE session = ?1 AND key = ?2 ORDER BY seq DESC LIMIT 1")

@@ -18,17 +18,17 @@ struct FoldingRound {
 
 extension Ledger {
     /// When to begin without waiting for a quiet moment: rows.
-    static let foldingThreshold = 32_768
+    static let foldingThreshold = 16_384
 
     func beginRound(_ unfolded: SharedUnfolded) {
         guard round == nil else { return }
-        round = unfolded.withLock { unfolded in
-            guard unfolded.recentCount > 0 else { return nil }
-            let lastSeq = unfolded.lastSeq
-            unfolded.beginFolding()
-            let places = unfolded.folding.map { ($0.key, $0.value) }
-            return FoldingRound(places: places.sorted { $0.0.text < $1.0.text }, lastSeq: lastSeq)
+        let (places, lastSeq) = unfolded.withLock { unfolded in
+            if unfolded.recentCount > 0 { unfolded.beginFolding() }
+            return (unfolded.folding, unfolded.lastSeq)
         }
+        guard !places.isEmpty else { return }
+        let ordered = places.sorted { $0.key.text < $1.key.text }
+        round = FoldingRound(places: ordered.map { ($0.key, $0.value) }, lastSeq: lastSeq)
     }
 
     /// Whether there is something to fold or to delete.
@@ -57,7 +57,7 @@ extension Ledger {
             case .first(let due):
                 folded = FoldedSession(place, due: due)
             case .end(let due):
-                try drop(folded?.rows ?? [])
+                try drop(folded?.allRows ?? [])
                 try dropAnswers(of: id, keeping: 0)
                 folded = FoldedSession(place, due: due)
             case .next:

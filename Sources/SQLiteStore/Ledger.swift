@@ -4,8 +4,8 @@ internal import Sodium
 
 /// The one connection that writes.
 ///
-/// Everything between two commits of the same connection is one transaction with one flush: the records, and beside
-/// them a slice of the folding (`Ledger+Folding.swift`), so that both keep pace.
+/// What waits is one transaction with one flush: the records, and beside them a slice of the folding
+/// (`Ledger+Folding.swift`), so that both keep pace. Touched by one thread at a time.
 final class Ledger {
     let database: SQLiteDatabase
     let retention: Retention
@@ -128,14 +128,18 @@ extension Ledger {
         places.reserveCapacity(changes.count)
         try transaction(unfolded) { () throws(SQLiteError) in
             try foldSlice(of: max(2 * changes.count, 64))
+            let known = unfolded.withLock { unfolded in changes.map { unfolded.version(of: $0.id) } }
             var seq = lastSeq
             // Of sessions that have changed in this transaction.
-            var versions: [SessionID: Int] = [:]
+            var versions = [SessionID: Int](minimumCapacity: changes.count > 1 ? changes.count : 0)
             for (index, change) in changes.enumerated() {
                 let id = change.id
-                var current = versions[id] ?? unfolded.withLock { $0.version(of: id) }
-                if current == nil { current = try statements.version(of: id) }
-                guard let current else { continue }
+                let current: Int
+                if let version = versions[id] ?? known[index] {
+                    current = version
+                } else {
+                    current = try statements.version(of: id)
+                }
                 guard current == change.expectedVersion, current > 0 || change.record != nil else {
                     conflicts[index] = CommitConflict(id: id, current: current)
                     continue

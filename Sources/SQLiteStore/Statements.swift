@@ -10,6 +10,7 @@ final class Statements {
     private let version: SQLiteStatement
     // Folding.
     private let session: SQLiteStatement
+    private let addSession: SQLiteStatement
     private let setSession: SQLiteStatement
     private let setDue: SQLiteStatement
     private let drop: SQLiteStatement
@@ -34,9 +35,10 @@ final class Statements {
             "INSERT INTO journal (seq, session, kind, version, key, record, checksum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
         )
         version = try database.prepare("SELECT version FROM sessions WHERE id = ?1")
-        session = try database.prepare("SELECT version, rows, due FROM sessions WHERE id = ?1")
-        setSession = try database.prepare(
+        session = try database.prepare("SELECT version, rows FROM sessions WHERE id = ?1")
+        addSession = try database.prepare(
             "INSERT OR REPLACE INTO sessions (id, version, rows, due) VALUES (?1, ?2, ?3, ?4)")
+        setSession = try database.prepare("UPDATE sessions SET version = ?2, rows = ?3 WHERE id = ?1")
         setDue = try database.prepare("UPDATE sessions SET due = ?2 WHERE id = ?1")
         drop = try database.prepare("INSERT INTO dropped VALUES (?1) ON CONFLICT DO NOTHING")
         addAnswer = try database.prepare("INSERT INTO answers VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
@@ -85,11 +87,11 @@ extension Statements {
     }
 
     func set(_ folded: FoldedSession, of id: SessionID) throws(SQLiteError) {
-        try setSession.bind(1, id.text)
-        try setSession.bind(2, folded.version)
-        try setSession.bind(3, folded.rowsText)
-        try setSession.bind(4, folded.due)
-        try setSession.run()
+        let statement = folded.due == nil ? setSession : addSession
+        try statement.bind(1, id.text)
+        try statement.bind(2, folded.version)
+        if let due = folded.due { try statement.bind(4, due) }
+        try statement.withBound(3, utf8: folded.rows) { () throws(SQLiteError) in try statement.run() }
     }
 
     func drop(_ rows: some Sequence<Int>) throws(SQLiteError) {
@@ -158,7 +160,7 @@ extension Statements {
     }
 
     func forget(_ id: SessionID) throws(SQLiteError) {
-        if let folded = try session(id) { try drop(folded.rows) }
+        if let folded = try session(id) { try drop(folded.allRows) }
         try dropAnswers(of: id, keeping: 0)
         try deleteSession.bind(1, id.text)
         try deleteSession.run()

@@ -13,7 +13,10 @@ internal import Sodium
 
 extension SessionRecord {
     public var text: [UInt8] {
-        var writer = JSONWriter(capacity: 2000)
+        JSONWriter.bytes(capacity: 2000) { writer in write(to: &writer) }
+    }
+
+    private func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.encoded(identity.encodedMembers)
             writer.member("version", version)
@@ -39,7 +42,6 @@ extension SessionRecord {
             case .ended: break
             }
         }
-        return writer.bytes
     }
 
     /// - Throws: what is wrong with the text.
@@ -68,15 +70,15 @@ extension SessionRecord {
 extension StoredAnswer {
     /// One line of JSON: `{"session", "key", "fingerprint", "version", "body"}`.
     public var text: [UInt8] {
-        var writer = JSONWriter(capacity: 2 * body.count + 200)
-        writer.object { writer in
-            writer.member("session", session.text)
-            writer.member("key", key)
-            writer.member("fingerprint", fingerprint.hex)
-            writer.member("version", version)
-            writer.member("body", String(decoding: body, as: UTF8.self))
+        JSONWriter.bytes(capacity: 2 * body.count + 200) { writer in
+            writer.object { writer in
+                writer.member("session", session.text)
+                writer.member("key", key)
+                writer.member("fingerprint", fingerprint.hex)
+                writer.member("version", version)
+                writer.member("body", String(decoding: body, as: UTF8.self))
+            }
         }
-        return writer.bytes
     }
 
     /// - Throws: what is wrong with the text.
