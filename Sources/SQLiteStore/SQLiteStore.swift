@@ -23,8 +23,7 @@ public final class SQLiteStore: SessionStore {
         case relaxed
     }
 
-    public let name = "sqlite"
-    public let durability: Durability
+    public let name: String
     public let secret: [UInt8]
     private let directory: StoreDirectory
     private let unfolded: SharedUnfolded
@@ -39,7 +38,7 @@ public final class SQLiteStore: SessionStore {
         directory path: String, durability: Durability = .strict, retention: Retention = Retention(),
         failed: @escaping @Sendable (String) -> Void
     ) throws(SQLiteStoreError) {
-        self.durability = durability
+        name = durability == .strict ? "sqlite" : "sqlite-relaxed"
         directory = try StoreDirectory(path)
         if durability == .strict { try WriteAheadLog.check(directory.database + "-wal") }
         let ledger = try Ledger(path: directory.database, durability: durability, retention: retention)

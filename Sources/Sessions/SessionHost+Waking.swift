@@ -2,6 +2,7 @@ internal import Coordinators
 internal import FoundationEssentials
 internal import JSONCoding
 internal import Sodium
+internal import Synchronization
 
 /// What this build does with a session that rests in the store.
 public enum Fate: Sendable, Equatable {
@@ -30,8 +31,10 @@ extension SessionHost {
             return remember(LiveSession(state, of: app, answered: keys))
         } catch {
             guard app.incompatibleSessions == .relaunched else { throw .incompatible }
-            report("session \(record.id.text) of \(app.name) is started anew: \(error.explanation)")
-            return remember(LiveSession(try await relaunch(record, saved, of: app), of: app, answered: keys))
+            let session = LiveSession(try await relaunch(record, saved, of: app), of: app, answered: keys)
+            let count = relaunches.add(1, ordering: .relaxed).newValue
+            report("session \(record.id.text) of \(app.name) was relaunched, the \(count). so far: \(error.explanation)")
+            return remember(session)
         }
     }
 

@@ -18,6 +18,8 @@ public final class SessionHost: Sendable {
     let report: @Sendable (String) -> Void
     let live: Mutex<LiveSessions>
     let creations = KeyedTurns()
+    /// Sessions that were started anew, because there was no way to bring them back.
+    let relaunches = Atomic(0)
 
     /// - Parameters:
     ///   - retention: as the store has it.

@@ -5,7 +5,7 @@ public import FoundationEssentials
 /// Several servers may share one: a commit states the version that it was made from, and one that comes too late is a
 /// conflict, never an overwrite.
 public protocol SessionStore: Sendable {
-    /// What the store is, for `/readyz`: `memory`.
+    /// What the store is, and promises, for `/readyz`: `memory`, `sqlite`, `sqlite-relaxed`.
     var name: String { get }
 
     /// `KeyedDigest.keySize` random bytes that the store keeps for as long as it keeps sessions.

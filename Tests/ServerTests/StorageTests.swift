@@ -89,7 +89,7 @@ import TestSupport
 
         #expect(after.status == 200 && after.body == before.body)
         #expect(again.body == first.body && again.headers["idempotency-replayed"] == "true")
-        #expect(try await connection.request("GET", "/readyz").text.contains(#""store":"sqlite"#))
+        #expect(try await connection.request("GET", "/readyz").text.contains(#""store":"sqlite-relaxed""#))
         try await stop(program)
     }
 
