@@ -5,6 +5,8 @@ internal import Sessions
 /// Puts exported sessions into a store: the lines of one session after the other, versions in order, answers behind them.
 final class SessionImport {
     private let store: SQLiteStore
+    /// The sessions that are there already, those that were taken among them.
+    private var known: Set<SessionID>
     private(set) var imported = 0
     private(set) var skipped = 0
     private var session: SessionID?
@@ -19,8 +21,9 @@ final class SessionImport {
         let description: String
     }
 
-    init(into store: SQLiteStore) {
+    init(into store: SQLiteStore, known: [SessionID]) {
         self.store = store
+        self.known = Set(known)
     }
 
     /// - Throws: `Unfit`, or what the store throws.
@@ -38,7 +41,7 @@ final class SessionImport {
             if changes.count >= SessionImport.batchSize { try await finish() }
             session = record.id
             version = 0
-            isSkipping = try await store.load(record.id) != nil
+            isSkipping = !known.insert(record.id).inserted
             isSkipping ? (skipped += 1) : (imported += 1)
         }
         guard version == 0 || record.version == version + 1 else {

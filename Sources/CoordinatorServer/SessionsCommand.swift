@@ -72,7 +72,7 @@ struct SessionsCommand: AsyncParsableCommand {
 
         func run() async throws {
             let store = try stored.open()
-            let importing = SessionImport(into: store)
+            let importing = SessionImport(into: store, known: try stored.sessions())
             var number = 0
             while let line = readLine() {
                 number += 1

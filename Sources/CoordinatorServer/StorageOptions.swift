@@ -68,6 +68,12 @@ struct StoredOptions: ParsableArguments {
         try reading { () throws(SQLiteStoreError) in try StoreSnapshot(directory: directory) }
     }
 
+    /// The sessions that are there now. No snapshot is held after.
+    func sessions() throws -> [SessionID] {
+        let snapshot = try snapshot()
+        return try reading(snapshot.sessions)
+    }
+
     /// The store, which no server may be at work on.
     func open() throws -> SQLiteStore {
         try StorageOptions.open(directory, .strict, Retention(versions: .max, answers: .max)) { reason in
