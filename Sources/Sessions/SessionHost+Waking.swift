@@ -33,7 +33,7 @@ extension SessionHost {
             guard app.incompatibleSessions == .relaunched else { throw .incompatible }
             let session = LiveSession(try await relaunch(record, saved, of: app), of: app, answered: keys)
             let count = relaunches.add(1, ordering: .relaxed).newValue
-            report("session \(record.id.text) of \(app.name) was relaunched, the \(count). so far: \(error.explanation)")
+            report("relaunched session \(record.id.text) of \(app.name), \(count) so far: \(error.explanation)")
             return remember(session)
         }
     }

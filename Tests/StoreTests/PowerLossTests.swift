@@ -77,22 +77,35 @@ import Testing
 
     @Test func `of a commit that was not flushed, all is there or nothing`() async throws {
         let store = try open(directory)
-        #expect(await store.commit([try .make(id, 1, key: "k1")]) == .success([]))
-        var before = try Files(directory)
-        for version in 2...6 {
+        var states: [Files] = []
+        for version in 1...6 {
             #expect(await store.commit([try .make(id, version, key: "k\(version)")]) == .success([]))
-            let after = try Files(directory)
-            #expect(after != before)
+            states.append(try Files(directory))
+        }
+        await store.close()
 
+        var torn = 0
+        for (version, (before, after)) in zip(2..., zip(states, states.dropFirst())) {
+            // Where the store found the time to fold in between, there were two flushes.
+            guard PowerLossTests.commits(after.contents[1]) == PowerLossTests.commits(before.contents[1]) + 1 else {
+                continue
+            }
             for log in PowerLossTests.torn(before.contents[1], after.contents[1]) {
                 var files = after
                 files.contents[1] = log
                 let last = try await recovered(files)
                 #expect(last == version - 1 || last == version)
+                torn += 1
             }
-            before = after
         }
-        await store.close()
+        #expect(torn > 100)
+    }
+
+    /// The transactions in a log: the frames that tell the database's size after a commit.
+    static func commits(_ log: Data) -> Int {
+        stride(from: 32, to: log.count, by: 24 + 8192).count { start in
+            log[start + 4..<start + 8].contains { $0 != 0 }
+        }
     }
 
     @Test func `while the log is copied into the file, nothing depends on what of it was copied`() async throws {
