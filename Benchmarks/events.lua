@@ -1,12 +1,7 @@
 -- The load: every request is a transition in the next of the sessions. In `tabs` it selects another tab; in `shop` it
 -- shows a product, and goes back the next time. SESSIONS names a file of lines "id token", APP the app.
 
-local thread_count = 0
-
-function setup(thread)
-   thread:set("number", thread_count)
-   thread_count = thread_count + 1
-end
+dofile("Benchmarks/load.lua")
 
 function init(arguments)
    sessions = {}
@@ -37,12 +32,4 @@ function request()
    local round = math.floor(count / #sessions)
    count = count + 1
    return wrk.format("POST", session.path, session.headers, body(round))
-end
-
-function done(summary, latency)
-   local errors = summary.errors
-   io.write(string.format(
-      "%d requests, %.0f/s, p50 %.2f ms, p99 %.2f ms, errors %d, non-2xx %d\n",
-      summary.requests, summary.requests / summary.duration * 1e6, latency:percentile(50) / 1000,
-      latency:percentile(99) / 1000, errors.connect + errors.read + errors.write + errors.timeout, errors.status))
 end

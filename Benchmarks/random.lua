@@ -1,12 +1,7 @@
 -- The load: events in random ones of RANGE sessions, numbered from s_0000000000000, that share one TOKEN. Every event sets
 -- another number, so every one is a transition.
 
-local thread_count = 0
-
-function setup(thread)
-   thread:set("number", thread_count)
-   thread_count = thread_count + 1
-end
+dofile("Benchmarks/load.lua")
 
 function init(arguments)
    range = tonumber(os.getenv("RANGE"))
@@ -19,12 +14,4 @@ function request()
    value = value + 1
    local path = string.format("/v1/sessions/s_%013d/events", math.random(range) - 1)
    return wrk.format("POST", path, headers, '{"type":"update","payload":' .. string.format("%d", value) .. '}')
-end
-
-function done(summary, latency)
-   local errors = summary.errors
-   io.write(string.format(
-      "%d requests, %.0f/s, p50 %.2f ms, p99 %.2f ms, errors %d, non-2xx %d\n",
-      summary.requests, summary.requests / summary.duration * 1e6, latency:percentile(50) / 1000,
-      latency:percentile(99) / 1000, errors.connect + errors.read + errors.write + errors.timeout, errors.status))
 end

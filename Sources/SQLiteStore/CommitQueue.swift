@@ -53,33 +53,40 @@ final class CommitQueue: Sendable {
     /// Takes all who wait, again and again until nobody does.
     private func serve() {
         while true {
-            let waiting = line.withLock { line in
+            let (waiting, failure) = line.withLock { line in
                 defer { line.waiting = [] }
                 if line.waiting.isEmpty { line.isServed = false }
                 line.commits += 1
-                return line.waiting
+                return (line.waiting, line.failure)
             }
             if waiting.isEmpty { break }
-            serve(waiting)
+            if let failure {
+                // After a failed flush nothing is tried again.
+                for one in waiting { one.completion(.failure(.unavailable(reason: failure))) }
+            } else {
+                serve(waiting)
+            }
         }
         waitForQuiet()
     }
 
     private func serve(_ waiting: [Waiting]) {
+        let conflicts: [Int: CommitConflict]
         do throws(CommitFailure) {
             let changes = waiting.flatMap(\.changes)
-            let conflicts = try withLedger { ledger throws(CommitFailure) in try ledger.commit(changes, unfolded) }
-            var position = 0
-            for one in waiting {
-                let range = position..<position + one.changes.count
-                position = range.upperBound
-                one.completion(.success(conflicts.isEmpty ? [] : range.compactMap { conflicts[$0] }))
-            }
-            try tidy()
+            conflicts = try withLedger { ledger throws(CommitFailure) in try ledger.commit(changes, unfolded) }
         } catch {
             let storeError = take(error)
             for one in waiting { one.completion(.failure(storeError)) }
+            return
         }
+        var position = 0
+        for one in waiting {
+            let range = position..<position + one.changes.count
+            position = range.upperBound
+            one.completion(.success(conflicts.isEmpty ? [] : range.compactMap { conflicts[$0] }))
+        }
+        do throws(CommitFailure) { try tidy() } catch { _ = take(error) }
     }
 
     /// What cannot wait for a quiet moment.
