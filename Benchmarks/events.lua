@@ -1,5 +1,5 @@
 -- The load: every request is a transition in the next of the sessions. In `tabs` it selects another tab; in `shop` it
--- shows a product, and goes back the next time. SESSIONS names a file of lines "id token", APP the app.
+-- opens the link of another product. SESSIONS names a file of lines "id token", APP the app.
 
 dofile("Benchmarks/load.lua")
 
@@ -22,7 +22,7 @@ end
 local bodies = {
    tabs = function(round) return '{"type":"selectTab","payload":{"index":' .. (round + 1) % 3 .. '}}' end,
    shop = function(round)
-      return round % 2 == 0 and '{"type":"product","payload":{"id":' .. round .. '}}' or '{"type":"back"}'
+      return '{"type":"open","payload":{"path":"/products/' .. os.time() % 100000 * 1000 + round .. '"}}'
    end,
 }
 local body = bodies[os.getenv("APP")]
