@@ -3,170 +3,172 @@ import Glibc
 import Testing
 import TestSupport
 
-/// What a disk can do. Needs root, strace and util-linux, which `scripts/test` sees to.
-@Suite(.serialized, .timeLimit(.minutes(10 * Scale.factor))) struct DiskTests {
-    static let canMount = getuid() == 0
+extension Faults {
+    /// What a disk can do. Needs root, strace and util-linux, which `scripts/test` sees to.
+    @Suite struct DiskTests {
+        static let canMount = getuid() == 0
 
-    /// The N-th flush of any thread fails. The server ends at once, with the exit code of an input/output error, and
-    /// everything that was acknowledged is there after.
-    @Test func `a failed flush is the end of the process, and of no acknowledged event`() async throws {
-        var failures = 0
-        for number in 1...50 * Scale.factor {
+        /// The N-th flush of any thread fails. The server ends at once, with the exit code of an input/output error, and
+        /// everything that was acknowledged is there after.
+        @Test func `a failed flush is the end of the process, and of no acknowledged event`() async throws {
+            var failures = 0
+            for number in 1...50 * Scale.factor {
+                let directory = TemporaryDirectory()
+                // The app's own accounts are made before, so that the faults hit the store.
+                try await ServerUnderTest(directory: directory.path).stop()
+                let log = directory.path + "/strace"
+                let inject = "inject=fsync,fdatasync:error=EIO:when=\(number)"
+                let server: ServerUnderTest
+                do {
+                    server = try await ServerUnderTest(
+                        directory: directory.path,
+                        wrapper: [
+                            "strace", "-D", "-f", "--seccomp-bpf", "-ttt", "-y", "-e", "trace=fsync,fdatasync", "-e",
+                            inject, "-o", log,
+                        ])
+                } catch {
+                    continue  // It failed while it was starting.
+                }
+                let client = BlockingClient(port: server.port)
+                guard let first = try? SessionUnderTest(client) else { continue }
+                let posters = (1...4).map { Poster($0, port: server.port, [first]) }
+
+                async let posted: Void = posters.postUntilCut()
+                let code = try await DiskTests.end(of: server)
+                let end = Date().timeIntervalSince1970
+                try await posted
+                let faults = try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n")
+                    .filter { $0.contains("INJECTED") && $0.contains("/sessions.sqlite") }
+                if let fault = faults.first {
+                    failures += 1
+                    #expect(code == EX_IOERR, "flush \(number)")
+                    let time = try #require(fault.split(separator: " ").dropFirst().first.flatMap { Double($0) })
+                    #expect(end - time < 1, "flush \(number)")
+                }
+
+                try await server.restart()
+                try await posters.finishPending()
+                client.disconnect()
+                try await blocking { try first.check(client) }
+                try await server.stop()
+            }
+            #expect(failures >= 40 * Scale.factor, "hardly any flush failed under load")
+        }
+
+        /// Waits for the end of a server; after a while, ends it.
+        static func end(of server: ServerUnderTest) async throws -> Int32 {
+            let watchdog = Task {
+                try await Task.sleep(for: .seconds(5))
+                server.program.signal(SIGTERM)
+            }
+            defer { watchdog.cancel() }
+            return try await server.program.end()
+        }
+
+        @Test(.enabled(if: canMount)) func `a full disk refuses events, serves reads, and recovers`() async throws {
             let directory = TemporaryDirectory()
-            // The app's own accounts are made before, so that the faults hit the store.
-            try await ServerUnderTest(directory: directory.path).stop()
-            let log = directory.path + "/strace"
-            let inject = "inject=fsync,fdatasync:error=EIO:when=\(number)"
-            let server: ServerUnderTest
-            do {
-                server = try await ServerUnderTest(
-                    directory: directory.path,
-                    wrapper: [
-                        "strace", "-D", "-f", "--seccomp-bpf", "-ttt", "-y", "-e", "trace=fsync,fdatasync", "-e",
-                        inject, "-o", log,
-                    ])
-            } catch {
-                continue  // It failed while it was starting.
+            #expect(try await DiskTests.run("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", directory.path) == 0)
+            defer { umount2(directory.path, CInt(MNT_DETACH)) }
+            let ballast = directory.path + "/ballast"
+            try Data(count: 1_000_000).write(to: URL(filePath: ballast))
+
+            try await DiskTests.fill(directory.path) { _ in
+                try FileManager.default.removeItem(atPath: ballast)
             }
+        }
+
+        @Test func `a file that may not grow refuses events, serves reads, and recovers`() async throws {
+            let directory = TemporaryDirectory()
+            try await DiskTests.fill(directory.path, wrapper: ["prlimit", "--fsize=3000000:unlimited"]) { server in
+                let code = try await DiskTests.run(
+                    "prlimit", "--pid", "\(server.program.processID)", "--fsize=unlimited")
+                #expect(code == 0)
+            }
+        }
+
+        /// Posts until the storage is full, looks around, has room made, and goes on.
+        static func fill(
+            _ directory: String, wrapper: [String] = [], _ makeRoom: (ServerUnderTest) async throws -> Void
+        ) async throws {
+            let server = try await ServerUnderTest(directory: directory, wrapper: wrapper)
             let client = BlockingClient(port: server.port)
-            guard let first = try? SessionUnderTest(client) else { continue }
-            let posters = (1...4).map { Poster($0, port: server.port, [first]) }
-
-            async let posted: Void = posters.postUntilCut()
-            let code = try await DiskTests.end(of: server)
-            let end = Date().timeIntervalSince1970
-            try await posted
-            let faults = try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n")
-                .filter { $0.contains("INJECTED") && $0.contains("/sessions.sqlite") }
-            if let fault = faults.first {
-                failures += 1
-                #expect(code == EX_IOERR, "flush \(number)")
-                let time = try #require(fault.split(separator: " ").dropFirst().first.flatMap { Double($0) })
-                #expect(end - time < 1, "flush \(number)")
+            let session = try SessionUnderTest(client)
+            let value = try await blocking {
+                var value = 1
+                while try session.postAndRemember(value, key: "key-\(value)", client) { value += 1 }
+                return value
             }
 
+            let refused = try #require(session.post(value, key: "key-\(value)", client))
+            #expect(refused.status == 503)
+            #expect(refused.text.contains("urn:coordinatord:problem:storage-full"))
+            let count = session.count
+            #expect(count > 100)
+            let state = try #require(client.call("GET", session.path, token: session.token))
+            #expect(state.status == 200 && state.version == count + 1)
+
+            try await makeRoom(server)
+            try await blocking {
+                for next in value..<value + 50 {
+                    var tries = 0
+                    while !(try session.postAndRemember(next, key: "key-\(next)", client)) {
+                        tries += 1
+                        if tries == 100 { throw TestFailure("it does not recover") }
+                        usleep(20_000)
+                    }
+                }
+                try session.check(client)
+            }
+            try await server.kill()
             try await server.restart()
-            try await posters.finishPending()
             client.disconnect()
-            try await blocking { try first.check(client) }
+            try await blocking { try session.check(client) }
             try await server.stop()
         }
-        #expect(failures >= 40 * Scale.factor, "hardly any flush failed under load")
-    }
 
-    /// Waits for the end of a server; after a while, ends it.
-    static func end(of server: ServerUnderTest) async throws -> Int32 {
-        let watchdog = Task {
-            try await Task.sleep(for: .seconds(5))
-            server.program.signal(SIGTERM)
-        }
-        defer { watchdog.cancel() }
-        return try await server.program.end()
-    }
+        @Test func `while a flush takes half a second, reads are answered at once`() async throws {
+            let directory = TemporaryDirectory()
+            try await ServerUnderTest(directory: directory.path).stop()
+            let server = try await ServerUnderTest(
+                directory: directory.path,
+                wrapper: [
+                    "strace", "-D", "-f", "--seccomp-bpf", "-e", "trace=fdatasync", "-e",
+                    "inject=fdatasync:delay_enter=500000",
+                    "-o", "/dev/null",
+                ])
+            let client = BlockingClient(port: server.port)
+            let session = try SessionUnderTest(client)
+            let poster = Poster(1, port: server.port, [session])
+            async let posted: Void = [poster].postUntilCut()
 
-    @Test(.enabled(if: canMount)) func `a full disk refuses events, serves reads, and recovers`() async throws {
-        let directory = TemporaryDirectory()
-        #expect(try await DiskTests.run("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", directory.path) == 0)
-        defer { umount2(directory.path, CInt(MNT_DETACH)) }
-        let ballast = directory.path + "/ballast"
-        try Data(count: 1_000_000).write(to: URL(filePath: ballast))
-
-        try await DiskTests.fill(directory.path) { _ in
-            try FileManager.default.removeItem(atPath: ballast)
-        }
-    }
-
-    @Test func `a file that may not grow refuses events, serves reads, and recovers`() async throws {
-        let directory = TemporaryDirectory()
-        try await DiskTests.fill(directory.path, wrapper: ["prlimit", "--fsize=3000000:unlimited"]) { server in
-            let code = try await DiskTests.run(
-                "prlimit", "--pid", "\(server.program.processID)", "--fsize=unlimited")
-            #expect(code == 0)
-        }
-    }
-
-    /// Posts until the storage is full, looks around, has room made, and goes on.
-    static func fill(
-        _ directory: String, wrapper: [String] = [], _ makeRoom: (ServerUnderTest) async throws -> Void
-    ) async throws {
-        let server = try await ServerUnderTest(directory: directory, wrapper: wrapper)
-        let client = BlockingClient(port: server.port)
-        let session = try SessionUnderTest(client)
-        let value = try await blocking {
-            var value = 1
-            while try session.postAndRemember(value, key: "key-\(value)", client) { value += 1 }
-            return value
-        }
-
-        let refused = try #require(session.post(value, key: "key-\(value)", client))
-        #expect(refused.status == 503)
-        #expect(refused.text.contains("urn:coordinatord:problem:storage-full"))
-        let count = session.count
-        #expect(count > 100)
-        let state = try #require(client.call("GET", session.path, token: session.token))
-        #expect(state.status == 200 && state.version == count + 1)
-
-        try await makeRoom(server)
-        try await blocking {
-            for next in value..<value + 50 {
-                var tries = 0
-                while !(try session.postAndRemember(next, key: "key-\(next)", client)) {
-                    tries += 1
-                    if tries == 100 { throw TestFailure("it does not recover") }
-                    usleep(20_000)
-                }
+            let (reads, probes) = try await blocking {
+                try (
+                    DiskTests.median(of: 200) { client.call("GET", session.path, token: session.token)?.status == 200 },
+                    DiskTests.median(of: 200) { client.call("GET", "/livez")?.status == 200 }
+                )
             }
-            try session.check(client)
-        }
-        try await server.kill()
-        try await server.restart()
-        client.disconnect()
-        try await blocking { try session.check(client) }
-        try await server.stop()
-    }
 
-    @Test func `while a flush takes half a second, reads are answered at once`() async throws {
-        let directory = TemporaryDirectory()
-        try await ServerUnderTest(directory: directory.path).stop()
-        let server = try await ServerUnderTest(
-            directory: directory.path,
-            wrapper: [
-                "strace", "-D", "-f", "--seccomp-bpf", "-e", "trace=fdatasync", "-e",
-                "inject=fdatasync:delay_enter=500000",
-                "-o", "/dev/null",
-            ])
-        let client = BlockingClient(port: server.port)
-        let session = try SessionUnderTest(client)
-        let poster = Poster(1, port: server.port, [session])
-        async let posted: Void = [poster].postUntilCut()
-
-        let (reads, probes) = try await blocking {
-            try (
-                DiskTests.median(of: 200) { client.call("GET", session.path, token: session.token)?.status == 200 },
-                DiskTests.median(of: 200) { client.call("GET", "/livez")?.status == 200 }
-            )
+            #expect(session.count < 20, "the disk was not slow")
+            #expect(reads < 0.01)
+            #expect(probes < 0.01)
+            try await server.stop()
+            try await posted
         }
 
-        #expect(session.count < 20, "the disk was not slow")
-        #expect(reads < 0.01)
-        #expect(probes < 0.01)
-        try await server.stop()
-        try await posted
-    }
-
-    /// The median of some calls, in seconds, with a pause between two.
-    static func median(of count: Int, _ call: () -> Bool) throws -> TimeInterval {
-        var times: [TimeInterval] = []
-        for _ in 0..<count {
-            let start = Date()
-            guard call() else { throw TestFailure("not answered") }
-            times.append(Date().timeIntervalSince(start))
-            usleep(5_000)
+        /// The median of some calls, in seconds, with a pause between two.
+        static func median(of count: Int, _ call: () -> Bool) throws -> TimeInterval {
+            var times: [TimeInterval] = []
+            for _ in 0..<count {
+                let start = Date()
+                guard call() else { throw TestFailure("not answered") }
+                times.append(Date().timeIntervalSince(start))
+                usleep(5_000)
+            }
+            return times.sorted()[count / 2]
         }
-        return times.sorted()[count / 2]
-    }
 
-    static func run(_ command: String...) async throws -> Int32 {
-        try await Program(URL(filePath: "/usr/bin/env"), command).end()
+        static func run(_ command: String...) async throws -> Int32 {
+            try await Program(URL(filePath: "/usr/bin/env"), command).end()
+        }
     }
 }
