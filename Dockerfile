@@ -2,7 +2,8 @@ FROM swift:6.3-bookworm AS build
 # Debian's stable release changes packages only for security, and keeps no superseded version to pin.
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libmicrohttpd-dev libsodium-dev libsqlite3-dev pkg-config \
+    && apt-get install -y --no-install-recommends libmicrohttpd-dev libsodium-dev libsqlite3-dev libjemalloc-dev \
+        pkg-config \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
 # Package.swift names the test targets, so it does not load without Tests. A resolved file is taken when there is one.
@@ -15,7 +16,7 @@ RUN swift build -c release --static-swift-stdlib --product coordinatord \
 FROM debian:bookworm-slim
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libmicrohttpd12 libsodium23 libsqlite3-0 \
+    && apt-get install -y --no-install-recommends libmicrohttpd12 libsodium23 libsqlite3-0 libjemalloc2 \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /coordinatord /usr/local/bin/
 # Where the server keeps what is to outlive it: give it a volume.

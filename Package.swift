@@ -30,6 +30,9 @@ let package = Package(
         .systemLibrary(
             name: "CSQLite", pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
+        .systemLibrary(
+            name: "CJemalloc", pkgConfig: "jemalloc",
+            providers: [.apt(["libjemalloc-dev"]), .brew(["jemalloc"])]),
 
         .target(name: "JSONCoding"),
         .target(name: "MicroHTTP", dependencies: ["CMicroHTTPD"]),
@@ -47,7 +50,7 @@ let package = Package(
         .target(
             name: "CoordinatorServer",
             dependencies: [
-                "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP",
+                "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP", "CJemalloc",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

@@ -1,5 +1,6 @@
--- The load: every request is a transition in the next of the sessions. In `tabs` it selects another tab; in `shop` it
--- opens the link of another product. SESSIONS names a file of lines "id token", APP the app.
+-- The load: every request is a transition in the next of the sessions. In `tabs` it selects the next tab; in `shop` it is
+-- the next step of a walk: a link to a product, back, another product, the cart, the product again, back. SESSIONS names
+-- a file of lines "id token", APP the app.
 
 dofile("Benchmarks/load.lua")
 
@@ -16,20 +17,31 @@ function init(arguments)
       end
       line_number = line_number + 1
    end
-   count = 0
+   -- wrk throws the first request away. So the walk's first event is posted twice everywhere.
+   count = -#sessions
 end
 
-local bodies = {
-   tabs = function(round) return '{"type":"selectTab","payload":{"index":' .. (round + 1) % 3 .. '}}' end,
-   shop = function(round)
-      return '{"type":"open","payload":{"path":"/products/' .. os.time() % 100000 * 1000 + round .. '"}}'
-   end,
+-- The first event of each walk is accepted wherever the walk before was cut off.
+local walks = {
+   tabs = {
+      '{"type":"selectTab","payload":{"index":1}}',
+      '{"type":"selectTab","payload":{"index":2}}',
+      '{"type":"selectTab","payload":{"index":0}}',
+   },
+   shop = {
+      '{"type":"open","payload":{"path":"/products/%d"}}',
+      '{"type":"back"}',
+      '{"type":"product","payload":{"id":%d}}',
+      '{"type":"selectTab","payload":{"tab":"cart"}}',
+      '{"type":"selectTab","payload":{"tab":"home"}}',
+      '{"type":"back"}',
+   },
 }
-local body = bodies[os.getenv("APP")]
+local walk = walks[os.getenv("APP")]
 
 function request()
    local session = sessions[count % #sessions + 1]
-   local round = math.floor(count / #sessions)
+   local round = math.max(0, math.floor(count / #sessions))
    count = count + 1
-   return wrk.format("POST", session.path, session.headers, body(round))
+   return wrk.format("POST", session.path, session.headers, walk[round % #walk + 1]:format(count))
 end

@@ -1,6 +1,6 @@
 # What the scripts share. Sourced, never run.
 
-BUILD_PACKAGES=(libmicrohttpd-dev libsodium-dev libsqlite3-dev pkg-config)
+BUILD_PACKAGES=(libmicrohttpd-dev libsodium-dev libsqlite3-dev libjemalloc-dev pkg-config)
 
 # The Swift library goes into the binary: it starts faster, calls faster, and runs where no toolchain is.
 RELEASE=(-c release --static-swift-stdlib)

@@ -32,6 +32,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
     func run() async throws {
         // A file that has reached its limit is an error to whoever writes to it, not the end of the process.
         signal(SIGXFSZ, SIG_IGN)
+        Allocator.giveBackInBackground()
         let apps = try Server.soundApps(AppOptions(isDevelopment: development, dataDirectory: dataDirectory))
 
         let logger = Logger(label: "coordinatord") { StreamLogHandler.standardError(label: $0) }

@@ -24,7 +24,8 @@ final class CoordinatorType: Sendable {
         self.name = name
         self.events = shapes.compactMap(\.self)
         self.problems =
-            CoordinatorType.problems(of: name, shapes: shapes)
+            (type is AnyClass ? ["\(name) must be a struct or an enum: of a class there are no copies"] : [])
+            + CoordinatorType.problems(of: name, shapes: shapes)
             + C.links.flatMap { link in link.problems.map { "\(name): link “\(link.text)” \($0)" } }
     }
 

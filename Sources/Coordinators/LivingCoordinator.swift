@@ -50,10 +50,20 @@ public final class LivingCoordinator: Sendable {
     }
 
     func with(_ coordinator: any Coordinator) throws(NavigationError) -> LivingCoordinator {
-        try LivingCoordinator(id: id, parent: parent, home: home, type: type, coordinator: coordinator)
+        if coordinator.isUntouched(since: self.coordinator) { return self }
+        return try LivingCoordinator(id: id, parent: parent, home: home, type: type, coordinator: coordinator)
     }
 
     func impossible(_ request: Request, _ reason: String) -> NavigationError {
         .impossibleRequest(coordinator: name, request: request.description, reason: reason)
+    }
+}
+
+extension Coordinator {
+    /// Whether a call has left the coordinator as it was, bit by bit: most ask the navigator for something, and change
+    /// nothing. Of a value, equal bits mean equal values; where equal values differ in bits, it counts as touched.
+    fileprivate func isUntouched(since before: any Coordinator) -> Bool {
+        guard let before = before as? Self else { return false }
+        return withUnsafeBytes(of: self) { bytes in withUnsafeBytes(of: before) { bytes.elementsEqual($0) } }
     }
 }

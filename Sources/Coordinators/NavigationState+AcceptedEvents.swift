@@ -15,7 +15,7 @@ extension NavigationState {
             first = first ?? coordinator
             visit(event.name)
         }
-        forEachAcceptedBuiltIn { visit($0.rawValue) }
+        for event in BuiltInEvent.allCases where accepts(event) { visit(event.rawValue) }
     }
 
     /// The coordinator that handles an event of that name now: the first one that has it.
@@ -44,28 +44,23 @@ extension NavigationState {
     }
 
     private func isOfAnotherScreen(_ event: String, of coordinator: Int) -> Bool {
-        screens.contains { $0.coordinator == coordinator && $0.screen.events?.contains(event) == true }
-    }
-
-    func accepts(_ event: BuiltInEvent) -> Bool {
-        var isAccepted = false
-        forEachAcceptedBuiltIn { if $0 == event { isAccepted = true } }
-        return isAccepted
+        var isOffered = false
+        forEachScreen { screen in
+            if screen.coordinator == coordinator, screen.screen.events?.contains(event) == true { isOffered = true }
+        }
+        return isOffered
     }
 
     /// An alert takes everything but its answer, and back where that is one.
-    private func forEachAcceptedBuiltIn(_ visit: (BuiltInEvent) -> Void) {
-        if backPlan != nil { visit(.back) }
-        guard alert == nil else { return visit(.answer) }
-        let top = topStack
-        let mayGoBack = mayGoBack
-        if mayGoBack, top.innermostToPop != nil {
-            visit(.backTo)
-            visit(.backToRoot)
+    func accepts(_ event: BuiltInEvent) -> Bool {
+        switch event {
+        case .back: backPlan != nil
+        case .backTo, .backToRoot: mayGoBack && topStack.innermostToPop != nil
+        case .selectTab: alert == nil && topStack.screens.last?.tabs != nil
+        case .dismiss: mayGoBack && !presented.isEmpty
+        case .answer: alert != nil
+        case .open: alert == nil && coordinators.first?.type.isOfAppWithLinks == true
+        case .relaunch: alert == nil
         }
-        if top.screens.last?.tabs != nil { visit(.selectTab) }
-        if mayGoBack, !presented.isEmpty { visit(.dismiss) }
-        if coordinators.first?.type.isOfAppWithLinks == true { visit(.open) }
-        visit(.relaunch)
     }
 }

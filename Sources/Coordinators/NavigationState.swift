@@ -38,9 +38,13 @@ extension NavigationState {
     public var screens: [PlacedScreen] {
         var screens: [PlacedScreen] = []
         screens.reserveCapacity(8)
-        stack.forEachScreen { screens.append($0) }
-        for flow in presented { flow.stack.forEachScreen { screens.append($0) } }
+        forEachScreen { screens.append($0) }
         return screens
+    }
+
+    func forEachScreen(_ visit: (PlacedScreen) -> Void) {
+        stack.forEachScreen(visit)
+        for flow in presented { flow.stack.forEachScreen(visit) }
     }
 
     /// The stack under the user's eyes: that of the last presented flow, or the one below all of them.

@@ -76,6 +76,7 @@ private struct JSONDecoder: Decoder {
 
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
         if type == JSON.self, let json = json as? Value { return json }
+        if type == JSONObject.self, case .object(let object) = json, let object = object as? Value { return object }
         return try Value(from: self)
     }
 
@@ -111,6 +112,22 @@ private struct KeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func contains(_ key: Key) -> Bool { object[key.stringValue] != nil }
 
     func decodeNil(forKey key: Key) throws -> Bool { try nested(key).json == .null }
+
+    // The common kinds of values without a detour through a container of their own, where they are what they must be.
+    func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool {
+        if case .bool(let value)? = object[key.stringValue] { return value }
+        return try nested(key).decode(type)
+    }
+
+    func decode(_ type: Int.Type, forKey key: Key) throws -> Int {
+        if case .integer(let value)? = object[key.stringValue] { return value }
+        return try nested(key).decode(type)
+    }
+
+    func decode(_ type: String.Type, forKey key: Key) throws -> String {
+        if case .string(let value)? = object[key.stringValue] { return value }
+        return try nested(key).decode(type)
+    }
 
     func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
         try nested(key).decode(type)

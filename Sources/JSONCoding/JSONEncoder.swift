@@ -99,7 +99,11 @@ private struct KeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let slot: Slot
     let codingPath: [any CodingKey]
 
-    func encodeNil(forKey key: Key) { slot.member(key.stringValue).content = .value(.null) }
+    // The common kinds of values without a detour through a container of their own.
+    func encodeNil(forKey key: Key) { put(.null, key) }
+    func encode(_ value: Bool, forKey key: Key) { put(.bool(value), key) }
+    func encode(_ value: String, forKey key: Key) { put(.string(value), key) }
+    func encode(_ value: Int, forKey key: Key) { put(.integer(value), key) }
 
     func encode(_ value: some Encodable, forKey key: Key) throws {
         try slot.member(key.stringValue).encode(value, at: codingPath + [key])
@@ -114,6 +118,10 @@ private struct KeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer { nested(key).unkeyedContainer() }
     func superEncoder() -> any Encoder { nested(TextKey(stringValue: "super")) }
     func superEncoder(forKey key: Key) -> any Encoder { nested(key) }
+
+    private func put(_ value: JSON, _ key: Key) {
+        slot.member(key.stringValue).content = .value(value)
+    }
 
     private func nested(_ key: any CodingKey) -> JSONEncoder {
         JSONEncoder(slot: slot.member(key.stringValue), codingPath: codingPath + [key])

@@ -183,10 +183,10 @@ extension Exchange {
     }
 
     private func queue(_ response: HTTPResponse, on connection: OpaquePointer) -> MHD_Result {
-        var body = response.body
-        // MHD_RESPMEM_MUST_COPY: the bytes are read during the call only.
-        let queued = body.withUnsafeMutableBytes {
-            MHD_create_response_from_buffer($0.count, $0.baseAddress, .RESPMEM_MUST_COPY)
+        // MHD_RESPMEM_MUST_COPY: the bytes are read, during the call only.
+        let queued = response.body.withUnsafeBytes {
+            MHD_create_response_from_buffer(
+                $0.count, UnsafeMutableRawPointer(mutating: $0.baseAddress), .RESPMEM_MUST_COPY)
         }
         guard let queued else { return .NO }
         defer { MHD_destroy_response(queued) }

@@ -23,10 +23,16 @@ public final class SQLiteStatement {
 
     /// - Parameter parameter: counts from 1, as in the statement's `?1`.
     public func bind(_ parameter: Int, _ value: String) throws(SQLiteError) {
-        try check(
-            sqlite3_bind_text64(
-                pointer, CInt(clamping: parameter), value, UInt64(value.utf8.count), CSQLite_transient(),
-                UInt8(SQLITE_UTF8)))
+        var value = value
+        let code = value.withUTF8 { bind(parameter, $0, CSQLite_transient()) }
+        try check(code)
+    }
+
+    /// A word of the program's own. It is not copied.
+    ///
+    /// - Parameter parameter: counts from 1, as in the statement's `?1`.
+    public func bind(_ parameter: Int, word: StaticString) throws(SQLiteError) {
+        try check(bind(parameter, UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount), nil))
     }
 
     /// - Parameters:
@@ -36,13 +42,11 @@ public final class SQLiteStatement {
     public func withBound(
         _ parameter: Int, utf8: [UInt8], _ run: () throws(SQLiteError) -> Void
     ) throws(SQLiteError) {
-        let index = CInt(clamping: parameter)
-        let outcome = utf8.withUnsafeBytes { bytes in
+        let outcome = utf8.withUnsafeBufferPointer { bytes in
             Result { () throws(SQLiteError) in
-                // No destructor: the memory is the array's, and `run` ends with the binding gone.
-                let text = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
-                try check(sqlite3_bind_text64(pointer, index, text, UInt64(bytes.count), nil, UInt8(SQLITE_UTF8)))
-                defer { sqlite3_bind_null(pointer, index) }
+                // The memory is the array's, and `run` ends with the binding gone.
+                try check(bind(parameter, bytes, nil))
+                defer { sqlite3_bind_null(pointer, CInt(clamping: parameter)) }
                 try run()
             }
         }
@@ -114,6 +118,20 @@ public final class SQLiteStatement {
     private func reset() {
         sqlite3_reset(pointer)
         sqlite3_clear_bindings(pointer)
+    }
+
+    /// - Parameter destructor: `nil` for memory that outlives the binding.
+    private func bind(
+        _ parameter: Int, _ utf8: UnsafeBufferPointer<UInt8>, _ destructor: sqlite3_destructor_type?
+    ) -> CInt {
+        utf8.withMemoryRebound(to: CChar.self) { text in
+            let index = CInt(clamping: parameter)
+            // The address of no bytes may be none, and SQLite would bind NULL for it.
+            guard let start = text.baseAddress else {
+                return sqlite3_bind_text64(pointer, index, "", 0, CSQLite_transient(), UInt8(SQLITE_UTF8))
+            }
+            return sqlite3_bind_text64(pointer, index, start, UInt64(text.count), destructor, UInt8(SQLITE_UTF8))
+        }
     }
 
     private func check(_ code: CInt) throws(SQLiteError) {

@@ -38,26 +38,28 @@ final class CommitQueue: Sendable {
     }
 
     func commit(_ changes: [EncodedChange], _ completion: @escaping @Sendable (CommitOutcome) -> Void) {
-        let failure = line.withLock { line -> String? in
-            if let failure = line.failure { return failure }
-            line.waiting.append(Waiting(changes: changes, completion: completion))
-            if !line.isServed {
-                line.isServed = true
-                queue.async { self.serve() }
-            }
-            return nil
+        let one = Waiting(changes: changes, completion: completion)
+        let (failure, isFirst) = line.withLock { line in
+            if line.failure == nil { line.waiting.append(one) }
+            defer { line.isServed = true }
+            return (line.failure, !line.isServed)
         }
+        // Not under the lock: it wakes a thread.
+        if isFirst { queue.async { self.serve() } }
         if let failure { completion(.failure(.unavailable(reason: failure))) }
     }
 
     /// Takes all who wait, again and again until nobody does.
     private func serve() {
+        var waiting: [Waiting] = []
         while true {
-            let (waiting, failure) = line.withLock { line in
-                defer { line.waiting = [] }
-                if line.waiting.isEmpty { line.isServed = false }
+            // The next ones find room: nobody holds the lock while memory is allocated.
+            waiting.removeAll(keepingCapacity: true)
+            let failure = line.withLock { line in
+                swap(&line.waiting, &waiting)
+                if waiting.isEmpty { line.isServed = false }
                 line.commits += 1
-                return (line.waiting, line.failure)
+                return line.failure
             }
             if waiting.isEmpty { break }
             if let failure {

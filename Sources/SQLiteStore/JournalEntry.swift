@@ -32,7 +32,7 @@ struct Place: Sendable {
 
 extension Place.Kind {
     /// As the journal has it.
-    var name: String {
+    var name: StaticString {
         switch self {
         case .first: "first"
         case .next: "next"

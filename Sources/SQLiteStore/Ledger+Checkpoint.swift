@@ -5,8 +5,9 @@ internal import Sessions
 // lose the log's content when two do (sqlite.org/wal.html, “the WAL-reset bug”).
 
 extension Ledger {
-    /// Pages of the log from which on it is copied between two commits.
-    static let busyLogLimit = 4096
+    /// Pages of the log from which on it is copied between two commits. Few, for those who wait for the next commit wait
+    /// for that, too: ten milliseconds.
+    static let busyLogLimit = 512
     /// The same, where nobody waits.
     static let quietLogLimit = 256
 

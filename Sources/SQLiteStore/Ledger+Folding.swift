@@ -18,7 +18,7 @@ struct FoldingRound {
 
 extension Ledger {
     /// When to begin without waiting for a quiet moment: rows.
-    static let foldingThreshold = 16_384
+    static let foldingThreshold = 65_536
 
     func beginRound(_ unfolded: SharedUnfolded) {
         guard round == nil else { return }

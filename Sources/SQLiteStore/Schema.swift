@@ -10,7 +10,8 @@ enum Schema {
             seq INTEGER PRIMARY KEY,
             session TEXT NOT NULL,
             -- first: a session's first record here; next; end: the session has ended; answer: to a request with a key.
-            kind TEXT NOT NULL CHECK (kind IN ('first', 'next', 'end', 'answer')),
+            -- (Not “IN”: SQLite would make a table of the four for every row.)
+            kind TEXT NOT NULL CHECK (kind = 'next' OR kind = 'answer' OR kind = 'first' OR kind = 'end'),
             -- Of the state in the record, or that the answer shows.
             version INTEGER NOT NULL,
             -- Of an answer: the SHA-256 of the request's Idempotency-Key.

@@ -67,7 +67,7 @@ extension Statements {
     func append(_ row: EncodedChange.Row, at place: Place, of id: SessionID) throws(SQLiteError) {
         try append.bind(1, place.seq)
         try append.bind(2, id.text)
-        try append.bind(3, row.kind.name)
+        try append.bind(3, word: row.kind.name)
         try append.bind(4, row.version)
         if let key = place.key { try append.bind(5, key) }
         try append.bind(7, row.checksum)

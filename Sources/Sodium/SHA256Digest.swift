@@ -26,10 +26,26 @@ public struct SHA256Digest: Sendable, Equatable {
     ///
     /// - Parameter hex: 64 hexadecimal digits.
     public init?(hex: String) {
-        let digits = hex.utf8.compactMap { Character(UnicodeScalar($0)).hexDigitValue }
-        guard digits.count == 64, hex.utf8.count == 64 else { return nil }
-        withUnsafeMutableBytes(of: &words) { bytes in
-            for index in bytes.indices { bytes[index] = UInt8(digits[2 * index] << 4 | digits[2 * index + 1]) }
+        guard hex.utf8.count == 64 else { return nil }
+        var digits = hex.utf8.makeIterator()
+        let isHexadecimal = withUnsafeMutableBytes(of: &words) { bytes in
+            for index in bytes.indices {
+                guard let high = digits.next().flatMap(SHA256Digest.value),
+                    let low = digits.next().flatMap(SHA256Digest.value)
+                else { return false }
+                bytes[index] = high << 4 | low
+            }
+            return true
+        }
+        guard isHexadecimal else { return nil }
+    }
+
+    private static func value(_ digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+        default: nil
         }
     }
 

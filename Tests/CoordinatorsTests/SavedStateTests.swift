@@ -93,10 +93,15 @@ import Testing
         func handle(_ event: NoEnum, _ navigator: inout Navigator) {}
     }
 
-    @Test func `mistakes in a declaration are known before the start`() {
-        let app = App("wrong", root: One.init, coordinators: [Two.self, Three.self])
+    final class Shared: Coordinator {
+        func start(_ navigator: inout Navigator) {}
+    }
 
-        #expect(app.problems.count == 5)
+    @Test func `mistakes in a declaration are known before the start`() {
+        let app = App("wrong", root: One.init, coordinators: [Two.self, Three.self, Shared.self])
+
+        #expect(app.problems.count == 6)
+        #expect(app.problems.contains { $0.contains("must be a struct or an enum") })
         #expect(app.problems.allSatisfy { $0.hasPrefix("app “wrong”: ") })
         #expect(TestApps.app.problems == [])
     }

@@ -12,47 +12,59 @@ extension Faults {
         /// everything that was acknowledged is there after.
         @Test func `a failed flush is the end of the process, and of no acknowledged event`() async throws {
             var failures = 0
-            for number in 1...50 * Scale.factor {
-                let directory = TemporaryDirectory()
-                // The app's own accounts are made before, so that the faults hit the store.
-                try await ServerUnderTest(directory: directory.path).stop()
-                let log = directory.path + "/strace"
-                let inject = "inject=fsync,fdatasync:error=EIO:when=\(number)"
-                let server: ServerUnderTest
-                do {
-                    server = try await ServerUnderTest(
-                        directory: directory.path,
-                        wrapper: [
-                            "strace", "-D", "-f", "--seccomp-bpf", "-ttt", "-y", "-e", "trace=fsync,fdatasync", "-e",
-                            inject, "-o", log,
-                        ])
-                } catch {
-                    continue  // It failed while it was starting.
-                }
-                let client = BlockingClient(port: server.port)
-                guard let first = try? SessionUnderTest(client) else { continue }
-                let posters = (1...4).map { Poster($0, port: server.port, [first]) }
-
-                async let posted: Void = posters.postUntilCut()
-                let code = try await DiskTests.end(of: server)
-                let end = Date().timeIntervalSince1970
-                try await posted
-                let faults = try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n")
-                    .filter { $0.contains("INJECTED") && $0.contains("/sessions.sqlite") }
-                if let fault = faults.first {
-                    failures += 1
-                    #expect(code == EX_IOERR, "flush \(number)")
-                    let time = try #require(fault.split(separator: " ").dropFirst().first.flatMap { Double($0) })
-                    #expect(end - time < 1, "flush \(number)")
-                }
-
-                try await server.restart()
-                try await posters.finishPending()
-                client.disconnect()
-                try await blocking { try first.check(client) }
-                try await server.stop()
-            }
+            for number in 1...50 * Scale.factor where try await DiskTests.failFlush(number) { failures += 1 }
             #expect(failures >= 40 * Scale.factor, "hardly any flush failed under load")
+        }
+
+        /// The same where it is the file that is flushed, after the log was copied into it.
+        @Test func `a failed flush of what was copied is the end of the process, too`() async throws {
+            #expect(try await DiskTests.failFlush(1, of: "store/sessions.sqlite"), "the log was not copied under load")
+        }
+
+        /// Lets one flush fail under load, and checks what is left.
+        ///
+        /// - Parameter file: whose flushes count; `nil` for those of all.
+        /// - Returns: whether it came so far.
+        static func failFlush(_ number: Int, of file: String? = nil) async throws -> Bool {
+            let directory = TemporaryDirectory()
+            // The app's own accounts are made before, so that the faults hit the store.
+            try await ServerUnderTest(directory: directory.path).stop()
+            let log = directory.path + "/strace"
+            let inject = "inject=fsync,fdatasync:error=EIO:when=\(number)"
+            let paths = file.map { ["-P", "\(directory.path)/\($0)"] } ?? []
+            let server: ServerUnderTest
+            do {
+                server = try await ServerUnderTest(
+                    directory: directory.path,
+                    wrapper: [
+                        "strace", "-D", "-f", "--seccomp-bpf", "-ttt", "-y", "-e", "trace=fsync,fdatasync", "-e",
+                        inject, "-o", log,
+                    ] + paths)
+            } catch {
+                return false  // It failed while it was starting.
+            }
+            let client = BlockingClient(port: server.port)
+            guard let first = try? SessionUnderTest(client) else { return false }
+            let posters = (1...4).map { Poster($0, port: server.port, [first]) }
+
+            async let posted: Void = posters.postUntilCut()
+            let code = try await end(of: server)
+            let end = Date().timeIntervalSince1970
+            try await posted
+            let faults = try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n")
+                .filter { $0.contains("INJECTED") && $0.contains("/sessions.sqlite") }
+            if let fault = faults.first {
+                #expect(code == EX_IOERR, "flush \(number)")
+                let time = try #require(fault.split(separator: " ").dropFirst().first.flatMap { Double($0) })
+                #expect(end - time < 1, "flush \(number)")
+            }
+
+            try await server.restart()
+            try await posters.finishPending()
+            client.disconnect()
+            try await blocking { try first.check(client) }
+            try await server.stop()
+            return !faults.isEmpty
         }
 
         /// Waits for the end of a server; after a while, ends it.

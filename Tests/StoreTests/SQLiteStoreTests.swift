@@ -103,6 +103,21 @@ import Testing
         await store.close()
     }
 
+    @Test func `the log is copied into the file while commits go on`() async throws {
+        let store = try open()
+        let id = try SessionID.make(1)
+        func size(_ path: String) throws -> Int {
+            try #require(try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int)
+        }
+        let last = 500
+        for version in 1...last { _ = await store.commit([try .make(id, version)]) }
+
+        #expect(try size(database) > 100_000, "nobody has copied anything")
+        #expect(try size(database + "-wal") < 6 << 20)
+        #expect(try await store.load(id)?.record.version == last)
+        await store.close()
+    }
+
     private func change(_ sql: () -> String) throws {
         try SQLiteDatabase(path: database).execute(sql())
     }

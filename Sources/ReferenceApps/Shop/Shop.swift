@@ -44,7 +44,8 @@ extension Shop {
 
     /// The tab bar. It keeps the cart, and knows whether the user is signed in.
     struct TabCoordinator: Coordinator, CartKeeper {
-        static let links: [LinkPattern] = ["/cart", "/checkout"]
+        static let cartLink: LinkPattern = "/cart"
+        static let links = [cartLink, "/checkout"]
 
         enum Event: NavigationEvent, CaseIterable { case checkout }
 
@@ -102,7 +103,7 @@ extension Shop {
         }
 
         mutating func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
-            switch link.pattern {
+            switch link.pattern.text {
             case "/cart":
                 navigator.selectTab("cart")
                 return .taken
@@ -131,13 +132,14 @@ extension Shop {
         private var cartScreen: Screen {
             Screen(
                 "cart", title: "Cart", params: ["items": .array(cart.map { .integer($0) })], events: ["checkout"],
-                link: "/cart")
+                link: TabCoordinator.cartLink)
         }
     }
 
     /// Products, one after the other.
     struct HomeCoordinator: Coordinator {
-        static let links: [LinkPattern] = ["/products/{id:integer}"]
+        static let productLink: LinkPattern = "/products/{id:integer}"
+        static let links = [productLink]
 
         enum Event: NavigationEvent {
             case product(id: Int)
@@ -169,7 +171,7 @@ extension Shop {
         private func product(_ id: Int) -> Screen {
             Screen(
                 "product", title: "Product \(id)", params: ["id": .integer(id)], events: ["addToCart", "related"],
-                link: "/products/{id:integer}")
+                link: HomeCoordinator.productLink)
         }
     }
 
