@@ -25,6 +25,10 @@ final class Exchange: @unchecked Sendable {
     private let core: Core
     /// `nil` where it is refused.
     private let target: HTTPTarget?
+    /// Where the target stood in the head, as it came. The bytes are decoded in place soon after.
+    private let targetPlace: UnsafeRawBufferPointer
+    /// Whether it was made of characters that may stand in a head.
+    private let isTargetReadable: Bool
     private var connection: OpaquePointer?
     private var isNew = true
     private var headers: HTTPHeaders = [:]
@@ -34,9 +38,11 @@ final class Exchange: @unchecked Sendable {
     private let isSettled = Atomic(false)
     private var response: (() -> HTTPResponse)?
 
-    private init(core: Core, target: HTTPTarget?) {
+    private init(core: Core, target: UnsafeRawBufferPointer) {
         self.core = core
-        self.target = target
+        self.target = HTTPTarget(target.assumingMemoryBound(to: UInt8.self))
+        self.targetPlace = target
+        self.isTargetReadable = target.allSatisfy(HeadCheck.isTargetCharacter)
         core.requestsUnderWay.add(1, ordering: .relaxed)
     }
 
@@ -55,14 +61,14 @@ extension Exchange {
             guard let context else { return nil }
             let core = Unmanaged<Core>.fromOpaque(context).takeUnretainedValue()
             let bytes = UnsafeRawBufferPointer(start: target, count: target.map { strlen($0) } ?? 0)
-            let exchange = Exchange(core: core, target: HTTPTarget(bytes.assumingMemoryBound(to: UInt8.self)))
+            let exchange = Exchange(core: core, target: bytes)
             return Unmanaged.passRetained(exchange).toOpaque()
         }
 
-    static let handle: MHD_AccessHandlerCallback = { _, connection, _, method, _, bytes, count, slot in
-        guard let connection, let method, let count, let pointer = slot?.pointee else { return .NO }
+    static let handle: MHD_AccessHandlerCallback = { _, connection, _, method, version, bytes, count, slot in
+        guard let connection, let method, let version, let count, let pointer = slot?.pointee else { return .NO }
         let exchange = Unmanaged<Exchange>.fromOpaque(pointer).takeUnretainedValue()
-        if exchange.isNew { return exchange.takeHead(connection) }
+        if exchange.isNew { return exchange.takeHead(connection, method, version) }
         guard count.pointee > 0 else { return exchange.answer(connection, method: method) }
         exchange.take(UnsafeRawBufferPointer(start: bytes, count: count.pointee))
         count.pointee = 0
@@ -83,27 +89,44 @@ extension Exchange {
     private static let patience = 16
 
     /// A response that is queued now, before the body, closes the connection: only for what cannot be read further.
-    private func takeHead(_ connection: OpaquePointer) -> MHD_Result {
+    private func takeHead(
+        _ connection: OpaquePointer, _ method: UnsafePointer<CChar>, _ version: UnsafePointer<CChar>
+    ) -> MHD_Result {
         isNew = false
         self.connection = connection
+        let size = CMicroHTTPD_head_size(connection)
+        var check = HeadCheck(method: method, target: targetPlace, version: version)
         // Names and values are parts of the head.
         let count = Int(MHD_get_connection_values(connection, .HEADER_KIND, nil, nil))
-        let capacity = CMicroHTTPD_head_size(connection) + count * HTTPHeaders.overhead
-        headers = HTTPHeaders(capacity: capacity) { writer in
-            _ = MHD_get_connection_values_n(
-                connection, .HEADER_KIND,
-                { writer, _, name, nameSize, value, valueSize in
-                    let field = HTTPHeaders.Field(
-                        name: UnsafeRawBufferPointer(start: name, count: nameSize),
-                        value: UnsafeRawBufferPointer(start: value, count: valueSize))
-                    writer?.assumingMemoryBound(to: HTTPHeaders.FieldWriter.self).pointee.append(field)
-                    return .YES
-                }, &writer)
+        headers = HTTPHeaders(capacity: size + count * HTTPHeaders.overhead) { writer in
+            var arrival = Arrival(check: check, writer: writer)
+            _ = MHD_get_connection_values_n(connection, .HEADER_KIND, Arrival.takeField, &arrival)
+            (check, writer) = (arrival.check, arrival.writer)
         }
+        let refusal = check.refusal(size: size) ?? (isTargetReadable ? nil : .malformedHead)
+        if let refusal { return queue(core.handler.response(for: refusal), on: connection) }
+        return takeFraming(connection)
+    }
+
+    /// What libmicrohttpd's callback for each header field works on.
+    private struct Arrival {
+        var check: HeadCheck
+        var writer: HTTPHeaders.FieldWriter
+
+        static let takeField: MHD_KeyValueIteratorN = { arrival, _, name, nameSize, value, valueSize in
+            let field = HTTPHeaders.Field(
+                name: UnsafeRawBufferPointer(start: name, count: nameSize),
+                value: UnsafeRawBufferPointer(start: value, count: valueSize))
+            arrival?.withMemoryRebound(to: Arrival.self, capacity: 1) { arrival in
+                arrival.pointee.check.take(field)
+                arrival.pointee.writer.append(field.trimmed)
+            }
+            return .YES
+        }
+    }
+
+    private func takeFraming(_ connection: OpaquePointer) -> MHD_Result {
         let length = headers["Content-Length"].map { UInt64($0) ?? .max } ?? 0
-        if headers["Transfer-Encoding"] != nil {
-            return queue(core.handler.response(for: .lengthRequired), on: connection)
-        }
         let expectation = headers["Expect"]?.lowercased()
         if let expectation, expectation != "100-continue" {
             return queue(core.handler.response(for: .expectationFailed), on: connection)

@@ -72,6 +72,14 @@ extension HTTPHeaders {
 
         var text: String { String(decoding: value, as: UTF8.self) }
 
+        /// Without the white space around its value (RFC 9110, section 5.5).
+        var trimmed: Field {
+            var value = value[...]
+            while let last = value.last, HeadCheck.isWhiteSpace(last) { value.removeLast() }
+            while let first = value.first, HeadCheck.isWhiteSpace(first) { value.removeFirst() }
+            return Field(name: name, value: UnsafeRawBufferPointer(rebasing: value))
+        }
+
         /// The two cases of an ASCII letter differ in one bit; no two other characters of a field name do (RFC 9110,
         /// section 5.6.2).
         func isNamed(_ other: StaticString) -> Bool {

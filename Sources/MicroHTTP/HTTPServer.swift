@@ -31,6 +31,7 @@ public final class HTTPServer: Sendable {
 
     public init(_ settings: Settings, handler: any HTTPHandler) throws(HTTPServerError) {
         _ = HTTPServer.panicHandler
+        guard HTTPLibrary.isKnown else { throw .cannotStart(reason: "libmicrohttpd is older than 0.9.75") }
         let socket = try ListeningSocket(host: settings.host, port: settings.port)
         let core = Core(handler: handler, bodyLimit: settings.bodyLimit)
         guard let pointer = HTTPServer.start(settings, socket: socket, core: core) else {
@@ -92,7 +93,7 @@ public final class HTTPServer: Sendable {
             number(.CONNECTION_TIMEOUT, settings.idleTimeout),
             number(.CONNECTION_MEMORY_LIMIT, settings.headLimit),
             // At 1, version 0.9 lets `Content-Length : 31` through (DESIGN.md, section 9).
-            number(.STRICT_FOR_CLIENT, -1),
+            number(.STRICT_FOR_CLIENT, HTTPLibrary.isStrict ? 1 : -1),
         ]
         // A pool of one thread is refused; without a pool there is one.
         if settings.threads > 1 { options.append(number(.THREAD_POOL_SIZE, settings.threads)) }

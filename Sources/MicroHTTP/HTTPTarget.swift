@@ -1,4 +1,4 @@
-/// A request's target in origin form (RFC 9112, section 3.2.1), taken apart and decoded once.
+/// A request's target in origin or absolute form (RFC 9112, section 3.2), taken apart and decoded once.
 ///
 /// Refused is what two readers could read in two ways: an encoded slash or NUL, dot segments, encoded or not, empty
 /// segments, bytes that a target may not hold, escapes that are no UTF-8.
@@ -20,7 +20,8 @@ public struct HTTPTarget: Sendable, Equatable {
         self = target
     }
 
-    init?(_ bytes: UnsafeBufferPointer<UInt8>) {
+    init?(_ target: UnsafeBufferPointer<UInt8>) {
+        let bytes = HTTPTarget.originForm(of: target)
         guard bytes.first == UInt8(ascii: "/") else { return nil }
         var segments: [String] = []
         segments.reserveCapacity(4)
@@ -42,6 +43,19 @@ public struct HTTPTarget: Sendable, Equatable {
         self.segments = segments
         guard let query = HTTPTarget.query(of: bytes[position...].dropFirst()) else { return nil }
         self.query = query
+    }
+
+    /// What follows the scheme and the host of an absolute target, which must be there; else the target as it is.
+    private static func originForm(of target: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
+        for scheme in ["http://", "https://"] {
+            let start = scheme.utf8.count
+            guard target.count > start, zip(target, scheme.utf8).allSatisfy({ $0 | 0x20 == $1 | 0x20 }) else { continue }
+            let end = target[start...].firstIndex(of: UInt8(ascii: "/")) ?? target.endIndex
+            let host = UnsafeBufferPointer(rebasing: target[start..<end])
+            guard !host.isEmpty, HeadCheck.isHost(UnsafeRawBufferPointer(host)) else { break }
+            return UnsafeBufferPointer(rebasing: target[end...])
+        }
+        return target
     }
 
     private typealias Bytes = Slice<UnsafeBufferPointer<UInt8>>

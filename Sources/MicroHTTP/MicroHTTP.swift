@@ -36,16 +36,23 @@ public enum HTTPRefusal: Sendable, Equatable {
     case contentTooLarge(limit: Int)
     /// `Expect` asks for something else than `100-continue`.
     case expectationFailed
+    /// Not HTTP/1.1 or 1.0, or so that two readers could read two requests in it.
+    case malformedHead
+    /// No method that HTTP has.
+    case unknownMethod
+    /// The body is encoded in a way that this server does not know.
+    case unknownCoding
     /// The server stops, and this request did not end in time.
     case stopping
 
     /// RFC 9110, section 15.
     public var status: Int {
         switch self {
-        case .invalidTarget: 400
+        case .invalidTarget, .malformedHead: 400
         case .lengthRequired: 411
         case .contentTooLarge: 413
         case .expectationFailed: 417
+        case .unknownMethod, .unknownCoding: 501
         case .stopping: 503
         }
     }

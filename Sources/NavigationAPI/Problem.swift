@@ -135,6 +135,16 @@ extension Problem {
         case .expectationFailed:
             self.init(
                 417, "expectation-failed", "Unknown expectation", "The one known value of Expect is 100-continue.")
+        case .malformedHead:
+            self.init(
+                400, "malformed-head", "Malformed request",
+                "The request line or a header field is not as RFC 9112 asks; the connection is closed.")
+        case .unknownMethod:
+            self.init(501, "unknown-method", "Unknown method", "HTTP has no such method; the connection is closed.")
+        case .unknownCoding:
+            self.init(
+                501, "unknown-coding", "Unknown transfer coding",
+                "Send the body as it is, with Content-Length; the connection is closed.")
         case .stopping:
             // Its handler was running, and may have gone on to commit.
             self.init(SessionError.unknownOutcome)

@@ -97,6 +97,32 @@ public final class Connection: Sendable {
         }
     }
 
+    /// Sends as much as the server takes, a byte at a time.
+    public func sendByteByByte(_ bytes: Data) async {
+        try? await blocking { [socket] in
+            var isOn: Int32 = 1
+            setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, socklen_t(MemoryLayout<Int32>.size))
+            for var byte in bytes {
+                guard Glibc.send(socket, &byte, 1, Int32(MSG_NOSIGNAL)) == 1 else { return }
+                usleep(50)
+            }
+        }
+    }
+
+    /// All that the server sends until it closes the connection.
+    public func receiveAll() async throws -> Data {
+        try await blocking { [socket] in
+            var all = Data()
+            var bytes = [UInt8](repeating: 0, count: 4096)
+            while true {
+                let count = recv(socket, &bytes, bytes.count, 0)
+                if count == 0 || (count < 0 && errno == ECONNRESET) { return all }
+                guard count > 0 else { throw TestFailure("the server keeps the connection open") }
+                all += bytes[..<count]
+            }
+        }
+    }
+
     private func read(_ count: Int) throws -> Data {
         var bytes = [UInt8](repeating: 0, count: count)
         var read = 0

@@ -1,0 +1,13 @@
+internal import CMicroHTTPD
+
+/// The libmicrohttpd that this process has loaded.
+enum HTTPLibrary {
+    /// The numbers of its version: 0, 9, 75.
+    static let version = String(cString: MHD_get_version()).split(separator: ".").map { Int($0) ?? 0 }
+
+    /// Whether it keeps to RFC 9112 when it is told to. Before 1.0 it does not, and `HeadCheck` looks at what it has done.
+    static let isStrict = !version.lexicographicallyPrecedes([1, 0])
+
+    /// Whether `HeadCheck` knows its faults.
+    static let isKnown = !version.lexicographicallyPrecedes([0, 9, 75])
+}

@@ -1,0 +1,132 @@
+internal import Glibc
+
+/// Whether the head of a request is just what its bytes say, so that no proxy in front can have read another request in
+/// them (RFC 9112, section 11.2).
+///
+/// libmicrohttpd 0.9 drops, merges and cuts what it cannot read. But it parses a head where it stands, so the pointers that
+/// it hands out tell: from the method to the empty line each part must begin where the one before ends, with as many bytes
+/// in between as the grammar has there. The library has written NUL over them; their number is all that is left to see.
+struct HeadCheck {
+    /// Where the request begins.
+    private let start: UnsafeRawPointer
+    /// Where the next header field, or the empty line, must begin; `nil` where the library is strict by itself.
+    private var next: UnsafeRawPointer?
+    private var isSound: Bool
+    private let isKnownMethod: Bool
+    private let isOld: Bool
+    private var hosts = 0
+    private var lengths = 0
+    private var codings = 0
+    private var isChunked = false
+
+    private static let space = 1
+    private static let lineEnd = 2
+
+    /// - Parameters:
+    ///   - target: where the target stood before it was decoded. Its bytes are not looked at.
+    init(method: UnsafePointer<CChar>, target: UnsafeRawBufferPointer, version: UnsafePointer<CChar>) {
+        start = UnsafeRawPointer(method)
+        let method = UnsafeRawBufferPointer(start: method, count: strlen(method))
+        isKnownMethod = HeadCheck.methods.contains { method.elementsEqual($0.utf8) }
+        isOld = strcmp(version, "HTTP/1.0") == 0
+        isSound = method.allSatisfy(HeadCheck.isTokenCharacter) && (isOld || strcmp(version, "HTTP/1.1") == 0)
+        guard !HTTPLibrary.isStrict else { return }
+        let targetPlace = start + method.count + HeadCheck.space
+        let versionPlace = targetPlace + target.count + HeadCheck.space
+        isSound = isSound && target.baseAddress == targetPlace && UnsafeRawPointer(version) == versionPlace
+        next = versionPlace + strlen(version) + HeadCheck.lineEnd
+    }
+
+    /// To be called with each field, in order.
+    mutating func take(_ field: HTTPHeaders.Field) {
+        isSound = isSound && isInPlace(field) && !field.name.isEmpty && field.name.allSatisfy(HeadCheck.isTokenCharacter)
+            && field.value.allSatisfy(HeadCheck.isValueCharacter)
+        if field.isNamed("Host") {
+            hosts += 1
+            isSound = isSound && HeadCheck.isHost(field.trimmed.value)
+        } else if field.isNamed("Content-Length") {
+            lengths += 1
+        } else if field.isNamed("Transfer-Encoding") {
+            codings += 1
+            isChunked = field.trimmed.value.elementsEqual("chunked".utf8)
+        }
+    }
+
+    private mutating func isInPlace(_ field: HTTPHeaders.Field) -> Bool {
+        guard let next else { return true }
+        guard let name = field.name.baseAddress, let value = field.value.baseAddress, name == next else { return false }
+        // A colon, and white space, which is still there.
+        let colon = name + field.name.count
+        guard value > colon else { return false }
+        self.next = value + field.value.count + HeadCheck.lineEnd
+        return UnsafeRawBufferPointer(start: colon, count: value - colon).dropFirst().allSatisfy(HeadCheck.isWhiteSpace)
+    }
+
+    /// To be asked after the last field.
+    ///
+    /// - Parameter size: of the head, the empty line included, in bytes.
+    /// - Returns: why the request must not be believed. Nothing that follows on the connection may be, either.
+    func refusal(size: Int) -> HTTPRefusal? {
+        if let next, next + HeadCheck.lineEnd != start + size { return .malformedHead }
+        // HTTP/1.0 knows no Host and no chunks.
+        let hasHost = hosts == 1 || (hosts == 0 && isOld)
+        guard isSound, hasHost, lengths <= 1, codings <= 1, codings == 0 || (lengths == 0 && !isOld) else {
+            return .malformedHead
+        }
+        if !isKnownMethod { return .unknownMethod }
+        if codings == 0 { return nil }
+        return isChunked ? .lengthRequired : .unknownCoding
+    }
+}
+
+// The grammar of RFC 9110, section 5, and RFC 9112.
+extension HeadCheck {
+    private static let methods = ["GET", "POST", "HEAD", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]
+
+    private static func isTokenCharacter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
+            true
+        default: "!#$%&'*+.^_`|~".utf8.contains(byte)
+        }
+    }
+
+    /// Also what is no ASCII.
+    private static func isValueCharacter(_ byte: UInt8) -> Bool {
+        (byte >= 0x20 && byte != 0x7F) || byte == UInt8(ascii: "\t")
+    }
+
+    static func isWhiteSpace(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
+    }
+
+    /// What may stand in a target: ASCII that can be seen.
+    static func isTargetCharacter(_ byte: UInt8) -> Bool {
+        (0x21...0x7E).contains(byte)
+    }
+
+    /// A host, which may be empty, and maybe a port (RFC 3986, section 3.2). An address in brackets is not looked into.
+    static func isHost(_ text: UnsafeRawBufferPointer) -> Bool {
+        var host = text[...]
+        if let colon = host.lastIndex(of: UInt8(ascii: ":")), host.last != UInt8(ascii: "]") {
+            guard host[(colon + 1)...].allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }) else { return false }
+            host = host[..<colon]
+        }
+        let isAddress = host.first == UInt8(ascii: "[")
+        if isAddress {
+            guard host.count > 2, host.last == UInt8(ascii: "]") else { return false }
+            host = host.dropFirst().dropLast()
+        }
+        return host.allSatisfy { isHostCharacter($0) || (isAddress && $0 == UInt8(ascii: ":")) }
+    }
+
+    private static func isHostCharacter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "-._~!$&'()*+,;=%".utf8.contains(byte)
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import Foundation
+import MicroHTTP
+import Synchronization
+import Testing
+import TestSupport
+
+/// What of a head is believed. A second request follows each one on the same connection: it is answered where the first is
+/// good, and never reaches the handler where it is not.
+@Suite struct FramingTests {
+    static let second = Data("GET /second HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".utf8)
+
+    @Test func `there are enough vectors`() {
+        #expect(FramingVectors.refused.count >= 120)
+        #expect(Set(FramingVectors.refused.map(\.request)).count == FramingVectors.refused.count)
+    }
+
+    @Test(arguments: FramingVectors.refused)
+    func `a head that is not what it looks like is refused, and the connection closed`(
+        vector: FramingVectors.Vector
+    ) async throws {
+        let handler = EchoHandler()
+        let server = try HTTPServerTests.start(handler, threads: 1)
+        let (whole, slow) = (try Connection(port: server.port), try Connection(port: server.port))
+
+        try await whole.send(Data(vector.request) + FramingTests.second)
+        let answer = String(decoding: try await whole.receiveAll(), as: UTF8.self)
+        // The server may hang up while bytes are still coming; then the system may drop what it had answered.
+        await slow.sendByteByByte(Data(vector.request))
+        let slowAnswer = String(decoding: try await slow.receiveAll(), as: UTF8.self)
+
+        #expect(vector.statuses.isEmpty ? answer.isEmpty : vector.statuses.contains(FramingTests.status(answer)))
+        // Of its own answers libmicrohttpd sends some heads twice.
+        let isLibrarys = answer.contains("<html>")
+        #expect(isLibrarys || answer.components(separatedBy: "HTTP/1.1 ").count <= 2, "it is answered twice")
+        #expect(slowAnswer.isEmpty || vector.statuses.contains(FramingTests.status(slowAnswer)))
+        #expect(handler.answered.load(ordering: .relaxed) == 0, "something was believed")
+        await server.stop(within: .zero)
+    }
+
+    @Test(arguments: FramingVectors.accepted)
+    func `a head that is what it looks like is accepted, and so is what follows`(head: String) async throws {
+        let handler = EchoHandler()
+        let server = try HTTPServerTests.start(handler, threads: 1)
+        let (whole, slow) = (try Connection(port: server.port), try Connection(port: server.port))
+        let request = Data(head.utf8) + Data("12345".utf8)
+
+        try await whole.send(request + FramingTests.second)
+        let answer = String(decoding: try await whole.receiveAll(), as: UTF8.self)
+        await slow.sendByteByByte(request)
+        try await slow.send(FramingTests.second)
+        let slowAnswer = String(decoding: try await slow.receiveAll(), as: UTF8.self)
+
+        for answer in [answer, slowAnswer] {
+            #expect(answer.components(separatedBy: "HTTP/1.1 200").count == 3, "\(answer)")
+            #expect(answer.hasSuffix("GET [\"second\"] - 0"))
+        }
+        #expect(handler.answered.load(ordering: .relaxed) == 4)
+        await server.stop(within: .zero)
+    }
+
+    @Test(arguments: ["GET /a HTTP/1.0\r\n\r\n", "GET /a HTTP/1.0\r\nHost: x\r\n\r\n"])
+    func `HTTP 1.0 needs no host, and ends the connection`(request: String) async throws {
+        let server = try HTTPServerTests.start()
+        let connection = try Connection(port: server.port)
+
+        try await connection.send(request)
+
+        #expect(FramingTests.status(String(decoding: try await connection.receiveAll(), as: UTF8.self)) == 200)
+        await server.stop(within: .zero)
+    }
+
+    /// 0 where there is none.
+    static func status(_ answer: String) -> Int {
+        answer.hasPrefix("HTTP/1.1 ") ? Int(answer.dropFirst(9).prefix(3)) ?? 0 : 0
+    }
+}
