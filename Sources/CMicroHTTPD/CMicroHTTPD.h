@@ -32,4 +32,18 @@ static inline size_t CMicroHTTPD_head_size(struct MHD_Connection *connection)
     return info == NULL ? 0 : info->header_size;
 }
 
+/// The same. The connection's socket; -1 where it is not known.
+static inline int CMicroHTTPD_socket(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info == NULL ? -1 : info->connect_fd;
+}
+
+/// The same. What the callback for connections has left with this one.
+static inline void *CMicroHTTPD_socket_context(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info == NULL ? NULL : info->socket_context;
+}
+
 #endif

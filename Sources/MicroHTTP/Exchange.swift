@@ -23,6 +23,7 @@ final class Exchange: @unchecked Sendable {
     }
 
     private let core: Core
+    private let watched: WatchedConnection
     /// `nil` where it is refused.
     private let target: HTTPTarget?
     /// Where the target stood in the head, as it came. The bytes are decoded in place soon after.
@@ -38,8 +39,9 @@ final class Exchange: @unchecked Sendable {
     private let isSettled = Atomic(false)
     private var response: (() -> HTTPResponse)?
 
-    private init(core: Core, target: UnsafeRawBufferPointer) {
+    private init(core: Core, on watched: WatchedConnection, target: UnsafeRawBufferPointer) {
         self.core = core
+        self.watched = watched
         self.target = HTTPTarget(target.assumingMemoryBound(to: UInt8.self))
         self.targetPlace = target
         self.isTargetReadable = target.allSatisfy(HeadCheck.isTargetCharacter)
@@ -57,11 +59,13 @@ extension Exchange {
     /// The request line is there: the target, before libmicrohttpd decodes it in place.
     static let begin:
         @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?, OpaquePointer?) -> UnsafeMutableRawPointer? = {
-            context, target, _ in
-            guard let context else { return nil }
+            context, target, connection in
+            guard let context, let connection, let place = CMicroHTTPD_socket_context(connection) else { return nil }
             let core = Unmanaged<Core>.fromOpaque(context).takeUnretainedValue()
+            let watched = Unmanaged<WatchedConnection>.fromOpaque(place).takeUnretainedValue()
+            watched.enterHead(since: Watchdog.now)
             let bytes = UnsafeRawBufferPointer(start: target, count: target.map { strlen($0) } ?? 0)
-            let exchange = Exchange(core: core, target: bytes)
+            let exchange = Exchange(core: core, on: watched, target: bytes)
             return Unmanaged.passRetained(exchange).toOpaque()
         }
 
@@ -78,7 +82,8 @@ extension Exchange {
     static let end: MHD_RequestCompletedCallback = { _, _, slot, _ in
         guard let pointer = slot?.pointee else { return }
         slot?.pointee = nil
-        Unmanaged<Exchange>.fromOpaque(pointer).release()
+        let exchange = Unmanaged<Exchange>.fromOpaque(pointer).takeRetainedValue()
+        exchange.watched.enterIdle()
     }
 }
 
@@ -94,6 +99,7 @@ extension Exchange {
     ) -> MHD_Result {
         isNew = false
         self.connection = connection
+        watched.enter(.body)
         let size = CMicroHTTPD_head_size(connection)
         var check = HeadCheck(method: method, target: targetPlace, version: version)
         // Names and values are parts of the head.
@@ -154,6 +160,7 @@ extension Exchange {
     /// The request is whole, or its handler is done.
     private func answer(_ connection: OpaquePointer, method: UnsafePointer<CChar>) -> MHD_Result {
         if progress.load(ordering: .acquiring) == .arriving {
+            watched.enter(.handling)
             progress.store(.running, ordering: .releasing)
             run(method: String(cString: method))
         }
@@ -206,6 +213,7 @@ extension Exchange {
     }
 
     private func queue(_ response: HTTPResponse, on connection: OpaquePointer) -> MHD_Result {
+        watched.enter(.sending)
         // MHD_RESPMEM_MUST_COPY: the bytes are read, during the call only.
         let queued = response.body.withUnsafeBytes {
             MHD_create_response_from_buffer(

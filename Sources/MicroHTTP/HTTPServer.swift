@@ -14,6 +14,7 @@ public final class HTTPServer: Sendable {
         public var connectionLimit = 10_000
         /// Seconds of silence after which a connection is closed.
         public var idleTimeout = 60
+        public var limits = Limits()
         /// Bytes that libmicrohttpd has for a connection: the head of a request must fit in. It clears them for every
         /// request, which at its own default of 32 KiB costs more than all the rest it does.
         public var headLimit = 8 * 1024
@@ -21,6 +22,18 @@ public final class HTTPServer: Sendable {
         public var bodyLimit = 64 * 1024
 
         public init() {}
+
+        /// Milliseconds that a part of a request may take, however steadily it comes or goes.
+        public struct Limits: Sendable {
+            public var head = 10_000
+            public var body = 15_000
+            /// The answer.
+            public var sending = 60_000
+
+            public init() {}
+
+            var shortest: Int { min(head, body, sending) }
+        }
     }
 
     /// The port it listens on.
@@ -28,12 +41,14 @@ public final class HTTPServer: Sendable {
     private let core: Core
     /// Owned: started in `init`, stopped once, by whoever takes it out.
     private let daemon: Mutex<Daemon?>
+    private let watching: Task<Void, Never>
 
     public init(_ settings: Settings, handler: any HTTPHandler) throws(HTTPServerError) {
         _ = HTTPServer.panicHandler
         guard HTTPLibrary.isKnown else { throw .cannotStart(reason: "libmicrohttpd is older than 0.9.75") }
         let socket = try ListeningSocket(host: settings.host, port: settings.port)
-        let core = Core(handler: handler, bodyLimit: settings.bodyLimit)
+        let watchdog = Watchdog(settings.limits)
+        let core = Core(handler: handler, bodyLimit: settings.bodyLimit, watchdog: watchdog)
         guard let pointer = HTTPServer.start(settings, socket: socket, core: core) else {
             let reason = String(cString: strerror(errno))
             close(socket.descriptor)
@@ -42,9 +57,11 @@ public final class HTTPServer: Sendable {
         self.port = socket.port
         self.core = core
         self.daemon = Mutex(Daemon(pointer: pointer))
+        watching = Task { await watchdog.watch() }
     }
 
     deinit {
+        watching.cancel()
         guard let daemon = daemon.withLock({ $0.take() }) else { return }
         core.abandonSuspended()
         while core.hasSuspended { usleep(1000) }
@@ -144,6 +161,7 @@ private struct Daemon: @unchecked Sendable {
 final class Core: Sendable {
     let handler: any HTTPHandler
     let bodyLimit: Int
+    let watchdog: Watchdog
     let isDraining = Atomic(false)
     let openConnections = Atomic(0)
     let requestsUnderWay = Atomic(0)
@@ -151,9 +169,10 @@ final class Core: Sendable {
     /// suspended connection aborts the process, so the server first closes this and waits until it is empty.
     private let suspended = Mutex<(isClosed: Bool, exchanges: [ObjectIdentifier: Exchange])>((false, [:]))
 
-    init(handler: any HTTPHandler, bodyLimit: Int) {
+    init(handler: any HTTPHandler, bodyLimit: Int, watchdog: Watchdog) {
         self.handler = handler
         self.bodyLimit = bodyLimit
+        self.watchdog = watchdog
     }
 
     /// - Returns: `false` when the server stops: the exchange must not be suspended.
@@ -183,9 +202,20 @@ final class Core: Sendable {
         for exchange in exchanges.values { exchange.abandon() }
     }
 
-    static let connectionChanged: MHD_NotifyConnectionCallback = { context, _, _, change in
-        guard let context else { return }
+    /// `slot` holds the watched connection, retained from its start to its end.
+    static let connectionChanged: MHD_NotifyConnectionCallback = { context, connection, slot, change in
+        guard let context, let connection, let slot else { return }
         let core = Unmanaged<Core>.fromOpaque(context).takeUnretainedValue()
-        core.openConnections.add(change == .CONNECTION_NOTIFY_STARTED ? 1 : -1, ordering: .relaxed)
+        if change == .CONNECTION_NOTIFY_STARTED {
+            core.openConnections.add(1, ordering: .relaxed)
+            let watched = WatchedConnection(socket: CMicroHTTPD_socket(connection))
+            core.watchdog.add(watched)
+            slot.pointee = Unmanaged.passRetained(watched).toOpaque()
+        } else if let pointer = slot.pointee {
+            core.openConnections.subtract(1, ordering: .relaxed)
+            let watched = Unmanaged<WatchedConnection>.fromOpaque(pointer).takeRetainedValue()
+            core.watchdog.remove(watched)
+            slot.pointee = nil
+        }
     }
 }

@@ -49,7 +49,9 @@ public struct HTTPTarget: Sendable, Equatable {
     private static func originForm(of target: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
         for scheme in ["http://", "https://"] {
             let start = scheme.utf8.count
-            guard target.count > start, zip(target, scheme.utf8).allSatisfy({ $0 | 0x20 == $1 | 0x20 }) else { continue }
+            guard target.count > start, zip(target, scheme.utf8).allSatisfy({ $0 | 0x20 == $1 | 0x20 }) else {
+                continue
+            }
             let end = target[start...].firstIndex(of: UInt8(ascii: "/")) ?? target.endIndex
             let host = UnsafeBufferPointer(rebasing: target[start..<end])
             guard !host.isEmpty, HeadCheck.isHost(UnsafeRawBufferPointer(host)) else { break }

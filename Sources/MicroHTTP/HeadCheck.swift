@@ -39,7 +39,8 @@ struct HeadCheck {
 
     /// To be called with each field, in order.
     mutating func take(_ field: HTTPHeaders.Field) {
-        isSound = isSound && isInPlace(field) && !field.name.isEmpty && field.name.allSatisfy(HeadCheck.isTokenCharacter)
+        isSound =
+            isSound && isInPlace(field) && !field.name.isEmpty && field.name.allSatisfy(HeadCheck.isTokenCharacter)
             && field.value.allSatisfy(HeadCheck.isValueCharacter)
         if field.isNamed("Host") {
             hosts += 1

@@ -79,7 +79,8 @@ enum FramingVectors {
 
     static let hosts =
         [
-            "", "A: b\r\n", "Host: x\r\nHost: x\r\n", "Host: x\r\nHost: y\r\n", "host: x\r\nHOST: y\r\n", "Host: a b\r\n",
+            "", "A: b\r\n", "Host: x\r\nHost: x\r\n", "Host: x\r\nHost: y\r\n", "host: x\r\nHOST: y\r\n",
+            "Host: a b\r\n",
             "Host: a/b\r\n", "Host: a@b\r\n", "Host: a:b\r\n", "Host: a:80:90\r\n", "Host: [::1\r\n", "Host: ::1]\r\n",
             "Host: []\r\n", "Host: a\"b\r\n", "Host: <a>\r\n", "Host: a?b\r\n", "Host: a#b\r\n", "Host: a\\b\r\n",
             "Host: ä\r\n", "Host: http://a\r\n", "Host: a:-1\r\n",
@@ -88,7 +89,8 @@ enum FramingVectors {
 
     static let lengths =
         [
-            "5\r\nContent-Length: 5", "5\r\nContent-Length: 6", "5\r\ncontent-length: 0", "5, 5", "5,6", "+5", "-5", "5x",
+            "5\r\nContent-Length: 5", "5\r\nContent-Length: 6", "5\r\ncontent-length: 0", "5, 5", "5,6", "+5", "-5",
+            "5x",
             "0x5", "5 5", "", " ", "5.", "1e1", "٥", "5\r\nTransfer-Encoding: chunked", "five", "5;", "\"5\"", "5_0",
         ].map { fields("Content-Length: \($0)", 400, method: "POST") }
         + ["18446744073709551615", "18446744073709551616", "99999999999999999999999", "9223372036854775808"]
@@ -103,7 +105,10 @@ enum FramingVectors {
             Vector("POST /a HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
             fields("Content-Length: 1\r\nExpect: something", 417, method: "POST"),
         ]
-        + ["identity", "gzip, chunked", "xchunked", "chunked;q=1", "Chunked", "chunked, chunked", "", "chunkedx", "\"chunked\""]
+        + [
+            "identity", "gzip, chunked", "xchunked", "chunked;q=1", "Chunked", "chunked, chunked", "", "chunkedx",
+            "\"chunked\"",
+        ]
         .map { fields("Transfer-Encoding: \($0)", 501, method: "POST") }
 
     /// Heads that are as good as they look, each of a request with the body `12345`.
@@ -112,13 +117,16 @@ enum FramingVectors {
             "\($0) /a HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"
         }
         + [
-            "/a?b=c&d=%20e", "/", "/~a.b-c_d!$&'()*+,;=:@", "/%C3%A9", "http://x/a", "HTTPS://x:443/a", "http://[::1]/a",
+            "/a?b=c&d=%20e", "/", "/~a.b-c_d!$&'()*+,;=:@", "/%C3%A9", "http://x/a", "HTTPS://x:443/a",
+            "http://[::1]/a",
         ].map { "POST \($0) HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n" }
         + [
             "Host:x", "Host:\tx\t", "Host:   x   ", "host: x", "HOST: x", "Host: ", "Host:", "Host: x:80", "Host: x:",
             "Host: 127.0.0.1", "Host: [::1]", "Host: [::1]:80", "Host: a-b.c_d~e", "Host: a%20b", "Host: x\r\nA:b",
-            "Host: x\r\nA: b \t ", "Host: x\r\nA: ", "Host: x\r\nA:", "Host: x\r\nA: \u{E9}\u{1F600}", "Host: x\r\nA: b\tc",
-            "Host: x\r\nA: b\r\nA: c", "Host: x\r\n!#$%&'*+-.^_`|~09azAZ: b", "A: b\r\nHost: x", "Host: x\r\nCookie: a=b; c",
+            "Host: x\r\nA: b \t ", "Host: x\r\nA: ", "Host: x\r\nA:", "Host: x\r\nA: \u{E9}\u{1F600}",
+            "Host: x\r\nA: b\tc",
+            "Host: x\r\nA: b\r\nA: c", "Host: x\r\n!#$%&'*+-.^_`|~09azAZ: b", "A: b\r\nHost: x",
+            "Host: x\r\nCookie: a=b; c",
             "Host: x\r\nA: :::", "Host: x\r\nContent-Lengths: 7", "Host: x\r\nExpect: 100-continue",
             "Host: x\r\nA: \(String(repeating: "b", count: 4000))",
         ].map { "POST /a HTTP/1.1\r\n\($0)\r\nContent-Length: 5\r\n\r\n" }

@@ -1,0 +1,102 @@
+import Foundation
+import MicroHTTP
+import Testing
+import TestSupport
+
+/// Clients that take their time. The limits are short here; they count however steadily the bytes come.
+@Suite struct WatchdogTests {
+    static func start(_ handler: EchoHandler = EchoHandler(), head: Int = 10_000, body: Int = 10_000) throws
+        -> HTTPServer
+    {
+        var settings = HTTPServer.Settings()
+        settings.port = 0
+        settings.limits.head = head
+        settings.limits.body = body
+        return try HTTPServer(settings, handler: handler)
+    }
+
+    /// Sends a byte now and then, until the server hangs up.
+    ///
+    /// - Returns: after how many seconds; `nil` where it did not within `limit`.
+    static func trickle(_ connection: Connection, limit: Double = 5) async throws -> Double? {
+        let start = ContinuousClock.now
+        while ContinuousClock.now - start < .seconds(limit) {
+            do { try await connection.send("a") } catch { return (ContinuousClock.now - start) / .seconds(1) }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        return nil
+    }
+
+    @Test(arguments: ["", "GE", "GET /", "GET /a HTTP/1.1\r\n", "GET /a HTTP/1.1\r\nHost: x\r\nA: "])
+    func `a head that comes too slowly is cut off`(beginning: String) async throws {
+        let server = try WatchdogTests.start(head: 500)
+        let connection = try Connection(port: server.port)
+
+        try await connection.send(beginning)
+        let time = try #require(try await WatchdogTests.trickle(connection))
+
+        #expect(0.3...1.5 ~= time)
+        await server.stop(within: .zero)
+    }
+
+    @Test func `so is the next one on a connection that was good`() async throws {
+        let server = try WatchdogTests.start(head: 500)
+        let connection = try Connection(port: server.port)
+
+        for _ in 1...3 {
+            #expect(try await connection.request("GET", "/a").status == 200)
+            try await Task.sleep(for: .milliseconds(700))
+        }
+        #expect(try #require(try await WatchdogTests.trickle(connection)) < 1.5)
+        await server.stop(within: .zero)
+    }
+
+    @Test func `a body that comes too slowly is cut off`() async throws {
+        let server = try WatchdogTests.start(body: 500)
+        let connection = try Connection(port: server.port)
+
+        try await connection.send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
+        let time = try #require(try await WatchdogTests.trickle(connection))
+
+        #expect(0.3...1.5 ~= time)
+        await server.stop(within: .zero)
+    }
+
+    @Test func `who is slow, but not too slow, is served`() async throws {
+        let server = try WatchdogTests.start(head: 3000, body: 3000)
+        let connection = try Connection(port: server.port)
+
+        for piece in ["POST /a HT", "TP/1.1\r\nHost: x\r\nContent-", "Length: 4\r\n", "\r\n12", "34"] {
+            try await connection.send(piece)
+            try await Task.sleep(for: .milliseconds(300))
+        }
+
+        #expect(try await connection.receive().text == "POST [\"a\"] - 4")
+        await server.stop(within: .zero)
+    }
+
+    @Test func `a handler may take longer than a head`() async throws {
+        let handler = EchoHandler()
+        let server = try WatchdogTests.start(handler, head: 200, body: 200)
+        let connection = try Connection(port: server.port)
+
+        try await connection.send(Connection.bytes("GET", "/wait"))
+        try await Task.sleep(for: .milliseconds(800))
+        handler.release()
+
+        #expect(try await connection.receive().status == 200)
+        await server.stop(within: .zero)
+    }
+
+    @Test func `many that say nothing hold up nobody`() async throws {
+        let server = try WatchdogTests.start(head: 500)
+        let silent = try (1...300).map { _ in try Connection(port: server.port) }
+        for connection in silent.prefix(150) { try await connection.send("GET /a HTTP/1.1\r\nA: ") }
+
+        let connection = try Connection(port: server.port)
+        for _ in 1...20 { #expect(try await connection.request("GET", "/a").status == 200) }
+
+        for connection in silent.prefix(150) { #expect(try await connection.receiveAll().isEmpty) }
+        await server.stop(within: .zero)
+    }
+}
