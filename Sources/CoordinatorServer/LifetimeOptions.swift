@@ -16,8 +16,15 @@ struct Span: ExpressibleByArgument, Equatable {
     let seconds: Double
 
     init(hours: Double) {
-        seconds = hours * 3600
+        self.init(seconds: hours * 3600)
     }
+
+    init(seconds: Double) {
+        self.seconds = seconds
+    }
+
+    /// At most thirty years, which the system's clocks can still add.
+    var milliseconds: Int { Int(min(seconds, 1e9) * 1000) }
 
     init?(argument: String) {
         guard let last = argument.last, let unit = Span.units[last], let number = Int(argument.dropLast()), number > 0

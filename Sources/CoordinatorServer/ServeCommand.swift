@@ -16,6 +16,8 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
 
     @OptionGroup var address: AddressOptions
 
+    @OptionGroup var connections: ConnectionOptions
+
     @OptionGroup var storage: StorageOptions
 
     @OptionGroup var lifetimes: LifetimeOptions
@@ -74,6 +76,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         var settings = HTTPServer.Settings()
         settings.host = address.host
         settings.port = address.port
+        connections.apply(to: &settings)
         do {
             return try HTTPServer(settings, handler: handler)
         } catch {

@@ -12,6 +12,8 @@ public final class HTTPServer: Sendable {
         public var threads = max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN)))
         /// Connections at a time; more wait in the system's queue. Kept below the process's limit of descriptors.
         public var connectionLimit = 10_000
+        /// The same from one address; 0 for any number. What goes beyond is closed at once.
+        public var addressLimit = 0
         /// Seconds of silence after which a connection is closed.
         public var idleTimeout = 60
         public var limits = Limits()
@@ -107,6 +109,7 @@ public final class HTTPServer: Sendable {
         var options = [
             number(.LISTEN_SOCKET, Int(socket.descriptor)),
             number(.CONNECTION_LIMIT, min(settings.connectionLimit, descriptorsLeft())),
+            number(.PER_IP_CONNECTION_LIMIT, settings.addressLimit),
             number(.CONNECTION_TIMEOUT, settings.idleTimeout),
             number(.CONNECTION_MEMORY_LIMIT, settings.headLimit),
             // At 1, version 0.9 lets `Content-Length : 31` through (DESIGN.md, section 9).

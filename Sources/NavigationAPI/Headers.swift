@@ -94,8 +94,10 @@ extension HTTPResponse {
         HTTPResponse(status: status, headers: jsonHeaders, body: body)
     }
 
-    private static let jsonHeaders: HTTPHeaders = ["Content-Type": "application/json", "Cache-Control": "no-store"]
+    private static let jsonHeaders: HTTPHeaders = [
+        "Content-Type": "application/json", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
+    ]
     private static let problemHeaders: HTTPHeaders = [
-        "Content-Type": "application/problem+json", "Cache-Control": "no-store",
+        "Content-Type": "application/problem+json", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
     ]
 }

@@ -1,0 +1,39 @@
+internal import ArgumentParser
+internal import MicroHTTP
+
+/// What clients may take of the server, however many and however slow they are.
+struct ConnectionOptions: ParsableArguments {
+    @Option(help: "Connections at a time; fewer where the process may not open as many files. More wait in line.")
+    var connections = 10_000
+
+    @Option(help: "Connections at a time from one address; 0 for any number, as behind a proxy.")
+    var connectionsPerAddress = 0
+
+    @Option(help: "How long the head of a request may take to come: 10s, 1m.")
+    var headTime = Span(seconds: 10)
+
+    @Option(help: "How long the body of a request may take to come.")
+    var bodyTime = Span(seconds: 15)
+
+    @Option(help: "How long an answer may take to be received.")
+    var answerTime = Span(seconds: 60)
+
+    @Option(help: "How long a connection without a request is kept.")
+    var idleTime = Span(seconds: 60)
+
+    func validate() throws {
+        guard connections > 0 else { throw ValidationError("--connections takes a number from 1.") }
+        guard connectionsPerAddress >= 0 else {
+            throw ValidationError("--connections-per-address takes a number from 0.")
+        }
+    }
+
+    func apply(to settings: inout HTTPServer.Settings) {
+        settings.connectionLimit = connections
+        settings.addressLimit = connectionsPerAddress
+        settings.limits.head = headTime.milliseconds
+        settings.limits.body = bodyTime.milliseconds
+        settings.limits.sending = answerTime.milliseconds
+        settings.idleTimeout = idleTime.milliseconds / 1000
+    }
+}
