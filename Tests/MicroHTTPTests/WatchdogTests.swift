@@ -99,4 +99,19 @@ import TestSupport
         for connection in silent.prefix(150) { #expect(try await connection.receiveAll().isEmpty) }
         await server.stop(within: .zero)
     }
+
+    @Test func `one address has so many connections and no more`() async throws {
+        var settings = HTTPServer.Settings()
+        settings.port = 0
+        settings.addressLimit = 2
+        let server = try HTTPServer(settings, handler: EchoHandler())
+        let (first, second) = (try Connection(port: server.port), try Connection(port: server.port))
+        #expect(try await first.request("GET", "/a").status == 200)
+        #expect(try await second.request("GET", "/a").status == 200)
+
+        #expect(try await Connection(port: server.port).isClosed())
+
+        #expect(try await first.request("GET", "/a").status == 200)
+        await server.stop(within: .zero)
+    }
 }

@@ -75,7 +75,8 @@ import TestSupport
     @Test(arguments: [
         ["serve", "--no-such-flag"], ["serve", "--port", "70000"], ["serve", "--port", "x"], ["serve", "--store", "x"],
         ["serve", "--durability", "x"], ["serve", "--idle-expiry", "5"], ["serve", "--live-sessions", "0"],
-        ["serve", "--history", "0"], ["sessions", "list", "--store", "memory"], ["sessions", "purge"],
+        ["serve", "--connections", "0"], ["serve", "--head-time", "10"], ["serve", "--history", "0"],
+        ["sessions", "list", "--store", "memory"], ["sessions", "purge"],
         ["sessions", "show", "no-id"],
         ["no-such-command"],
     ])
