@@ -82,7 +82,10 @@ struct HeadCheck {
 
 // The grammar of RFC 9110, section 5, and RFC 9112.
 extension HeadCheck {
-    private static let methods = ["GET", "POST", "HEAD", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]
+    /// RFC 9110, section 9, PATCH (RFC 5789) and QUERY. Handlers refuse those that they do not take.
+    private static let methods = [
+        "GET", "POST", "HEAD", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY",
+    ]
 
     private static func isTokenCharacter(_ byte: UInt8) -> Bool {
         switch byte {

@@ -113,7 +113,7 @@ enum FramingVectors {
 
     /// Heads that are as good as they look, each of a request with the body `12345`.
     static let accepted: [String] =
-        ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"].map {
+        ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "QUERY"].map {
             "\($0) /a HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"
         }
         + [
