@@ -2,9 +2,10 @@ public import JSONCoding
 
 /// One flow of an app: it shows screens, handles their events, starts children and finishes.
 ///
-/// A coordinator is a value. Its stored properties are its state and are saved with the session; its mutating
-/// functions are its behaviour. Each function works on a copy that replaces the original only when the whole
-/// transition succeeds, so a function that throws has changed nothing.
+/// A coordinator is a value: a struct or an enum, of values; a server refuses to start with a class. Its stored
+/// properties are its state and are saved with the session; its mutating functions are its behaviour. Each function
+/// works on a copy that replaces the original only when the whole transition succeeds, so a function that throws has
+/// changed nothing.
 public protocol Coordinator: Codable, Sendable {
     /// What the screens of this coordinator can tell it.
     associatedtype Event: NavigationEvent = NoEvent

@@ -109,7 +109,7 @@ public final class HTTPServer: Sendable {
         var options = [
             number(.LISTEN_SOCKET, Int(socket.descriptor)),
             number(.CONNECTION_LIMIT, min(settings.connectionLimit, descriptorsLeft())),
-            number(.PER_IP_CONNECTION_LIMIT, settings.addressLimit),
+            number(.PER_IP_CONNECTION_LIMIT, Int(UInt32(clamping: settings.addressLimit))),
             number(.CONNECTION_TIMEOUT, settings.idleTimeout),
             number(.CONNECTION_MEMORY_LIMIT, settings.headLimit),
             // At 1, version 0.9 lets `Content-Length : 31` through (DESIGN.md, section 9).

@@ -100,10 +100,11 @@ final class Watchdog: Sendable {
         }
     }
 
+    /// One connection after the other, for who opens or closes one waits for the lock.
     private func look(until deadline: Int, previous: Int) {
-        watched.withLock { watched in
-            for key in watched.keys {
-                guard let connection = watched[key]?.connection else { continue }
+        for key in watched.withLock({ Array($0.keys) }) {
+            watched.withLock { watched in
+                guard let connection = watched[key]?.connection else { return }
                 let (phase, since) = connection.current
                 switch phase {
                 case .idle: watched[key]?.lookAtIdle(previous: previous)

@@ -26,45 +26,30 @@ public struct SHA256Digest: Sendable, Equatable {
     ///
     /// - Parameter hex: 64 hexadecimal digits.
     public init?(hex: String) {
-        guard hex.utf8.count == 64 else { return nil }
-        var digits = hex.utf8.makeIterator()
-        let isHexadecimal = withUnsafeMutableBytes(of: &words) { bytes in
-            for index in bytes.indices {
-                guard let high = digits.next().flatMap(SHA256Digest.value),
-                    let low = digits.next().flatMap(SHA256Digest.value)
-                else { return false }
-                bytes[index] = high << 4 | low
+        var count = 0
+        let code = withUnsafeMutablePointer(to: &words) { words in
+            words.withMemoryRebound(to: UInt8.self, capacity: SHA256Digest.size) { bytes in
+                sodium_hex2bin(bytes, SHA256Digest.size, hex, hex.utf8.count, nil, &count, nil)
             }
-            return true
         }
-        guard isHexadecimal else { return nil }
-    }
-
-    private static func value(_ digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-        default: nil
-        }
+        // As long as nobody asks where it stopped, what is no digit is an error.
+        guard code == 0, count == SHA256Digest.size else { return nil }
     }
 
     /// 64 hexadecimal digits.
     public var hex: String {
-        String(unsafeUninitializedCapacity: 64) { text in
-            withUnsafeBytes(of: words) { bytes in
-                for (index, byte) in bytes.enumerated() {
-                    text[2 * index] = SHA256Digest.digit(byte >> 4)
-                    text[2 * index + 1] = SHA256Digest.digit(byte & 0xF)
+        let length = 2 * SHA256Digest.size
+        return withUnsafePointer(to: words) { words in
+            words.withMemoryRebound(to: UInt8.self, capacity: SHA256Digest.size) { bytes in
+                withUnsafeTemporaryAllocation(of: CChar.self, capacity: length + 1) { text in
+                    guard let start = text.baseAddress else { return "" }
+                    return String(cString: sodium_bin2hex(start, text.count, bytes, SHA256Digest.size))
                 }
             }
-            return 64
         }
     }
 
-    private static func digit(_ value: UInt8) -> UInt8 {
-        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
-    }
+    private static let size = Int(crypto_hash_sha256_BYTES)
 
     public static func == (left: SHA256Digest, right: SHA256Digest) -> Bool {
         withUnsafePointer(to: left.words) { left in

@@ -72,6 +72,22 @@ import TestSupport
         _ = try await program.exit()
     }
 
+    @Test func `the time that a head may take is a flag`() async throws {
+        let program = try Program.coordinatord("serve", "--port", "0", "--store", "memory", "--head-time", "1s")
+        let line = try await program.line()
+        let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
+        let connection = try Connection(port: port)
+
+        try await connection.send("GET /livez HTTP/1.1\r\nHost: ")
+
+        // By default it would take ten seconds: the limit is the test's alone.
+        let start = ContinuousClock.now
+        #expect(try await connection.isClosed())
+        #expect(ContinuousClock.now - start < .seconds(8))
+        program.signal(SIGTERM)
+        #expect(try await program.exit().code == 0)
+    }
+
     @Test(arguments: [
         ["serve", "--no-such-flag"], ["serve", "--port", "70000"], ["serve", "--port", "x"], ["serve", "--store", "x"],
         ["serve", "--durability", "x"], ["serve", "--idle-expiry", "5"], ["serve", "--live-sessions", "0"],
