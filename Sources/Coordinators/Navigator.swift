@@ -145,3 +145,13 @@ extension Navigator {
         requests.append(.tell(Message(type, message)))
     }
 }
+
+// The session.
+extension Navigator {
+    /// Gives the session another token with this transition: to be asked for when the user signs in or gains rights, so
+    /// that who has seen the token before gains nothing (session fixation). The answer tells the client the new one;
+    /// the old one is dead from then on.
+    public mutating func rotateToken() {
+        requests.append(.rotateToken)
+    }
+}

@@ -17,6 +17,7 @@ enum Request: Sendable {
     case finish
     case endChildren
     case tell(Message)
+    case rotateToken
 }
 
 /// A screen by its key or by its name.
@@ -82,6 +83,7 @@ extension Request: CustomStringConvertible {
         case .finish: "finish()"
         case .endChildren: "endChildren()"
         case .tell(let message): "tell(\(message.name))"
+        case .rotateToken: "rotateToken()"
         }
     }
 }

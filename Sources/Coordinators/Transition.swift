@@ -6,16 +6,21 @@ public struct Transition: Sendable, Equatable {
     public let operations: [Operation]
     /// The names of the coordinators that finished, in order.
     public let finished: [String]
+    /// Whether a coordinator asked for another token, see `Navigator.rotateToken`.
+    public let rotatesToken: Bool
 
-    public init(event: String?, operations: [Operation], finished: [String]) {
+    public init(event: String?, operations: [Operation], finished: [String], rotatesToken: Bool = false) {
         self.event = event
         self.operations = operations
         self.finished = finished
+        self.rotatesToken = rotatesToken
     }
 
     /// Both, one after the other, as the one that came first.
     func followed(by next: Transition) -> Transition {
-        Transition(event: event, operations: operations + next.operations, finished: finished + next.finished)
+        Transition(
+            event: event, operations: operations + next.operations, finished: finished + next.finished,
+            rotatesToken: rotatesToken || next.rotatesToken)
     }
 }
 

@@ -35,6 +35,7 @@ public struct TransitionRun: Sendable {
     var agenda: [Step] = []
     var operations: [Operation] = []
     var finished: [String] = []
+    var rotatesToken = false
     /// Coordinators started in this transition that have not owned a screen or a child yet.
     var newcomers: Set<Int> = []
     /// Whether screens may be left without asking.
@@ -76,7 +77,8 @@ public struct TransitionRun: Sendable {
     private func checked(_ screens: [PlacedScreen]) throws(NavigationError) -> TransitionResult {
         if let violation = state.violation(among: screens) { throw .invariantViolated(violation) }
         guard state.size(with: screens) <= NavigationState.sizeLimit else { throw .stateLimit }
-        let transition = Transition(event: event?.type, operations: operations, finished: finished)
+        let transition = Transition(
+            event: event?.type, operations: operations, finished: finished, rotatesToken: rotatesToken)
         return TransitionResult(state: state, transition: transition)
     }
 

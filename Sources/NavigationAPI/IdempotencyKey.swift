@@ -61,42 +61,33 @@ extension IdempotentRequest {
 extension Outcome {
     var response: HTTPResponse {
         switch self {
-        case .applied(let applied):
-            return .state(StateBody(applied.state, transition: applied.transition), version: applied.state.version)
-        case .answered(let answer, let isReplay):
-            return .kept(answer.body, version: answer.version, isReplay: isReplay)
+        case .applied(let applied): response(token: applied.token)
+        case .answered(_, _, let token): response(token: token)
         }
+    }
+
+    /// - Parameter token: told in front of the state, for it is not among what is kept.
+    fileprivate func response(status: Int = 200, token: SessionToken?) -> HTTPResponse {
+        var response: HTTPResponse
+        switch self {
+        case .applied(let applied):
+            response = .json(StateBody(applied.state, transition: applied.transition, token: token), status: status)
+            response.headers.append("ETag", applied.state.entityTag)
+        case .answered(let answer, let isReplay, _):
+            let member = token.map { "{\"token\":\"\($0.text)\"," }
+            let body = member.map { Array($0.utf8) + answer.body.dropFirst() } ?? answer.body
+            response = .json(body, status: status)
+            response.headers.append("ETag", EntityTag.text(answer.version))
+            if isReplay { response.headers.append("Idempotency-Replayed", "true") }
+        }
+        return response
     }
 }
 
 extension CreatedSession {
-    /// The state with the token in front, which is not among what is kept.
     var response: HTTPResponse {
-        var response: HTTPResponse
-        switch outcome {
-        case .applied(let applied):
-            response = .state(
-                StateBody(applied.state, transition: applied.transition, token: token), version: 1, status: 201)
-        case .answered(let answer, let isReplay):
-            let body = Array("{\"token\":\"\(token.text)\",".utf8) + answer.body.dropFirst()
-            response = .kept(body, version: answer.version, isReplay: isReplay, status: 201)
-        }
+        var response = outcome.response(status: 201, token: token)
         response.headers.append("Location", "/v1/sessions/\(id.text)")
-        return response
-    }
-}
-
-extension HTTPResponse {
-    fileprivate static func state(_ body: StateBody, version: Int, status: Int = 200) -> HTTPResponse {
-        var response = HTTPResponse.json(body, status: status)
-        response.headers.append("ETag", EntityTag.text(version))
-        return response
-    }
-
-    fileprivate static func kept(_ body: [UInt8], version: Int, isReplay: Bool, status: Int = 200) -> HTTPResponse {
-        var response = HTTPResponse.json(body, status: status)
-        response.headers.append("ETag", EntityTag.text(version))
-        if isReplay { response.headers.append("Idempotency-Replayed", "true") }
         return response
     }
 }

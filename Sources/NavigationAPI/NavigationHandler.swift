@@ -143,7 +143,7 @@ extension NavigationHandler {
 extension NavigationHandler {
     private func post(_ request: HTTPRequest, to id: String, _ reply: @escaping Reply) throws(Problem) {
         let isDryRun = try NavigationHandler.isDryRun(request.target.query)
-        try withSession(id, request, reply) { session throws(Problem) in
+        try withSession(id, request, reply, repeatsAnswers: !isDryRun) { session throws(Problem) in
             let condition = try EntityTag.condition(request.headers.values("If-Match"))
             let once = try IdempotentRequest(request)
             let event = try PostedEvent(request)
@@ -193,26 +193,41 @@ extension NavigationHandler {
 
     /// Goes on with the session that the request has a right to: at once where it is in memory, else when it is there.
     /// Whatever is missing or malformed: the answer is that of a wrong token.
+    ///
+    /// - Parameter repeatsAnswers: whether the request may be an event that has replaced the token, posted again.
     private func withSession(
-        _ id: String, _ request: HTTPRequest, _ reply: @escaping Reply,
+        _ id: String, _ request: HTTPRequest, _ reply: @escaping Reply, repeatsAnswers: Bool = false,
         _ body: @escaping @Sendable (AuthorizedSession) throws(Problem) -> Void
     ) throws(Problem) {
         guard let id = SessionID(id), let token = BearerToken(request.headers.only("Authorization")) else {
             throw Problem(SessionError.unauthorized)
         }
         let live: AuthorizedSession?
-        do { live = try host.liveSession(id, token: token.text) } catch { throw Problem(error) }
+        do {
+            live = try host.liveSession(id, token: token.text)
+        } catch {
+            guard repeatsAnswers else { throw Problem(error) }
+            return repeatAnswer(to: request, of: id, replacedToken: token, reply)
+        }
         if let live { return try body(live) }
         Task.immediate {
-            do throws(Problem) {
-                let session: AuthorizedSession
-                do throws(SessionError) { session = try await host.session(id, token: token.text) } catch {
-                    throw Problem(error)
-                }
-                try body(session)
+            let session: AuthorizedSession
+            do throws(SessionError) {
+                session = try await host.session(id, token: token.text)
             } catch {
-                refuse(error, reply)
+                guard case .unauthorized = error, repeatsAnswers else { return refuse(Problem(error), reply) }
+                return repeatAnswer(to: request, of: id, replacedToken: token, reply)
             }
+            do throws(Problem) { try body(session) } catch { refuse(error, reply) }
+        }
+    }
+
+    private func repeatAnswer(
+        to request: HTTPRequest, of id: SessionID, replacedToken token: BearerToken, _ reply: @escaping Reply
+    ) {
+        guard let once = try? IdempotentRequest(request) else { return refuse(Problem(SessionError.unauthorized), reply) }
+        replyLater(reply) { () async throws(SessionError) in
+            try await self.host.answer(to: once, of: id, replacedToken: token.text).response
         }
     }
 

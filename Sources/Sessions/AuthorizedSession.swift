@@ -6,6 +6,8 @@ internal import Sodium
 public struct AuthorizedSession: Sendable {
     let host: SessionHost
     let live: LiveSession
+    /// Proved when this was made. It may have been replaced since.
+    let token: SHA256Digest
 
     public var id: SessionID { live.id }
 
@@ -15,7 +17,7 @@ public struct AuthorizedSession: Sendable {
     ///
     /// - Parameter condition: what its version must fulfil.
     public func state(if condition: VersionCondition? = nil) throws(SessionError) -> SessionState {
-        let state = try live.current(at: host.now())
+        let state = try live.current(for: token, at: host.now())
         try condition?.check(state)
         return state
     }
@@ -77,7 +79,7 @@ public struct AuthorizedSession: Sendable {
         let now = host.now()
         let last = try state(if: condition)
         let end = SessionRecord(
-            live.identity, version: last.version + 1, time: now, keptUntil: now + host.settings.graveTime,
+            last.identity, version: last.version + 1, time: now, keptUntil: now + host.settings.graveTime,
             content: .ended)
         let change = SessionChange(id: live.id, expectedVersion: last.version, record: end)
         if let failure = failure(of: await host.store.commit([change])) { throw failure }
@@ -87,9 +89,11 @@ public struct AuthorizedSession: Sendable {
 
     /// The same session, brought back, after this form of it has gone to rest.
     private func again() async throws(SessionError) -> AuthorizedSession {
-        if let session = host.sessionInMemory(live.id) { return AuthorizedSession(host: host, live: session) }
+        if let session = host.sessionInMemory(live.id) {
+            return AuthorizedSession(host: host, live: session, token: token)
+        }
         guard let loaded = try await host.load(live.id) else { throw .unauthorized }
-        return AuthorizedSession(host: host, live: try await host.wake(loaded))
+        return AuthorizedSession(host: host, live: try await host.wake(loaded), token: token)
     }
 
     /// Why the commit of this session's next form failed; `nil` where it did not. When another server was faster, the

@@ -32,19 +32,25 @@ final class EventApplication: Sendable {
                 guard let answer = try await session.host.store.answer(to: once.key, of: session.live.id) else {
                     return apply()
                 }
-                let isSame = answer.fingerprint == once.fingerprint
-                finish(isSame ? .success(.answered(answer, isReplay: true)) : .failure(.keyReused))
+                finish(repeating(answer, to: once))
             } catch {
                 finish(.failure(SessionError(error)))
             }
         }
     }
 
+    /// What is answered to an event that was applied before.
+    private func repeating(_ answer: StoredAnswer, to once: IdempotentRequest) -> Result<Outcome, SessionError> {
+        guard answer.fingerprint == once.fingerprint else { return .failure(.keyReused) }
+        let token = once.token(toldBy: answer, to: session.live.identity, secret: session.host.store.secret)
+        return .success(.answered(answer, isReplay: true, token: token))
+    }
+
     private func apply() {
         let now = session.host.now()
         let before: SessionState
         do {
-            before = try session.live.current(at: now)
+            before = try session.live.current(for: session.token, at: now)
             try condition?.check(before)
         } catch {
             return finish(.failure(error))
@@ -68,16 +74,17 @@ final class EventApplication: Sendable {
 
     private func commit(_ result: TransitionResult, on before: SessionState, at now: Date) {
         let (host, live) = (session.host, session.live)
-        let hasChanged = result.state != before.navigation
+        let token = result.transition.rotatesToken ? newToken(version: before.version + 1) : nil
+        let hasChanged = result.state != before.navigation || token != nil
         let state =
             hasChanged
             ? SessionState(
-                live.identity, version: before.version + 1,
-                expiresAt: host.settings.expiry(of: live.app, createdAt: live.identity.createdAt, usedAt: now),
+                token.map(before.identity.with) ?? before.identity, version: before.version + 1,
+                expiresAt: host.settings.expiry(of: live.app, createdAt: before.identity.createdAt, usedAt: now),
                 navigation: result.state)
             : before
-        let applied = AppliedEvent(state: state, transition: result.transition)
-        let answer = once?.stored(applied)
+        let applied = AppliedEvent(state: state, transition: result.transition, token: token)
+        let answer = once?.stored(applied, replacedToken: token == nil ? nil : before.identity.token)
         guard hasChanged || answer != nil else { return finish(.success(.applied(applied))) }
         let record =
             hasChanged
@@ -88,8 +95,13 @@ final class EventApplication: Sendable {
             live.publish(state)
             guard let answer else { return finish(.success(.applied(applied))) }
             live.remember(answered: answer.key, limit: host.retention.answers)
-            finish(.success(.answered(answer, isReplay: false)))
+            finish(.success(.answered(answer, isReplay: false, token: token)))
         }
+    }
+
+    /// Under a key it follows from the key, for then it may have to be told again.
+    private func newToken(version: Int) -> SessionToken {
+        once?.token(version: version, of: session.id, secret: session.host.store.secret) ?? .random()
     }
 
     /// Answers, and gives the turn back.

@@ -5,12 +5,12 @@ internal import Synchronization
 
 /// A session in memory: its last committed state, and the queue for its next one.
 final class LiveSession: Sendable {
-    private enum Committed {
-        case state(SessionState)
-        case ended
+    private struct Committed {
+        var state: SessionState
+        var hasEnded = false
     }
 
-    let identity: SessionIdentity
+    let id: SessionID
     let app: App
     let turns = Turns()
     /// Whether it was asked for since it was last looked at, see `LiveSessions`.
@@ -20,31 +20,36 @@ final class LiveSession: Sendable {
     private let answered: Mutex<AnsweredKeys?>
 
     init(_ state: SessionState, of app: App, answered: AnsweredKeys? = nil) {
-        self.identity = state.identity
+        self.id = state.id
         self.app = app
-        self.committed = Mutex(.state(state))
+        self.committed = Mutex(Committed(state: state))
         self.answered = Mutex(answered)
     }
 
-    var id: SessionID { identity.id }
+    /// As of the last committed state.
+    var identity: SessionIdentity { committed.withLock { $0.state.identity } }
 
-    /// The last committed state.
-    func current(at now: Date) throws(SessionError) -> SessionState {
-        switch committed.withLock({ $0 }) {
-        case .ended: throw .ended
-        case .state(let state):
-            guard state.expiresAt > now else { throw .expired }
-            return state
-        }
+    /// Whether the token is the session's.
+    func isOpen(to token: SHA256Digest) -> Bool {
+        committed.withLock { $0.state.identity.token == token }
+    }
+
+    /// The last committed state, for who has the token.
+    func current(for token: SHA256Digest, at now: Date) throws(SessionError) -> SessionState {
+        let (state, hasEnded) = committed.withLock { ($0.state, $0.hasEnded) }
+        guard state.identity.token == token else { throw .unauthorized }
+        guard !hasEnded else { throw .ended }
+        guard state.expiresAt > now else { throw .expired }
+        return state
     }
 
     /// To be called by who has the turn, after the store has committed.
     func publish(_ state: SessionState) {
-        committed.withLock { $0 = .state(state) }
+        committed.withLock { $0.state = state }
     }
 
     func end() {
-        committed.withLock { $0 = .ended }
+        committed.withLock { $0.hasEnded = true }
     }
 
     /// Whether an answer may be kept under the key; the store knows.

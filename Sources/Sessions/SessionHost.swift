@@ -41,17 +41,32 @@ public final class SessionHost: Sendable {
     /// The same as `session(_:token:)` for a session in memory, which needs no `await`; `nil` where it is not there.
     public func liveSession(_ id: SessionID, token: String) throws(SessionError) -> AuthorizedSession? {
         guard let session = sessionInMemory(id) else { return nil }
-        guard session.identity.token == SessionToken.digest(of: token) else { throw .unauthorized }
-        return AuthorizedSession(host: self, live: session)
+        let token = SessionToken.digest(of: token)
+        guard session.isOpen(to: token) else { throw .unauthorized }
+        return AuthorizedSession(host: self, live: session, token: token)
     }
 
     /// The session that the token gives a right to; brought back from the store when it is not in memory.
     public func session(_ id: SessionID, token: String) async throws(SessionError) -> AuthorizedSession {
         if let session = try liveSession(id, token: token) { return session }
-        guard let loaded = try await load(id), loaded.record.identity.token == SessionToken.digest(of: token) else {
-            throw .unauthorized
-        }
-        return AuthorizedSession(host: self, live: try await wake(loaded))
+        let token = SessionToken.digest(of: token)
+        guard let loaded = try await load(id), loaded.record.identity.token == token else { throw .unauthorized }
+        return AuthorizedSession(host: self, live: try await wake(loaded), token: token)
+    }
+
+    /// The first answer to an event that has replaced the session's token, for who posts it again under its key and with
+    /// the token from before, because the answer has never come. Nothing else is left to that token.
+    public func answer(
+        to repeated: IdempotentRequest, of id: SessionID, replacedToken: String
+    ) async throws(SessionError) -> Outcome {
+        let answer: StoredAnswer?
+        do { answer = try await store.answer(to: repeated.key, of: id) } catch { throw SessionError(error) }
+        guard let answer, answer.fingerprint == repeated.fingerprint,
+            answer.replacedToken == SessionToken.digest(of: replacedToken),
+            let loaded = try await load(id),
+            let token = repeated.token(toldBy: answer, to: loaded.record.identity, secret: store.secret)
+        else { throw .unauthorized }
+        return .answered(answer, isReplay: true, token: token)
     }
 
     /// Forgets sessions that need not be kept any longer, a bounded number at a time.

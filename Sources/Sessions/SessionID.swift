@@ -47,6 +47,12 @@ public struct SessionToken: Sendable {
         text = Base64URL.text(of: KeyedDigest(of: "token \(key)", key: secret).bytes)
     }
 
+    /// The one that an event under a key has led to, in place of an earlier one.
+    init(from key: String, version: Int, of id: SessionID, secret: [UInt8]) {
+        // No other text that is digested begins like this: the key comes last, and is the client's to choose.
+        text = Base64URL.text(of: KeyedDigest(of: "next token \(id.text) \(version) \(key)", key: secret).bytes)
+    }
+
     private init(text: String) {
         self.text = text
     }

@@ -2,7 +2,7 @@ public import FoundationEssentials
 internal import JSONCoding
 public import Sodium
 
-/// What of a session stays the same from version to version.
+/// What of a session stays the same from version to version; its token, unless the app gives it another one.
 public final class SessionIdentity: Sendable {
     public let id: SessionID
     /// The name of its app.
@@ -24,6 +24,12 @@ public final class SessionIdentity: Sendable {
         writer.member("token", token.hex)
         writer.member("createdAt", createdAt.milliseconds)
         self.encodedMembers = writer.bytes
+    }
+}
+
+extension SessionIdentity {
+    func with(_ token: SessionToken) -> SessionIdentity {
+        SessionIdentity(id: id, app: app, token: token.digest, createdAt: createdAt)
     }
 }
 

@@ -68,7 +68,7 @@ extension SessionRecord {
 }
 
 extension StoredAnswer {
-    /// One line of JSON: `{"session", "key", "fingerprint", "version", "body"}`.
+    /// One line of JSON: `{"session", "key", "fingerprint", "version", "replacedToken"?, "body"}`.
     public var text: [UInt8] {
         JSONWriter.bytes(capacity: 2 * body.count + 200) { writer in
             writer.object { writer in
@@ -76,6 +76,7 @@ extension StoredAnswer {
                 writer.member("key", key)
                 writer.member("fingerprint", fingerprint.hex)
                 writer.member("version", version)
+                writer.member("replacedToken", ifAny: replacedToken?.hex)
                 writer.member("body", String(decoding: body, as: UTF8.self))
             }
         }
@@ -86,7 +87,8 @@ extension StoredAnswer {
         let json = try JSON(record: text)
         self.init(
             session: try json.id(), key: try json.text("key"), fingerprint: try json.digest("fingerprint"),
-            version: try json.number("version"), body: Array(try json.text("body").utf8))
+            version: try json.number("version"), body: Array(try json.text("body").utf8),
+            replacedToken: json["replacedToken"] == nil ? nil : try json.digest("replacedToken"))
     }
 }
 

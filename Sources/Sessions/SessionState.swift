@@ -32,13 +32,18 @@ public struct AppliedEvent: Sendable {
     /// The state after the event; of the version before, when the event changed nothing.
     public let state: SessionState
     public let transition: Transition
+    /// The session's new token, where the event has replaced it.
+    public var token: SessionToken?
 }
 
 /// What is answered.
 public enum Outcome: Sendable {
     case applied(AppliedEvent)
     /// The request had an `Idempotency-Key`: what is kept is answered, the first time and ever after.
-    case answered(StoredAnswer, isReplay: Bool)
+    ///
+    /// The session's token is not kept: it is told beside the answer where the event has replaced the one before, and as
+    /// long as it is not replaced itself.
+    case answered(StoredAnswer, isReplay: Bool, token: SessionToken? = nil)
 }
 
 /// A session that was just created.

@@ -11,13 +11,19 @@ public struct StoredAnswer: Sendable, Equatable {
     /// Of the state that it shows.
     public let version: Int
     public let body: [UInt8]
+    /// The token that the event was posted with, where the event has replaced it.
+    public let replacedToken: SHA256Digest?
 
-    public init(session: SessionID, key: String, fingerprint: SHA256Digest, version: Int, body: [UInt8]) {
+    public init(
+        session: SessionID, key: String, fingerprint: SHA256Digest, version: Int, body: [UInt8],
+        replacedToken: SHA256Digest? = nil
+    ) {
         self.session = session
         self.key = key
         self.fingerprint = fingerprint
         self.version = version
         self.body = body
+        self.replacedToken = replacedToken
     }
 }
 
@@ -40,10 +46,22 @@ public struct IdempotentRequest: Sendable {
         self.answer = answer
     }
 
-    func stored(_ applied: AppliedEvent) -> StoredAnswer {
+    func stored(_ applied: AppliedEvent, replacedToken: SHA256Digest? = nil) -> StoredAnswer {
         StoredAnswer(
             session: applied.state.id, key: key, fingerprint: fingerprint, version: applied.state.version,
-            body: answer(applied))
+            body: answer(applied), replacedToken: replacedToken)
+    }
+
+    /// The token that an event posted under the key has given the session.
+    func token(version: Int, of id: SessionID, secret: [UInt8]) -> SessionToken {
+        SessionToken(from: secretKey, version: version, of: id, secret: secret)
+    }
+
+    /// The same, to be told again; `nil` where it is not the session's any more.
+    func token(toldBy answer: StoredAnswer, to session: SessionIdentity, secret: [UInt8]) -> SessionToken? {
+        guard answer.replacedToken != nil else { return nil }
+        let token = token(version: answer.version, of: session.id, secret: secret)
+        return token.digest == session.token ? token : nil
     }
 }
 

@@ -13,7 +13,7 @@ extension IdempotentRequest {
 extension Outcome {
     /// What is answered under a key: the text, and whether it is answered again.
     var answered: (text: String, isReplay: Bool)? {
-        guard case .answered(let answer, let isReplay) = self else { return nil }
+        guard case .answered(let answer, let isReplay, _) = self else { return nil }
         return (String(decoding: answer.body, as: UTF8.self), isReplay)
     }
 }

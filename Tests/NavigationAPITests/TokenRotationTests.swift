@@ -1,0 +1,45 @@
+import Coordinators
+import JSONCoding
+import Testing
+import TestSupport
+
+/// Gives the session another token when its user enters.
+private struct DoorCoordinator: Coordinator {
+    enum Event: String, NavigationEvent, CaseIterable { case enter }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("door")) }
+
+    func handle(_ event: Event, _ navigator: inout Navigator) { navigator.rotateToken() }
+}
+
+@Suite struct TokenRotationTests {
+    static let app = App("door", root: { DoorCoordinator() })
+    static let enter = #"{"type":"enter"}"#
+
+    @Test func `the answer tells the new token, and the old one gets what any wrong one gets`() async throws {
+        let client = try await Client(TokenRotationTests.app)
+        let wrong = try await client.call("GET", client.path, token: "wrong")
+
+        let entered = try await client.post(TokenRotationTests.enter)
+
+        let token = try #require(try JSON(parsing: Array(entered.body))["token"]?.string)
+        #expect(entered.status == 200 && entered.headers["etag"] == #""2""#)
+        #expect(try await client.call("GET", client.path, token: token).status == 200)
+        let old = try await client.call("GET", client.path)
+        #expect(old.status == 401 && old.body == wrong.body)
+        let keyed = try await client.post(TokenRotationTests.enter, ["Idempotency-Key": "never used"])
+        #expect(keyed.status == 401 && keyed.body == wrong.body)
+    }
+
+    @Test func `an answer that was lost is told again under its key`() async throws {
+        let client = try await Client(TokenRotationTests.app)
+
+        let first = try await client.post(TokenRotationTests.enter, ["Idempotency-Key": "k"])
+        let again = try await client.post(TokenRotationTests.enter, ["Idempotency-Key": "k"])
+
+        #expect(first.status == 200 && again.status == 200 && again.body == first.body)
+        #expect(again.headers["idempotency-replayed"] == "true")
+        let other = try await client.post(#"{"type":"back"}"#, ["Idempotency-Key": "k"])
+        #expect(other.status == 401)
+    }
+}

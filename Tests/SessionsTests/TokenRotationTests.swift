@@ -1,0 +1,135 @@
+import Coordinators
+import Sessions
+import Testing
+
+/// Gives the session another token when its user signs in.
+private struct DoorCoordinator: Coordinator {
+    enum Event: String, NavigationEvent, CaseIterable { case enter, look, wait }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("door")) }
+
+    func handle(_ event: Event, _ navigator: inout Navigator) async {
+        switch event {
+        case .enter: navigator.rotateToken()
+        case .look: navigator.push(Screen("room"))
+        case .wait:
+            await Gate.current.wait()
+            navigator.rotateToken()
+        }
+    }
+}
+
+@Suite struct TokenRotationTests {
+    static let app = App("door", root: { DoorCoordinator() })
+    let store = MemoryStore()
+    let host: SessionHost
+
+    init() {
+        host = TokenRotationTests.host(on: store)
+    }
+
+    static func host(on store: MemoryStore) -> SessionHost {
+        SessionHost(apps: [app], store: store, now: TestClock().read)
+    }
+
+    func open(_ created: CreatedSession) async throws -> AuthorizedSession {
+        try await host.session(created.id, token: created.token.text)
+    }
+
+    @Test func `the new token is the only one, at once and for who has proved the old one before`() async throws {
+        let created = try await host.create()
+        let session = try await open(created)
+
+        let applied = try await session.apply(PostedEvent("enter"))
+
+        #expect(applied.state.version == 2)
+        let token = try #require(applied.token).text
+        #expect(token != created.token.text)
+        #expect(try await host.session(created.id, token: token).state().version == 2)
+        await #expect(throws: SessionError.unauthorized) { try await open(created) }
+        #expect(throws: SessionError.unauthorized) { try session.state() }
+        await #expect(throws: SessionError.unauthorized) { try await session.apply(PostedEvent("look")) }
+        await #expect(throws: SessionError.unauthorized) { try await session.preview(PostedEvent("look")) }
+        await #expect(throws: SessionError.unauthorized) { try await session.history(limit: 1) }
+        await #expect(throws: SessionError.unauthorized) { try await session.end() }
+    }
+
+    @Test func `it is committed with the event, so another server knows it`() async throws {
+        let created = try await host.create()
+        let token = try #require(try await open(created).apply(PostedEvent("enter")).token).text
+
+        let other = TokenRotationTests.host(on: store)
+
+        #expect(try await other.session(created.id, token: token).state().version == 2)
+        await #expect(throws: SessionError.unauthorized) {
+            try await other.session(created.id, token: created.token.text)
+        }
+    }
+
+    @Test func `what waits for its turn with the old token is refused`() async throws {
+        let created = try await host.create()
+        let session = try await open(created)
+        let gate = Gate()
+
+        try await Gate.$current.withValue(gate) {
+            let entering = Task.immediate { try await session.apply(PostedEvent("wait")) }
+            let waiting = Task.immediate { try await session.apply(PostedEvent("look")) }
+            try await SessionHostTests.eventually { gate.waitingCount == 1 }
+            gate.open()
+
+            #expect(try await entering.value.token != nil)
+            await #expect(throws: SessionError.unauthorized) { try await waiting.value }
+        }
+    }
+
+    @Test func `a look at what would happen changes no token`() async throws {
+        let created = try await host.create()
+        let session = try await open(created)
+
+        #expect(try await session.preview(PostedEvent("enter")).token == nil)
+        #expect(try session.state().version == 1)
+    }
+
+    @Test func `under a key the token is told again, also to who has only the old one`() async throws {
+        let created = try await host.create()
+        let session = try await open(created)
+        let once = IdempotentRequest.make("a")
+        guard case .answered(let first, isReplay: false, let token?) = try await session.outcome(
+            of: PostedEvent("enter"), once: once)
+        else { return #expect(Bool(false), "no token") }
+
+        let again = try await host.session(created.id, token: token.text)
+        let outcomes = [
+            try await again.outcome(of: PostedEvent("enter"), once: once),
+            try await host.answer(to: once, of: created.id, replacedToken: created.token.text),
+        ]
+
+        for outcome in outcomes {
+            guard case .answered(first, isReplay: true, let told?) = outcome else {
+                return #expect(Bool(false), "not told")
+            }
+            #expect(told.text == token.text)
+        }
+        #expect(!String(decoding: first.text, as: UTF8.self).contains(token.text))
+        #expect(try StoredAnswer(parsing: first.text) == first)
+    }
+
+    @Test func `the old token is good for nothing but that answer, and no longer than the new one`() async throws {
+        let created = try await host.create()
+        let once = IdempotentRequest.make("a")
+        guard case .answered(_, _, let token?) = try await open(created).outcome(of: PostedEvent("enter"), once: once)
+        else { return #expect(Bool(false), "no token") }
+        let session = try await host.session(created.id, token: token.text)
+        _ = try await session.outcome(of: PostedEvent("look"), once: .make("b"))
+
+        func answer(_ once: IdempotentRequest, _ token: String) async throws {
+            _ = try await host.answer(to: once, of: created.id, replacedToken: token)
+        }
+
+        await #expect(throws: SessionError.unauthorized) { try await answer(.make("a", "x"), created.token.text) }
+        await #expect(throws: SessionError.unauthorized) { try await answer(.make("b"), created.token.text) }
+        await #expect(throws: SessionError.unauthorized) { try await answer(once, "another") }
+        _ = try await session.apply(PostedEvent("enter"))
+        await #expect(throws: SessionError.unauthorized) { try await answer(once, created.token.text) }
+    }
+}
