@@ -46,4 +46,11 @@ static inline void *CMicroHTTPD_socket_context(struct MHD_Connection *connection
     return info == NULL ? NULL : info->socket_context;
 }
 
+/// The same. The address at the other end, the library's for as long as the connection lasts.
+static inline const struct sockaddr *CMicroHTTPD_client_address(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    return info == NULL ? NULL : info->client_addr;
+}
+
 #endif

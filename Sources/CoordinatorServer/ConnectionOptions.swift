@@ -21,7 +21,19 @@ struct ConnectionOptions: ParsableArguments {
     @Option(help: "How long a connection without a request is kept.")
     var idleTime = Span(seconds: 60)
 
+    @Option(help: "Bytes of a request's head, and of what is kept of a connection.")
+    var headSize = 8192
+
+    @Option(help: "Bytes of a request's body.")
+    var bodySize = 65_536
+
     func validate() throws {
+        guard (2048...1_048_576).contains(headSize) else {
+            throw ValidationError("--head-size takes a number from 2048 to 1048576.")
+        }
+        guard (1024...16_777_216).contains(bodySize) else {
+            throw ValidationError("--body-size takes a number from 1024 to 16777216.")
+        }
         guard connections > 0 else { throw ValidationError("--connections takes a number from 1.") }
         guard connectionsPerAddress >= 0 else {
             throw ValidationError("--connections-per-address takes a number from 0.")
@@ -34,6 +46,8 @@ struct ConnectionOptions: ParsableArguments {
         settings.limits.head = headTime.milliseconds
         settings.limits.body = bodyTime.milliseconds
         settings.limits.sending = answerTime.milliseconds
+        settings.headLimit = headSize
+        settings.bodyLimit = bodySize
         settings.idleTimeout = idleTime.milliseconds / 1000
     }
 }

@@ -18,12 +18,20 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
 
     @OptionGroup var connections: ConnectionOptions
 
+    @OptionGroup var clients: ClientOptions
+
     @OptionGroup var storage: StorageOptions
 
     @OptionGroup var lifetimes: LifetimeOptions
 
     @Option(help: "How many sessions are kept in memory; the others rest in the store.")
     var liveSessions = 100_000
+
+    @Option(help: "How many sessions there may be, resting and just ended ones too.")
+    var sessions = 10_000_000
+
+    @Option(help: "Events that one session takes in a second; 0 for any number.")
+    var eventsPerSecond = 10_000
 
     @Flag(help: "Gives the apps their development dependencies, seeded accounts for one.")
     var development = false
@@ -46,8 +54,10 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         let host = SessionHost(
             apps: apps, store: store, settings: settings, retention: storage.retention,
             report: { logger.warning("\($0)") })
-        let handler = NavigationHandler(host: host) { logger.error("\($0)") }
-        let server = try listen(handler)
+        let handler = NavigationHandler(host: host, settings: clients.settings) { problem, id in
+            logger.error("\(problem)", metadata: ["request": "\(id.text)"])
+        }
+        let server = try listen(clients.opened(handler))
         let line = "coordinatord listening on http://\(address.host):\(server.port) (store: \(storage.announcement))"
         let group = ServiceGroup(
             configuration: .init(
@@ -62,6 +72,8 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
 
     func validate() throws {
         guard liveSessions > 0 else { throw ValidationError("--live-sessions takes a number from 1.") }
+        guard sessions > 0 else { throw ValidationError("--sessions takes a number from 1.") }
+        guard eventsPerSecond >= 0 else { throw ValidationError("--events-per-second takes a number from 0.") }
     }
 
     private var settings: SessionSettings {
@@ -69,10 +81,12 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         settings.idleLifetime = lifetimes.idleExpiry.seconds
         settings.absoluteLifetime = lifetimes.absoluteExpiry.seconds
         settings.liveLimit = liveSessions
+        settings.sessionLimit = sessions
+        settings.eventRate = eventsPerSecond
         return settings
     }
 
-    private func listen(_ handler: NavigationHandler) throws -> HTTPServer {
+    private func listen(_ handler: any HTTPHandler) throws -> HTTPServer {
         var settings = HTTPServer.Settings()
         settings.host = address.host
         settings.port = address.port

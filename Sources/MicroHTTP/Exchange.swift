@@ -33,6 +33,8 @@ final class Exchange: @unchecked Sendable {
     private var connection: OpaquePointer?
     private var isNew = true
     private var headers: HTTPHeaders = [:]
+    /// `nil` as long as the head is not known to be sound.
+    private var id: RequestID?
     private var body: [UInt8] = []
     private var refusal: HTTPRefusal?
     private let progress = Atomic(Progress.arriving)
@@ -110,7 +112,11 @@ extension Exchange {
             (check, writer) = (arrival.check, arrival.writer)
         }
         let refusal = check.refusal(size: size) ?? (isTargetReadable ? nil : .malformedHead)
-        if let refusal { return queue(core.handler.response(for: refusal), on: connection) }
+        if let refusal {
+            headers = [:]
+            return queue(refusal, on: connection)
+        }
+        id = RequestID(headers["X-Request-Id"])
         return takeFraming(connection)
     }
 
@@ -135,12 +141,12 @@ extension Exchange {
         let length = headers["Content-Length"].map { UInt64($0) ?? .max } ?? 0
         let expectation = headers["Expect"]?.lowercased()
         if let expectation, expectation != "100-continue" {
-            return queue(core.handler.response(for: .expectationFailed), on: connection)
+            return queue(.expectationFailed, on: connection)
         }
         guard length > UInt64(core.bodyLimit) else { return .YES }
         refusal = .contentTooLarge(limit: core.bodyLimit)
         guard expectation == nil, length <= UInt64(core.bodyLimit * Exchange.patience) else {
-            return queue(core.handler.response(for: .contentTooLarge(limit: core.bodyLimit)), on: connection)
+            return queue(.contentTooLarge(limit: core.bodyLimit), on: connection)
         }
         return .YES
     }
@@ -180,7 +186,8 @@ extension Exchange {
     private func run(method: String) {
         guard let target else { return complete(with: .invalidTarget) }
         if let refusal { return complete(with: refusal) }
-        let request = HTTPRequest(method: method, target: target, headers: headers, body: body)
+        let request = HTTPRequest(
+            id: id ?? RequestID(), method: method, target: target, headers: headers, body: body, peer: watched.peer)
         core.handler.respond(to: request) { self.complete(with: $0) }
     }
 
@@ -200,7 +207,7 @@ extension Exchange {
     }
 
     private func complete(with refusal: HTTPRefusal) {
-        complete { [core] in core.handler.response(for: refusal) }
+        complete { [core, headers] in core.handler.response(for: refusal, to: headers) }
     }
 
     private func resume() {
@@ -210,6 +217,10 @@ extension Exchange {
 
     func abandon() {
         complete(with: .stopping)
+    }
+
+    private func queue(_ refusal: HTTPRefusal, on connection: OpaquePointer) -> MHD_Result {
+        queue(core.handler.response(for: refusal, to: headers), on: connection)
     }
 
     private func queue(_ response: HTTPResponse, on connection: OpaquePointer) -> MHD_Result {
@@ -226,6 +237,7 @@ extension Exchange {
                 MHD_add_response_header(queued, field.name.cString, field.value.cString)
             }
         }
+        MHD_add_response_header(queued, "X-Request-Id", (id ?? RequestID()).text)
         if core.isDraining.load(ordering: .relaxed) { MHD_add_response_header(queued, "Connection", "close") }
         return MHD_queue_response(connection, CUnsignedInt(response.status), queued)
     }

@@ -1,14 +1,52 @@
 /// A request, whole. Immutable, and shared by all who look at it.
 public final class HTTPRequest: Sendable {
+    public let id: RequestID
     public let method: String
     public let target: HTTPTarget
     public let headers: HTTPHeaders
     public let body: [UInt8]
+    /// Of the other end of the connection: the client, or a proxy.
+    public let peer: IPAddress?
 
-    public init(method: String, target: HTTPTarget, headers: HTTPHeaders = [:], body: [UInt8] = []) {
+    public init(
+        id: RequestID = RequestID(), method: String, target: HTTPTarget, headers: HTTPHeaders = [:], body: [UInt8] = [],
+        peer: IPAddress? = nil
+    ) {
+        self.id = id
         self.method = method
         self.target = target
         self.headers = headers
         self.body = body
+        self.peer = peer
+    }
+
+    /// The client's address. Proxies append the address that they see to `X-Forwarded-For`; what stands left of the
+    /// last one that is no proxy of ours may be anything.
+    ///
+    /// - Parameter proxies: whose word counts.
+    public func client(behind proxies: [IPNetwork]) -> IPAddress? {
+        guard var client = peer, proxies.contains(where: { $0.contains(client) }) else { return peer }
+        let hops = headers.values("X-Forwarded-For").flatMap { $0.split(separator: ",") }
+        for hop in hops.reversed() {
+            guard let address = IPAddress(forwarded: hop) else { break }
+            client = address
+            guard proxies.contains(where: { $0.contains(address) }) else { break }
+        }
+        return client
+    }
+}
+
+extension IPAddress {
+    /// One of `X-Forwarded-For`; some proxies write the port too: `192.0.2.1:4711`, `[2001:db8::1]:4711`.
+    fileprivate init?(forwarded hop: Substring) {
+        var text = hop[...]
+        while text.first == " " || text.first == "\t" { text.removeFirst() }
+        while text.last == " " || text.last == "\t" { text.removeLast() }
+        if text.first == "[" {
+            text = text.dropFirst().prefix { $0 != "]" }
+        } else if text.contains(".") {
+            text = text.prefix { $0 != ":" }
+        }
+        self.init(text)
     }
 }

@@ -211,7 +211,8 @@ final class Core: Sendable {
         let core = Unmanaged<Core>.fromOpaque(context).takeUnretainedValue()
         if change == .CONNECTION_NOTIFY_STARTED {
             core.openConnections.add(1, ordering: .relaxed)
-            let watched = WatchedConnection(socket: CMicroHTTPD_socket(connection))
+            let watched = WatchedConnection(
+                socket: CMicroHTTPD_socket(connection), peer: IPAddress(clientOf: connection))
             core.watchdog.add(watched)
             slot.pointee = Unmanaged.passRetained(watched).toOpaque()
         } else if let pointer = slot.pointee {

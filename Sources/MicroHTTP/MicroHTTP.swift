@@ -17,11 +17,13 @@ public protocol HTTPHandler: Sendable {
     func respond(to request: HTTPRequest, _ reply: @escaping Reply)
 
     /// Puts into words what the server refuses by itself.
-    func response(for refusal: HTTPRefusal) -> HTTPResponse
+    ///
+    /// - Parameter headers: of the request; none where they cannot be believed.
+    func response(for refusal: HTTPRefusal, to headers: HTTPHeaders) -> HTTPResponse
 }
 
 extension HTTPHandler {
-    public func response(for refusal: HTTPRefusal) -> HTTPResponse {
+    public func response(for refusal: HTTPRefusal, to headers: HTTPHeaders) -> HTTPResponse {
         HTTPResponse(status: refusal.status)
     }
 }

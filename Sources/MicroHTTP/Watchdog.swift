@@ -16,13 +16,15 @@ final class WatchedConnection: Sendable {
     }
 
     let socket: CInt
+    let peer: IPAddress
     /// When the phase began, in milliseconds, and the phase: one word, so that both change at once.
     private let word: Atomic<Int>
     /// Requests that have ended.
     private let count = Atomic(0)
 
-    init(socket: CInt) {
+    init(socket: CInt, peer: IPAddress) {
         self.socket = socket
+        self.peer = peer
         word = Atomic(WatchedConnection.word(.idle, Watchdog.now))
     }
 

@@ -6,13 +6,29 @@ internal import Synchronization
 
 /// Answers the requests of DESIGN.md, section 5.
 public final class NavigationHandler: HTTPHandler {
+    public struct Settings: Sendable {
+        /// Sessions that one client may create in a second; 0 for any number.
+        public var creationRate = 0
+        /// Proxies that tell the addresses of their clients, in `X-Forwarded-For`.
+        public var proxies: [IPNetwork] = []
+
+        public init() {}
+    }
+
     private let host: SessionHost
-    private let report: @Sendable (String) -> Void
+    private let proxies: [IPNetwork]
+    private let creationRates: AddressRates?
+    private let report: @Sendable (String, RequestID) -> Void
     private let draining = Atomic(false)
 
-    /// - Parameter report: is told what went wrong on the server's side, in words that hold nothing of a request.
-    public init(host: SessionHost, report: @escaping @Sendable (String) -> Void = { _ in }) {
+    /// - Parameter report: is told what went wrong on the server's side, in words that hold nothing of the request.
+    public init(
+        host: SessionHost, settings: Settings = Settings(),
+        report: @escaping @Sendable (String, RequestID) -> Void = { _, _ in }
+    ) {
         self.host = host
+        self.proxies = settings.proxies
+        self.creationRates = RateLimit(perSecond: settings.creationRate).map(AddressRates.init)
         self.report = report
     }
 
@@ -42,16 +58,16 @@ public final class NavigationHandler: HTTPHandler {
                 reply { response }
             }
         } catch {
-            refuse(error, reply)
+            refuse(error, of: request, reply)
         }
     }
 
-    private func refuse(_ problem: Problem, _ reply: Reply) {
-        if problem.status == 500 { report(problem.detail) }
+    private func refuse(_ problem: Problem, of request: HTTPRequest, _ reply: Reply) {
+        if problem.status == 500 { report(problem.detail, request.id) }
         reply { problem.response }
     }
 
-    public func response(for refusal: HTTPRefusal) -> HTTPResponse {
+    public func response(for refusal: HTTPRefusal, to headers: HTTPHeaders) -> HTTPResponse {
         Problem(refusal).response
     }
 
@@ -76,15 +92,18 @@ public final class NavigationHandler: HTTPHandler {
 // Sessions.
 extension NavigationHandler {
     private func create(_ request: HTTPRequest, _ reply: @escaping Reply) throws(Problem) {
+        if let creationRates, let client = request.client(behind: proxies), let wait = creationRates.take(client) {
+            throw .tooManyCreations(retryAfter: wait)
+        }
         let once = try IdempotentRequest(request, leastCharacters: IdempotencyKey.leastForCreation)
         switch try CreationRequest(request) {
         case .session(let wanted):
-            replyLater(reply) { () async throws(SessionError) in
+            replyLater(to: request, reply) { () async throws(SessionError) in
                 try await self.host.create(wanted, once: once).response
             }
         case .fork(let id, let version):
             try withSession(id, request, reply) { session in
-                self.replyLater(reply) { () async throws(SessionError) in
+                self.replyLater(to: request, reply) { () async throws(SessionError) in
                     try await self.host.fork(session, version: version, once: once).response
                 }
             }
@@ -109,7 +128,7 @@ extension NavigationHandler {
     private func readHistory(_ id: String, _ request: HTTPRequest, _ reply: @escaping Reply) throws(Problem) {
         let page = try HistoryPage(request.target.query)
         try withSession(id, request, reply) { session in
-            self.replyLater(reply) { () async throws(SessionError) in
+            self.replyLater(to: request, reply) { () async throws(SessionError) in
                 // One more than asked for tells whether there is another page.
                 let entries = try await session.history(from: page.newest, limit: page.limit + 1)
                 return .json(HistoryBody(entries, page: page, of: session.id))
@@ -121,7 +140,7 @@ extension NavigationHandler {
         _ version: String, of id: String, _ request: HTTPRequest, _ reply: @escaping Reply
     ) throws(Problem) {
         try withSession(id, request, reply) { session in
-            self.replyLater(reply) { () async throws(SessionError) in
+            self.replyLater(to: request, reply) { () async throws(SessionError) in
                 guard let number = Int(version), number > 0, String(number) == version else { throw .unknownVersion }
                 return .json(StateBody(try await session.past(number)))
             }
@@ -131,7 +150,7 @@ extension NavigationHandler {
     private func end(_ id: String, _ request: HTTPRequest, _ reply: @escaping Reply) throws(Problem) {
         try withSession(id, request, reply) { session throws(Problem) in
             let condition = try EntityTag.condition(request.headers.values("If-Match"))
-            self.replyLater(reply) { () async throws(SessionError) in
+            self.replyLater(to: request, reply) { () async throws(SessionError) in
                 try await session.end(if: condition)
                 return HTTPResponse(status: 204)
             }
@@ -147,23 +166,18 @@ extension NavigationHandler {
             let condition = try EntityTag.condition(request.headers.values("If-Match"))
             let once = try IdempotentRequest(request)
             let event = try PostedEvent(request)
-            guard isDryRun else { return self.apply(event, to: session, if: condition, once: once, reply) }
+            guard isDryRun else {
+                return session.apply(event, if: condition, once: once) { result in
+                    switch result {
+                    case .success(let outcome): reply { outcome.response }
+                    case .failure(let error): self.refuse(Problem(error), of: request, reply)
+                    }
+                }
+            }
             // It has no entity tag, for what it answers is the state of no version.
-            self.replyLater(reply) { () async throws(SessionError) in
+            self.replyLater(to: request, reply) { () async throws(SessionError) in
                 let applied = try await session.preview(event, if: condition)
                 return .json(StateBody(applied.state, transition: applied.transition))
-            }
-        }
-    }
-
-    private func apply(
-        _ event: PostedEvent, to session: AuthorizedSession, if condition: VersionCondition?,
-        once: IdempotentRequest?, _ reply: @escaping Reply
-    ) {
-        session.apply(event, if: condition, once: once) { [self] result in
-            switch result {
-            case .success(let outcome): reply { outcome.response }
-            case .failure(let error): refuse(Problem(error), reply)
             }
         }
     }
@@ -215,31 +229,36 @@ extension NavigationHandler {
             do throws(SessionError) {
                 session = try await host.session(id, token: token.text)
             } catch {
-                guard case .unauthorized = error, repeatsAnswers else { return refuse(Problem(error), reply) }
+                guard case .unauthorized = error, repeatsAnswers else {
+                    return refuse(Problem(error), of: request, reply)
+                }
                 return repeatAnswer(to: request, of: id, replacedToken: token, reply)
             }
-            do throws(Problem) { try body(session) } catch { refuse(error, reply) }
+            do throws(Problem) { try body(session) } catch { refuse(error, of: request, reply) }
         }
     }
 
     private func repeatAnswer(
         to request: HTTPRequest, of id: SessionID, replacedToken token: BearerToken, _ reply: @escaping Reply
     ) {
-        guard let once = try? IdempotentRequest(request) else { return refuse(Problem(SessionError.unauthorized), reply) }
-        replyLater(reply) { () async throws(SessionError) in
+        guard let once = try? IdempotentRequest(request) else {
+            return refuse(Problem(SessionError.unauthorized), of: request, reply)
+        }
+        replyLater(to: request, reply) { () async throws(SessionError) in
             try await self.host.answer(to: once, of: id, replacedToken: token.text).response
         }
     }
 
     private func replyLater(
-        _ reply: @escaping Reply, _ work: @escaping @Sendable () async throws(SessionError) -> HTTPResponse
+        to request: HTTPRequest, _ reply: @escaping Reply,
+        _ work: @escaping @Sendable () async throws(SessionError) -> HTTPResponse
     ) {
         Task.immediate {
             do throws(SessionError) {
                 let response = try await work()
                 reply { response }
             } catch {
-                refuse(Problem(error), reply)
+                refuse(Problem(error), of: request, reply)
             }
         }
     }

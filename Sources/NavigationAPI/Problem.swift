@@ -89,6 +89,13 @@ extension Problem {
     )
     .with { $0.headers.append("Retry-After", "1") }
 
+    static func tooManyCreations(retryAfter seconds: Int) -> Problem {
+        Problem(
+            429, "too-many-creations", "Too many sessions from one address", "Wait as long as Retry-After says."
+        )
+        .with { $0.headers.append("Retry-After", String(seconds)) }
+    }
+
     static func methodNotAllowed(_ allowed: [String]) -> Problem {
         let list = allowed.joined(separator: ", ")
         return Problem(405, "method-not-allowed", "Method not allowed", "This path takes \(list).")
@@ -167,6 +174,13 @@ extension Problem {
         case .tooManyWaiting:
             self.init(429, "too-many-waiting", "Too many events are waiting", "Wait for the answers to earlier ones.")
             self.headers.append("Retry-After", "1")
+        case .tooManyEvents(let seconds):
+            self.init(
+                429, "too-many-events", "Too many events", "Nothing has changed; wait as long as Retry-After says.")
+            self.headers.append("Retry-After", String(seconds))
+        case .tooManySessions:
+            self.init(503, "too-many-sessions", "No more sessions", "The server holds as many as it may; try later.")
+            self.headers.append("Retry-After", "60")
         case .deadlineExceeded:
             self.init(504, "handler-deadline", "The app took too long", "Nothing has changed.")
         case .notApplied:

@@ -27,11 +27,13 @@ final class CommitQueue: Sendable {
     /// Only touched on `queue`; `nil` once it is closed.
     private let ledger: Mutex<Ledger?>
     private let unfolded: SharedUnfolded
+    let sessionCount: Atomic<Int>
     private let failed: @Sendable (String) -> Void
 
     init(
         _ ledger: sending Ledger, _ unfolded: SharedUnfolded, failed: @escaping @Sendable (String) -> Void
     ) {
+        self.sessionCount = Atomic(ledger.sessionCount)
         self.ledger = Mutex(ledger)
         self.unfolded = unfolded
         self.failed = failed
@@ -73,15 +75,17 @@ final class CommitQueue: Sendable {
     }
 
     private func serve(_ waiting: [Waiting]) {
+        let changes = waiting.flatMap(\.changes)
         let conflicts: [Int: CommitConflict]
         do throws(CommitFailure) {
-            let changes = waiting.flatMap(\.changes)
             conflicts = try withLedger { ledger throws(CommitFailure) in try ledger.commit(changes, unfolded) }
         } catch {
             let storeError = take(error)
             for one in waiting { one.completion(.failure(storeError)) }
             return
         }
+        let created = changes.indices.count { changes[$0].expectedVersion == 0 && conflicts[$0] == nil }
+        sessionCount.add(created, ordering: .relaxed)
         var position = 0
         for one in waiting {
             let range = position..<position + one.changes.count
@@ -181,6 +185,7 @@ extension CommitQueue {
             let swept = try withLedger { ledger throws(CommitFailure) in
                 try ledger.sweep(at: now, limit: CommitQueue.sweepSize, unfolded)
             }
+            sessionCount.subtract(swept.forgotten.count, ordering: .relaxed)
             waitForQuiet()
             return .success(swept)
         } catch {
@@ -196,9 +201,12 @@ extension CommitQueue {
                     returning: Result { () throws(CommitFailure) in
                         try self.withLedger { ledger throws(CommitFailure) in
                             try ledger.foldAll(self.unfolded)
+                            var isKnown = false
                             try ledger.transaction(self.unfolded) { () throws(SQLiteError) in
+                                isKnown = try ledger.statements.version(of: id) > 0
                                 try ledger.statements.forget(id)
                             }
+                            if isKnown { self.sessionCount.subtract(1, ordering: .relaxed) }
                             ledger.hasDropped = true
                         }
                     })

@@ -12,6 +12,8 @@ final class Ledger {
     let secret: [UInt8]
     /// What the tables did not tell when the store was opened.
     let replayed: Unfolded
+    /// That were there when it was opened.
+    let sessionCount: Int
     /// Of the last row of the journal.
     private(set) var lastSeq: Int
     /// The journal is folded up to this row.
@@ -30,6 +32,7 @@ final class Ledger {
             secret = try Ledger.secret(in: database)
             folded = try database.integer("SELECT value FROM store WHERE name = 'folded'") ?? 0
             (replayed, lastSeq) = try Ledger.replay(database, after: folded)
+            sessionCount = (try database.integer("SELECT count(*) FROM sessions") ?? 0) + replayed.newSessions.count
         } catch {
             throw SQLiteStoreError(error)
         }

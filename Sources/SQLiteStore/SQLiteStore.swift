@@ -53,6 +53,8 @@ public final class SQLiteStore: SessionStore {
         writer = CommitQueue(ledger, unfolded, failed: failed)
     }
 
+    public var sessionCount: Int { writer.sessionCount.load(ordering: .relaxed) }
+
     public func load(_ id: SessionID) async throws(StoreError) -> LoadedSession? {
         try await reader.read { archive throws(ReadError) in try archive.load(id, self.unfolded.places(of: id)) }
     }

@@ -42,7 +42,7 @@ public final class StoreSnapshot {
         } catch {
             throw SQLiteStoreError(error)
         }
-        let recent = unfolded.recent.keys.filter { id in unfolded.places(of: id).contains(where: \.isFirst) }
+        let recent = unfolded.newSessions
         return recent.isEmpty ? folded : Array(Set(folded + recent)).sorted { $0.text < $1.text }
     }
 

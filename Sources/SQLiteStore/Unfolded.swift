@@ -22,6 +22,11 @@ struct Unfolded {
         (folding.isEmpty ? [] : folding[id] ?? []) + (recent[id] ?? [])
     }
 
+    /// Those of which the tables know nothing.
+    var newSessions: [SessionID] {
+        recent.keys.filter { id in places(of: id).contains(where: \.isFirst) }
+    }
+
     /// The last version; `nil` where only the tables know.
     func version(of id: SessionID) -> Int? {
         if let place = recent[id]?.last(where: { !$0.isAnswer }) { return place.version }

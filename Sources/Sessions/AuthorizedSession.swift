@@ -33,6 +33,7 @@ public struct AuthorizedSession: Sendable {
         _ event: PostedEvent, if condition: VersionCondition? = nil, once: IdempotentRequest? = nil,
         _ completion: @escaping Completion
     ) {
+        do { try live.admit(host.eventRate, at: host.now()) } catch { return completion(.failure(error)) }
         let application = EventApplication(of: event, in: self, if: condition, once: once, completion)
         if live.turns.enterAtOnce() { return application.begin() }
         Task.immediate {
@@ -55,6 +56,7 @@ public struct AuthorizedSession: Sendable {
         _ event: PostedEvent, if condition: VersionCondition? = nil
     ) async throws(SessionError) -> AppliedEvent {
         let now = host.now()
+        try live.admit(host.eventRate, at: now)
         let before = try state(if: condition)
         let run: TransitionRun
         do { run = try live.app.begin(event, on: before.navigation, at: now) } catch {

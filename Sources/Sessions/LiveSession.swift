@@ -16,6 +16,8 @@ final class LiveSession: Sendable {
     /// Whether it was asked for since it was last looked at, see `LiveSessions`.
     let isInUse = Atomic(true)
     private let committed: Mutex<Committed>
+    /// See `RateLimit`.
+    private let nextEvent = Mutex(RateLimit.Due())
     /// `nil` as long as no request had a key.
     private let answered: Mutex<AnsweredKeys?>
 
@@ -32,6 +34,12 @@ final class LiveSession: Sendable {
     /// Whether the token is the session's.
     func isOpen(to token: SHA256Digest) -> Bool {
         committed.withLock { $0.state.identity.token == token }
+    }
+
+    /// Counts an event.
+    func admit(_ limit: RateLimit?, at now: Date) throws(SessionError) {
+        guard let limit, let wait = nextEvent.withLock({ limit.take(&$0, at: now) }) else { return }
+        throw .tooManyEvents(retryAfter: wait)
     }
 
     /// The last committed state, for who has the token.

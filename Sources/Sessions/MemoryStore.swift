@@ -60,6 +60,8 @@ public final class MemoryStore: SessionStore {
         self.sessions = Mutex(Sessions(ended: Ring(capacity: MemoryStore.endedLimit)))
     }
 
+    public var sessionCount: Int { sessions.withLock { $0.kept.count } }
+
     public func load(_ id: SessionID) -> LoadedSession? {
         sessions.withLock { sessions in
             guard let kept = sessions.kept[id], let record = kept.versions.newest else { return nil }

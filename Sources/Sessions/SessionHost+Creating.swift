@@ -76,6 +76,7 @@ extension SessionHost {
     private func commit(
         _ id: SessionID, _ token: SessionToken, _ once: IdempotentRequest?, _ first: First
     ) async throws(SessionError) -> CreatedSession? {
+        guard store.sessionCount < settings.sessionLimit else { throw .tooManySessions }
         let (app, result) = try await first()
         let createdAt = now()
         let identity = SessionIdentity(

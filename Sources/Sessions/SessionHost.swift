@@ -13,6 +13,7 @@ public final class SessionHost: Sendable {
     public let store: any SessionStore
     let settings: SessionSettings
     let retention: Retention
+    let eventRate: RateLimit?
     let now: @Sendable () -> Date
     /// Is told what an operator should know, in words that hold nothing of a request.
     let report: @Sendable (String) -> Void
@@ -33,6 +34,7 @@ public final class SessionHost: Sendable {
         self.store = store
         self.settings = settings
         self.retention = retention
+        self.eventRate = RateLimit(perSecond: settings.eventRate)
         self.now = now
         self.report = report
         self.live = Mutex(LiveSessions(limit: settings.liveLimit))

@@ -12,6 +12,10 @@ public struct SessionSettings: Sendable {
     public var handlerDeadline: Duration = .seconds(10)
     /// Events of one session that may wait for their turn.
     public var waitingLimit = 32
+    /// Events that one session takes in a second; 0 for any number.
+    public var eventRate = 10_000
+    /// Sessions in all, the ended ones among them that are still known.
+    public var sessionLimit = 10_000_000
     /// Sessions that are kept in memory; the others rest in the store until they are asked for.
     public var liveLimit = 100_000
 

@@ -8,6 +8,9 @@ public protocol SessionStore: Sendable {
     /// What the store is, and promises, for `/readyz`: `memory`, `sqlite`, `sqlite-relaxed`.
     var name: String { get }
 
+    /// How many sessions there are, the ended and expired ones among them that are still known.
+    var sessionCount: Int { get }
+
     /// `KeyedDigest.keySize` random bytes that the store keeps for as long as it keeps sessions.
     var secret: [UInt8] { get }
 

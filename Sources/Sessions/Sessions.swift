@@ -18,6 +18,10 @@ public enum SessionError: Error, Equatable, Sendable {
     case expired
     /// As many events as `SessionSettings.waitingLimit` wait for this session already.
     case tooManyWaiting
+    /// More events than `SessionSettings.eventRate`; worth another try after that many seconds.
+    case tooManyEvents(retryAfter: Int)
+    /// There are as many sessions as `SessionSettings.sessionLimit`.
+    case tooManySessions
     /// A handler took longer than `SessionSettings.handlerDeadline`.
     case deadlineExceeded
     /// Another server has changed the session meanwhile, or the store cannot take it now: try again.

@@ -44,14 +44,20 @@ struct Client {
     let id: String
     let token: String
 
-    init(_ app: App = App("counter", root: { CounterCoordinator() })) async throws {
+    init(
+        _ app: App = App("counter", root: { CounterCoordinator() }), handler: NavigationHandler.Settings = .init(),
+        origins: Set<String> = [], _ adjust: (inout SessionSettings) -> Void = { _ in }
+    ) async throws {
         var sessions = SessionSettings()
         sessions.handlerDeadline = .milliseconds(100)
         sessions.waitingLimit = 1
+        adjust(&sessions)
         var settings = HTTPServer.Settings()
         settings.port = 0
         let host = SessionHost(apps: [app], store: MemoryStore(), settings: sessions)
-        server = try HTTPServer(settings, handler: NavigationHandler(host: host))
+        let navigation = NavigationHandler(host: host, settings: handler)
+        server = try HTTPServer(
+            settings, handler: origins.isEmpty ? navigation : CrossOriginHandler(navigation, origins: origins))
         connection = try Connection(port: server.port)
         let created = try await connection.request("POST", "/v1/sessions")
         let body = try JSON(parsing: Array(created.body))

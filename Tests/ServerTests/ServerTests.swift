@@ -9,9 +9,9 @@ import TestSupport
     static let dataDirectory = NSTemporaryDirectory() + "coordinatord-tests-\(getpid())"
 
     /// Starts a server on a free port.
-    static func start() async throws -> (program: Program, port: Int, line: String) {
-        let program = try Program.coordinatord(
-            "serve", "--port", "0", "--development", "--store", "memory", "--data-directory", dataDirectory)
+    static func start(_ flags: String...) async throws -> (program: Program, port: Int, line: String) {
+        let common = ["serve", "--port", "0", "--development", "--store", "memory", "--data-directory", dataDirectory]
+        let program = try Program(Program.server, common + flags)
         let line = try await program.line()
         let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
         return (program, port, line)
@@ -73,9 +73,7 @@ import TestSupport
     }
 
     @Test func `the time that a head may take is a flag`() async throws {
-        let program = try Program.coordinatord("serve", "--port", "0", "--store", "memory", "--head-time", "1s")
-        let line = try await program.line()
-        let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
+        let (program, port, _) = try await ServerTests.start("--head-time", "1s")
         let connection = try Connection(port: port)
 
         try await connection.send("GET /livez HTTP/1.1\r\nHost: ")
@@ -88,10 +86,51 @@ import TestSupport
         #expect(try await program.exit().code == 0)
     }
 
+    @Test func `so are sizes, limits, proxies and origins`() async throws {
+        let (program, port, _) = try await ServerTests.start(
+            "--head-size", "4096", "--body-size", "2000", "--sessions", "30", "--events-per-second", "1",
+            "--trusted-proxy", "127.0.0.1", "--creations-per-second", "1", "--allow-origin", "https://app.example")
+        let connection = try Connection(port: port)
+        func create(_ address: String, _ headers: [String: String] = [:]) async throws -> Answer {
+            let forwarded = ["X-Forwarded-For": address, "Content-Type": "application/json"]
+            return try await connection.request("POST", "/v1/sessions", headers: forwarded.merging(headers) { $1 })
+        }
+
+        let created = try await create("192.0.2.1", ["Origin": "https://app.example"])
+        #expect(created.status == 201 && created.headers["access-control-allow-origin"] == "https://app.example")
+        var statuses: [Int] = []
+        for _ in 1...20 where statuses.last != 429 { statuses.append(try await create("192.0.2.1").status) }
+        #expect(statuses.last == 429)
+        for number in 2...60 where statuses.last != 503 {
+            statuses.append(try await create("192.0.2.\(number)").status)
+        }
+        #expect(statuses.last == 503)
+
+        let body = try JSON(parsing: Array(created.body))
+        let id = try #require(body["session"]?["id"]?.string)
+        let headers = ["Authorization": "Bearer \(body["token"]?.string ?? "")", "Content-Type": "application/json"]
+        for _ in 1...20 where statuses.last != 429 {
+            let event = Data(#"{"type":"none"}"#.utf8)
+            statuses.append(
+                try await connection.request("POST", "/v1/sessions/\(id)/events", headers: headers, body: event).status)
+        }
+        #expect(statuses.last == 429)
+        let large = try await connection.request("POST", "/v1/sessions", body: Data(count: 2001))
+        #expect(large.status == 413)
+        let long = ["X-Long": String(repeating: "x", count: 4096)]
+        #expect(try await connection.request("GET", "/livez", headers: long).status == 431)
+        program.signal(SIGTERM)
+        #expect(try await program.exit().code == 0)
+    }
+
     @Test(arguments: [
         ["serve", "--no-such-flag"], ["serve", "--port", "70000"], ["serve", "--port", "x"], ["serve", "--store", "x"],
         ["serve", "--durability", "x"], ["serve", "--idle-expiry", "5"], ["serve", "--live-sessions", "0"],
         ["serve", "--connections", "0"], ["serve", "--head-time", "10"], ["serve", "--history", "0"],
+        ["serve", "--head-size", "100"], ["serve", "--body-size", "1"], ["serve", "--sessions", "0"],
+        ["serve", "--events-per-second", "-1"], ["serve", "--creations-per-second", "-1"],
+        ["serve", "--trusted-proxy", "10.0.0.0/33"], ["serve", "--allow-origin", "*"],
+        ["serve", "--allow-origin", "https://app.example/"], ["serve", "--allow-origin", "null"],
         ["sessions", "list", "--store", "memory"], ["sessions", "purge"],
         ["sessions", "show", "no-id"],
         ["no-such-command"],

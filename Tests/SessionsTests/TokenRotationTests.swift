@@ -94,8 +94,9 @@ private struct DoorCoordinator: Coordinator {
         let created = try await host.create()
         let session = try await open(created)
         let once = IdempotentRequest.make("a")
-        guard case .answered(let first, isReplay: false, let token?) = try await session.outcome(
-            of: PostedEvent("enter"), once: once)
+        guard
+            case .answered(let first, isReplay: false, let token?) = try await session.outcome(
+                of: PostedEvent("enter"), once: once)
         else { return #expect(Bool(false), "no token") }
 
         let again = try await host.session(created.id, token: token.text)

@@ -27,6 +27,7 @@ import Testing
             await store.close()
             store = try open(retention)
 
+            #expect(store.sessionCount == 1)
             #expect(try await store.load(id)?.record.text == (try SessionRecord.make(id, last)).text)
             #expect(try await store.load(id)?.answeredKeys == ["k\(last - 1)", "k\(last)"])
             #expect(try await store.answer(to: "k\(last)", of: id) == (try .make(id, "k\(last)", version: last)))

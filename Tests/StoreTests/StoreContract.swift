@@ -119,6 +119,27 @@ extension SessionStore {
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `sessions are counted until they are forgotten`(kind: StoreKind) async throws {
+        try await kind.withStore { store in
+            for number in 1...3 {
+                _ = await store.commit([
+                    try .make(.make(number), 1, keptUntil: number * 1000),
+                    try .make(.make(number), 2, keptUntil: number * 1000),
+                ])
+            }
+            _ = await store.commit([try .make(.make(1), 1)])
+            #expect(store.sessionCount == 3)
+
+            for _ in 0..<100 where store.sessionCount > 2 {
+                _ = try await store.sweep(at: Date(timeIntervalSince1970: 1), limit: 10)
+                if store.sessionCount > 2 { try await Task.sleep(for: .milliseconds(50)) }
+            }
+
+            #expect(store.sessionCount == 2)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `of those who commit the same version at the same time, one wins`(kind: StoreKind) async throws {
         try await kind.withStore { store in
             let id = try SessionID.make(1)

@@ -1,0 +1,84 @@
+internal import CMicroHTTPD
+internal import Glibc
+
+/// An address of IPv6, or of IPv4 as IPv6 writes it: `::ffff:192.0.2.1` (RFC 4291, section 2.5.5.2).
+public struct IPAddress: Sendable, Hashable {
+    /// 128 bits, in two halves.
+    private let network: UInt64
+    private let host: UInt64
+
+    private static let mappedPrefix: UInt64 = 0xFFFF << 32
+
+    private init(network: UInt64, host: UInt64) {
+        self.network = network
+        self.host = host
+    }
+
+    private init(_ address: in_addr) {
+        self.init(network: 0, host: IPAddress.mappedPrefix | UInt64(UInt32(bigEndian: address.s_addr)))
+    }
+
+    private init(_ address: in6_addr) {
+        let (network, host) = withUnsafeBytes(of: address) {
+            ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+        }
+        self.init(network: UInt64(bigEndian: network), host: UInt64(bigEndian: host))
+    }
+
+    /// - Parameter text: `192.0.2.1` or `2001:db8::1`.
+    public init?(_ text: some StringProtocol) {
+        let text = String(text)
+        var (old, new) = (in_addr(), in6_addr())
+        if inet_pton(AF_INET, text, &old) == 1 {
+            self.init(old)
+        } else if inet_pton(AF_INET6, text, &new) == 1 {
+            self.init(new)
+        } else {
+            return nil
+        }
+    }
+
+    /// Of the client at the other end; `::` where it has none.
+    ///
+    /// - Parameter connection: is only looked at during the call.
+    init(clientOf connection: OpaquePointer) {
+        let address = UnsafeRawPointer(CMicroHTTPD_client_address(connection))
+        if let address, address.load(as: sockaddr.self).sa_family == AF_INET {
+            self.init(address.load(as: sockaddr_in.self).sin_addr)
+        } else if let address, address.load(as: sockaddr.self).sa_family == AF_INET6 {
+            self.init(address.load(as: sockaddr_in6.self).sin6_addr)
+        } else {
+            self.init(network: 0, host: 0)
+        }
+    }
+
+    private var isMapped: Bool { network == 0 && host >> 32 == IPAddress.mappedPrefix >> 32 }
+
+    /// What one client has: an IPv4 address, or the network of 2⁶⁴ IPv6 addresses that a line is given (RFC 6177).
+    public var subscriber: IPAddress { isMapped ? self : IPAddress(network: network, host: 0) }
+
+    fileprivate func isEqual(to other: IPAddress, bits: Int) -> Bool {
+        // Shifts by 64 and more leave nothing.
+        (network ^ other.network) >> max(0, 64 - bits) == 0 && (host ^ other.host) >> (128 - max(64, bits)) == 0
+    }
+}
+
+/// Addresses that begin alike: `10.0.0.0/8`, `2001:db8::/32`, or one address.
+public struct IPNetwork: Sendable, Equatable {
+    private let address: IPAddress
+    private let bits: Int
+
+    public init?(_ text: String) {
+        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let address = IPAddress(parts[0]) else { return nil }
+        let size = parts[0].contains(":") ? 128 : 32
+        let bits = parts.count > 1 ? Int(parts[1]) : size
+        guard let bits, (0...size).contains(bits) else { return nil }
+        self.address = address
+        self.bits = bits + 128 - size
+    }
+
+    public func contains(_ other: IPAddress) -> Bool {
+        address.isEqual(to: other, bits: bits)
+    }
+}

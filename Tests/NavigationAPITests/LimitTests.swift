@@ -1,0 +1,174 @@
+import Foundation
+import MicroHTTP
+import NavigationAPI
+import Sessions
+import Testing
+import TestSupport
+
+@Suite struct LimitTests {
+    /// As the proxy at 127.0.0.1 would send it.
+    static func create(_ client: Client, for addresses: String) async throws -> Answer {
+        try await client.connection.request("POST", "/v1/sessions", headers: ["X-Forwarded-For": addresses])
+    }
+
+    static func client(creationRate: Int, proxies: [String]) async throws -> Client {
+        var settings = NavigationHandler.Settings()
+        settings.creationRate = creationRate
+        settings.proxies = proxies.compactMap(IPNetwork.init)
+        return try await Client(handler: settings)
+    }
+
+    @Test func `one address creates so many sessions in a second, others as many`() async throws {
+        let client = try await LimitTests.client(creationRate: 3, proxies: ["127.0.0.0/8"])
+
+        let start = Date()
+        var created = 0
+        var answer = try await LimitTests.create(client, for: "192.0.2.1")
+        while answer.status == 201 {
+            created += 1
+            answer = try await LimitTests.create(client, for: "192.0.2.1")
+        }
+
+        #expect(created >= 3 && Double(created) <= 3 * (1 + Date().timeIntervalSince(start)))
+        try await client.expect(answer, 429, "too-many-creations")
+        #expect(answer.headers["retry-after"] == "1")
+        #expect(try await LimitTests.create(client, for: "192.0.2.2").status == 201)
+        #expect(try await LimitTests.create(client, for: "2001:db8::1").status == 201)
+    }
+
+    @Test func `who is no proxy of ours is taken for who it is`() async throws {
+        let client = try await LimitTests.client(creationRate: 2, proxies: ["10.0.0.0/8"])
+
+        var statuses: [Int] = []
+        for number in 1...9 { statuses.append(try await LimitTests.create(client, for: "192.0.2.\(number)").status) }
+
+        #expect(statuses.contains(429))
+    }
+
+    @Test func `a session takes so many events in a second`() async throws {
+        let client = try await Client { $0.eventRate = 2 }
+
+        let start = Date()
+        var taken = 0
+        var refused = try await client.post(#"{"type":"nothing"}"#)
+        while refused.status == 200 {
+            taken += 1
+            refused = try await client.post(#"{"type":"nothing"}"#)
+        }
+
+        #expect(taken >= 2 && Double(taken) <= 2 * (1 + Date().timeIntervalSince(start)))
+        try await client.expect(refused, 429, "too-many-events")
+        #expect(refused.headers["retry-after"] == "1")
+    }
+
+    @Test func `there are so many sessions, and no more until one is forgotten`() async throws {
+        let client = try await Client { $0.sessionLimit = 2 }
+        let key = ["Idempotency-Key": UUID().uuidString]
+        let second = try await client.create("{}", key)
+        #expect(second.status == 201)
+
+        let third = try await client.create("{}", [:])
+
+        try await client.expect(third, 503, "too-many-sessions")
+        #expect(third.headers["retry-after"] == "60")
+        #expect(try await client.create("{}", key).body == second.body)
+    }
+}
+
+@Suite struct CrossOriginTests {
+    static let origin = "https://app.example"
+    static let preflight = ["Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"]
+
+    static func ask(_ client: Client, _ method: String, _ path: String, _ headers: [String: String]) async throws
+        -> Answer
+    {
+        try await client.connection.request(method, path, headers: headers)
+    }
+
+    @Test func `a page of a listed origin may ask, and read the answer`() async throws {
+        let client = try await Client(origins: [CrossOriginTests.origin])
+        let headers = ["Origin": CrossOriginTests.origin]
+
+        let asked = try await CrossOriginTests.ask(
+            client, "OPTIONS", "\(client.path)/events", headers.merging(CrossOriginTests.preflight) { $1 })
+        let answer = try await client.call("GET", client.path, headers: headers)
+        let refused = try await CrossOriginTests.ask(client, "GET", client.path, headers)
+
+        #expect(asked.status == 204 && asked.body.isEmpty)
+        #expect(asked.headers["access-control-allow-methods"] == "POST")
+        let allowed = asked.headers["access-control-allow-headers"]?.components(separatedBy: ", ") ?? []
+        #expect(Set(["Authorization", "Content-Type", "Idempotency-Key", "If-Match"]).isSubset(of: allowed))
+        #expect(asked.headers["access-control-max-age"] == "600")
+        #expect(answer.status == 200 && refused.status == 401)
+        for one in [asked, answer, refused] {
+            #expect(one.headers["access-control-allow-origin"] == CrossOriginTests.origin)
+            #expect(one.headers["access-control-allow-credentials"] == nil)
+            #expect(one.headers["vary"] == "Origin")
+        }
+        #expect(answer.headers["access-control-expose-headers"]?.contains("ETag") == true)
+    }
+
+    @Test(arguments: [
+        "https://evil.example", "https://app.example.evil.example", "http://app.example", "https://app.example:8443",
+        "HTTPS://APP.EXAMPLE", "null", "*", "",
+    ])
+    func `a page of any other origin may not`(origin: String) async throws {
+        let client = try await Client(origins: [CrossOriginTests.origin])
+
+        let asked = try await CrossOriginTests.ask(
+            client, "OPTIONS", "/v1/sessions", CrossOriginTests.preflight.merging(["Origin": origin]) { $1 })
+        let answer = try await client.call("GET", client.path, headers: ["Origin": origin])
+
+        #expect(asked.status == 405 && answer.status == 200)
+        for one in [asked, answer] {
+            #expect(one.headers["access-control-allow-origin"] == nil)
+            #expect(one.headers["vary"] == "Origin")
+        }
+    }
+
+    @Test func `what the server refuses by itself can be read, too`() async throws {
+        let client = try await Client(origins: [CrossOriginTests.origin])
+
+        let refused = try await client.connection.request(
+            "POST", "/v1/sessions", headers: ["Origin": CrossOriginTests.origin], body: Data(count: 65_537))
+
+        #expect(refused.status == 413)
+        #expect(refused.headers["access-control-allow-origin"] == CrossOriginTests.origin)
+    }
+
+    @Test func `unless origins are listed, nothing is said of them`() async throws {
+        let client = try await Client()
+
+        let asked = try await CrossOriginTests.ask(
+            client, "OPTIONS", "/v1/sessions",
+            CrossOriginTests.preflight.merging(["Origin": CrossOriginTests.origin]) { $1 })
+
+        #expect(asked.status == 405)
+        #expect(asked.headers["access-control-allow-origin"] == nil && asked.headers["vary"] == nil)
+    }
+}
+
+@Suite struct RequestIDTests {
+    static func id(_ client: Client, sent: String?) async throws -> String? {
+        var headers: [String: String] = [:]
+        headers["X-Request-Id"] = sent
+        return try await client.connection.request("GET", "/livez", headers: headers).headers["x-request-id"]
+    }
+
+    @Test(arguments: [
+        "7b1f", "Root=1-67891233-abcdef012345678912345678", "a.b_c~d+e/f:g@h=", String(repeating: "x", count: 128),
+    ])
+    func `a sane id is taken`(id: String) async throws {
+        #expect(try await RequestIDTests.id(try await Client(), sent: id) == id)
+    }
+
+    @Test(arguments: ["", "two words", "<script>", "a\"b", "a,b", "ключ", String(repeating: "x", count: 129)])
+    func `another one is made in place of what is none, and for who sends none`(id: String) async throws {
+        let client = try await Client()
+
+        let made = try #require(try await RequestIDTests.id(client, sent: id))
+        let next = try #require(try await RequestIDTests.id(client, sent: nil))
+
+        #expect(made != id && made != next && !made.isEmpty && !next.isEmpty)
+    }
+}

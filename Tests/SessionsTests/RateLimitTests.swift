@@ -1,0 +1,42 @@
+import Foundation
+import Sessions
+import Testing
+
+@Suite struct RateLimitTests {
+    static let start = Date(timeIntervalSince1970: 1_800_000_000)
+
+    /// How many are let through of what comes at those times, in seconds.
+    static func admitted(_ rate: Int, at times: [Double]) throws -> Int {
+        let limit = try #require(RateLimit(perSecond: rate))
+        var due = RateLimit.Due()
+        return times.count { limit.take(&due, at: start + $0) == nil }
+    }
+
+    @Test func `as many at once as in a second`() throws {
+        #expect(try RateLimitTests.admitted(10, at: Array(repeating: 0, count: 50)) == 10)
+        #expect(try RateLimitTests.admitted(1, at: Array(repeating: 0, count: 50)) == 1)
+    }
+
+    @Test func `and as many in every second after`() throws {
+        let times = (0..<10_000).map { Double($0) / 1000 }
+        #expect((109...110).contains(try RateLimitTests.admitted(10, at: times)))
+    }
+
+    @Test func `what comes evenly passes`() throws {
+        let times = (0..<1000).map { Double($0) / 99.9 }
+        #expect(try RateLimitTests.admitted(100, at: times) == 1000)
+    }
+
+    @Test func `it waits no longer than a second when the clock was put back`() throws {
+        let limit = try #require(RateLimit(perSecond: 1))
+        var due = RateLimit.Due()
+        #expect(limit.take(&due, at: RateLimitTests.start + 3600) == nil)
+
+        #expect(limit.take(&due, at: RateLimitTests.start) == nil)
+        #expect(limit.take(&due, at: RateLimitTests.start) == 1)
+    }
+
+    @Test func `no limit is none`() {
+        #expect(RateLimit(perSecond: 0) == nil)
+    }
+}
