@@ -46,7 +46,8 @@ struct Client {
 
     init(
         _ app: App = App("counter", root: { CounterCoordinator() }), handler: NavigationHandler.Settings = .init(),
-        origins: Set<String> = [], _ adjust: (inout SessionSettings) -> Void = { _ in }
+        origins: Set<String> = [], store: any SessionStore = MemoryStore(), retention: Retention = Retention(),
+        _ adjust: (inout SessionSettings) -> Void = { _ in }
     ) async throws {
         var sessions = SessionSettings()
         sessions.handlerDeadline = .milliseconds(100)
@@ -54,7 +55,7 @@ struct Client {
         adjust(&sessions)
         var settings = HTTPServer.Settings()
         settings.port = 0
-        let host = SessionHost(apps: [app], store: MemoryStore(), settings: sessions)
+        let host = SessionHost(apps: [app], store: store, settings: sessions, retention: retention)
         let navigation = NavigationHandler(host: host, settings: handler)
         server = try HTTPServer(
             settings, handler: origins.isEmpty ? navigation : CrossOriginHandler(navigation, origins: origins))
@@ -91,15 +92,22 @@ struct Client {
         _ answer: Answer, _ status: Int, _ name: String, version: Int = 1,
         at location: SourceLocation = #_sourceLocation
     ) async throws {
-        let body = try JSON(parsing: Array(answer.body))
-        #expect(answer.status == status, sourceLocation: location)
-        #expect(answer.headers["content-type"] == "application/problem+json", sourceLocation: location)
+        try answer.expect(status, name, at: location)
+        #expect(try await self.version() == version, sourceLocation: location)
+    }
+}
+
+extension Answer {
+    /// It is that problem.
+    func expect(_ status: Int, _ name: String, at location: SourceLocation = #_sourceLocation) throws {
+        let body = try JSON(parsing: Array(self.body))
+        #expect(self.status == status, sourceLocation: location)
+        #expect(headers["content-type"] == "application/problem+json", sourceLocation: location)
         #expect(body["type"] == .string("urn:coordinatord:problem:\(name)"), sourceLocation: location)
         #expect(body["status"] == .integer(status), sourceLocation: location)
         #expect(
             body["title"]?.string?.isEmpty == false && body["detail"]?.string?.isEmpty == false,
             sourceLocation: location)
-        #expect(try await self.version() == version, sourceLocation: location)
     }
 }
 
@@ -444,5 +452,6 @@ struct Client {
             handler.respond(to: request) { continuation.resume(returning: $0()) }
         }
         #expect(answer.status == 503)
+        #expect(String(decoding: answer.body, as: UTF8.self).contains("urn:coordinatord:problem:draining"))
     }
 }

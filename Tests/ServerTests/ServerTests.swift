@@ -123,6 +123,26 @@ import TestSupport
         #expect(try await program.exit().code == 0)
     }
 
+    @Test func `the log names the request that has failed on the server's side`() async throws {
+        let (program, port, _) = try await ServerTests.start()
+        let connection = try Connection(port: port)
+        let created = try await connection.request(
+            "POST", "/v1/sessions", headers: ["Content-Type": "application/json"],
+            body: Data(#"{"app":"numbers"}"#.utf8))
+        let body = try JSON(parsing: Array(created.body))
+        let id = try #require(body["session"]?["id"]?.string), token = try #require(body["token"]?.string)
+
+        let failed = try await connection.request(
+            "POST", "/v1/sessions/\(id)/events",
+            headers: [
+                "Authorization": "Bearer \(token)", "Content-Type": "application/json", "X-Request-Id": "trace-4711",
+            ], body: Data(#"{"type":"fail"}"#.utf8))
+
+        #expect(failed.status == 500 && failed.headers["x-request-id"] == "trace-4711")
+        program.signal(SIGTERM)
+        #expect(try await program.exit().errors.contains("request=trace-4711"))
+    }
+
     @Test(arguments: [
         ["serve", "--no-such-flag"], ["serve", "--port", "70000"], ["serve", "--port", "x"], ["serve", "--store", "x"],
         ["serve", "--durability", "x"], ["serve", "--idle-expiry", "5"], ["serve", "--live-sessions", "0"],

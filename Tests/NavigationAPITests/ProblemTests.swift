@@ -1,0 +1,153 @@
+import Coordinators
+import Foundation
+import JSONCoding
+import MicroHTTP
+import Sessions
+import Synchronization
+import Testing
+import TestSupport
+
+/// Asks for what cannot be.
+private struct WrongCoordinator: Coordinator {
+    enum Event: String, NavigationEvent, CaseIterable { case popRoot, idle, endless, tooMany, tooLarge, fine }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("wrong")) }
+
+    func handle(_ event: Event, _ navigator: inout Navigator) {
+        switch event {
+        case .popRoot: navigator.pop()
+        case .idle: navigator.start(IdleCoordinator())
+        case .endless: navigator.start(EndlessCoordinator())
+        case .tooMany: for _ in 1...64 { navigator.push(Screen("one")) }
+        case .tooLarge: navigator.push(Screen("large", title: String(repeating: "x", count: 70_000)))
+        case .fine: navigator.push(Screen("fine"))
+        }
+    }
+}
+
+private struct IdleCoordinator: Coordinator {
+    func start(_ navigator: inout Navigator) {}
+}
+
+private struct EndlessCoordinator: Coordinator {
+    func start(_ navigator: inout Navigator) { navigator.start(EndlessCoordinator()) }
+}
+
+/// Commits nothing once it is told so.
+private final class FailingStore: SessionStore {
+    private let store = MemoryStore()
+    let failure = Mutex<StoreError?>(nil)
+
+    var name: String { store.name }
+    var secret: [UInt8] { store.secret }
+    var sessionCount: Int { store.sessionCount }
+    func load(_ id: SessionID) -> LoadedSession? { store.load(id) }
+    func answer(to key: String, of id: SessionID) -> StoredAnswer? { store.answer(to: key, of: id) }
+    func sweep(at now: Date, limit: Int) -> [SessionID] { store.sweep(at: now, limit: limit) }
+    func history(of id: SessionID, from version: Int?, limit: Int) -> [SessionRecord] {
+        store.history(of: id, from: version, limit: limit)
+    }
+    func commit(_ changes: [SessionChange], _ completion: @escaping @Sendable (CommitOutcome) -> Void) {
+        if let error = failure.withLock({ $0 }) {
+            completion(.failure(error))
+        } else {
+            store.commit(changes, completion)
+        }
+    }
+}
+
+/// The problems that no other test meets over HTTP. Together they meet each of `openapi.yaml`.
+@Suite struct ProblemTests {
+    static let app = App(
+        "wrong", root: { WrongCoordinator() }, coordinators: [IdleCoordinator.self, EndlessCoordinator.self])
+
+    @Test(arguments: [
+        ("popRoot", 500, "impossible-request"), ("idle", 500, "invariant-violated"),
+        ("endless", 500, "runaway-transition"), ("tooMany", 409, "stack-limit"), ("tooLarge", 409, "state-limit"),
+    ])
+    func `what an app must not ask for`(event: String, status: Int, problem: String) async throws {
+        let client = try await Client(ProblemTests.app)
+        try await client.expect(try await client.post(#"{"type":"\#(event)"}"#), status, problem)
+    }
+
+    @Test(arguments: [
+        (StoreError.full, "storage-full", "10"), (.unavailable(reason: "x"), "not-applied", "1"),
+        (.unknownOutcome(reason: "x"), "unknown", "1"),
+    ])
+    func `a store that fails`(error: StoreError, problem: String, retryAfter: String) async throws {
+        let store = FailingStore()
+        let client = try await Client(ProblemTests.app, store: store)
+        store.failure.withLock { $0 = error }
+
+        let answer = try await client.post(#"{"type":"fine"}"#)
+
+        try await client.expect(answer, 503, problem)
+        #expect(answer.headers["retry-after"] == retryAfter)
+        store.failure.withLock { $0 = nil }
+        #expect(try await client.post(#"{"type":"fine"}"#).status == 200)
+    }
+
+    @Test func `a session whose time is over`() async throws {
+        let client = try await Client(ProblemTests.app) { $0.idleLifetime = 0 }
+        try await client.call("GET", client.path).expect(410, "session-expired")
+    }
+
+    @Test func `a session of another version of its app`() async throws {
+        let store = MemoryStore()
+        let older = try await Client(ProblemTests.app, store: store)
+        let newer = try await Client(
+            App("wrong", version: 2, root: { CounterCoordinator() }, incompatibleSessions: .refused), store: store)
+
+        try await newer.call("GET", older.path, token: older.token).expect(409, "session-incompatible")
+    }
+
+    @Test func `a creation whose answer is not kept any more`() async throws {
+        let retention = Retention(answers: 1)
+        let client = try await Client(
+            ProblemTests.app, store: MemoryStore(retention: retention), retention: retention)
+        let key = ["Idempotency-Key": UUID().uuidString]
+        let created = try JSON(parsing: Array(try await client.create("{}", key).body))
+        let path = try #require(created["session"]?["id"]?.string)
+        let event = [
+            "Authorization": "Bearer \(created["token"]?.string ?? "")", "Content-Type": "application/json",
+            "Idempotency-Key": "another",
+        ]
+        let answer = try await client.connection.request(
+            "POST", "/v1/sessions/\(path)/events", headers: event, body: Data(#"{"type":"fine"}"#.utf8))
+        #expect(answer.status == 200)
+
+        try await client.create("{}", key).expect(409, "answer-forgotten")
+    }
+
+    @Test(arguments: [
+        ("GET /livez HTTP/1.1\r\n\r\n", 400, "malformed-head"),
+        ("FETCH /livez HTTP/1.1\r\nHost: x\r\n\r\n", 501, "unknown-method"),
+        ("POST /v1/sessions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", 501, "unknown-coding"),
+    ])
+    func `a head that is none`(head: String, status: Int, problem: String) async throws {
+        let client = try await Client()
+        let connection = try Connection(port: client.server.port)
+
+        try await connection.send(head)
+        let answer = try await connection.receive()
+
+        try answer.expect(status, problem)
+        #expect(answer.headers["connection"] == "close" && answer.headers["x-request-id"] != nil)
+    }
+
+    @Test func `each problem is described, and each that is described is met by a test`() throws {
+        let description = try String(contentsOf: repository.appending(path: "openapi.yaml"), encoding: .utf8)
+        let described = Set(description.matches(of: /urn:coordinatord:problem:([a-z-]+)/).map { String($0.1) })
+        let source = try String(
+            contentsOf: repository.appending(path: "Sources/NavigationAPI/Problem.swift"), encoding: .utf8)
+        let known = Set(source.matches(of: /\d{3}, "([a-z-]+)"/).map { String($0.1) })
+        let folder = URL(filePath: #filePath).deletingLastPathComponent()
+        let tests = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+            .map { try String(contentsOf: $0, encoding: .utf8) }.joined()
+
+        #expect(described == known)
+        for problem in known {
+            #expect(tests.contains(#""\#(problem)""#) || tests.contains(":\(problem)"), "\(problem)")
+        }
+    }
+}
