@@ -117,6 +117,9 @@ extension Exchange {
             return queue(refusal, on: connection)
         }
         id = RequestID(headers["X-Request-Id"])
+        guard HeadCheck.cost(of: connection, size: size, cookie: headers["Cookie"]) <= core.headLimit else {
+            return queue(.headTooLarge(limit: core.headLimit), on: connection)
+        }
         return takeFraming(connection)
     }
 

@@ -17,8 +17,8 @@ public final class HTTPServer: Sendable {
         /// Seconds of silence after which a connection is closed.
         public var idleTimeout = 60
         public var limits = Limits()
-        /// Bytes that libmicrohttpd has for a connection: the head of a request must fit in. It clears them for every
-        /// request, which at its own default of 32 KiB costs more than all the rest it does.
+        /// Bytes of a request's head; each field, parameter and cookie counts for `HeadCheck.overhead` more. They are kept
+        /// with every connection, and cleared for every request: 32 KiB would cost more than all the rest.
         public var headLimit = 8 * 1024
         /// Bytes of a request's body.
         public var bodyLimit = 64 * 1024
@@ -50,7 +50,8 @@ public final class HTTPServer: Sendable {
         guard HTTPLibrary.isKnown else { throw .cannotStart(reason: "libmicrohttpd is older than 0.9.75") }
         let socket = try ListeningSocket(host: settings.host, port: settings.port)
         let watchdog = Watchdog(settings.limits)
-        let core = Core(handler: handler, bodyLimit: settings.bodyLimit, watchdog: watchdog)
+        let core = Core(
+            handler: handler, headLimit: settings.headLimit, bodyLimit: settings.bodyLimit, watchdog: watchdog)
         guard let pointer = HTTPServer.start(settings, socket: socket, core: core) else {
             let reason = String(cString: strerror(errno))
             close(socket.descriptor)
@@ -111,7 +112,7 @@ public final class HTTPServer: Sendable {
             number(.CONNECTION_LIMIT, min(settings.connectionLimit, descriptorsLeft())),
             number(.PER_IP_CONNECTION_LIMIT, Int(UInt32(clamping: settings.addressLimit))),
             number(.CONNECTION_TIMEOUT, settings.idleTimeout),
-            number(.CONNECTION_MEMORY_LIMIT, settings.headLimit),
+            number(.CONNECTION_MEMORY_LIMIT, settings.headLimit + roomForAnswer),
             // At 1, version 0.9 lets `Content-Length : 31` through (DESIGN.md, section 9).
             number(.STRICT_FOR_CLIENT, HTTPLibrary.isStrict ? 1 : -1),
         ]
@@ -123,6 +124,9 @@ public final class HTTPServer: Sendable {
             flags, Exchange.handle, Exchange.begin, Exchange.end, Core.connectionChanged,
             Unmanaged.passUnretained(core).toOpaque(), &options)
     }
+
+    /// Bytes for the head of an answer. Where none are left, libmicrohttpd hangs up without a word.
+    private static let roomForAnswer = 2048
 
     /// Descriptors that connections may take: all but a reserve for files and for the server itself.
     private static func descriptorsLeft() -> Int {
@@ -163,6 +167,7 @@ private struct Daemon: @unchecked Sendable {
 /// What the callbacks share: the handler, the counts, the suspended exchanges.
 final class Core: Sendable {
     let handler: any HTTPHandler
+    let headLimit: Int
     let bodyLimit: Int
     let watchdog: Watchdog
     let isDraining = Atomic(false)
@@ -172,8 +177,9 @@ final class Core: Sendable {
     /// suspended connection aborts the process, so the server first closes this and waits until it is empty.
     private let suspended = Mutex<(isClosed: Bool, exchanges: [ObjectIdentifier: Exchange])>((false, [:]))
 
-    init(handler: any HTTPHandler, bodyLimit: Int, watchdog: Watchdog) {
+    init(handler: any HTTPHandler, headLimit: Int, bodyLimit: Int, watchdog: Watchdog) {
         self.handler = handler
+        self.headLimit = headLimit
         self.bodyLimit = bodyLimit
         self.watchdog = watchdog
     }

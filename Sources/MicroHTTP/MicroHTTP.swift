@@ -40,6 +40,8 @@ public enum HTTPRefusal: Sendable, Equatable {
     case expectationFailed
     /// Not HTTP/1.1 or 1.0, or so that two readers could read two requests in it.
     case malformedHead
+    /// The head is larger than the limit, in bytes.
+    case headTooLarge(limit: Int)
     /// No method that HTTP has.
     case unknownMethod
     /// The body is encoded in a way that this server does not know.
@@ -54,6 +56,7 @@ public enum HTTPRefusal: Sendable, Equatable {
         case .lengthRequired: 411
         case .contentTooLarge: 413
         case .expectationFailed: 417
+        case .headTooLarge: 431
         case .unknownMethod, .unknownCoding: 501
         case .stopping: 503
         }

@@ -142,6 +142,10 @@ extension Problem {
         case .expectationFailed:
             self.init(
                 417, "expectation-failed", "Unknown expectation", "The one known value of Expect is 100-continue.")
+        case .headTooLarge(let limit):
+            self.init(
+                431, "head-too-large", "Head too large",
+                "Request line and header fields may have \(limit) bytes, each field counting for 64 more.")
         case .malformedHead:
             self.init(
                 400, "malformed-head", "Malformed request",

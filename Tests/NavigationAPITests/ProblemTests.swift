@@ -135,6 +135,28 @@ private final class FailingStore: SessionStore {
         #expect(answer.headers["connection"] == "close" && answer.headers["x-request-id"] != nil)
     }
 
+    /// Whatever a head is made of: what is over the limit is told so, and so is what is just below it.
+    @Test(arguments: [
+        ("/livez", ["X-Long": 7_000], 200), ("/livez", ["X-Long": 8_100], 431), ("/livez", ["X-Long": 9_000], 431),
+        ("/livez", ["Cookie": 3_000], 200), ("/livez", ["Cookie": 4_500], 431),
+        ("/v1/\(String(repeating: "x", count: 7_000))", [:], 404),
+        ("/v1/\(String(repeating: "x", count: 8_100))", [:], 431),
+        ("/livez?\(String(repeating: "a&", count: 50))", [:], 400),
+        ("/livez?\(String(repeating: "a&", count: 125))", [:], 431),
+    ])
+    func `a head that is too large`(target: String, sizes: [String: Int], status: Int) async throws {
+        let client = try await Client()
+
+        let answer = try await client.connection.request(
+            "GET", target, headers: sizes.mapValues { String(repeating: "x", count: $0) })
+
+        #expect(answer.status == status)
+        if status == 431 {
+            try answer.expect(431, "head-too-large")
+            #expect(answer.headers["connection"] == "close")
+        }
+    }
+
     @Test func `each problem is described, and each that is described is met by a test`() throws {
         let description = try String(contentsOf: repository.appending(path: "openapi.yaml"), encoding: .utf8)
         let described = Set(description.matches(of: /urn:coordinatord:problem:([a-z-]+)/).map { String($0.1) })

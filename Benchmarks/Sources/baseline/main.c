@@ -73,6 +73,7 @@ static enum MHD_Result answer(
     MHD_add_response_header(response, "Content-Type", "application/json");
     MHD_add_response_header(response, "Cache-Control", "no-store");
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(response, "X-Request-Id", "5f3c1a90-10000");
     MHD_add_response_header(response, "ETag", "\"1000\"");
     enum MHD_Result result = MHD_queue_response(connection, MHD_HTTP_OK, response);
     MHD_destroy_response(response);
