@@ -1,6 +1,6 @@
--- The load: every request is a transition in the next of the sessions. In `tabs` it selects the next tab; in `shop` it is
--- the next step of a walk: a link to a product, back, another product, the cart, the product again, back. SESSIONS names
--- a file of lines "id token", APP the app.
+-- The load: every request is a transition in the next of the sessions, the next step of a walk through its app. In `tabs`
+-- it selects the next tab; in `shop` it opens a link to a product, goes back, to another product, to the cart, to the
+-- product again, and back. SESSIONS names a file of lines "id token", APP the app, whose walk is in `walks`.
 
 dofile("Benchmarks/load.lua")
 
@@ -22,26 +22,12 @@ function init(arguments)
 end
 
 -- The first event of each walk is accepted wherever the walk before was cut off.
-local walks = {
-   tabs = {
-      '{"type":"selectTab","payload":{"index":1}}',
-      '{"type":"selectTab","payload":{"index":2}}',
-      '{"type":"selectTab","payload":{"index":0}}',
-   },
-   shop = {
-      '{"type":"open","payload":{"path":"/products/%d"}}',
-      '{"type":"back"}',
-      '{"type":"product","payload":{"id":%d}}',
-      '{"type":"selectTab","payload":{"tab":"cart"}}',
-      '{"type":"selectTab","payload":{"tab":"home"}}',
-      '{"type":"back"}',
-   },
-}
-local walk = walks[os.getenv("APP")]
+local walk = {}
+for event in io.lines("Benchmarks/walks/" .. os.getenv("APP")) do walk[#walk + 1] = event end
 
 function request()
    local session = sessions[count % #sessions + 1]
    local round = math.max(0, math.floor(count / #sessions))
    count = count + 1
-   return wrk.format("POST", session.path, session.headers, walk[round % #walk + 1]:format(count))
+   return wrk.format("POST", session.path, session.headers, (walk[round % #walk + 1]:gsub("NUMBER", count)))
 end

@@ -1,8 +1,8 @@
 // The ceiling: bare libmicrohttpd in C. It reads each request's body, looks at nothing, and answers as many bytes under
-// the same headers as the server does. With a journal, it answers when as many bytes are flushed to that file: a request
-// is suspended, one thread writes and flushes once for all that wait, and resumes them.
+// the same headers as the server does. With a journal, it answers when a record of so many bytes is flushed to that file:
+// a request is suspended, one thread writes and flushes once for all that wait, and resumes them.
 //
-//   baseline PORT THREADS BYTES [JOURNAL]
+//   baseline PORT THREADS BYTES [JOURNAL RECORD_BYTES]
 
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -20,6 +20,7 @@ static char *body;
 static size_t body_size;
 
 static int journal = -1;
+static size_t record_size;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t arrival = PTHREAD_COND_INITIALIZER;
 static struct MHD_Connection *line[LONGEST_LINE];
@@ -28,7 +29,7 @@ static size_t line_size;
 static void *flush_for_all(void *unused)
 {
     static struct MHD_Connection *served[LONGEST_LINE];
-    char *batch = malloc(body_size * LONGEST_LINE);
+    char *batch = malloc(record_size * LONGEST_LINE);
     for (;;) {
         pthread_mutex_lock(&lock);
         while (line_size == 0) pthread_cond_wait(&arrival, &lock);
@@ -36,8 +37,8 @@ static void *flush_for_all(void *unused)
         memcpy(served, line, count * sizeof *line);
         line_size = 0;
         pthread_mutex_unlock(&lock);
-        for (size_t i = 0; i < count; i++) memcpy(batch + i * body_size, body, body_size);
-        if (write(journal, batch, count * body_size) < 0 || fdatasync(journal) != 0) _exit(74);
+        for (size_t i = 0; i < count; i++) memset(batch + i * record_size, 'x', record_size);
+        if (write(journal, batch, count * record_size) < 0 || fdatasync(journal) != 0) _exit(74);
         for (size_t i = 0; i < count; i++) MHD_resume_connection(served[i]);
     }
 }
@@ -82,8 +83,8 @@ static enum MHD_Result answer(
 
 int main(int count, char **arguments)
 {
-    if (count != 4 && count != 5) {
-        fprintf(stderr, "usage: baseline PORT THREADS BYTES [JOURNAL]\n");
+    if (count != 4 && count != 6) {
+        fprintf(stderr, "usage: baseline PORT THREADS BYTES [JOURNAL RECORD_BYTES]\n");
         return 64;
     }
     unsigned int threads = (unsigned int)atoi(arguments[2]);
@@ -97,8 +98,9 @@ int main(int count, char **arguments)
     sigaddset(&stop, SIGINT);
     sigprocmask(SIG_BLOCK, &stop, NULL);
 
-    if (count == 5) {
+    if (count == 6) {
         pthread_t thread;
+        record_size = (size_t)atol(arguments[5]);
         journal = open(arguments[4], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
         if (journal < 0 || pthread_create(&thread, NULL, flush_for_all, NULL) != 0) {
             fprintf(stderr, "baseline: cannot write to %s\n", arguments[4]);
