@@ -33,7 +33,7 @@ struct WriteAheadLog {
 
     /// - Returns: `nil` where the header is not whole: then SQLite takes the log for empty, and the one before was in the
     ///   database when it was written.
-    private init?(_ bytes: UnsafeRawBufferPointer) {
+    init?(_ bytes: UnsafeRawBufferPointer) {
         self.bytes = bytes
         let magic = WriteAheadLog.word(bytes, at: 0)
         pageSize = Int(WriteAheadLog.word(bytes, at: 8))
@@ -44,7 +44,7 @@ struct WriteAheadLog {
     }
 
     /// The position of a damaged frame behind which a later transaction is whole.
-    private var firstDamage: Int? {
+    var firstDamage: Int? {
         let frameSize = WriteAheadLog.frameHeaderSize + pageSize
         var before = sum(at: 24)
         var damage: Int?
