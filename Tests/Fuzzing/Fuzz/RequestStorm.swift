@@ -27,7 +27,7 @@ struct RequestStorm {
                 let seed = seed &+ UInt64(client)
                 group.addTask { [port] in
                     try await blocking {
-                        var client = StormClient(port: port, requests: requests, seed: seed)
+                        var client = StormClient(number: client, port: port, requests: requests, seed: seed)
                         try client.send(share)
                         return client.statuses
                     }
@@ -44,6 +44,7 @@ struct RequestStorm {
 
 /// One after the other.
 private struct StormClient {
+    let number: Int
     let port: Int
     let requests: Requests
     private var mutator: Mutator
@@ -53,7 +54,8 @@ private struct StormClient {
     /// Connections for which one session is used: events that fit it soon become few.
     private static let sessionLife = 20
 
-    init(port: Int, requests: Requests, seed: UInt64) {
+    init(number: Int, port: Int, requests: Requests, seed: UInt64) {
+        self.number = number
         self.port = port
         self.requests = requests
         self.mutator = Mutator(seed: seed)
@@ -70,7 +72,7 @@ private struct StormClient {
             bytes += mutated
             if mutator.number(in: 0..<2) == 0 { bytes += anyRequest() }
             // The server waits longer for what it believes to be missing.
-            let wire = try Wire(port: port, patience: 200_000)
+            let wire = try Wire(port: port, from: number, patience: 200_000)
             wire.send(bytes)
             if mutator.number(in: 0..<8) > 0 { wire.endSending() }
             // Some do not wait for the answer.
@@ -82,7 +84,7 @@ private struct StormClient {
 
     private mutating func openSession() throws {
         let app = requests.apps[mutator.number(in: 0..<requests.apps.count)]
-        let wire = try Wire(port: port, patience: 20_000_000)
+        let wire = try Wire(port: port, from: number, patience: 20_000_000)
         wire.send(Array(Requests.creation(of: app).utf8))
         let answer = wire.receive()
         guard let end = answer.firstRange(of: Array("\r\n\r\n".utf8))?.upperBound,
@@ -105,25 +107,34 @@ private struct StormClient {
 private struct Wire: ~Copyable {
     private let socket: Int32
 
-    /// - Parameter patience: how long to wait for the server, in microseconds.
-    init(port: Int, patience: Int) throws {
+    /// - Parameters:
+    ///   - number: of the client. Each has an address of its own, or the ports would run out.
+    ///   - patience: how long to wait for the server, in microseconds.
+    init(port: Int, from number: Int, patience: Int) throws {
         socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(UInt16(port).bigEndian)
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
         var limit = timeval(tv_sec: patience / 1_000_000, tv_usec: patience % 1_000_000)
         setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        let code = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        guard code == 0 else { throw RequestStorm.Failure(description: "the server is gone: errno \(errno)") }
+        let own = Wire.call(bind, socket, "127.0.1.\(number + 1)", port: 0)
+        let code = own == 0 ? Wire.call(connect, socket, "127.0.0.1", port: port) : own
+        guard code == 0 else { throw RequestStorm.Failure(description: "cannot connect: errno \(errno)") }
     }
 
     deinit { close(socket) }
+
+    private static func call(
+        _ function: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32, _ socket: Int32, _ host: String, port: Int
+    ) -> Int32 {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(UInt16(port).bigEndian)
+        address.sin_addr.s_addr = inet_addr(host)
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                function(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+    }
 
     /// Sends as much as the server takes.
     func send(_ bytes: [UInt8]) {
