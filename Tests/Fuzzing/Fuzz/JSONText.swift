@@ -4,7 +4,8 @@ internal import JSONCoding
 enum JSONText: FuzzTarget {
     static var seeds: [[UInt8]] {
         let texts = [
-            "null", "[true,false]", "-0", "0.1e-7", "9223372036854775807", "-9223372036854775808", "1E400",
+            #""\u0000\u0001\u001f\b\f\r\t\u007f""#, "null", "[true,false]", "-0", "0.1e-7", "9223372036854775807",
+            "-9223372036854775808", "1E400",
             #"{"a":{"b":[1,2.5,"\u00e9\ud83d\ude00\n\/\\\""]},"c":null}"#, "\"é\u{1F600}\"", " [ 1 , 2 ] ",
             #"{"a":1,"a":2}"#, String(repeating: "[", count: 33), #"{"type":"push","payload":1,"screen":"k1"}"#,
             "{" + (0..<20).map { "\"\($0)\":\($0)" }.joined(separator: ",") + "}",
