@@ -17,8 +17,11 @@ enum SavedStates: FuzzTarget {
             guard !types.isEmpty else { continue }
             let type = types[input.count % types.count]
             let payload = BuiltInEvent(rawValue: type)?.payload ?? state.recipient(of: type)?.event.unmaskedPayload
-            session.post(PostedEvent(type, payload: payload))
-            session.post(PostedEvent(BuiltInEvent.back.rawValue))
+            for event in [PostedEvent(type, payload: payload), PostedEvent(BuiltInEvent.back.rawValue)] {
+                if case .invariantViolated(.repeatedKey(let key)) = session.post(event) {
+                    fatalError("broken: no key is given out again: \(key)")
+                }
+            }
         }
     }
 }
