@@ -12,6 +12,11 @@ let package = Package(
         .library(name: "CoordinatorServer", targets: ["CoordinatorServer"]),
         .executable(name: "coordinatord", targets: ["coordinatord"]),
     ],
+    traits: [
+        // Left out where a sanitizer brings an allocator of its own: `--disable-default-traits`.
+        .trait(name: "Jemalloc", description: "Allocates memory with jemalloc."),
+        .default(enabledTraits: ["Jemalloc"]),
+    ],
     dependencies: [
         // The command line: subcommands, flags, help, exit code 64 on a usage error.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -50,7 +55,8 @@ let package = Package(
         .target(
             name: "CoordinatorServer",
             dependencies: [
-                "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP", "CJemalloc",
+                "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP",
+                .target(name: "CJemalloc", condition: .when(traits: ["Jemalloc"])),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -85,6 +91,19 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// The fuzzer is linked with libFuzzer, which only `scripts/fuzz` asks the compiler for.
+if Context.environment["COORDINATORD_FUZZING"] != nil {
+    package.targets += [
+        .systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzzing/CLibFuzzer"),
+        .executableTarget(
+            name: "fuzz",
+            dependencies: [
+                "CLibFuzzer", "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "CoordinatorsTesting",
+                "ReferenceApps", "MicroHTTP", "JSONCoding", "SQLite", "Sodium", "TestSupport",
+            ], path: "Tests/Fuzzing/Fuzz"),
+    ]
+}
 
 for target in package.targets where target.type != .system {
     target.swiftSettings = [

@@ -37,7 +37,7 @@ extension App {
         }
         state.alert = decoded.alert?.restored
         state.pendingLink = decoded.pendingLink.map { PendingLink(path: $0.path, coordinator: $0.coordinator) }
-        guard (try? state.checkInvariants()) != nil else {
+        guard (try? state.checkInvariants()) != nil, state.isSound else {
             throw .damaged(JSONDecodingError(path: [], reason: "is not a possible state"))
         }
         return state
@@ -61,6 +61,23 @@ extension App {
         } catch {
             throw .damaged(JSONDecodingError(path: ["coordinators"], reason: "cannot be encoded again"))
         }
+    }
+}
+
+extension NavigationState {
+    /// Whether every number stands once and none will be given out again, and whether the root and every flow has the
+    /// stack on which it was started.
+    fileprivate var isSound: Bool {
+        var stacks: [Int] = []
+        stack.forEachStack { stacks.append($0.id) }
+        for flow in presented { flow.stack.forEachStack { stacks.append($0.id) } }
+        let ids = coordinators.map(\.id)
+        let keys = screens.map(\.key) + presented.map(\.key) + [alert?.key].compactMap(\.self)
+        return isWithinNumbers && keys.allSatisfy { Int($0.dropFirst()).map { $0 <= lastKey } ?? false }
+            && (ids + stacks).allSatisfy { $0 <= lastID }
+            && Set(keys).count == keys.count && Set(ids).count == ids.count && Set(stacks).count == stacks.count
+            && coordinators.first?.parent == nil && coordinators.first?.home == stack.id
+            && presented.allSatisfy { self[$0.coordinator]?.home == $0.stack.id }
     }
 }
 

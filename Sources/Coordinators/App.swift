@@ -101,8 +101,8 @@ public final class App: Sendable {
     /// - Parameter saved: the state as it was saved.
     public func beginRelaunch(of saved: JSON, at now: Date) throws(NavigationError) -> TransitionRun {
         var state = NavigationState()
-        state.lastKey = saved["lastKey"]?.integer ?? 0
-        state.lastID = saved["lastID"]?.integer ?? 0
+        state.lastKey = min(saved["lastKey"]?.integer ?? 0, NavigationState.numberLimit)
+        state.lastID = min(saved["lastID"]?.integer ?? 0, NavigationState.numberLimit)
         state.defaults = Defaults(saved["defaults"]?.object ?? [:])
         var run = TransitionRun(of: self, on: state, at: now, event: PostedEvent(BuiltInEvent.relaunch.rawValue))
         try run.startRoot()

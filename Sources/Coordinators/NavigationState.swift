@@ -94,6 +94,11 @@ extension NavigationState {
         }
     }
 
+    /// The number that no session comes to by counting. A saved state may have it all the same.
+    static let numberLimit = 1 << 53
+
+    var isWithinNumbers: Bool { max(lastKey, lastID) <= NavigationState.numberLimit }
+
     mutating func nextKey(_ kind: Character) -> String {
         lastKey += 1
         return "\(kind)\(lastKey)"

@@ -76,7 +76,7 @@ public struct TransitionRun: Sendable {
 
     private func checked(_ screens: [PlacedScreen]) throws(NavigationError) -> TransitionResult {
         if let violation = state.violation(among: screens) { throw .invariantViolated(violation) }
-        guard state.size(with: screens) <= NavigationState.sizeLimit else { throw .stateLimit }
+        guard state.size(with: screens) <= NavigationState.sizeLimit, state.isWithinNumbers else { throw .stateLimit }
         let transition = Transition(
             event: event?.type, operations: operations, finished: finished, rotatesToken: rotatesToken)
         return TransitionResult(state: state, transition: transition)

@@ -31,6 +31,8 @@ struct FoldedSession {
         self.version = version
         self.rows = rows
         self.count = rows.reduce(1) { $1 == FoldedSession.comma ? $0 + 1 : $0 }
+        // Versions count from 1, without a gap.
+        guard version >= count else { return nil }
     }
 
     private static let comma = UInt8(ascii: ",")

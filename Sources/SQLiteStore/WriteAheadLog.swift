@@ -21,7 +21,7 @@ struct WriteAheadLog {
         guard file >= 0 else { return }
         defer { Glibc.close(file) }
         var info = stat()
-        guard fstat(file, &info) == 0, info.st_size > headerSize else { return }
+        guard fstat(file, &info) == 0, info.st_size > 0 else { return }
         let count = Int(info.st_size)
         // Borrowed until `munmap`. The directory is locked: nobody cuts the file meanwhile.
         guard let memory = mmap(nil, count, PROT_READ, MAP_PRIVATE, file, 0), memory != MAP_FAILED else { return }
@@ -33,7 +33,8 @@ struct WriteAheadLog {
 
     /// - Returns: `nil` where the header is not whole: then SQLite takes the log for empty, and the one before was in the
     ///   database when it was written.
-    private init?(_ bytes: UnsafeRawBufferPointer) {
+    init?(_ bytes: UnsafeRawBufferPointer) {
+        guard bytes.count >= WriteAheadLog.headerSize else { return nil }
         self.bytes = bytes
         let magic = WriteAheadLog.word(bytes, at: 0)
         pageSize = Int(WriteAheadLog.word(bytes, at: 8))
@@ -44,7 +45,7 @@ struct WriteAheadLog {
     }
 
     /// The position of a damaged frame behind which a later transaction is whole.
-    private var firstDamage: Int? {
+    var firstDamage: Int? {
         let frameSize = WriteAheadLog.frameHeaderSize + pageSize
         var before = sum(at: 24)
         var damage: Int?

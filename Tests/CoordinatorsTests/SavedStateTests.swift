@@ -69,6 +69,44 @@ import Testing
         #expect(throws: RestoreError.self) { try restore(text.replacing("\"k2\"", with: "\"k1\"")) }
         #expect(throws: RestoreError.self) { try restore("{}") }
     }
+
+    @Test(arguments: [
+        // A key and an id that would be given out again.
+        ("\"lastKey\":2", "\"lastKey\":1"), ("\"lastID\":2", "\"lastID\":1"), ("\"k2\"", "\"x\""),
+        // Numbers that cannot be counted on.
+        ("\"lastKey\":2", "\"lastKey\":9223372036854775807"), ("\"lastID\":2", "\"lastID\":9223372036854775807"),
+        // Its own descendant: who asks for the ancestors never comes to an end.
+        ("\"id\":1,\"home\"", "\"id\":1,\"parent\":2,\"home\""), ("\"id\":2,\"parent\"", "\"id\":1,\"parent\""),
+        ("\"id\":1,\"home\":0", "\"id\":1,\"home\":7"),
+        // A flow of who was not started in it.
+        (
+            ",{\"key\":\"k2\",\"name\":\"home\",\"title\":\"Home\",\"coordinator\":2}]}",
+            "]},\"presented\":[{\"key\":\"p0\",\"style\":\"sheet\",\"coordinator\":1,\"stack\":{\"id\":2,\"screens\":["
+                + "{\"key\":\"k2\",\"name\":\"home\",\"coordinator\":2}]}}]"
+        ),
+    ])
+    func `a state that no session comes to is not restored`(text: String, replacement: String) async throws {
+        var tester = try await CoordinatorTester(TestApps.app)
+        try await tester.send("login")
+        let saved = String(decoding: tester.state.encoded, as: UTF8.self)
+        let forged = saved.replacing(text, with: replacement)
+
+        #expect(saved != forged)
+        #expect {
+            try TestApps.app.restore(try JSON(parsing: Array(forged.utf8)))
+        } throws: {
+            if case RestoreError.damaged = $0 { true } else { false }
+        }
+    }
+
+    @Test(arguments: [1 << 53, .max])
+    func `a session that has counted as far as it can goes no further`(lastKey: Int) async throws {
+        let forged: JSON = ["lastKey": .integer(lastKey), "lastID": .integer(lastKey)]
+
+        var run = try TestApps.app.beginRelaunch(of: forged, at: CoordinatorTester.someTime)
+
+        await #expect(throws: NavigationError.stateLimit) { try await run.result() }
+    }
 }
 
 @Suite struct AppDeclarationTests {

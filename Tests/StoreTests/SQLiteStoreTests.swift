@@ -94,6 +94,22 @@ import Testing
         #expect { try open() } throws: { "\($0)".contains("row 3 of the journal is missing") }
     }
 
+    @Test(arguments: [Int.min, -1, 0, 2])
+    func `a row of the sessions that cannot be is taken for none`(version: Int) async throws {
+        let store = try open()
+        let id = try SessionID.make(1)
+        try await store.commit(id, versions: 1...3)
+        await store.close()
+        await (try open()).close()
+        try change { "UPDATE sessions SET version = \(version)" }
+
+        let again = try open()
+
+        #expect(try await again.load(id)?.record.version == nil)
+        #expect(try await again.history(of: id, from: nil, limit: 9).isEmpty)
+        await again.close()
+    }
+
     @Test func `a person can read it with sqlite3`() async throws {
         let store = try open()
         try await store.commit(try .make(1), versions: 1...2)

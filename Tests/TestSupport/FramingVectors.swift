@@ -1,11 +1,11 @@
 /// Heads that must be refused, and why.
-enum FramingVectors {
-    struct Vector: Sendable, CustomStringConvertible {
-        let request: [UInt8]
+public enum FramingVectors {
+    public struct Vector: Sendable, CustomStringConvertible {
+        public let request: [UInt8]
         /// Those that fit; empty where the library hangs up without a word.
-        let statuses: Set<Int>
+        public let statuses: Set<Int>
 
-        var description: String { String(decoding: request, as: UTF8.self).debugDescription }
+        public var description: String { String(decoding: request, as: UTF8.self).debugDescription }
 
         init(_ request: String, _ statuses: Int...) {
             self.init(Array(request.utf8), Set(statuses))
@@ -17,7 +17,7 @@ enum FramingVectors {
         }
     }
 
-    static let refused =
+    public static let refused =
         requestLines + methods + targets + names + values + lineEnds + folds + hosts + lengths + codings
 
     private static func line(_ line: String, _ status: Int = 400) -> Vector {
@@ -112,7 +112,7 @@ enum FramingVectors {
         .map { fields("Transfer-Encoding: \($0)", 501, method: "POST") }
 
     /// Heads that are as good as they look, each of a request with the body `12345`.
-    static let accepted: [String] =
+    public static let accepted: [String] =
         ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "QUERY"].map {
             "\($0) /a HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"
         }

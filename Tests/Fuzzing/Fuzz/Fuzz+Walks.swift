@@ -1,0 +1,55 @@
+internal import Coordinators
+@testable internal import CoordinatorsTesting
+internal import JSONCoding
+internal import ReferenceApps
+
+/// Where the seeds come from: users who do what the reference apps offer, with what the events' `examples` hold.
+extension Fuzz {
+    static let apps = ReferenceApps.all(accounts: OneAccount())
+
+    /// A few steps through an app.
+    struct Walked {
+        let app: App
+        /// Of the events that were posted.
+        let bodies: [JSON]
+        /// What they led to, the first state included.
+        let states: [NavigationState]
+    }
+
+    /// Events of one walk.
+    static let walkLength = 8
+
+    static func walks() async throws -> [Walked] {
+        var walks: [Walked] = []
+        for app in apps {
+            for seed in 0..<8 as Range<UInt64> {
+                var numbers = SplitMix64(seed: seed)
+                var walk = try await Walk(app, at: CoordinatorTester.someTime)
+                var states = [walk.state]
+                for _ in 0..<walkLength {
+                    try await walk.step(walk.chooseEvent(with: &numbers))
+                    if walk.state != states.last { states.append(walk.state) }
+                }
+                walks.append(Walked(app: app, bodies: walk.events.map(\.body), states: states))
+            }
+        }
+        return walks
+    }
+}
+
+/// Compares, where the server hashes.
+private struct OneAccount: LoginRepository {
+    func verify(email: String, password: String) throws(LoginError) {
+        guard email == "ann@example.com", password == "correct horse" else { throw .refused }
+    }
+}
+
+extension PostedEvent {
+    /// As a client posts it.
+    var body: JSON {
+        var body: JSONObject = ["type": .string(type)]
+        body["payload"] = payload
+        body["screen"] = screen.map { .string($0) }
+        return .object(body)
+    }
+}

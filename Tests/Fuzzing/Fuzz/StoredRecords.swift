@@ -1,0 +1,70 @@
+internal import Coordinators
+internal import FoundationEssentials
+internal import JSONCoding
+internal import SQLite
+@testable internal import SQLiteStore
+@testable internal import Sessions
+internal import Sodium
+
+/// What the store has kept: a text that is taken for a record, an answer, or a row of `sessions` is written again as one
+/// that is taken for the same.
+enum StoredRecords: FuzzTarget {
+    static let identity = SessionIdentity(
+        id: .init(from: "fuzz", secret: secret), app: "tabs", token: SHA256Digest(of: "fuzz"), createdAt: time)
+
+    private static let secret = [UInt8](repeating: 0, count: KeyedDigest.keySize)
+    private static let time = Date(timeIntervalSince1970: 1_800_000_000)
+
+    static var seeds: [[UInt8]] {
+        get async throws {
+            let states = try await Fuzz.walks().flatMap(\.states).map {
+                SessionState(identity, version: 7, expiresAt: time, navigation: $0)
+            }
+            let transition = Transition(event: "push", operations: [.push(key: "k1")], finished: ["home"])
+            let records = states.map { SessionRecord($0, transition, at: time, graveTime: 60).text }
+            let end = SessionRecord(identity, version: 8, time: time, keptUntil: time, content: .ended)
+            let answer = StoredAnswer(
+                session: identity.id, key: "key", fingerprint: identity.token, version: 7, body: Array("{\"a\":1}".utf8)
+            )
+            return records + [end.text, answer.text] + ["7\n[1,2,3]", "1\n[9]"].map { Array($0.utf8) }
+        }
+    }
+
+    static func check(_ input: [UInt8]) {
+        if let record = try? SessionRecord(parsing: input) {
+            let again = try? SessionRecord(parsing: record.text)
+            promise("a record is written as one", again != nil)
+            promise("the record is the same", again?.text == record.text)
+            promise(
+                "its times can be told", [record.time, record.keptUntil].allSatisfy { !$0.formatted(.iso8601).isEmpty })
+        }
+        if let answer = try? StoredAnswer(parsing: input) {
+            promise("the answer is the same", (try? StoredAnswer(parsing: answer.text)) == answer)
+        }
+        checkRow(input)
+    }
+
+    /// - Parameter input: the column version, a line break, the column rows.
+    private static func checkRow(_ input: [UInt8]) {
+        let columns = input.split(separator: UInt8(ascii: "\n"), maxSplits: 1).map {
+            String(decoding: $0, as: UTF8.self)
+        }
+        guard columns.count == 2, let version = Int(columns[0]), var session = row(version, columns[1]) else { return }
+        for (newest, limit) in [(Int.max, 3), (version, 1000), (2, 1)] {
+            let versions = session.versions(from: newest, limit: limit)
+            promise("no more than asked for", versions.count <= limit)
+            promise("versions count from 1", versions.allSatisfy { (1...min(newest, version)).contains($0.version) })
+        }
+        let all = session.allRows
+        let dropped = session.keep(2)
+        promise("what is not dropped is kept", dropped + session.allRows == all)
+        promise("no more is kept", session.allRows.count <= 2)
+    }
+
+    private static func row(_ version: Int, _ rows: String) -> FoldedSession? {
+        guard let database = try? SQLiteDatabase(path: ":memory:"), let row = try? database.prepare("SELECT ?1, ?2"),
+            (try? row.bind(1, version)) != nil, (try? row.bind(2, rows)) != nil
+        else { return nil }
+        return try? row.first { FoldedSession($0) } ?? nil
+    }
+}
