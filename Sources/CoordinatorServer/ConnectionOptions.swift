@@ -21,6 +21,12 @@ struct ConnectionOptions: ParsableArguments {
     @Option(help: "How long a connection without a request is kept.")
     var idleTime = Span(seconds: 60)
 
+    @Option(help: "How long new connections are taken after SIGTERM, while /readyz says 503. (default: not at all)")
+    var drainDelay: Span?
+
+    @Option(help: "How long the requests under way may take after that.")
+    var drainTime = Span(seconds: 8)
+
     func validate() throws {
         guard connections > 0 else { throw ValidationError("--connections takes a number from 1.") }
         guard connectionsPerAddress >= 0 else {
@@ -35,5 +41,8 @@ struct ConnectionOptions: ParsableArguments {
         settings.limits.body = bodyTime.milliseconds
         settings.limits.sending = answerTime.milliseconds
         settings.idleTimeout = idleTime.milliseconds / 1000
+    }
+    var drain: (delay: Duration, time: Duration) {
+        (.milliseconds(drainDelay?.milliseconds ?? 0), .milliseconds(drainTime.milliseconds))
     }
 }

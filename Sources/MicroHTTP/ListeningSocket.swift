@@ -23,8 +23,11 @@ extension HTTPServerError: CustomStringConvertible {
     }
 }
 
-/// A bound TCP socket that listens. libmicrohttpd is given it, and closes it when the server stops.
+/// A bound TCP socket that listens. The acceptor owns it, and closes it.
 struct ListeningSocket {
+    /// Connections that can wait to be accepted.
+    static let backlog = SOMAXCONN
+
     let descriptor: CInt
     let port: Int
 
@@ -48,7 +51,7 @@ struct ListeningSocket {
         guard descriptor >= 0,
             setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &reuse, socklen_t(MemoryLayout<CInt>.size)) == 0,
             bind(descriptor, address.ai_addr, address.ai_addrlen) == 0,
-            listen(descriptor, SOMAXCONN) == 0
+            listen(descriptor, ListeningSocket.backlog) == 0
         else {
             let code = errno
             if descriptor >= 0 { close(descriptor) }

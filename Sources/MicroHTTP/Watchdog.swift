@@ -100,6 +100,15 @@ final class Watchdog: Sendable {
         }
     }
 
+    /// Takes no further request from connections that have none. One that has come already, unread, is still answered.
+    func hangUpOnIdle() {
+        watched.withLock { watched in
+            for connection in watched.values.map(\.connection) where connection.current.phase == .idle {
+                connection.closeForReading()
+            }
+        }
+    }
+
     /// One connection after the other, for who opens or closes one waits for the lock.
     private func look(until deadline: Int, previous: Int) {
         for key in watched.withLock({ Array($0.keys) }) {
@@ -136,6 +145,11 @@ extension WatchedConnection {
     /// libmicrohttpd sees the end of the connection, and closes it.
     fileprivate func cut() {
         shutdown(socket, CInt(SHUT_RDWR))
+    }
+
+    /// libmicrohttpd reads what is there, then the end.
+    fileprivate func closeForReading() {
+        shutdown(socket, CInt(SHUT_RD))
     }
 
     /// tcpi_bytes_received of TCP_INFO, which glibc's header does not have yet; `nil` for what is no TCP connection.

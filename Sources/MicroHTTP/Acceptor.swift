@@ -1,0 +1,81 @@
+internal import Glibc
+internal import Synchronization
+
+/// Accepts connections, on a thread of its own, for libmicrohttpd to serve.
+///
+/// libmicrohttpd 0.9.75 can listen by itself. But out of descriptors its threads spin; told to listen no more, it leaves
+/// those to be reset that the system has accepted already; and it panics where one of its threads is told just then.
+///
+/// Unchecked for the thread's number, which is set in `init`, and read once after.
+final class Acceptor: @unchecked Sendable {
+    /// How long it waits where there is no room, in milliseconds.
+    private static let pause: CInt = 10
+
+    private let socket: ListeningSocket
+    private let limit: Int
+    private let core: Core
+    private let daemon: Daemon
+    /// Two sockets that are connected: the thread hears it when the other end is closed, and ends.
+    private let bell: (ring: CInt, hear: CInt)
+    private var thread = pthread_t()
+
+    /// - Parameter limit: the connections that there may be at a time.
+    init(_ socket: ListeningSocket, limit: Int, core: Core, daemon: Daemon) {
+        self.socket = socket
+        self.limit = limit
+        self.core = core
+        self.daemon = daemon
+        var ends: [CInt] = [-1, -1]
+        let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
+        precondition(socketpair(AF_UNIX, type, 0, &ends) == 0, "the system has no descriptor left")
+        bell = (ring: ends[1], hear: ends[0])
+        let this = Unmanaged.passRetained(self)
+        let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { context in
+            if let context { Unmanaged<Acceptor>.fromOpaque(context).takeRetainedValue().run() }
+            return nil
+        }
+        precondition(pthread_create(&thread, nil, run, this.toOpaque()) == 0, "the system has no thread left")
+    }
+
+    /// Accepts those who have come so far, and closes the door. To be called once.
+    func end() {
+        close(bell.ring)
+        pthread_join(thread, nil)
+    }
+
+    private func run() {
+        var awaited = [bell.hear, socket.descriptor].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        while awaited[0].revents == 0 {
+            let isEmpty = acceptWaiting()
+            poll(&awaited, isEmpty ? 2 : 1, isEmpty ? -1 : Acceptor.pause)
+        }
+        _ = acceptWaiting()
+        close(socket.descriptor)
+        close(bell.hear)
+    }
+
+    /// - Returns: whether nobody waits any more; `false` where there is no room: too many connections, or descriptors.
+    private func acceptWaiting() -> Bool {
+        for _ in 0..<ListeningSocket.backlog {
+            guard core.openConnections.load(ordering: .relaxed) < limit else { return false }
+            var address = sockaddr_storage()
+            var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+            let connection = withUnsafeMutablePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    accept(socket.descriptor, $0, &size)
+                }
+            }
+            guard connection >= 0 else {
+                // The next one may be sound.
+                if errno == ECONNABORTED || errno == EINTR { continue }
+                return errno == EAGAIN
+            }
+            _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
+            core.openConnections.add(1, ordering: .relaxed)
+            if !daemon.add(connection, from: &address, size: size) {
+                core.openConnections.subtract(1, ordering: .relaxed)
+            }
+        }
+        return false
+    }
+}

@@ -1,0 +1,57 @@
+import Foundation
+import Testing
+import TestSupport
+
+extension Faults {
+    /// What a long life leaves behind.
+    @Suite struct LeakTests {
+        /// 100,000 times there and back, a million events in the long form's five rounds.
+        @Test(arguments: ["memory", "sqlite"])
+        func `after flows were started and left, the coordinators and the memory are as before`(
+            store: String
+        ) async throws {
+            let directory = TemporaryDirectory()
+            let server = try await ServerUnderTest(
+                directory: directory.path, flags: store == "memory" ? ["--store", "memory"] : [])
+            let opener = BlockingClient(port: server.port)
+            let sessions = try (0..<16).map { _ in try SessionUnderTest(opener) }
+            let count = 100_000 * (Scale.factor > 1 ? 5 : 1)
+            // Histories are full and the allocator has settled.
+            try await LeakTests.goThereAndBack(50_000, in: sessions, at: server.port)
+            let trees = sessions.map { opener.call("GET", "\($0.path)/coordinators", token: $0.token)?.text }
+            let memory = try server.residentMemory
+
+            try await LeakTests.goThereAndBack(count, in: sessions, at: server.port)
+
+            let growth = try server.residentMemory - memory
+            print("\(store): \(2 * count) events, \(memory) KiB, then \(growth) KiB more")
+            #expect(growth < 2048)
+            for (session, tree) in zip(sessions, trees) {
+                #expect(tree?.contains(#""count":1"#) == true)
+                #expect(opener.call("GET", "\(session.path)/coordinators", token: session.token)?.text == tree)
+            }
+            try await server.stop()
+        }
+
+        /// Starts a flow and leaves it, so many times in all, in all sessions at once.
+        static func goThereAndBack(_ count: Int, in sessions: [SessionUnderTest], at port: Int) async throws {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for session in sessions {
+                    group.addTask {
+                        try await blocking {
+                            let client = BlockingClient(port: port)
+                            for _ in 0..<count / sessions.count {
+                                for event in [#"{"type":"pushFlow","payload":1}"#, #"{"type":"back"}"#] {
+                                    let reply = client.call(
+                                        "POST", "\(session.path)/events", token: session.token, body: event)
+                                    guard reply?.status == 200 else { throw TestFailure(reply?.text ?? "cut") }
+                                }
+                            }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+}
