@@ -41,7 +41,7 @@ extension Faults {
             let directory = TemporaryDirectory()
             let server = try await ServerUnderTest(directory: directory.path, flags: ["--drain-time", "1s"])
 
-            for round in 1...10 * Scale.factor {
+            for round in 1...6 * Scale.factor {
                 let waiting = try await DrainTests.waiters(16, at: server.port)
                 let flood = Flood(port: server.port)
                 async let flooded: Void = flood.comeAndGo(threads: 4)
