@@ -3,8 +3,8 @@ internal import Synchronization
 
 /// Accepts connections, on a thread of its own, for libmicrohttpd to serve.
 ///
-/// libmicrohttpd 0.9.75 can listen by itself. But out of descriptors its threads spin; told to listen no more, it leaves
-/// those to be reset that the system has accepted already; and it panics where one of its threads is told just then.
+/// libmicrohttpd 0.9.75 can listen by itself. But where it is out of descriptors, its threads spin; when it is told to
+/// listen no more, those who wait to be accepted are lost, and it panics if one of its threads takes note just then.
 ///
 /// Unchecked for the thread's number, which is set in `init`, and read once after.
 final class Acceptor: @unchecked Sendable {
@@ -20,21 +20,25 @@ final class Acceptor: @unchecked Sendable {
     private var thread = pthread_t()
 
     /// - Parameter limit: the connections that there may be at a time.
-    init(_ socket: ListeningSocket, limit: Int, core: Core, daemon: Daemon) {
+    init(_ socket: ListeningSocket, limit: Int, core: Core, daemon: Daemon) throws(HTTPServerError) {
         self.socket = socket
         self.limit = limit
         self.core = core
         self.daemon = daemon
         var ends: [CInt] = [-1, -1]
         let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
-        precondition(socketpair(AF_UNIX, type, 0, &ends) == 0, "the system has no descriptor left")
+        guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw .cannotStart(errno) }
         bell = (ring: ends[1], hear: ends[0])
-        let this = Unmanaged.passRetained(self)
         let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { context in
             if let context { Unmanaged<Acceptor>.fromOpaque(context).takeRetainedValue().run() }
             return nil
         }
-        precondition(pthread_create(&thread, nil, run, this.toOpaque()) == 0, "the system has no thread left")
+        let this = Unmanaged.passRetained(self)
+        let code = pthread_create(&thread, nil, run, this.toOpaque())
+        guard code == 0 else {
+            this.release()
+            throw .cannotStart(code)
+        }
     }
 
     /// Accepts those who have come so far, and closes the door. To be called once.
@@ -49,6 +53,7 @@ final class Acceptor: @unchecked Sendable {
             let isEmpty = acceptWaiting()
             poll(&awaited, isEmpty ? 2 : 1, isEmpty ? -1 : Acceptor.pause)
         }
+        socket.ignoreNewcomers()
         _ = acceptWaiting()
         close(socket.descriptor)
         close(bell.hear)

@@ -52,15 +52,21 @@ public final class HTTPServer: Sendable {
         let watchdog = Watchdog(settings.limits)
         let core = Core(handler: handler, bodyLimit: settings.bodyLimit, watchdog: watchdog)
         guard let pointer = HTTPServer.start(settings, core: core) else {
-            let reason = String(cString: strerror(errno))
+            let code = errno
             close(socket.descriptor)
-            throw .cannotStart(reason: reason)
+            throw .cannotStart(code)
         }
         self.port = socket.port
         self.core = core
         let daemon = Daemon(pointer: pointer)
         let limit = min(settings.connectionLimit, HTTPServer.descriptorsLeft())
-        running = Mutex((Acceptor(socket, limit: limit, core: core, daemon: daemon), daemon))
+        do {
+            running = Mutex((try Acceptor(socket, limit: limit, core: core, daemon: daemon), daemon))
+        } catch {
+            daemon.stop()
+            close(socket.descriptor)
+            throw error
+        }
         watching = Task { await watchdog.watch() }
     }
 
