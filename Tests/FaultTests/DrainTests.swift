@@ -45,6 +45,7 @@ extension Faults {
                 let waiting = try await DrainTests.waiters(16, at: server.port)
                 let flood = Flood(port: server.port)
                 async let flooded: Void = flood.comeAndGo(threads: 4)
+                defer { flood.end() }
                 try await Task.sleep(for: .milliseconds(.random(in: 100...300)))
 
                 let start = ContinuousClock.now
