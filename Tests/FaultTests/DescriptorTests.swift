@@ -18,6 +18,8 @@ extension Faults {
                 directory: directory.path, wrapper: ["prlimit", "--nofile=\(first):10000"])
             #expect(BlockingClient(port: server.port).call("GET", "/livez")?.status == 200)
             let memory = try server.residentMemory
+            // Its timers are there by then. libdispatch traps where it gets no descriptor for a new one.
+            try await Task.sleep(for: .milliseconds(500))
             try await server.limitDescriptors(to: then)
             let flood = Flood(port: server.port)
 
