@@ -61,6 +61,7 @@ final class Acceptor: @unchecked Sendable {
 
     /// - Returns: whether nobody waits any more; `false` where there is no room: too many connections, or descriptors.
     private func acceptWaiting() -> Bool {
+        let limit = min(limit, Acceptor.descriptorsLeft())
         for _ in 0..<ListeningSocket.backlog {
             guard core.openConnections.load(ordering: .relaxed) < limit else { return false }
             var address = sockaddr_storage()
@@ -82,5 +83,13 @@ final class Acceptor: @unchecked Sendable {
             }
         }
         return false
+    }
+
+    /// Descriptors that connections may take: all but a reserve for files and for the server itself. Without it libdispatch,
+    /// which opens a file to look after its threads, ends the process. Asked each time, for the limit may be changed.
+    private static func descriptorsLeft() -> Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1000 }
+        return max(16, Int(clamping: limit.rlim_cur) - 64)
     }
 }

@@ -59,9 +59,9 @@ public final class HTTPServer: Sendable {
         self.port = socket.port
         self.core = core
         let daemon = Daemon(pointer: pointer)
-        let limit = min(settings.connectionLimit, HTTPServer.descriptorsLeft())
         do {
-            running = Mutex((try Acceptor(socket, limit: limit, core: core, daemon: daemon), daemon))
+            running = Mutex(
+                (try Acceptor(socket, limit: settings.connectionLimit, core: core, daemon: daemon), daemon))
         } catch {
             daemon.stop()
             close(socket.descriptor)
@@ -137,13 +137,6 @@ public final class HTTPServer: Sendable {
         return CMicroHTTPD_start(
             flags, Exchange.handle, Exchange.begin, Exchange.end, Core.connectionChanged,
             Unmanaged.passUnretained(core).toOpaque(), &options)
-    }
-
-    /// Descriptors that connections may take: all but a reserve for files and for the server itself.
-    private static func descriptorsLeft() -> Int {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1000 }
-        return max(16, Int(clamping: limit.rlim_cur) - 64)
     }
 
     /// libmicrohttpd panics when it finds its own state broken; there is no way on.
