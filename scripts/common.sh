@@ -35,13 +35,13 @@ start_server() {
     "$1" serve --port 0 "${@:3}" >> "$2" 2>&1 &
     children+=($!)
     local try
-    for try in $(seq 100); do
+    for try in $(seq 300); do
         SERVER_URL=$(sed -n 's/.*listening on \(http:[^ ]*\).*/\1/p' "$2")
         [ -n "$SERVER_URL" ] && return
         kill -0 "${children[-1]}" || { cat "$2" >&2; return 1; }
         sleep 0.1
     done
-    echo "the server is not ready after 10 s" >&2
+    echo "the server is not ready after 30 s" >&2
     return 1
 }
 

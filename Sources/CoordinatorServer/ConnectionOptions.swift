@@ -27,6 +27,12 @@ struct ConnectionOptions: ParsableArguments {
     @Option(help: "Bytes of a request's body.")
     var bodySize = 65_536
 
+    @Option(help: "How long new connections are taken after SIGTERM, while /readyz says 503. (default: not at all)")
+    var drainDelay: Span?
+
+    @Option(help: "How long the requests under way may take after that.")
+    var drainTime = Span(seconds: 8)
+
     func validate() throws {
         guard (2048...1_048_576).contains(headSize) else {
             throw ValidationError("--head-size takes a number from 2048 to 1048576.")
@@ -49,5 +55,8 @@ struct ConnectionOptions: ParsableArguments {
         settings.headLimit = headSize
         settings.bodyLimit = bodySize
         settings.idleTimeout = idleTime.milliseconds / 1000
+    }
+    var drain: (delay: Duration, time: Duration) {
+        (.milliseconds(drainDelay?.milliseconds ?? 0), .milliseconds(drainTime.milliseconds))
     }
 }

@@ -64,7 +64,9 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
                 services: [
                     .init(service: StoreService(store: store)),
                     .init(service: SweepService(host: host, logger: logger)),
-                    .init(service: HTTPService(server: server, handler: handler, announcement: line)),
+                    .init(
+                        service: HTTPService(
+                            server: server, handler: handler, drain: connections.drain, announcement: line)),
                 ],
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         try await group.run()

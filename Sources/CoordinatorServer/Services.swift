@@ -9,6 +9,8 @@ internal import Sessions
 struct HTTPService: Service {
     let server: HTTPServer
     let handler: NavigationHandler
+    /// How long new connections are still taken when it is to stop, and how long the requests under way may take then.
+    let drain: (delay: Duration, time: Duration)
     /// Printed when the server is ready, signals and all.
     let announcement: String
 
@@ -18,7 +20,7 @@ struct HTTPService: Service {
         fflush(nil)
         try? await gracefulShutdown()
         handler.beginDraining()
-        await server.stop()
+        await server.stop(after: drain.delay, within: drain.time)
     }
 }
 

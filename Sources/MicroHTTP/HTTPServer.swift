@@ -42,7 +42,7 @@ public final class HTTPServer: Sendable {
     public let port: Int
     private let core: Core
     /// Owned: started in `init`, stopped once, by whoever takes it out.
-    private let daemon: Mutex<Daemon?>
+    private let running: Mutex<(acceptor: Acceptor, daemon: Daemon)?>
     private let watching: Task<Void, Never>
 
     public init(_ settings: Settings, handler: any HTTPHandler) throws(HTTPServerError) {
@@ -52,20 +52,29 @@ public final class HTTPServer: Sendable {
         let watchdog = Watchdog(settings.limits)
         let core = Core(
             handler: handler, headLimit: settings.headLimit, bodyLimit: settings.bodyLimit, watchdog: watchdog)
-        guard let pointer = HTTPServer.start(settings, socket: socket, core: core) else {
-            let reason = String(cString: strerror(errno))
+        guard let pointer = HTTPServer.start(settings, core: core) else {
+            let code = errno
             close(socket.descriptor)
-            throw .cannotStart(reason: reason)
+            throw .cannotStart(code)
         }
         self.port = socket.port
         self.core = core
-        self.daemon = Mutex(Daemon(pointer: pointer))
+        let daemon = Daemon(pointer: pointer)
+        do {
+            running = Mutex(
+                (try Acceptor(socket, limit: settings.connectionLimit, core: core, daemon: daemon), daemon))
+        } catch {
+            daemon.stop()
+            close(socket.descriptor)
+            throw error
+        }
         watching = Task { await watchdog.watch() }
     }
 
     deinit {
         watching.cancel()
-        guard let daemon = daemon.withLock({ $0.take() }) else { return }
+        guard let (acceptor, daemon) = running.withLock({ $0.take() }) else { return }
+        acceptor.end()
         core.abandonSuspended()
         while core.hasSuspended { usleep(1000) }
         daemon.stop()
@@ -74,42 +83,48 @@ public final class HTTPServer: Sendable {
     /// Requests that have begun to arrive and are not answered yet.
     public var requestsUnderWay: Int { core.requestsUnderWay.load(ordering: .relaxed) }
 
-    /// Stops: takes no new connection, closes each one after its next answer, waits for the requests under way, answers
+    /// Stops: closes each connection after its next answer, takes no new one, waits for the requests under way, answers
     /// 503 to those that are not done within `limit`, and closes what is left.
     ///
-    /// - Parameter idleGrace: how long a connection without a request is left open, for a request may be on its way.
-    public func stop(within limit: Duration = .seconds(8), idleGrace: Duration = .milliseconds(500)) async {
-        guard let daemon = daemon.withLock({ $0.take() }) else { return }
+    /// - Parameters:
+    ///   - delay: how long new connections are still taken.
+    ///   - limit: counts from then on.
+    ///   - idleGrace: how long a connection without a request is left open, for a request may be on its way.
+    public func stop(
+        after delay: Duration = .zero, within limit: Duration = .seconds(8), idleGrace: Duration = .milliseconds(500)
+    ) async {
+        guard let (acceptor, daemon) = running.withLock({ $0.take() }) else { return }
         core.isDraining.store(true, ordering: .relaxed)
-        let listener = daemon.quiesce()
+        try? await Task.sleep(for: delay)
+        acceptor.end()
         let start = ContinuousClock.now
         await wait(until: start + limit) { [core] in
-            core.openConnections.load(ordering: .relaxed) == 0
-                || (core.requestsUnderWay.load(ordering: .relaxed) == 0 && ContinuousClock.now - start > idleGrace)
+            if ContinuousClock.now - start > idleGrace { core.watchdog.hangUpOnIdle() }
+            return core.openConnections.load(ordering: .relaxed) == 0
         }
         core.abandonSuspended()
         await wait(until: .now + .seconds(1)) { [core] in core.requestsUnderWay.load(ordering: .relaxed) == 0 }
         while core.hasSuspended { usleep(1000) }
         daemon.stop()
-        if listener >= 0 { close(listener) }
     }
 
     private func wait(until deadline: ContinuousClock.Instant, for condition: () -> Bool) async {
         while !condition(), ContinuousClock.now < deadline {
             // A cancelled wait ends at once: the caller is in a hurry.
-            guard (try? await Task.sleep(for: .milliseconds(5))) != nil else { return }
+            guard (try? await Task.sleep(for: .milliseconds(10))) != nil else { return }
         }
     }
 
-    private static func start(_ settings: Settings, socket: ListeningSocket, core: Core) -> OpaquePointer? {
+    private static func start(_ settings: Settings, core: Core) -> OpaquePointer? {
         let flags =
             MHD_USE_EPOLL_INTERNAL_THREAD.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
+            | MHD_USE_NO_LISTEN_SOCKET.rawValue
         func number(_ option: MHD_OPTION, _ value: Int) -> MHD_OptionItem {
             MHD_OptionItem(option: option, value: value, ptr_value: nil)
         }
         var options = [
-            number(.LISTEN_SOCKET, Int(socket.descriptor)),
-            number(.CONNECTION_LIMIT, min(settings.connectionLimit, descriptorsLeft())),
+            // The acceptor's limit is lower. This one is divided among the threads, however they fill.
+            number(.CONNECTION_LIMIT, Int(CInt.max)),
             number(.PER_IP_CONNECTION_LIMIT, Int(UInt32(clamping: settings.addressLimit))),
             number(.CONNECTION_TIMEOUT, settings.idleTimeout),
             number(.CONNECTION_MEMORY_LIMIT, settings.headLimit + roomForAnswer),
@@ -128,13 +143,6 @@ public final class HTTPServer: Sendable {
     /// Bytes for the head of an answer. Where none are left, libmicrohttpd hangs up without a word.
     private static let roomForAnswer = 2048
 
-    /// Descriptors that connections may take: all but a reserve for files and for the server itself.
-    private static func descriptorsLeft() -> Int {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1000 }
-        return max(16, Int(clamping: limit.rlim_cur) - 64)
-    }
-
     /// libmicrohttpd panics when it finds its own state broken; there is no way on.
     private static let panicHandler: Void = MHD_set_panic_func(
         { _, file, line, reason in
@@ -142,20 +150,22 @@ public final class HTTPServer: Sendable {
             let reason = reason.map { String(cString: $0) } ?? "no reason given"
             let message = "libmicrohttpd panic at \(file):\(line): \(reason)\n"
             write(STDERR_FILENO, message, message.utf8.count)
-            exit(EX_SOFTWARE)
+            _exit(EX_OSERR)
         }, nil)
 }
 
 /// libmicrohttpd's daemon. One owner at a time; libmicrohttpd's own calls on it are safe from any thread.
-private struct Daemon: @unchecked Sendable {
+struct Daemon: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    /// Ends listening: new connections are refused.
-    /// - Returns: the socket, now the caller's, to be closed when the daemon has stopped.
-    func quiesce() -> CInt {
-        let listener = MHD_quiesce_daemon(pointer)
-        if listener >= 0 { shutdown(listener, CInt(SHUT_RDWR)) }
-        return listener
+    /// Gives it a connection to serve, which is closed where there is no memory for it, or too many from its address.
+    /// - Returns: whether it is served; `Core.connectionChanged` is told when it ends.
+    func add(_ connection: CInt, from address: inout sockaddr_storage, size: socklen_t) -> Bool {
+        withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                MHD_add_connection(pointer, connection, $0, size) == .YES
+            }
+        }
     }
 
     /// Closes every connection and joins the threads. None may be suspended.
@@ -171,6 +181,7 @@ final class Core: Sendable {
     let bodyLimit: Int
     let watchdog: Watchdog
     let isDraining = Atomic(false)
+    /// From the moment that they are accepted.
     let openConnections = Atomic(0)
     let requestsUnderWay = Atomic(0)
     /// The exchanges whose connections are, or are just being, suspended or resumed. Stopping libmicrohttpd with a
@@ -216,7 +227,6 @@ final class Core: Sendable {
         guard let context, let connection, let slot else { return }
         let core = Unmanaged<Core>.fromOpaque(context).takeUnretainedValue()
         if change == .CONNECTION_NOTIFY_STARTED {
-            core.openConnections.add(1, ordering: .relaxed)
             let watched = WatchedConnection(
                 socket: CMicroHTTPD_socket(connection), peer: IPAddress(clientOf: connection))
             core.watchdog.add(watched)

@@ -8,8 +8,10 @@ public enum HTTPServerError: Error, Equatable, Sendable {
     case addressInUse(host: String, port: Int)
     /// The system refuses; `reason` is its own word.
     case cannotListen(host: String, port: Int, reason: String)
-    /// libmicrohttpd refuses to start.
+    /// libmicrohttpd refuses to start, or the system the threads.
     case cannotStart(reason: String)
+
+    static func cannotStart(_ code: CInt) -> HTTPServerError { .cannotStart(reason: String(cString: strerror(code))) }
 }
 
 extension HTTPServerError: CustomStringConvertible {
@@ -18,13 +20,16 @@ extension HTTPServerError: CustomStringConvertible {
         case .unknownHost(let host): "no address is known for the host “\(host)”"
         case .addressInUse(let host, let port): "\(host):\(port) is in use by another process"
         case .cannotListen(let host, let port, let reason): "cannot listen on \(host):\(port): \(reason)"
-        case .cannotStart(let reason): "libmicrohttpd cannot start: \(reason)"
+        case .cannotStart(let reason): "the HTTP server cannot start: \(reason)"
         }
     }
 }
 
-/// A bound TCP socket that listens. libmicrohttpd is given it, and closes it when the server stops.
+/// A bound TCP socket that listens. The acceptor owns it, and closes it.
 struct ListeningSocket {
+    /// Connections that can wait to be accepted.
+    static let backlog = SOMAXCONN
+
     let descriptor: CInt
     let port: Int
 
@@ -48,7 +53,7 @@ struct ListeningSocket {
         guard descriptor >= 0,
             setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &reuse, socklen_t(MemoryLayout<CInt>.size)) == 0,
             bind(descriptor, address.ai_addr, address.ai_addrlen) == 0,
-            listen(descriptor, SOMAXCONN) == 0
+            listen(descriptor, ListeningSocket.backlog) == 0
         else {
             let code = errno
             if descriptor >= 0 { close(descriptor) }
@@ -68,5 +73,40 @@ struct ListeningSocket {
             // The port stands at the same place for both families, in network order.
             return Int(bytes[2]) << 8 | Int(bytes[3])
         }
+    }
+}
+
+// The end of listening.
+extension ListeningSocket {
+    /// From now on the system lets nobody begin to connect, so that those who wait can be accepted, and then none are
+    /// lost. Who tries meanwhile hears nothing, tries again after a second, and is refused.
+    func ignoreNewcomers() {
+        // TCP's flags are in the fourteenth byte of its header. SYN without ACK begins a connection: nothing is taken of
+        // such a packet.
+        let steps = [
+            FilterStep(code: 0x30, number: 13),  // load the byte
+            FilterStep(code: 0x54, number: 0x12),  // and with SYN and ACK
+            FilterStep(code: 0x15, otherwise: 1, number: 0x02),  // unless it is SYN alone, leave out the next step
+            FilterStep(code: 0x06, number: 0),  // take nothing
+            FilterStep(code: 0x06, number: .max),  // take all
+        ]
+        steps.withUnsafeBufferPointer { steps in
+            var filter = Filter(count: UInt16(steps.count), steps: steps.baseAddress)
+            setsockopt(descriptor, SOL_SOCKET, SO_ATTACH_FILTER, &filter, socklen_t(MemoryLayout<Filter>.size))
+        }
+    }
+
+    /// `sock_filter` of linux/filter.h, which Glibc's module does not have: an instruction of the system's packet filter.
+    private struct FilterStep {
+        var code: UInt16
+        var then: UInt8 = 0
+        var otherwise: UInt8 = 0
+        var number: UInt32
+    }
+
+    /// `sock_fprog`.
+    private struct Filter {
+        var count: UInt16
+        var steps: UnsafePointer<FilterStep>?
     }
 }

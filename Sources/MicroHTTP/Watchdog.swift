@@ -102,6 +102,15 @@ final class Watchdog: Sendable {
         }
     }
 
+    /// Takes no further request from connections that have none. One that has come already, unread, is still answered.
+    func hangUpOnIdle() {
+        watched.withLock { watched in
+            for connection in watched.values.map(\.connection) where connection.current.phase == .idle {
+                connection.closeForReading()
+            }
+        }
+    }
+
     /// One connection after the other, for who opens or closes one waits for the lock.
     private func look(until deadline: Int, previous: Int) {
         for key in watched.withLock({ Array($0.keys) }) {
@@ -110,8 +119,9 @@ final class Watchdog: Sendable {
                 let (phase, since) = connection.current
                 switch phase {
                 case .idle: watched[key]?.lookAtIdle(previous: previous)
-                case .head: if deadline - since > limits.head { connection.cut() }
-                case .body: if deadline - since > limits.body { connection.cut() }
+                case .head, .body:
+                    connection.followPeer()
+                    if deadline - since > (phase == .head ? limits.head : limits.body) { connection.cut() }
                 case .sending: if deadline - since > limits.sending { connection.cut() }
                 case .handling: break
                 }
@@ -124,7 +134,7 @@ extension Watchdog.Watched {
     /// libmicrohttpd tells nothing of a request before its first line is there; the system knows what has come.
     fileprivate mutating func lookAtIdle(previous: Int) {
         let ended = connection.requests
-        guard let received = connection.bytesReceived, connection.requests == ended else { return }
+        guard let received = connection.followPeer(), connection.requests == ended else { return }
         if ended != requests {
             requests = ended
             bytes = received
@@ -140,14 +150,25 @@ extension WatchedConnection {
         shutdown(socket, CInt(SHUT_RDWR))
     }
 
-    /// tcpi_bytes_received of TCP_INFO, which glibc's header does not have yet; `nil` for what is no TCP connection.
-    fileprivate var bytesReceived: UInt64? {
+    /// libmicrohttpd reads what is there, then the end.
+    fileprivate func closeForReading() {
+        shutdown(socket, CInt(SHUT_RD))
+    }
+
+    /// Where the client sends no more, sees to it that libmicrohttpd knows: it waits for a change, and misses an end that
+    /// comes together with data.
+    ///
+    /// - Returns: the bytes that have come; `nil` for what is no TCP connection. (tcpi_state and tcpi_bytes_received of
+    ///   TCP_INFO; glibc's header does not have the latter yet.)
+    @discardableResult
+    fileprivate func followPeer() -> UInt64? {
         let offset = 128
         return withUnsafeTemporaryAllocation(byteCount: 256, alignment: 8) { info in
             var size = socklen_t(info.count)
             guard getsockopt(socket, CInt(IPPROTO_TCP), TCP_INFO, info.baseAddress, &size) == 0,
                 Int(size) >= offset + MemoryLayout<UInt64>.size
             else { return nil }
+            if CInt(info[0]) == CInt(TCP_CLOSE_WAIT) { closeForReading() }
             return info.load(fromByteOffset: offset, as: UInt64.self)
         }
     }

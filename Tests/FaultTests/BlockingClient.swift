@@ -5,6 +5,8 @@ import Glibc
 struct Reply: Equatable {
     let status: Int
     let isReplay: Bool
+    /// Whether the server closes the connection after it.
+    let isLast: Bool
     let body: [UInt8]
 
     var text: String { String(decoding: body, as: UTF8.self) }
@@ -26,6 +28,8 @@ final class BlockingClient: @unchecked Sendable {
     private let port: Int
     private var socket: Int32 = -1
     private var received: [UInt8] = []
+    /// Whether the last call found nobody who listens.
+    private(set) var isRefused = false
 
     init(port: Int) {
         self.port = port
@@ -41,8 +45,9 @@ final class BlockingClient: @unchecked Sendable {
         if let token { head += "Authorization: Bearer \(token)\r\n" }
         if let key { head += "Idempotency-Key: \(key)\r\n" }
         if let body { head += "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n" }
-        let reply = connect() && send(Array((head + "\r\n" + (body ?? "")).utf8)) ? receive() : nil
-        if reply == nil { disconnect() }
+        isRefused = !connect()
+        let reply = !isRefused && send(Array((head + "\r\n" + (body ?? "")).utf8)) ? receive() : nil
+        if reply?.isLast ?? true { disconnect() }
         return reply
     }
 
@@ -54,20 +59,31 @@ final class BlockingClient: @unchecked Sendable {
 
     private func connect() -> Bool {
         if socket >= 0 { return true }
-        socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(UInt16(port).bigEndian)
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        socket = BlockingClient.connect(to: port) ?? -1
         var limit = timeval(tv_sec: 20, tv_usec: 0)
         setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         var on: CInt = 1
         setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<CInt>.size))
-        return withUnsafePointer(to: &address) {
+        return socket >= 0
+    }
+
+    /// - Parameter waits: whether it blocks until the connection is there, and later when there is nothing to read.
+    static func connect(to port: Int, waits: Bool = true) -> Int32? {
+        let type = Int32(SOCK_STREAM.rawValue) | (waits ? 0 : Int32(SOCK_NONBLOCK.rawValue))
+        let socket = Glibc.socket(AF_INET, type, 0)
+        guard socket >= 0 else { return nil }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(UInt16(port).bigEndian)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        let result = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+                Glibc.connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
+        if result == 0 || (!waits && errno == EINPROGRESS) { return socket }
+        close(socket)
+        return nil
     }
 
     private func send(_ bytes: [UInt8]) -> Bool {
@@ -95,6 +111,7 @@ final class BlockingClient: @unchecked Sendable {
         else { return nil }
         let reply = Reply(
             status: status, isReplay: lines.contains("Idempotency-Replayed: true"),
+            isLast: lines.contains("Connection: close"),
             body: Array(received[end.upperBound..<end.upperBound + length]))
         received.removeFirst(end.upperBound + length)
         return reply

@@ -2,8 +2,8 @@ import Foundation
 import Testing
 import TestSupport
 
-// FaultTests: the server while its process is killed, its disk is full, slow or failing. Each test has a short form, and a
-// long one, `scripts/torture`, that goes on `Scale.factor` times as long.
+// FaultTests: the server while its process is killed, stopped or flooded, its disk full, slow or failing. Each test has a
+// short form, and a long one, `scripts/torture`, that goes on `Scale.factor` times as long.
 
 /// One after the other, for each wants the machine for itself.
 @Suite(.serialized, .timeLimit(.minutes(10 * Scale.factor))) enum Faults {}

@@ -77,10 +77,13 @@ final class Poster: Sendable {
     let client: BlockingClient
     private let number: Int
     private let sessions: [SessionUnderTest]
+    private let isBrief: Bool
     private let state = Mutex((count: 0, pending: (session: SessionUnderTest, value: Int)?.none))
 
-    init(_ number: Int, port: Int, _ sessions: [SessionUnderTest]) {
+    /// - Parameter isBrief: whether every event comes on a connection of its own.
+    init(_ number: Int, port: Int, _ sessions: [SessionUnderTest], isBrief: Bool = false) {
         self.number = number
+        self.isBrief = isBrief
         self.client = BlockingClient(port: port)
         self.sessions = sessions
     }
@@ -108,6 +111,7 @@ final class Poster: Sendable {
             return next
         }
         let isAnswered = try session.postAndRemember(value, key: "key-\(value)", client)
+        if isBrief { client.disconnect() }
         if isAnswered { state.withLock { $0.pending = nil } }
         return isAnswered
     }

@@ -88,6 +88,26 @@ import TestSupport
         await server.stop(within: .zero)
     }
 
+    @Test(arguments: [
+        ("GET /a HTTP/1.1\r\nHost: x\r\n\r\n", true), ("GET /a HT", false), ("", false),
+        ("GET /a HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1234", false),
+    ])
+    func `who sends no more is answered, and hung up on soon`(bytes: String, isWhole: Bool) async throws {
+        let server = try WatchdogTests.start()
+        let connections = try (1...40).map { _ in try Connection(port: server.port) }
+
+        // Often the end comes together with the last bytes.
+        let start = ContinuousClock.now
+        for connection in connections { try await connection.send(Data(bytes.utf8), isLast: true) }
+        for connection in connections {
+            let answer = String(decoding: try await connection.receiveAll(), as: UTF8.self)
+            #expect(FramingTests.status(answer) == (isWhole ? 200 : 0))
+        }
+
+        #expect(ContinuousClock.now - start < .seconds(8), "only a limit has ended it")
+        await server.stop(within: .zero)
+    }
+
     @Test func `many that say nothing hold up nobody`() async throws {
         let server = try WatchdogTests.start(head: 500)
         let silent = try (1...300).map { _ in try Connection(port: server.port) }

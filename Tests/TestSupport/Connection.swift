@@ -54,7 +54,8 @@ public final class Connection: Sendable {
 
     public func send(_ text: String) async throws { try await send(Data(text.utf8)) }
 
-    public func send(_ bytes: Data) async throws {
+    /// - Parameter isLast: whether nothing will follow, and the server is told.
+    public func send(_ bytes: Data, isLast: Bool = false) async throws {
         try await blocking { [socket] in
             var sent = 0
             while sent < bytes.count {
@@ -64,6 +65,7 @@ public final class Connection: Sendable {
                 guard count > 0 else { throw TestFailure("cannot send: errno \(errno)") }
                 sent += count
             }
+            if isLast { shutdown(socket, Int32(SHUT_WR)) }
         }
     }
 

@@ -1,0 +1,57 @@
+import Glibc
+import Synchronization
+import TestSupport
+
+/// Connections that nobody needs.
+final class Flood: Sendable {
+    /// How far a request of theirs comes.
+    private static let beginnings = [
+        "", "GE", "GET /livez HTTP/1.1\r\nHost: ", "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n",
+        "POST /v1/sessions HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n{",
+    ]
+
+    private let port: Int
+    private let held = Mutex<[Int32]>([])
+    private let hasEnded = Atomic(false)
+
+    init(port: Int) {
+        self.port = port
+    }
+
+    deinit { end() }
+
+    /// Opens connections, and holds them until the end. Does not wait for any.
+    func hold(_ count: Int) {
+        let sockets = (0..<count).compactMap { _ in BlockingClient.connect(to: port, waits: false) }
+        held.withLock { $0 += sockets }
+    }
+
+    /// Opens connections without a break and closes them some time later, until the end.
+    func comeAndGo(threads: Int) async {
+        await withTaskGroup { group in
+            for _ in 0..<threads { group.addTask { try? await blocking { self.comeAndGo() } } }
+        }
+    }
+
+    private func comeAndGo() {
+        var sockets: [Int32] = []
+        while !hasEnded.load(ordering: .relaxed) {
+            if let socket = BlockingClient.connect(to: port, waits: false) {
+                let bytes = Array((Flood.beginnings.randomElement() ?? "").utf8)
+                // It may be too early, and then the connection stays silent.
+                _ = send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+                sockets.append(socket)
+            }
+            if sockets.count > 100 { close(sockets.remove(at: .random(in: sockets.indices))) }
+        }
+        for socket in sockets { close(socket) }
+    }
+
+    func end() {
+        hasEnded.store(true, ordering: .relaxed)
+        held.withLock { sockets in
+            for socket in sockets { close(socket) }
+            sockets = []
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import Foundation
+import Testing
+import TestSupport
+
+extension Faults {
+    /// What a long life leaves behind.
+    @Suite struct LeakTests {
+        /// 100,000 times there and back; in the long form, a million events. SQLite's own cache goes on filling for a while.
+        @Test(arguments: [(["--store", "memory"], 2048), ([], 8192)])
+        func `after flows were started and left, the coordinators and the memory are as before`(
+            flags: [String], limit: Int
+        ) async throws {
+            let directory = TemporaryDirectory()
+            let server = try await ServerUnderTest(directory: directory.path, flags: flags)
+            let opener = BlockingClient(port: server.port)
+            let sessions = try (0..<16).map { _ in try SessionUnderTest(opener) }
+            let count = 100_000 * (Scale.factor > 1 ? 5 : 1)
+            // Histories are full and the allocator has settled.
+            try await LeakTests.goThereAndBack(50_000, in: sessions, at: server.port)
+            let trees = sessions.map { opener.call("GET", "\($0.path)/coordinators", token: $0.token)?.text }
+            let memory = try server.residentMemory
+
+            try await LeakTests.goThereAndBack(count, in: sessions, at: server.port)
+
+            #expect(try server.residentMemory - memory < limit, "from \(memory) KiB, after \(2 * count) events")
+            for (session, tree) in zip(sessions, trees) {
+                #expect(tree?.contains(#""count":1"#) == true)
+                #expect(opener.call("GET", "\(session.path)/coordinators", token: session.token)?.text == tree)
+            }
+            try await server.stop()
+        }
+
+        /// Starts a flow and leaves it, so many times in all, in all sessions at once.
+        static func goThereAndBack(_ count: Int, in sessions: [SessionUnderTest], at port: Int) async throws {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for session in sessions {
+                    group.addTask {
+                        try await blocking {
+                            let client = BlockingClient(port: port)
+                            for _ in 0..<count / sessions.count {
+                                for event in [#"{"type":"pushFlow","payload":1}"#, #"{"type":"back"}"#] {
+                                    let reply = client.call(
+                                        "POST", "\(session.path)/events", token: session.token, body: event)
+                                    guard reply?.status == 200 else { throw TestFailure(reply?.text ?? "cut") }
+                                }
+                            }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+}

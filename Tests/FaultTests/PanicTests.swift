@@ -1,0 +1,33 @@
+import Foundation
+import Glibc
+import Testing
+import TestSupport
+
+extension Faults {
+    @Suite struct PanicTests {
+        /// The system refuses what it never refuses, so libmicrohttpd finds its own state broken when a connection ends.
+        @Test func `a panic of libmicrohttpd is told, and ends the process with a code of its own`() async throws {
+            let directory = TemporaryDirectory()
+            let server = try await ServerUnderTest(directory: directory.path)
+            // Each thread's calls are in turn for a connection's beginning and for its end.
+            let strace = try Program(
+                URL(filePath: "/usr/bin/env"),
+                [
+                    "strace", "-f", "-p", "\(server.program.processID)", "-e", "trace=epoll_ctl", "-e",
+                    "inject=epoll_ctl:error=ENOENT:when=2+2", "-o", "/dev/null",
+                ])
+
+            let client = BlockingClient(port: server.port)
+            try await eventually {
+                defer { client.disconnect() }
+                _ = client.call("GET", "/livez")
+                return client.isRefused
+            }
+
+            let (code, _, errors) = try await server.program.exit()
+            #expect(code == EX_OSERR)
+            _ = try await strace.end()
+            #expect(errors.contains(/libmicrohttpd panic at daemon\.c:\d+: Failed to remove FD from epoll set/))
+        }
+    }
+}

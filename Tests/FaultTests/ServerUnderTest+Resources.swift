@@ -1,0 +1,30 @@
+import Foundation
+import Glibc
+import TestSupport
+
+// What the server takes of the machine (proc(5)).
+extension ServerUnderTest {
+    /// Kibibytes in memory.
+    var residentMemory: Int {
+        get throws {
+            let status = try String(contentsOfFile: "/proc/\(program.processID)/status", encoding: .utf8)
+            guard let match = status.firstMatch(of: /VmRSS:\s+(\d+) kB/), let size = Int(match.output.1) else {
+                throw TestFailure("no memory in \(status)")
+            }
+            return size
+        }
+    }
+
+    /// Seconds, its own and the system's for it.
+    var processorTime: Double {
+        get throws {
+            let line = try String(contentsOfFile: "/proc/\(program.processID)/stat", encoding: .utf8)
+            // After the name in parentheses, the state is the third field; utime and stime are the 14th and 15th.
+            let fields = line.split(separator: ")").last?.split(separator: " ") ?? []
+            guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else {
+                throw TestFailure("no times in \(line)")
+            }
+            return (user + system) / Double(sysconf(CInt(_SC_CLK_TCK)))
+        }
+    }
+}
