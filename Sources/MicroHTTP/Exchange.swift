@@ -116,11 +116,21 @@ extension Exchange {
             headers = [:]
             return queue(refusal, on: connection)
         }
-        id = RequestID(headers["X-Request-Id"])
-        guard HeadCheck.cost(of: connection, size: size, cookie: headers["Cookie"]) <= core.headLimit else {
+        id = headers["X-Request-Id"].flatMap { RequestID($0) } ?? RequestID()
+        guard headCost(connection, size: size, fields: count) <= core.headLimit else {
             return queue(.headTooLarge(limit: core.headLimit), on: connection)
         }
         return takeFraming(connection)
+    }
+
+    /// Bytes of a connection's memory that the head takes, with what libmicrohttpd keeps beside each part of it.
+    private func headCost(_ connection: OpaquePointer, size: Int, fields: Int) -> Int {
+        let overhead = 64
+        let parameters = MHD_get_connection_values(connection, .GET_ARGUMENT_KIND, nil, nil)
+        let cost = size + (fields + Int(parameters)) * overhead
+        guard let cookie = headers["Cookie"] else { return cost }
+        // Taken apart in a copy.
+        return cost + cookie.utf8.count + Int(MHD_get_connection_values(connection, .COOKIE_KIND, nil, nil)) * overhead
     }
 
     /// What libmicrohttpd's callback for each header field works on.
@@ -240,7 +250,7 @@ extension Exchange {
                 MHD_add_response_header(queued, field.name.cString, field.value.cString)
             }
         }
-        MHD_add_response_header(queued, "X-Request-Id", (id ?? RequestID()).text)
+        _ = (id ?? RequestID()).withCString { MHD_add_response_header(queued, "X-Request-Id", $0) }
         if core.isDraining.load(ordering: .relaxed) { MHD_add_response_header(queued, "Connection", "close") }
         return MHD_queue_response(connection, CUnsignedInt(response.status), queued)
     }

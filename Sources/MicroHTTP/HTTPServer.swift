@@ -17,7 +17,7 @@ public final class HTTPServer: Sendable {
         /// Seconds of silence after which a connection is closed.
         public var idleTimeout = 60
         public var limits = Limits()
-        /// Bytes of a request's head; each field, parameter and cookie counts for `HeadCheck.overhead` more. They are kept
+        /// Bytes of a request's head; each field, parameter and cookie counts for 64 more. They are kept
         /// with every connection, and cleared for every request: 32 KiB would cost more than all the rest.
         public var headLimit = 8 * 1024
         /// Bytes of a request's body.

@@ -1,4 +1,3 @@
-internal import CMicroHTTPD
 internal import Glibc
 
 /// Whether the head of a request is just what its bytes say, so that no proxy in front can have read another request in
@@ -78,19 +77,6 @@ struct HeadCheck {
         if !isKnownMethod { return .unknownMethod }
         if codings == 0 { return nil }
         return isChunked ? .lengthRequired : .unknownCoding
-    }
-}
-
-// How much of a connection's memory a head takes.
-extension HeadCheck {
-    /// Bytes that libmicrohttpd keeps beside each field, parameter of the query and cookie.
-    static let overhead = 64
-
-    static func cost(of connection: OpaquePointer, size: Int, cookie: String?) -> Int {
-        let kinds: [MHD_ValueKind] = [.HEADER_KIND, .COOKIE_KIND, .GET_ARGUMENT_KIND]
-        let count = kinds.reduce(0) { $0 + Int(MHD_get_connection_values(connection, $1, nil, nil)) }
-        // Cookies are taken apart in a copy.
-        return size + (cookie?.utf8.count ?? 0) + count * overhead
     }
 }
 

@@ -2,31 +2,54 @@ internal import Synchronization
 
 /// Names a request, in its answer and in logs: `X-Request-Id`.
 public struct RequestID: Sendable, Equatable {
-    public let text: String
+    private enum Origin: Equatable {
+        case made(Int)
+        case given(String)
+    }
+
+    private let origin: Origin
 
     private static let limit = 128
     private static let count = Atomic(0)
     /// Tells this process from others.
-    private static let process = String(UInt32.random(in: .min ... .max), radix: 16)
+    private static let process = Int(UInt32.random(in: 1 ... .max)) << 32
 
     /// A new one.
     public init() {
-        let number = RequestID.count.add(1, ordering: .relaxed).newValue
-        self.init(text: "\(RequestID.process)-\(String(number, radix: 16))")
+        origin = .made(RequestID.process | RequestID.count.add(1, ordering: .relaxed).newValue & 0xFFFF_FFFF)
     }
 
-    /// The one that the request came with, from a proxy for instance; a new one where it is none that can stand in a log.
-    init(_ field: String?) {
-        if let field, (1...RequestID.limit).contains(field.utf8.count), field.utf8.allSatisfy(RequestID.isSane) {
-            self.init(text: field)
-        } else {
-            self.init()
+    /// The one that the request came with, from a proxy for instance.
+    ///
+    /// - Returns: `nil` for what is none that can stand in a log.
+    init?(_ field: String) {
+        guard (1...RequestID.limit).contains(field.utf8.count), field.utf8.allSatisfy(RequestID.isSane) else {
+            return nil
+        }
+        origin = .given(field)
+    }
+
+    public var text: String {
+        withCString { String(cString: $0) }
+    }
+
+    /// Every answer has one, and hardly any is looked at as a `String`.
+    func withCString<Value>(_ body: (UnsafePointer<CChar>) -> Value) -> Value {
+        switch origin {
+        case .given(let text): text.withCString(body)
+        case .made(let number):
+            withUnsafeTemporaryAllocation(of: CChar.self, capacity: RequestID.digitCount + 1) { digits in
+                for index in 0..<RequestID.digitCount {
+                    digits[index] = RequestID.digits[number >> (60 - 4 * index) & 0xF]
+                }
+                digits[RequestID.digitCount] = 0
+                return body(digits.baseAddress!)
+            }
         }
     }
 
-    private init(text: String) {
-        self.text = text
-    }
+    private static let digitCount = 16
+    private static let digits = "0123456789abcdef".utf8CString.dropLast().map(\.self)
 
     /// What identifiers are made of: hexadecimal digits, base 64, `Root=1-…`, but no space, quote or bracket.
     private static func isSane(_ byte: UInt8) -> Bool {
