@@ -71,13 +71,22 @@ extension NavigationState {
         var stacks: [Int] = []
         stack.forEachStack { stacks.append($0.id) }
         for flow in presented { flow.stack.forEachStack { stacks.append($0.id) } }
-        let ids = coordinators.map(\.id)
-        let keys = screens.map(\.key) + presented.map(\.key) + [alert?.key].compactMap(\.self)
-        return isWithinNumbers && keys.allSatisfy { Int($0.dropFirst()).map { $0 <= lastKey } ?? false }
-            && (ids + stacks).allSatisfy { $0 <= lastID }
-            && Set(keys).count == keys.count && Set(ids).count == ids.count && Set(stacks).count == stacks.count
+        // A key is a letter and its number.
+        var keys = screens.map { Int($0.key.dropFirst()) }
+        keys += presented.map { Int($0.key.dropFirst()) }
+        if let alert { keys.append(Int(alert.key.dropFirst())) }
+        let numbers = keys.compactMap(\.self)
+        return isWithinNumbers && numbers.count == keys.count && numbers.areDistinct(upTo: lastKey)
+            && coordinators.map(\.id).areDistinct(upTo: lastID) && stacks.areDistinct(upTo: lastID)
             && coordinators.first?.parent == nil && coordinators.first?.home == stack.id
             && presented.allSatisfy { self[$0.coordinator]?.home == $0.stack.id }
+    }
+}
+
+extension [Int] {
+    fileprivate func areDistinct(upTo limit: Int) -> Bool {
+        let sorted = sorted()
+        return sorted.last ?? 0 <= limit && zip(sorted, sorted.dropFirst()).allSatisfy { $0 < $1 }
     }
 }
 
