@@ -49,8 +49,9 @@ struct WebOrigin: ExpressibleByArgument {
 
     init?(argument: String) {
         let parts = argument.split(separator: "://", omittingEmptySubsequences: false)
-        guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), !parts[1].contains("/"),
-            argument.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), argument == argument.lowercased()
+        guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), !parts[1].contains(where: { "/*?#@".contains($0) }),
+            argument.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), argument == argument.lowercased(),
+            !(parts[0] == "http" && parts[1].hasSuffix(":80")), !(parts[0] == "https" && parts[1].hasSuffix(":443"))
         else { return nil }
         text = argument
     }

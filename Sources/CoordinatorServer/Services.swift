@@ -44,7 +44,8 @@ struct SweepService: Service {
             while !Task.isCancelled {
                 guard (try? await Task.sleep(for: .seconds(10))) != nil else { return }
                 do {
-                    try await host.sweep()
+                    // As long as there is as much as one round takes.
+                    while try await host.sweep() >= SessionHost.sweepLimit, !Task.isCancelled {}
                 } catch {
                     logger.warning("sweeping failed: \(error)")
                 }

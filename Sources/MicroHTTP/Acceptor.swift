@@ -10,6 +10,8 @@ internal import Synchronization
 final class Acceptor: @unchecked Sendable {
     /// How long it waits where there is no room, in milliseconds.
     private static let pause: CInt = 10
+    /// How long a client may take to answer the system's greeting once the door closes, in milliseconds.
+    private static let lastCall = 200
 
     private let socket: ListeningSocket
     private let limit: Int
@@ -18,6 +20,8 @@ final class Acceptor: @unchecked Sendable {
     /// Two sockets that are connected: the thread hears it when the other end is closed, and ends.
     private let bell: (ring: CInt, hear: CInt)
     private var thread = pthread_t()
+    private let isPatient = Atomic(false)
+    private let isClosed = Atomic(false)
 
     /// - Parameter limit: the connections that there may be at a time.
     init(_ socket: ListeningSocket, limit: Int, core: Core, daemon: Daemon) throws(HTTPServerError) {
@@ -41,9 +45,18 @@ final class Acceptor: @unchecked Sendable {
         }
     }
 
-    /// Accepts those who have come so far, and closes the door. To be called once.
-    func end() {
+    /// Lets the last ones in, for as long as that takes, and closes the door. To be called once, before `end`.
+    func beginEnd() {
+        isPatient.store(true, ordering: .relaxed)
         close(bell.ring)
+    }
+
+    /// Whether the door is closed.
+    var hasEnded: Bool { isClosed.load(ordering: .acquiring) }
+
+    /// Closes the door, unless it is being closed, and waits until it is. To be called once.
+    func end() {
+        if !isPatient.load(ordering: .relaxed) { close(bell.ring) }
         pthread_join(thread, nil)
     }
 
@@ -54,9 +67,17 @@ final class Acceptor: @unchecked Sendable {
             poll(&awaited, isEmpty ? 2 : 1, isEmpty ? -1 : Acceptor.pause)
         }
         socket.ignoreNewcomers()
-        _ = acceptWaiting()
+        // Those who were on their way are let in, and, a little longer, those for whom there was no room.
+        let start = Watchdog.now
+        while true {
+            let isEmpty = acceptWaiting()
+            let patience = isPatient.load(ordering: .relaxed) ? (isEmpty ? 1 : 5) * Acceptor.lastCall : 0
+            guard Watchdog.now - start < patience else { break }
+            poll(nil, 0, Acceptor.pause)
+        }
         close(socket.descriptor)
         close(bell.hear)
+        isClosed.store(true, ordering: .releasing)
     }
 
     /// - Returns: whether nobody waits any more; `false` where there is no room: too many connections, or descriptors.

@@ -44,7 +44,7 @@ extension IPAddress {
         while text.last == " " || text.last == "\t" { text.removeLast() }
         if text.first == "[" {
             text = text.dropFirst().prefix { $0 != "]" }
-        } else if text.contains(".") {
+        } else if text.count(where: { $0 == ":" }) == 1 {
             text = text.prefix { $0 != ":" }
         }
         self.init(text)

@@ -96,6 +96,8 @@ public final class HTTPServer: Sendable {
         guard let (acceptor, daemon) = running.withLock({ $0.take() }) else { return }
         core.isDraining.store(true, ordering: .relaxed)
         try? await Task.sleep(for: delay)
+        acceptor.beginEnd()
+        await wait(until: .now + .seconds(2)) { acceptor.hasEnded }
         acceptor.end()
         let start = ContinuousClock.now
         await wait(until: start + limit) { [core] in

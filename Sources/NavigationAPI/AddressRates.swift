@@ -15,7 +15,8 @@ final class AddressRates: Sendable {
 
         /// Forgets those that have nothing counted against them any more; once a second, for it takes a while.
         mutating func clean(at now: Date) {
-            guard now > nextCleaning else { return }
+            // Or the clock was put back.
+            guard now > nextCleaning || nextCleaning > now + 1 else { return }
             due = due.filter { !$0.value.isOver(at: now) }
             nextCleaning = now + 1
         }

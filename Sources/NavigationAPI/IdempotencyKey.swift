@@ -4,8 +4,6 @@ internal import Sessions
 /// The `Idempotency-Key` of a request (draft-ietf-httpapi-idempotency-key-header-07): a string in quotes, or bare.
 struct IdempotencyKey {
     static let limit = 255
-    /// A creation's key gives the right to the session: it must not be one that somebody else may come upon.
-    static let leastForCreation = 16
 
     let text: String
 

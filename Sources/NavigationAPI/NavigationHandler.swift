@@ -63,7 +63,7 @@ public final class NavigationHandler: HTTPHandler {
     }
 
     private func refuse(_ problem: Problem, of request: HTTPRequest, _ reply: Reply) {
-        if problem.status == 500 { report(problem.detail, request.id) }
+        if problem.status == 500 || problem.status == 504 { report(problem.detail, request.id) }
         reply { problem.response }
     }
 
@@ -95,7 +95,7 @@ extension NavigationHandler {
         if let creationRates, let client = request.client(behind: proxies), let wait = creationRates.take(client) {
             throw .tooManyCreations(retryAfter: wait)
         }
-        let once = try IdempotentRequest(request, leastCharacters: IdempotencyKey.leastForCreation)
+        let once = try IdempotentRequest(request, leastCharacters: IdempotentRequest.leastTellingCharacters)
         switch try CreationRequest(request) {
         case .session(let wanted):
             replyLater(to: request, reply) { () async throws(SessionError) in
@@ -241,7 +241,8 @@ extension NavigationHandler {
     private func repeatAnswer(
         to request: HTTPRequest, of id: SessionID, replacedToken token: BearerToken, _ reply: @escaping Reply
     ) {
-        guard let once = try? IdempotentRequest(request) else {
+        let least = IdempotentRequest.leastTellingCharacters
+        guard let once = try? IdempotentRequest(request, leastCharacters: least) else {
             return refuse(Problem(SessionError.unauthorized), of: request, reply)
         }
         replyLater(to: request, reply) { () async throws(SessionError) in

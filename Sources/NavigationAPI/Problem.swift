@@ -202,7 +202,7 @@ extension Problem {
         case .answerForgotten:
             self.init(
                 409, "answer-forgotten", "The answer is not kept any more",
-                "The session was created under this key long ago.")
+                "The session was created under this key before; its token may not be told again.")
         case .stale(let state):
             self.init(412, "version-mismatch", "The session has another version", "“state” is the current one.")
             self.state = state

@@ -44,7 +44,11 @@ final class StoreDirectory: Sendable {
 
     func unlock() {
         lock.withLock { lock in
-            if let lock { Glibc.close(lock) }
+            if let lock {
+                // Closing it is not enough where a child that is just being made has it, too.
+                flock(lock, LOCK_UN)
+                Glibc.close(lock)
+            }
             lock = nil
         }
     }

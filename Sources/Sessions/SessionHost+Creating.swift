@@ -107,6 +107,8 @@ extension SessionHost {
     ) async throws(SessionError) -> CreatedSession? {
         guard let loaded = try await load(id) else { return nil }
         guard !loaded.record.isEnd else { throw .ended }
+        // The app has given it another token since, which must not be told here.
+        guard loaded.record.identity.token == token.digest else { throw .answerForgotten }
         let answer: StoredAnswer?
         do { answer = try await store.answer(to: once.key, of: id) } catch { throw SessionError(error) }
         // As many others came since as are kept.

@@ -65,17 +65,19 @@ public final class SessionHost: Sendable {
         do { answer = try await store.answer(to: repeated.key, of: id) } catch { throw SessionError(error) }
         guard let answer, answer.fingerprint == repeated.fingerprint,
             answer.replacedToken == SessionToken.digest(of: replacedToken),
-            let loaded = try await load(id),
+            let loaded = try await load(id), let expiresAt = loaded.record.expiresAt, expiresAt > now(),
             let token = repeated.token(toldBy: answer, to: loaded.record.identity, secret: store.secret)
         else { throw .unauthorized }
         return .answered(answer, isReplay: true, token: token)
     }
 
+    public static let sweepLimit = 1000
+
     /// Forgets sessions that need not be kept any longer, a bounded number at a time.
     ///
     /// - Returns: how many.
     @discardableResult
-    public func sweep(limit: Int = 1000) async throws(StoreError) -> Int {
+    public func sweep(limit: Int = sweepLimit) async throws(StoreError) -> Int {
         let swept = try await store.sweep(at: now(), limit: limit)
         live.withLock { live in
             for id in swept { live.remove(id) }

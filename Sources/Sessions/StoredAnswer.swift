@@ -11,7 +11,7 @@ public struct StoredAnswer: Sendable, Equatable {
     /// Of the state that it shows.
     public let version: Int
     public let body: [UInt8]
-    /// The token that the event was posted with, where the event has replaced it.
+    /// The token that the event was posted with, where the event has replaced it and the new one can be told again.
     public let replacedToken: SHA256Digest?
 
     public init(
@@ -52,16 +52,21 @@ public struct IdempotentRequest: Sendable {
             body: answer(applied), replacedToken: replacedToken)
     }
 
-    /// The token that an event posted under the key has given the session.
-    func token(version: Int, of id: SessionID, secret: [UInt8]) -> SessionToken {
-        SessionToken(from: secretKey, version: version, of: id, secret: secret)
+    /// What a key must have that tells a token: it must not be one that somebody else may come upon.
+    public static let leastTellingCharacters = 16
+
+    /// The token that an event posted under the key gives the session; `nil` where the key might be guessed.
+    func token(version: Int, of id: SessionID, secret: [UInt8]) -> SessionToken? {
+        guard secretKey.utf8.count >= IdempotentRequest.leastTellingCharacters else { return nil }
+        return SessionToken(from: secretKey, version: version, of: id, secret: secret)
     }
 
     /// The same, to be told again; `nil` where it is not the session's any more.
     func token(toldBy answer: StoredAnswer, to session: SessionIdentity, secret: [UInt8]) -> SessionToken? {
-        guard answer.replacedToken != nil else { return nil }
-        let token = token(version: answer.version, of: session.id, secret: secret)
-        return token.digest == session.token ? token : nil
+        guard answer.replacedToken != nil,
+            let token = token(version: answer.version, of: session.id, secret: secret), token.digest == session.token
+        else { return nil }
+        return token
     }
 }
 

@@ -21,6 +21,7 @@ private struct DoorCoordinator: Coordinator {
 
 @Suite struct TokenRotationTests {
     static let app = App("door", root: { DoorCoordinator() })
+    static let key = "a key of 20 letters."
     let store = MemoryStore()
     let host: SessionHost
 
@@ -93,7 +94,7 @@ private struct DoorCoordinator: Coordinator {
     @Test func `under a key the token is told again, also to who has only the old one`() async throws {
         let created = try await host.create()
         let session = try await open(created)
-        let once = IdempotentRequest.make("a")
+        let once = IdempotentRequest.make(TokenRotationTests.key)
         guard
             case .answered(let first, isReplay: false, let token?) = try await session.outcome(
                 of: PostedEvent("enter"), once: once)
@@ -117,20 +118,72 @@ private struct DoorCoordinator: Coordinator {
 
     @Test func `the old token is good for nothing but that answer, and no longer than the new one`() async throws {
         let created = try await host.create()
-        let once = IdempotentRequest.make("a")
+        let once = IdempotentRequest.make(TokenRotationTests.key)
         guard case .answered(_, _, let token?) = try await open(created).outcome(of: PostedEvent("enter"), once: once)
         else { return #expect(Bool(false), "no token") }
         let session = try await host.session(created.id, token: token.text)
-        _ = try await session.outcome(of: PostedEvent("look"), once: .make("b"))
+        _ = try await session.outcome(of: PostedEvent("look"), once: .make("another key, as long"))
 
         func answer(_ once: IdempotentRequest, _ token: String) async throws {
             _ = try await host.answer(to: once, of: created.id, replacedToken: token)
         }
 
-        await #expect(throws: SessionError.unauthorized) { try await answer(.make("a", "x"), created.token.text) }
-        await #expect(throws: SessionError.unauthorized) { try await answer(.make("b"), created.token.text) }
+        await #expect(throws: SessionError.unauthorized) {
+            try await answer(.make(TokenRotationTests.key, "x"), created.token.text)
+        }
+        await #expect(throws: SessionError.unauthorized) {
+            try await answer(.make("another key, as long"), created.token.text)
+        }
         await #expect(throws: SessionError.unauthorized) { try await answer(once, "another") }
         _ = try await session.apply(PostedEvent("enter"))
         await #expect(throws: SessionError.unauthorized) { try await answer(once, created.token.text) }
+    }
+
+    @Test func `a key that might be guessed tells no token again`() async throws {
+        let created = try await host.create()
+        let once = IdempotentRequest.make("tap-1")
+        guard case .answered(_, _, let token?) = try await open(created).outcome(of: PostedEvent("enter"), once: once)
+        else { return #expect(Bool(false), "no token") }
+
+        await #expect(throws: SessionError.unauthorized) {
+            try await host.answer(to: once, of: created.id, replacedToken: created.token.text)
+        }
+        let again = try await host.session(created.id, token: token.text)
+        guard
+            case .answered(_, isReplay: true, token: nil) = try await again.outcome(
+                of: PostedEvent("enter"), once: once)
+        else { return #expect(Bool(false), "told again") }
+    }
+
+    @Test func `what waited with the old token gets no kept answer`() async throws {
+        let created = try await host.create()
+        let session = try await open(created)
+        let kept = IdempotentRequest.make("another key, as long")
+        _ = try await session.outcome(of: PostedEvent("look"), once: kept)
+        _ = try await session.apply(PostedEvent("enter"))
+
+        await #expect(throws: SessionError.unauthorized) {
+            try await session.outcome(of: PostedEvent("look"), once: kept)
+        }
+    }
+
+    @Test func `a repeated creation does not tell a token that was replaced`() async throws {
+        let once = IdempotentRequest.make(TokenRotationTests.key)
+        let created = try await host.create(once: once)
+        _ = try await open(created).apply(PostedEvent("enter"))
+
+        await #expect(throws: SessionError.answerForgotten) { try await host.create(once: once) }
+    }
+
+    @Test func `an ended session tells the old token nothing`() async throws {
+        let created = try await host.create()
+        let once = IdempotentRequest.make(TokenRotationTests.key)
+        guard case .answered(_, _, let token?) = try await open(created).outcome(of: PostedEvent("enter"), once: once)
+        else { return #expect(Bool(false), "no token") }
+        try await host.session(created.id, token: token.text).end()
+
+        await #expect(throws: SessionError.unauthorized) {
+            try await host.answer(to: once, of: created.id, replacedToken: created.token.text)
+        }
     }
 }
