@@ -51,7 +51,8 @@ extension Numbers {
             switch event {
             case .push(let value): navigator.push(number(value))
             case .replace(let value): navigator.replace(with: number(value))
-            case .setStack(let values): navigator.setStack(values.map(number))
+            // Of no screens there is no stack.
+            case .setStack(let values): if !values.isEmpty { navigator.setStack(values.map(number)) }
             case .sheet(let value): navigator.present(NumberCoordinator(child: value), as: .sheet)
             case .cover(let value): navigator.present(NumberCoordinator(child: value), as: .fullScreen)
             case .alert(let title): navigator.alert(Alert(title))
