@@ -56,6 +56,7 @@ struct ConnectionOptions: ParsableArguments {
         settings.bodyLimit = bodySize
         settings.idleTimeout = idleTime.milliseconds / 1000
     }
+
     var drain: (delay: Duration, time: Duration) {
         (.milliseconds(drainDelay?.milliseconds ?? 0), .milliseconds(drainTime.milliseconds))
     }

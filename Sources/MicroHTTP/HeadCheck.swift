@@ -88,12 +88,7 @@ extension HeadCheck {
     ]
 
     private static func isTokenCharacter(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
-            true
-        default: "!#$%&'*+.^_`|~".utf8.contains(byte)
-        }
+        byte.isASCIIAlphanumeric || "-!#$%&'*+.^_`|~".utf8.contains(byte)
     }
 
     /// Also what is no ASCII.
@@ -126,11 +121,17 @@ extension HeadCheck {
     }
 
     private static func isHostCharacter(_ byte: UInt8) -> Bool {
-        switch byte {
+        byte.isASCIIAlphanumeric || "-._~!$&'()*+,;=%".utf8.contains(byte)
+    }
+}
+
+extension UInt8 {
+    var isASCIIAlphanumeric: Bool {
+        switch self {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"):
             true
-        default: "-._~!$&'()*+,;=%".utf8.contains(byte)
+        default: false
         }
     }
 }

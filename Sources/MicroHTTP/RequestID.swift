@@ -53,11 +53,6 @@ public struct RequestID: Sendable, Equatable {
 
     /// What identifiers are made of: hexadecimal digits, base 64, `Root=1-…`, but no space, quote or bracket.
     private static func isSane(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "-._~+/=:@".utf8.contains(byte)
-        }
+        byte.isASCIIAlphanumeric || "-._~+/=:@".utf8.contains(byte)
     }
 }

@@ -41,12 +41,11 @@ final class EventApplication: Sendable {
 
     /// What is answered to an event that was applied before.
     private func repeating(_ answer: StoredAnswer, to once: IdempotentRequest) -> Result<Outcome, SessionError> {
-        // It may have been replaced while this waited; for the event that has done it, it still counts.
-        guard session.live.isOpen(to: session.token) || answer.replacedToken == session.token else {
-            return .failure(.unauthorized)
-        }
-        guard answer.fingerprint == once.fingerprint else { return .failure(.keyReused) }
         let token = once.token(toldBy: answer, to: session.live.identity, secret: session.host.store.secret)
+        // It may have been replaced while this waited; for the event that has done it, it still counts.
+        let isReplacedHere = token != nil && answer.replacedToken == session.token
+        guard isReplacedHere || session.live.isOpen(to: session.token) else { return .failure(.unauthorized) }
+        guard answer.fingerprint == once.fingerprint else { return .failure(.keyReused) }
         return .success(.answered(answer, isReplay: true, token: token))
     }
 
@@ -78,12 +77,7 @@ final class EventApplication: Sendable {
 
     private func commit(_ result: TransitionResult, on before: SessionState, at now: Date) {
         let (host, live) = (session.host, session.live)
-        // Under a key it follows from the key, for then it may have to be told again.
-        let toldToken =
-            result.transition.rotatesToken
-            ? once?.token(
-                version: before.version + 1, of: live.id, secret: host.store.secret) : nil
-        let token = result.transition.rotatesToken ? toldToken ?? .random() : nil
+        let token = result.transition.rotatesToken ? newToken(version: before.version + 1) : nil
         let hasChanged = result.state != before.navigation || token != nil
         let state =
             hasChanged
@@ -93,7 +87,7 @@ final class EventApplication: Sendable {
                 navigation: result.state)
             : before
         let applied = AppliedEvent(state: state, transition: result.transition, token: token)
-        let answer = once?.stored(applied, replacedToken: toldToken == nil ? nil : before.identity.token)
+        let answer = once?.stored(applied, replacedToken: token == nil ? nil : before.identity.token)
         guard hasChanged || answer != nil else { return finish(.success(.applied(applied))) }
         let record =
             hasChanged
@@ -106,6 +100,11 @@ final class EventApplication: Sendable {
             live.remember(answered: answer.key, limit: host.retention.answers)
             finish(.success(.answered(answer, isReplay: false, token: token)))
         }
+    }
+
+    /// Under a key it follows from the key, for then it may have to be told again.
+    private func newToken(version: Int) -> SessionToken {
+        once?.token(version: version, of: session.live.id, secret: session.host.store.secret) ?? .random()
     }
 
     /// Answers, and gives the turn back.

@@ -11,7 +11,7 @@ public struct StoredAnswer: Sendable, Equatable {
     /// Of the state that it shows.
     public let version: Int
     public let body: [UInt8]
-    /// The token that the event was posted with, where the event has replaced it and the new one can be told again.
+    /// The token that the event was posted with, where the event has replaced it.
     public let replacedToken: SHA256Digest?
 
     public init(

@@ -1,5 +1,5 @@
 // oddserver: what `coordinatord` has no example of: apps that depend on the command line, names that no drawing takes
-// as they are.
+// as they are, an event that replaces the session's token.
 
 internal import CoordinatorServer
 internal import Coordinators
@@ -18,7 +18,7 @@ struct OddServer: NavigationServer {
 }
 
 struct OddCoordinator: Coordinator {
-    enum Event: NavigationEvent, CaseIterable { case ask, fail, tick }
+    enum Event: NavigationEvent, CaseIterable { case ask, enter, fail, tick }
 
     static let links: [LinkPattern] = ["/help", "/items/{id:integer}"]
 
@@ -30,6 +30,7 @@ struct OddCoordinator: Coordinator {
         switch event {
         case .ask:
             navigator.alert(Alert("Sure?", buttons: [.cancel, AlertButton("go", title: "Go", sends: Event.tick)]))
+        case .enter: navigator.rotateToken()
         case .fail: throw Failure()
         case .tick: break
         }

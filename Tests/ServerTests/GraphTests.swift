@@ -127,10 +127,10 @@ import Testing
                     n1["a #34;b#34; #92; #60;c#62;#59; #37;d (odd)"]
                     n2["help (odd)"]
                     app --> n1
-                    n1 -->|"ask, tick, back, answer"| n1
+                    n1 -->|"ask, enter, tick, back, answer"| n1
                     n1 -->|"open"| n2
                     n2 -->|"back"| n1
-                    n2 -->|"ask, tick, open, back, answer"| n2
+                    n2 -->|"ask, enter, tick, open, back, answer"| n2
 
                 """)
     }

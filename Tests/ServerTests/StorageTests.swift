@@ -19,11 +19,11 @@ import TestSupport
         directory = try Directory()
     }
 
-    func serve(_ store: String? = nil, _ flags: [String] = []) async throws -> (
-        program: Program, connection: Connection
-    ) {
+    func serve(
+        _ store: String? = nil, _ flags: [String] = [], with server: URL? = nil
+    ) async throws -> (program: Program, connection: Connection) {
         let program = try Program(
-            Program.server,
+            try server ?? Program.server,
             ["serve", "--port", "0", "--store", store ?? self.store, "--data-directory", directory.path + "/apps"]
                 + flags)
         let line = try await program.line()
@@ -90,6 +90,30 @@ import TestSupport
         #expect(after.status == 200 && after.body == before.body)
         #expect(again.body == first.body && again.headers["idempotency-replayed"] == "true")
         #expect(try await connection.request("GET", "/readyz").text.contains(#""store":"sqlite-relaxed""#))
+        try await stop(program)
+    }
+
+    @Test func `a replaced token stays replaced after a restart, and the new one is told again`() async throws {
+        var (program, connection) = try await serve(with: GraphTests.oddServer)
+        let session = try await open(connection, app: "production")
+        func enter(_ key: String) async throws -> (answer: Answer, token: String?) {
+            let answer = try await connection.request(
+                "POST", "\(session.path)/events", headers: session.headers.merging(["Idempotency-Key": key]) { $1 },
+                body: Data(#"{"type":"enter"}"#.utf8))
+            return (answer, try JSON(parsing: Array(answer.body))["token"]?.string)
+        }
+        let first = try await enter("a-key-of-20-letters.")
+        let token = try #require(first.token)
+        try await stop(program)
+
+        (program, connection) = try await serve(with: GraphTests.oddServer)
+        let again = try await enter("a-key-of-20-letters.")
+        let state = try await connection.request("GET", session.path, headers: ["Authorization": "Bearer \(token)"])
+
+        #expect(again.answer.headers["idempotency-replayed"] == "true" && again.token == token)
+        #expect(state.status == 200 && state.headers["etag"] == first.answer.headers["etag"])
+        #expect(try await connection.request("GET", session.path, headers: session.headers).status == 401)
+        #expect(try await enter("another-key-as-long").answer.status == 401)
         try await stop(program)
     }
 
