@@ -36,11 +36,16 @@ import TestSupport
         #expect(try await LimitTests.create(client, for: "2001:db8::1").status == 201)
     }
 
-    @Test func `who is no proxy of ours is taken for who it is`() async throws {
-        let client = try await LimitTests.client(creationRate: 2, proxies: ["10.0.0.0/8"])
+    @Test(arguments: [("10.0.0.0/8", "192.0.2."), ("127.0.0.0/8", "2001:db8::")])
+    func `one is who is no proxy of ours, whatever it says, and who has a network of IPv6`(
+        proxies: String, addresses: String
+    ) async throws {
+        let client = try await LimitTests.client(creationRate: 2, proxies: [proxies])
 
         var statuses: [Int] = []
-        for number in 1...9 { statuses.append(try await LimitTests.create(client, for: "192.0.2.\(number)").status) }
+        for number in 1...9 {
+            statuses.append(try await LimitTests.create(client, for: "\(addresses)\(number)").status)
+        }
 
         #expect(statuses.contains(429))
     }
