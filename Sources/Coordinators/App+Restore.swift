@@ -15,28 +15,22 @@ public enum RestoreError: Error, Equatable, Sendable {
 extension App {
     /// The state that was encoded, equal to what it was. No coordinator is called.
     public func restore(_ saved: JSON) throws(RestoreError) -> NavigationState {
-        let decoded: SavedState
+        let version: Int
+        let parts: SavedState
         do {
-            decoded = try saved.decode()
+            version = try saved.member("version")
+            parts = try SavedState(json: saved)
         } catch {
             throw .damaged(error)
         }
-        guard decoded.version <= version else { throw .newer(version: decoded.version) }
+        guard version <= self.version else { throw .newer(version: version) }
         var state = NavigationState()
-        state.lastKey = decoded.lastKey
-        state.lastID = decoded.lastID
-        state.defaults = Defaults(decoded.defaults)
-        for coordinator in decoded.coordinators {
-            state.coordinators.append(try restore(coordinator, from: decoded.version))
+        for coordinator in parts.coordinators { state.coordinators.append(try restore(coordinator, from: version)) }
+        do {
+            try state.restore(parts)
+        } catch {
+            throw .damaged(error)
         }
-        state.stack = try decoded.stack.restored(in: state)
-        for flow in decoded.presented ?? [] {
-            let stack = try flow.stack.restored(in: state)
-            state.presented.append(
-                .init(key: flow.key, style: flow.style, stack: stack, coordinator: flow.coordinator))
-        }
-        state.alert = decoded.alert?.restored
-        state.pendingLink = decoded.pendingLink.map { PendingLink(path: $0.path, coordinator: $0.coordinator) }
         guard (try? state.checkInvariants()) != nil, state.isSound else {
             throw .damaged(JSONDecodingError(path: [], reason: "is not a possible state"))
         }
@@ -44,7 +38,7 @@ extension App {
     }
 
     private func restore(
-        _ saved: SavedState.Coordinator, from version: Int
+        _ saved: SavedCoordinator, from version: Int
     ) throws(RestoreError) -> LivingCoordinator {
         guard let type = types.first(where: { $0.name == saved.name }) else {
             throw .unknownCoordinator(name: saved.name)
@@ -57,7 +51,8 @@ extension App {
         }
         do {
             return try LivingCoordinator(
-                id: saved.id, parent: saved.parent, home: saved.home, type: type, coordinator: coordinator)
+                id: saved.id, parent: saved.parent, home: saved.home, type: type, coordinator: coordinator,
+                saved: version == self.version ? saved.state : nil)
         } catch {
             throw .damaged(JSONDecodingError(path: ["coordinators"], reason: "cannot be encoded again"))
         }
@@ -65,6 +60,17 @@ extension App {
 }
 
 extension NavigationState {
+    /// All but the coordinators, which are there.
+    fileprivate mutating func restore(_ saved: SavedState) throws(JSONDecodingError) {
+        lastKey = saved.lastKey
+        lastID = saved.lastID
+        defaults = Defaults(saved.defaults)
+        stack = try saved.stack.restored(in: self)
+        for flow in saved.presented ?? [] { presented.append(try flow.restored(in: self)) }
+        alert = saved.alert?.restored
+        pendingLink = saved.pendingLink
+    }
+
     /// Whether every number stands once and none will be given out again, and whether the root and every flow has the
     /// stack on which it was started.
     fileprivate var isSound: Bool {
@@ -91,143 +97,189 @@ extension [Int] {
 }
 
 /// The saved form, as `NavigationState.encoded` writes it.
-private struct SavedState: Decodable {
-    struct Coordinator: Decodable {
-        let id: Int
-        let parent: Int?
-        let home: Int
-        let name: String
-        let state: JSON
-    }
-
-    struct Stack: Decodable {
-        let id: Int
-        let screens: [Placed]
-
-        func restored(in state: NavigationState) throws(RestoreError) -> ScreenStack {
-            var stack = ScreenStack(id: id)
-            for screen in screens { stack.screens.append(try screen.restored(in: state)) }
-            return stack
-        }
-    }
-
-    struct Placed: Decodable {
-        let key: String
-        let name: String
-        let title: String?
-        let params: JSONObject?
-        let events: [String]?
-        let linkPattern: String?
-        let back: BackRule?
-        let coordinator: Int
-        let tabs: Tabs?
-
-        func restored(in state: NavigationState) throws(RestoreError) -> PlacedScreen {
-            guard let coordinator = state[coordinator] else {
-                throw .damaged(JSONDecodingError(path: ["stack"], reason: "has a screen without a coordinator"))
-            }
-            let screen = Screen(
-                name, title: title, params: params ?? [:], events: events, back: back ?? .allowed,
-                link: linkPattern.map { LinkPattern($0) })
-            return PlacedScreen(
-                key: key, screen: screen, coordinator: coordinator, tabs: try tabs?.restored(in: state))
-        }
-    }
-
-    struct Tabs: Decodable {
-        struct Item: Decodable {
-            let id: String
-            let title: String?
-            let stack: Stack
-        }
-
-        let selection: Int
-        let back: TabBackRule?
-        let history: [Int]?
-        let items: [Item]
-
-        init(from decoder: any Decoder) throws {
-            let container = try decoder.container(keyedBy: CodingKeys.self)
-            items = try container.decode([Item].self, forKey: .items)
-            selection = try container.decode(Int.self, forKey: .selection)
-            back = try container.decodeIfPresent(TabBackRule.self, forKey: .back)
-            history = try container.decodeIfPresent([Int].self, forKey: .history)
-            guard ([selection] + (history ?? [])).allSatisfy(items.indices.contains) else {
-                throw DecodingError.dataCorruptedError(forKey: .selection, in: container, debugDescription: "")
-            }
-        }
-
-        private enum CodingKeys: CodingKey { case selection, back, history, items }
-
-        func restored(in state: NavigationState) throws(RestoreError) -> PlacedTabs {
-            var tabs: [PlacedTab] = []
-            for item in items {
-                tabs.append(PlacedTab(id: item.id, title: item.title, stack: try item.stack.restored(in: state)))
-            }
-            return PlacedTabs(tabs, selection: selection, back: back ?? .nothing, history: history ?? [])
-        }
-    }
-
-    struct Alert: Decodable {
-        struct Button: Decodable {
-            struct Event: Decodable {
-                let name: String
-                let payload: JSON?
-            }
-
-            let id: String
-            let title: String
-            let role: AlertButton.Role?
-            let leaves: Bool?
-            let event: Event?
-        }
-
-        struct HeldUp: Decodable {
-            let type: String
-            let payload: JSON?
-        }
-
-        let key: String
-        let coordinator: Int
-        let title: String
-        let message: String?
-        let buttons: [Button]
-        let heldUp: HeldUp?
-
-        var restored: PresentedAlert {
-            let buttons = buttons.map { saved in
-                var button =
-                    saved.leaves == true
-                    ? AlertButton.leave(saved.id, title: saved.title, role: saved.role)
-                    : AlertButton(saved.id, title: saved.title, role: saved.role)
-                button.event = saved.event.map { EncodedEvent(name: $0.name, payload: $0.payload) }
-                return button
-            }
-            return PresentedAlert(
-                key: key, alert: .init(title, message: message, buttons: buttons), coordinator: coordinator,
-                heldUp: heldUp.map { PostedEvent($0.type, payload: $0.payload) })
-        }
-    }
-
-    struct Flow: Decodable {
-        let key: String
-        let style: PresentedFlow.Style
-        let coordinator: Int
-        let stack: Stack
-    }
-
-    struct Link: Decodable {
-        let path: String
-        let coordinator: Int
-    }
-
-    let version: Int
+private struct SavedState: JSONReadable {
     let lastKey: Int
     let lastID: Int
     let defaults: JSONObject
-    let coordinators: [Coordinator]
-    let stack: Stack
-    let presented: [Flow]?
-    let alert: Alert?
-    let pendingLink: Link?
+    let coordinators: [SavedCoordinator]
+    let stack: SavedStack
+    let presented: [SavedFlow]?
+    let alert: SavedAlert?
+    let pendingLink: PendingLink?
+
+    init(json: JSON) throws(JSONDecodingError) {
+        lastKey = try json.member("lastKey")
+        lastID = try json.member("lastID")
+        defaults = try json.member("defaults")
+        coordinators = try json.member("coordinators")
+        stack = try json.member("stack")
+        presented = try json.member(ifAny: "presented")
+        alert = try json.member(ifAny: "alert")
+        pendingLink = try json.member(ifAny: "pendingLink")
+    }
 }
+
+private struct SavedCoordinator: JSONReadable {
+    let id: Int
+    let parent: Int?
+    let home: Int
+    let name: String
+    let state: JSON
+
+    init(json: JSON) throws(JSONDecodingError) {
+        id = try json.member("id")
+        parent = try json.member(ifAny: "parent")
+        home = try json.member("home")
+        name = try json.member("name")
+        state = try json.member("state")
+    }
+}
+
+private struct SavedStack: JSONReadable {
+    let id: Int
+    let screens: [SavedScreen]
+
+    init(json: JSON) throws(JSONDecodingError) {
+        id = try json.member("id")
+        screens = try json.member("screens")
+    }
+
+    func restored(in state: NavigationState) throws(JSONDecodingError) -> ScreenStack {
+        var stack = ScreenStack(id: id)
+        for screen in screens { stack.screens.append(try screen.restored(in: state)) }
+        return stack
+    }
+}
+
+private struct SavedScreen: JSONReadable {
+    let key: String
+    let screen: Screen
+    let coordinator: Int
+    let tabs: SavedTabs?
+
+    init(json: JSON) throws(JSONDecodingError) {
+        key = try json.member("key")
+        screen = try Screen(json: json)
+        coordinator = try json.member("coordinator")
+        tabs = try json.member(ifAny: "tabs")
+    }
+
+    func restored(in state: NavigationState) throws(JSONDecodingError) -> PlacedScreen {
+        guard let coordinator = state[coordinator] else {
+            throw JSONDecodingError(path: ["stack"], reason: "has a screen without a coordinator")
+        }
+        return PlacedScreen(key: key, screen: screen, coordinator: coordinator, tabs: try tabs?.restored(in: state))
+    }
+}
+
+private struct SavedTabs: JSONReadable {
+    let selection: Int
+    let back: TabBackRule?
+    let history: [Int]
+    let items: [SavedTab]
+
+    init(json: JSON) throws(JSONDecodingError) {
+        selection = try json.member("selection")
+        back = try json.member(ifAny: "back")
+        history = try json.member(ifAny: "history") ?? []
+        items = try json.member("items")
+        guard ([selection] + history).allSatisfy(items.indices.contains) else {
+            throw JSONDecodingError(path: ["selection"], reason: "is not acceptable")
+        }
+    }
+
+    func restored(in state: NavigationState) throws(JSONDecodingError) -> PlacedTabs {
+        var tabs: [PlacedTab] = []
+        for item in items {
+            tabs.append(PlacedTab(id: item.id, title: item.title, stack: try item.stack.restored(in: state)))
+        }
+        return PlacedTabs(tabs, selection: selection, back: back ?? .nothing, history: history)
+    }
+}
+
+private struct SavedTab: JSONReadable {
+    let id: String
+    let title: String?
+    let stack: SavedStack
+
+    init(json: JSON) throws(JSONDecodingError) {
+        id = try json.member("id")
+        title = try json.member(ifAny: "title")
+        stack = try json.member("stack")
+    }
+}
+
+private struct SavedFlow: JSONReadable {
+    let key: String
+    let style: PresentedFlow.Style
+    let coordinator: Int
+    let stack: SavedStack
+
+    init(json: JSON) throws(JSONDecodingError) {
+        key = try json.member("key")
+        style = try json.member("style")
+        coordinator = try json.member("coordinator")
+        stack = try json.member("stack")
+    }
+
+    func restored(in state: NavigationState) throws(JSONDecodingError) -> PresentedFlow {
+        PresentedFlow(key: key, style: style, stack: try stack.restored(in: state), coordinator: coordinator)
+    }
+}
+
+private struct SavedAlert: JSONReadable {
+    let restored: PresentedAlert
+
+    init(json: JSON) throws(JSONDecodingError) {
+        let alert = Alert(
+            try json.member("title"), message: try json.member(ifAny: "message"), buttons: try json.member("buttons"))
+        restored = PresentedAlert(
+            key: try json.member("key"), alert: alert, coordinator: try json.member("coordinator"),
+            heldUp: try json.member(ifAny: "heldUp"))
+    }
+}
+
+// Values that are saved as they are.
+
+extension Screen: JSONReadable {
+    package init(json: JSON) throws(JSONDecodingError) {
+        let link: String? = try json.member(ifAny: "linkPattern")
+        self.init(
+            try json.member("name"), title: try json.member(ifAny: "title"),
+            params: try json.member(ifAny: "params") ?? [:], events: try json.member(ifAny: "events"),
+            back: try json.member(ifAny: "back") ?? .allowed, link: link.map { LinkPattern($0) })
+    }
+}
+
+extension AlertButton: JSONReadable {
+    package init(json: JSON) throws(JSONDecodingError) {
+        let (id, title): (String, String) = (try json.member("id"), try json.member("title"))
+        let role: Role? = try json.member(ifAny: "role")
+        let leaves: Bool? = try json.member(ifAny: "leaves")
+        self = leaves == true ? .leave(id, title: title, role: role) : AlertButton(id, title: title, role: role)
+        event = try json.member(ifAny: "event")
+    }
+}
+
+extension EncodedEvent: JSONReadable {
+    package init(json: JSON) throws(JSONDecodingError) {
+        self.init(name: try json.member("name"), payload: try json.member(ifAny: "payload"))
+    }
+}
+
+extension PostedEvent: JSONReadable {
+    package init(json: JSON) throws(JSONDecodingError) {
+        self.init(try json.member("type"), payload: try json.member(ifAny: "payload"))
+    }
+}
+
+extension PendingLink: JSONReadable {
+    package init(json: JSON) throws(JSONDecodingError) {
+        self.init(path: try json.member("path"), coordinator: try json.member("coordinator"))
+    }
+}
+
+extension BackRule: JSONReadable {}
+extension TabBackRule: JSONReadable {}
+extension AlertButton.Role: JSONReadable {}
+extension PresentedFlow.Style: JSONReadable {}

@@ -20,9 +20,10 @@ public final class LivingCoordinator: Sendable {
     /// coordinator only.
     package let enabledEvents: [EventShape]
 
+    /// - Parameter saved: what the coordinator has just been decoded from, where that is its form of today.
     /// - Throws: `handlerFailed` where the coordinator's own coding fails.
     init(
-        id: Int, parent: Int?, home: Int, type: CoordinatorType, coordinator: any Coordinator
+        id: Int, parent: Int?, home: Int, type: CoordinatorType, coordinator: any Coordinator, saved: JSON? = nil
     ) throws(NavigationError) {
         self.id = id
         self.parent = parent
@@ -32,7 +33,7 @@ public final class LivingCoordinator: Sendable {
         self.enabledEvents = type.enabledEvents(of: coordinator)
         let state: JSON
         do {
-            state = try JSON(encoding: coordinator)
+            state = try saved ?? JSON(encoding: coordinator)
         } catch {
             let error = String(describing: Swift.type(of: error))
             throw .handlerFailed(coordinator: type.name, call: "encode", error: error)

@@ -2,7 +2,8 @@
 //
 // `JSON` is the value, `JSONReader` turns bytes into one and refuses what RFC 8259 allows but nobody means (duplicate
 // names, endless nesting), `JSONWriter` writes bytes without building a value first, `JSONEncoder` and `JSONDecoder`
-// carry `Codable` types to values and back. It knows nothing of HTTP, of navigation or of where the bytes come from.
+// carry `Codable` types to values and back; `JSONWritable` and `JSONReadable` are the short way for what is coded often.
+// It knows nothing of HTTP, of navigation or of where the bytes come from.
 
 /// A JSON value (RFC 8259).
 public enum JSON: Sendable, Hashable {
