@@ -69,8 +69,9 @@ public final class App: Sendable {
 
     /// The link of that path; `nil` where no coordinator knows it.
     func link(_ path: String) -> Link? {
+        guard let texts = PathSegment.texts(of: path) else { return nil }
         for pattern in links {
-            if let link = Link(path, matching: pattern) { return link }
+            if let params = pattern.match(texts) { return Link(path, pattern, params) }
         }
         return nil
     }

@@ -9,6 +9,10 @@ public struct Link: Sendable, Equatable {
     /// - Returns: `nil` where the path does not fit the pattern.
     public init?(_ path: String, matching pattern: LinkPattern) {
         guard let params = pattern.match(path) else { return nil }
+        self.init(path, pattern, params)
+    }
+
+    init(_ path: String, _ pattern: LinkPattern, _ params: JSONObject) {
         self.path = path
         self.pattern = pattern
         self.params = params

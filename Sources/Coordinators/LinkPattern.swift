@@ -33,12 +33,14 @@ public struct LinkPattern: Sendable, Hashable {
     ///
     /// - Returns: `nil` where the path does not fit.
     public func match(_ path: String) -> JSONObject? {
-        guard problems.isEmpty, let written = PathSegment.split(path), written.count == segments.count else {
-            return nil
-        }
+        PathSegment.texts(of: path).flatMap(match)
+    }
+
+    /// The same of a path that was taken apart.
+    func match(_ texts: [String]) -> JSONObject? {
+        guard problems.isEmpty, texts.count == segments.count else { return nil }
         var params = JSONObject()
-        for (segment, written) in zip(segments, written) {
-            guard let text = PathSegment.decode(written) else { return nil }
+        for (segment, text) in zip(segments, texts) {
             switch segment {
             case .literal(let literal):
                 guard text.utf8.elementsEqual(literal.utf8) else { return nil }

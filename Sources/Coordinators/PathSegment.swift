@@ -12,11 +12,26 @@ enum PathSegment {
         return rest.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map { Substring($0) }
     }
 
+    /// The texts of a path's segments; none for `/`.
+    ///
+    /// - Returns: `nil` where there is no leading slash, or a segment stands for no text.
+    static func texts(of path: String) -> [String]? {
+        guard let segments = split(path) else { return nil }
+        var texts: [String] = []
+        texts.reserveCapacity(segments.count)
+        for segment in segments {
+            guard let text = decode(segment) else { return nil }
+            texts.append(text)
+        }
+        return texts
+    }
+
     /// The text of a segment, decoded once.
     ///
     /// - Returns: `nil` where the segment ends the path (`?`, `#`), is no UTF-8, has a broken escape, or stands for a text
     ///   that cannot be a segment.
-    static func decode(_ written: Substring) -> String? {
+    private static func decode(_ written: Substring) -> String? {
+        if written.utf8.allSatisfy(isLiteral) { return canStand(String(written)) ? String(written) : nil }
         var bytes: [UInt8] = []
         var rest = written.utf8[...]
         while let byte = rest.popFirst() {
@@ -41,6 +56,7 @@ enum PathSegment {
     /// - Returns: `nil` where the text cannot be a segment.
     static func encode(_ text: String) -> String? {
         guard canStand(text) else { return nil }
+        if text.utf8.allSatisfy(isLiteral) { return text }
         var written: [UInt8] = []
         for byte in text.utf8 {
             if isLiteral(byte) {
