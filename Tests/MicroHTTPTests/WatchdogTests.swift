@@ -18,7 +18,7 @@ import TestSupport
     /// Sends a byte now and then, until the server hangs up.
     ///
     /// - Returns: after how many seconds; `nil` where it did not within `limit`.
-    static func trickle(_ connection: Connection, limit: Double = 20) async throws -> Double? {
+    static func trickle(_ connection: Connection, limit: Double = 60) async throws -> Double? {
         let start = ContinuousClock.now
         while ContinuousClock.now - start < .seconds(limit) {
             do { try await connection.send("a") } catch { return (ContinuousClock.now - start) / .seconds(1) }
