@@ -31,7 +31,10 @@ enum PathSegment {
     /// - Returns: `nil` where the segment ends the path (`?`, `#`), is no UTF-8, has a broken escape, or stands for a text
     ///   that cannot be a segment.
     private static func decode(_ written: Substring) -> String? {
-        if written.utf8.allSatisfy(isLiteral) { return canStand(String(written)) ? String(written) : nil }
+        if written.utf8.allSatisfy(isLiteral) {
+            let text = String(written)
+            return canStand(text) ? text : nil
+        }
         var bytes: [UInt8] = []
         var rest = written.utf8[...]
         while let byte = rest.popFirst() {

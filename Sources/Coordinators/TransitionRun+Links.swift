@@ -50,9 +50,8 @@ extension TransitionRun {
     /// Offers a link to the children of a coordinator, those in sight first.
     mutating func passOn(_ link: Link, from id: Int) {
         guard linkProgress != .settled else { return }
-        let children = state.children(of: id)
-        guard children.count > 1 else { return agenda += children.map { .call(.open(link), $0.id) } }
         let inSight = state.visible.map { state.lineage(of: $0.coordinator) } ?? []
+        let children = state.children(of: id)
         let ordered = children.filter { inSight.contains($0.id) } + children.filter { !inSight.contains($0.id) }
         for child in ordered.reversed() { agenda.append(.call(.open(link), child.id)) }
     }

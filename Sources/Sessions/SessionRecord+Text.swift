@@ -48,9 +48,9 @@ extension SessionRecord {
     public convenience init(parsing text: [UInt8]) throws(RecordError) {
         let json = try JSON(record: text)
         let identity = SessionIdentity(
-            id: try json.id(), app: try json.text("app"), token: try json.digest("token"),
+            id: try json.id(), app: try json.part("app"), token: try json.digest("token"),
             createdAt: try json.time("createdAt"))
-        let version = try json.number("version")
+        let version: Int = try json.part("version")
         guard version > 0 else { throw .invalid(member: "version") }
         let content: Content
         if let state = json["state"] {
@@ -86,8 +86,8 @@ extension StoredAnswer {
     public init(parsing text: [UInt8]) throws(RecordError) {
         let json = try JSON(record: text)
         self.init(
-            session: try json.id(), key: try json.text("key"), fingerprint: try json.digest("fingerprint"),
-            version: try json.number("version"), body: Array(try json.text("body").utf8),
+            session: try json.id(), key: try json.part("key"), fingerprint: try json.digest("fingerprint"),
+            version: try json.part("version"), body: Array((try json.part("body") as String).utf8),
             replacedToken: json["replacedToken"] == nil ? nil : try json.digest("replacedToken"))
     }
 }
@@ -104,27 +104,21 @@ extension JSON {
         do { self = try JSON(parsing: text, maximumDepth: SessionRecord.depthLimit) } catch { throw .notJSON }
     }
 
-    fileprivate func text(_ name: String) throws(RecordError) -> String {
-        guard let text = self[name]?.string else { throw .invalid(member: name) }
-        return text
-    }
-
-    fileprivate func number(_ name: String) throws(RecordError) -> Int {
-        guard let number = self[name]?.integer else { throw .invalid(member: name) }
-        return number
+    fileprivate func part<Value: JSONReadable>(_ name: String) throws(RecordError) -> Value {
+        do { return try member(name) } catch { throw .invalid(member: name) }
     }
 
     fileprivate func time(_ name: String) throws(RecordError) -> Date {
-        Date(milliseconds: try number(name))
+        Date(milliseconds: try part(name))
     }
 
     fileprivate func id() throws(RecordError) -> SessionID {
-        guard let id = SessionID(try text("session")) else { throw .invalid(member: "session") }
+        guard let id = SessionID(try part("session")) else { throw .invalid(member: "session") }
         return id
     }
 
     fileprivate func digest(_ name: String) throws(RecordError) -> SHA256Digest {
-        guard let digest = SHA256Digest(hex: try text(name)) else { throw .invalid(member: name) }
+        guard let digest = SHA256Digest(hex: try part(name)) else { throw .invalid(member: name) }
         return digest
     }
 }
