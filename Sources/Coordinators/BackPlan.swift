@@ -50,6 +50,6 @@ extension ScreenStack {
 
     /// The innermost stack with a screen to pop that the user looks through here; `nil` where all have but their first.
     var innermostToPop: ScreenStack? {
-        screens.last?.tabs?.selected.stack.innermostToPop ?? (screens.count > 1 ? self : nil)
+        selectedInside?.innermostToPop ?? (screens.count > 1 ? self : nil)
     }
 }

@@ -14,7 +14,8 @@ public struct LinkPattern: Sendable, Hashable {
     let segments: [Segment]
 
     enum Segment: Sendable, Hashable {
-        case literal(String)
+        /// `written` as it stands in a path.
+        case literal(String, written: String)
         case parameter(name: String, type: ParameterType)
     }
 
@@ -42,7 +43,7 @@ public struct LinkPattern: Sendable, Hashable {
         var params = JSONObject()
         for (segment, text) in zip(segments, texts) {
             switch segment {
-            case .literal(let literal):
+            case .literal(let literal, _):
                 guard text.utf8.elementsEqual(literal.utf8) else { return nil }
             case .parameter(let name, let type):
                 guard let value = type.value(of: text) else { return nil }
@@ -60,13 +61,13 @@ public struct LinkPattern: Sendable, Hashable {
         guard problems.isEmpty else { return nil }
         var path = ""
         for segment in segments {
-            let text: String? =
-                switch segment {
-                case .literal(let literal): literal
-                case .parameter(let name, let type): params[name].flatMap(type.text)
-                }
-            guard let written = text.flatMap(PathSegment.encode) else { return nil }
-            path += "/" + written
+            path += "/"
+            switch segment {
+            case .literal(_, let written): path += written
+            case .parameter(let name, let type):
+                guard let written = params[name].flatMap(type.text).flatMap(PathSegment.encode) else { return nil }
+                path += written
+            }
         }
         return path.isEmpty ? "/" : path
     }

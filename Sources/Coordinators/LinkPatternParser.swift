@@ -28,12 +28,12 @@ struct LinkPatternParser {
     private mutating func parse(literal text: String) {
         if text.isEmpty {
             problems.append("has an empty segment")
-        } else if !PathSegment.canStand(text) {
-            problems.append("“\(text)” cannot be a segment")
         } else if text.utf8.contains(where: { "?#%".utf8.contains($0) }) {
             problems.append("“\(text)”: a segment is plain text, without query, fragment or escapes")
+        } else if let written = PathSegment.encode(text) {
+            segments.append(.literal(text, written: written))
         } else {
-            segments.append(.literal(text))
+            problems.append("“\(text)” cannot be a segment")
         }
     }
 

@@ -64,7 +64,9 @@ extension Coordinator {
     /// Whether a call has left the coordinator as it was, bit by bit: most ask the navigator for something, and change
     /// nothing. Of a value, equal bits mean equal values; where equal values differ in bits, it counts as touched.
     fileprivate func isUntouched(since before: any Coordinator) -> Bool {
-        guard let before = before as? Self else { return false }
+        guard type(of: before) == Self.self else { return false }
+        // Not `as?`, which would look up what `Self?` is.
+        let before = before as! Self
         return withUnsafeBytes(of: self) { bytes in withUnsafeBytes(of: before) { bytes.elementsEqual($0) } }
     }
 }

@@ -3,19 +3,11 @@ extension NavigationState {
     /// then the built-in ones. What is not listed is refused, and nothing that is listed is.
     public var acceptedEvents: [String] {
         var names: [String] = []
-        forEachAcceptedEvent { names.append($0) }
+        names.reserveCapacity(12)
+        // A name that is there already is a coordinator's further down, which is asked first.
+        forEachHandler { _, event in if !names.contains(event.name) { names.append(event.name) } }
+        forEachAcceptedBuiltIn { names.append($0.rawValue) }
         return names
-    }
-
-    /// Visits the types of the events that may be posted now.
-    public func forEachAcceptedEvent(_ visit: (String) -> Void) {
-        var first: LivingCoordinator?
-        forEachHandler { coordinator, event in
-            if let first, first !== coordinator, recipient(of: event.name)?.coordinator !== coordinator { return }
-            first = first ?? coordinator
-            visit(event.name)
-        }
-        for event in BuiltInEvent.allCases where accepts(event) { visit(event.rawValue) }
     }
 
     /// The coordinator that handles an event of that name now: the first one that has it.
@@ -51,16 +43,25 @@ extension NavigationState {
         return isOffered
     }
 
-    /// An alert takes everything but its answer, and back where that is one.
     func accepts(_ event: BuiltInEvent) -> Bool {
-        switch event {
-        case .back: backPlan != nil
-        case .backTo, .backToRoot: mayGoBack && topStack.innermostToPop != nil
-        case .selectTab: alert == nil && topStack.screens.last?.tabs != nil
-        case .dismiss: mayGoBack && !presented.isEmpty
-        case .answer: alert != nil
-        case .open: alert == nil && coordinators.first?.type.isOfAppWithLinks == true
-        case .relaunch: alert == nil
+        var isAccepted = false
+        forEachAcceptedBuiltIn { if $0 == event { isAccepted = true } }
+        return isAccepted
+    }
+
+    /// Visits the built-in events that may be posted now, in the order of their declaration. An alert takes everything
+    /// but its answer, and back where that is one.
+    private func forEachAcceptedBuiltIn(_ visit: (BuiltInEvent) -> Void) {
+        if backPlan != nil { visit(.back) }
+        guard alert == nil else { return visit(.answer) }
+        let mayGoBack = mayGoBack
+        if mayGoBack, topStack.innermostToPop != nil {
+            visit(.backTo)
+            visit(.backToRoot)
         }
+        if topStack.screens.last?.tabs != nil { visit(.selectTab) }
+        if mayGoBack, !presented.isEmpty { visit(.dismiss) }
+        if coordinators.first?.type.isOfAppWithLinks == true { visit(.open) }
+        visit(.relaunch)
     }
 }

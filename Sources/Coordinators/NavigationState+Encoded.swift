@@ -78,12 +78,12 @@ extension PlacedScreen: Equatable {
 
 extension PlacedTab: Equatable {
     public static func == (left: PlacedTab, right: PlacedTab) -> Bool {
-        left === right || (left.encodedMembers == right.encodedMembers && left.stack == right.stack)
+        left === right || left.saved == right.saved
     }
 }
 
 extension ScreenStack {
-    fileprivate func save(to writer: inout JSONWriter) {
+    func save(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("id", id)
             writer.name("screens")
@@ -123,15 +123,7 @@ extension PlacedTabs {
             writer.member("back", ifAny: back == .nothing ? nil : back.rawValue)
             writer.member("history", ifAny: history.isEmpty ? nil : history)
             writer.name("items")
-            writer.array { writer in
-                for item in items {
-                    writer.object { writer in
-                        writer.encoded(item.encodedMembers)
-                        writer.name("stack")
-                        item.stack.save(to: &writer)
-                    }
-                }
-            }
+            writer.array { writer in for tab in items { writer.encoded(tab.saved) } }
         }
     }
 }

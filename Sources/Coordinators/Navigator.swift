@@ -11,14 +11,15 @@ public struct Navigator: Sendable {
     /// The time of the event, the same during the whole transition.
     public let now: Date
     /// The screen that the user sees, as it was before anything was asked for.
-    public let visible: Screen?
+    public var visible: Screen? { placed?.screen }
     private(set) var requests: [Request] = []
+    private let placed: PlacedScreen?
     private let dependencies: ResolvedDependencies
 
-    init(defaults: Defaults, now: Date, visible: Screen?, dependencies: ResolvedDependencies) {
+    init(defaults: Defaults, now: Date, visible: PlacedScreen?, dependencies: ResolvedDependencies) {
         self.defaults = defaults
         self.now = now
-        self.visible = visible
+        self.placed = visible
         self.dependencies = dependencies
     }
 

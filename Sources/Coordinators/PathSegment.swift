@@ -31,10 +31,7 @@ enum PathSegment {
     /// - Returns: `nil` where the segment ends the path (`?`, `#`), is no UTF-8, has a broken escape, or stands for a text
     ///   that cannot be a segment.
     private static func decode(_ written: Substring) -> String? {
-        if written.utf8.allSatisfy(isLiteral) {
-            let text = String(written)
-            return canStand(text) ? text : nil
-        }
+        if written.utf8.allSatisfy(isLiteral) { return isDots(written) ? nil : String(written) }
         var bytes: [UInt8] = []
         var rest = written.utf8[...]
         while let byte = rest.popFirst() {
@@ -58,8 +55,8 @@ enum PathSegment {
     ///
     /// - Returns: `nil` where the text cannot be a segment.
     static func encode(_ text: String) -> String? {
+        if text.utf8.allSatisfy(isLiteral) { return isDots(text) ? nil : text }
         guard canStand(text) else { return nil }
-        if text.utf8.allSatisfy(isLiteral) { return text }
         var written: [UInt8] = []
         for byte in text.utf8 {
             if isLiteral(byte) {
@@ -74,8 +71,12 @@ enum PathSegment {
     /// Whether a text can be one segment. Empty and dot segments get lost on the way (RFC 3986, section 5.2.4), a slash
     /// in a segment is taken for a separator by many, a zero byte for the end.
     static func canStand(_ text: String) -> Bool {
-        !text.isEmpty && text != "." && text != ".."
-            && !text.utf8.contains { $0 == UInt8(ascii: "/") || $0 == 0 }
+        !isDots(text) && !text.utf8.contains { $0 == UInt8(ascii: "/") || $0 == 0 }
+    }
+
+    /// Whether there is nothing, a dot, or two of them.
+    private static func isDots(_ text: some StringProtocol) -> Bool {
+        text.utf8.count <= 2 && text.utf8.allSatisfy { $0 == UInt8(ascii: ".") }
     }
 
     /// `pchar` without escapes: unreserved, sub-delims, ":" and "@".

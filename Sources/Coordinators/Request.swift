@@ -1,22 +1,22 @@
 /// One thing that a coordinator asked for.
 enum Request: Sendable {
-    case push(Screen, onlyIfNew: Bool)
-    case pushTabs(Screen, [Tab], selected: String?, back: TabBackRule)
+    indirect case push(Screen, onlyIfNew: Bool)
+    indirect case pushTabs(Screen, [Tab], selected: String?, back: TabBackRule)
     case pop
     case popTo(ScreenReference)
     case popToRoot
-    case replace(Screen)
+    indirect case replace(Screen)
     case setStack([Screen])
-    case update(ScreenReference, @Sendable (inout Screen) -> Void)
+    indirect case update(ScreenReference, @Sendable (inout Screen) -> Void)
     case selectTab(String)
-    case alert(Alert)
-    case start(any Coordinator)
-    case present(any Coordinator, PresentedFlow.Style)
+    indirect case alert(Alert)
+    indirect case start(any Coordinator)
+    indirect case present(any Coordinator, PresentedFlow.Style)
     case dismiss
     case dismissPresented
     case finish
     case endChildren
-    case tell(Message)
+    indirect case tell(Message)
     case rotateToken
 }
 

@@ -14,12 +14,15 @@ public final class PlacedScreen: Sendable {
     /// The id of the coordinator that it belongs to.
     public let coordinator: Int
     public let tabs: PlacedTabs?
+    /// The one that the user sees through the tabs; `nil` where that is this one.
+    private let seenThroughTabs: PlacedScreen?
     /// As JSON text, made once, for a screen is told and saved far more often than it changes.
     private let encoding: Encoding
 
     private struct Encoding {
         let members: [UInt8]
         let savedMembers: [UInt8]
+        let lacksPath: Bool
         /// Of `savedMembers`, told without touching them.
         let savedSize: Int
     }
@@ -29,6 +32,7 @@ public final class PlacedScreen: Sendable {
         self.screen = screen
         self.coordinator = coordinator.id
         self.tabs = tabs
+        self.seenThroughTabs = tabs?.visible
         self.encoding = PlacedScreen.encoding(key, screen, coordinator)
     }
 
@@ -38,7 +42,8 @@ public final class PlacedScreen: Sendable {
         members.member("name", screen.name)
         members.member("title", ifAny: screen.title)
         members.member("params", ifAny: screen.params.isEmpty ? nil : screen.params)
-        members.member("link", ifAny: screen.link?.path(screen.params))
+        let path = screen.link?.path(screen.params)
+        members.member("link", ifAny: path)
         var savedMembers = JSONWriter()
         savedMembers.encoded(members.bytes)
         savedMembers.member("events", ifAny: screen.events)
@@ -46,7 +51,9 @@ public final class PlacedScreen: Sendable {
         savedMembers.member("back", ifAny: screen.back == .allowed ? nil : screen.back.rawValue)
         savedMembers.member("coordinator", coordinator.id)
         members.member("coordinator", coordinator.name)
-        return Encoding(members: members.bytes, savedMembers: savedMembers.bytes, savedSize: savedMembers.count)
+        return Encoding(
+            members: members.bytes, savedMembers: savedMembers.bytes, lacksPath: screen.link != nil && path == nil,
+            savedSize: savedMembers.count)
     }
 
     /// The same place with another screen.
@@ -55,6 +62,7 @@ public final class PlacedScreen: Sendable {
         self.screen = screen
         self.coordinator = other.coordinator
         self.tabs = other.tabs
+        self.seenThroughTabs = other.seenThroughTabs
         self.encoding = PlacedScreen.encoding(key, screen, coordinator)
     }
 
@@ -63,6 +71,7 @@ public final class PlacedScreen: Sendable {
         self.screen = other.screen
         self.coordinator = other.coordinator
         self.tabs = tabs
+        self.seenThroughTabs = tabs.visible
         self.encoding = other.encoding
     }
 
@@ -72,6 +81,9 @@ public final class PlacedScreen: Sendable {
     /// The same with the coordinator's id, and the events that the screen offers.
     var savedMembers: [UInt8] { encoding.savedMembers }
 
+    /// Whether the parameters do not fill the screen's link.
+    var lacksPath: Bool { encoding.lacksPath }
+
     /// Bytes of `savedMembers`.
     var savedSize: Int { encoding.savedSize }
 
@@ -79,15 +91,15 @@ public final class PlacedScreen: Sendable {
         PlacedScreen(self, tabs: tabs)
     }
 
-    /// This screen, then all that goes away with it.
-    var withThoseInTabs: [PlacedScreen] {
-        var screens = [self]
-        for item in tabs?.items ?? [] { item.stack.forEachScreen { screens.append($0) } }
-        return screens
+    /// Visits this screen, then those in its tabs: all that goes away with it.
+    func forEachWithin(_ visit: (PlacedScreen) -> Void) {
+        visit(self)
+        guard let tabs else { return }
+        for tab in tabs.items { tab.stack.forEachScreen(visit) }
     }
 
     /// The screen that the user sees where this one is on top: itself, or the selected tab's.
-    var visible: PlacedScreen { tabs?.selected.stack.screens.last?.visible ?? self }
+    var visible: PlacedScreen { seenThroughTabs ?? self }
 }
 
 /// The tabs of a screen, each with a stack of its own.
@@ -128,6 +140,9 @@ public struct PlacedTabs: Sendable, Equatable {
 
     public var selected: PlacedTab { items[selection] }
 
+    /// The screen that the user sees in the selected tab.
+    var visible: PlacedScreen? { selected.stack.screens.last?.visible }
+
     func position(of id: String) -> Int? {
         items.firstIndex { $0.id == id }
     }
@@ -138,25 +153,27 @@ public final class PlacedTab: Sendable {
     public let id: String
     public let title: String?
     public let stack: ScreenStack
-    /// The members `id` and `title` as JSON text.
-    let encodedMembers: [UInt8]
-    /// As JSON text: most events leave most tabs alone.
+    /// As clients read it and as it is saved, JSON texts made once: most events leave most tabs alone.
     public let encoded: [UInt8]
+    let saved: [UInt8]
 
     init(id: String, title: String?, stack: ScreenStack) {
         self.id = id
         self.title = title
         self.stack = stack
-        var members = JSONWriter()
-        members.member("id", id)
-        members.member("title", ifAny: title)
-        self.encodedMembers = members.bytes
-        var writer = JSONWriter()
+        self.encoded = PlacedTab.text(id, title) { writer in stack.write(to: &writer) }
+        self.saved = PlacedTab.text(id, title) { writer in stack.save(to: &writer) }
+    }
+
+    private static func text(_ id: String, _ title: String?, _ stack: (inout JSONWriter) -> Void) -> [UInt8] {
+        var writer = JSONWriter(capacity: 512)
         writer.object { writer in
-            writer.encoded(members.bytes)
-            writer.member("stack", stack)
+            writer.member("id", id)
+            writer.member("title", ifAny: title)
+            writer.name("stack")
+            stack(&writer)
         }
-        self.encoded = writer.bytes
+        return writer.bytes
     }
 
     func with(_ stack: ScreenStack) -> PlacedTab {
@@ -171,13 +188,12 @@ extension ScreenStack {
         return tabs.selected.stack.visibleTab(choose) ?? choose(tabs).map { (screen, $0) }
     }
 
+    /// The selected tab's stack on the top screen.
+    var selectedInside: ScreenStack? { screens.last?.tabs?.selected.stack }
+
     /// Visits every screen, those in tabs after the one that has the tabs.
     func forEachScreen(_ visit: (PlacedScreen) -> Void) {
-        for screen in screens {
-            visit(screen)
-            guard let tabs = screen.tabs else { continue }
-            for item in tabs.items { item.stack.forEachScreen(visit) }
-        }
+        for screen in screens { screen.forEachWithin(visit) }
     }
 
     /// Visits this stack and those in tabs.
@@ -215,24 +231,23 @@ extension ScreenStack {
         return false
     }
 
-    /// Takes away all screens that match, here and in tabs, and tells their keys, the topmost first. What was in the tabs
-    /// of a screen that goes, goes with it and is not told.
-    mutating func removeScreens(where matches: (PlacedScreen) -> Bool) -> [String] {
-        var removed = screens.reversed().filter(matches).map(\.key)
-        if !removed.isEmpty { screens.removeAll(where: matches) }
+    /// Takes away all screens that match, here and in tabs, and appends their keys to `removed`, the topmost first. What
+    /// was in the tabs of a screen that goes, goes with it and is not told.
+    mutating func removeScreens(where matches: (PlacedScreen) -> Bool, _ removed: inout [String]) {
+        let before = removed.count
+        for screen in screens.reversed() where matches(screen) { removed.append(screen.key) }
+        if removed.count > before { screens.removeAll(where: matches) }
         for (index, screen) in screens.enumerated() {
             guard var tabs = screen.tabs else { continue }
             let before = removed.count
             for (position, tab) in tabs.items.enumerated() {
+                let before = removed.count
                 var stack = tab.stack
-                let keys = stack.removeScreens(where: matches)
-                guard !keys.isEmpty else { continue }
-                removed += keys
-                tabs.items[position] = tab.with(stack)
+                stack.removeScreens(where: matches, &removed)
+                if removed.count > before { tabs.items[position] = tab.with(stack) }
             }
             if removed.count > before { screens[index] = screen.with(tabs) }
         }
-        return removed
     }
 }
 

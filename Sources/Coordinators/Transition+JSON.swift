@@ -4,14 +4,7 @@ public import JSONCoding
 
 extension Transition: JSONWritable {
     public func write(to writer: inout JSONWriter) {
-        writer.object { writer in writeMembers(to: &writer) }
-    }
-
-    /// Its members, for an object that has others too.
-    public func writeMembers(to writer: inout JSONWriter) {
-        writer.member("event", ifAny: event)
-        writer.member("operations", operations)
-        writer.member("finished", finished)
+        writer.object { $0.encoded(encodedMembers) }
     }
 }
 

@@ -1,3 +1,5 @@
+internal import JSONCoding
+
 /// What one event did.
 public struct Transition: Sendable, Equatable {
     /// The type of the event; `nil` for the first state of a session.
@@ -8,12 +10,19 @@ public struct Transition: Sendable, Equatable {
     public let finished: [String]
     /// Whether a coordinator asked for another token, see `Navigator.rotateToken`.
     public let rotatesToken: Bool
+    /// The members that tell it to clients and in the history, as JSON text: `event`, `operations`, `finished`.
+    public let encodedMembers: [UInt8]
 
     public init(event: String?, operations: [Operation], finished: [String], rotatesToken: Bool = false) {
         self.event = event
         self.operations = operations
         self.finished = finished
         self.rotatesToken = rotatesToken
+        var members = JSONWriter()
+        members.member("event", ifAny: event)
+        members.member("operations", operations)
+        members.member("finished", finished)
+        self.encodedMembers = members.bytes
     }
 
     /// Both, one after the other, as the one that came first.

@@ -30,8 +30,8 @@ extension TransitionRun {
         case .backTo: try goBack(to: payload)
         case .backToRoot:
             try refuse(payload, of: event)
-            let popped = state.screensAboveRoot.map(\.key)
-            removeScreens(by: nil) { popped.contains($0.key) }
+            let popped = state.screensAboveRoot
+            removeScreens(by: nil) { screen in popped.contains { $0 === screen } }
         case .selectTab: try selectTab(payload)
         case .dismiss: try dismiss(payload)
         case .answer: try answer(payload)
@@ -63,8 +63,8 @@ extension TransitionRun {
         }
         for stack in state.visibleStacks.reversed() {
             guard let index = stack.screens.dropLast().lastIndex(where: target.matches) else { continue }
-            let popped = Set(stack.screens[(index + 1)...].map(\.key))
-            return removeScreens(by: nil) { popped.contains($0.key) }
+            let popped = stack.screens[(index + 1)...]
+            return removeScreens(by: nil) { screen in popped.contains { $0 === screen } }
         }
         throw .invalidEvent(
             .init(path: ["payload"] + (payload?.object?.names ?? []), reason: "names no screen to go back to"))
@@ -88,8 +88,8 @@ extension TransitionRun {
             return
         }
         guard state.mayGoBack else { return }
-        let popped = tabs.selected.stack.screens.dropFirst().map(\.key)
-        removeScreens(by: nil) { popped.contains($0.key) }
+        let popped = tabs.selected.stack.screens.dropFirst()
+        removeScreens(by: nil) { screen in popped.contains { $0 === screen } }
     }
 
     private static let noTabChosen = NavigationError.invalidPayload(

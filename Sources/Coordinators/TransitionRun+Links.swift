@@ -51,9 +51,13 @@ extension TransitionRun {
     mutating func passOn(_ link: Link, from id: Int) {
         guard linkProgress != .settled else { return }
         let inSight = state.visible.map { state.lineage(of: $0.coordinator) } ?? []
-        let children = state.children(of: id)
-        let ordered = children.filter { inSight.contains($0.id) } + children.filter { !inSight.contains($0.id) }
-        for child in ordered.reversed() { agenda.append(.call(.open(link), child.id)) }
+        // What is last on the agenda is done first.
+        for isInSight in [false, true] {
+            for child in state.coordinators.reversed()
+            where child.parent == id && inSight.contains(child.id) == isInSight {
+                agenda.append(.call(.open(link), child.id))
+            }
+        }
     }
 
     /// A link that was opened must have been taken or kept.

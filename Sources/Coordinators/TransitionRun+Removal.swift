@@ -4,7 +4,7 @@ extension TransitionRun {
     ///
     /// - Parameter asker: the coordinator that asks for it; `nil` for the user.
     mutating func removeScreens(by asker: Int?, where matches: (PlacedScreen) -> Bool) {
-        guard !isHeldUp(state.screens.filter(matches), by: asker) else { return }
+        guard !isHeldUp(by: asker, where: matches) else { return }
         takeAwayScreens(where: matches)
     }
 
@@ -15,7 +15,7 @@ extension TransitionRun {
     @discardableResult
     mutating func remove(_ ids: Set<Int>, by asker: Int?) -> Bool {
         let ids = state.families(of: ids)
-        guard !isHeldUp(state.screens.filter { ids.contains($0.coordinator) }, by: asker) else { return false }
+        guard !isHeldUp(by: asker, where: { ids.contains($0.coordinator) }) else { return false }
         end(ids)
         return true
     }
@@ -54,11 +54,13 @@ extension TransitionRun {
             state: state, transition: Transition(event: event.type, operations: [.alert(key: key)], finished: []))
     }
 
-    /// Asks the coordinators of these screens and of those in their tabs, the topmost first. Who acts on its own is not
-    /// asked, nor is anybody about a screen that the user has not seen yet.
-    mutating func isHeldUp(_ screens: [PlacedScreen], by asker: Int?) -> Bool {
+    /// Asks the coordinators of the screens that match and of those in their tabs, the topmost first. Who acts on its own
+    /// is not asked, nor is anybody about a screen that the user has not seen yet.
+    mutating func isHeldUp(by asker: Int?, where matches: (PlacedScreen) -> Bool) -> Bool {
         guard objection == nil, !waivesObjections else { return objection != nil }
-        for screen in screens.flatMap(\.withThoseInTabs).reversed() where isHeldUp(screen, by: asker) { return true }
+        var asked: [PlacedScreen] = []
+        state.forEachScreen { if matches($0) { $0.forEachWithin { asked.append($0) } } }
+        for screen in asked.reversed() where isHeldUp(screen, by: asker) { return true }
         return false
     }
 
@@ -87,10 +89,10 @@ extension TransitionRun {
     }
 
     private mutating func takeAwayScreens(where matches: (PlacedScreen) -> Bool) {
-        operations += state.stack.removeScreens(where: matches).map { .pop(key: $0) }
-        for index in state.presented.indices {
-            operations += state.presented[index].stack.removeScreens(where: matches).map { .pop(key: $0) }
-        }
+        var removed: [String] = []
+        state.stack.removeScreens(where: matches, &removed)
+        for index in state.presented.indices { state.presented[index].stack.removeScreens(where: matches, &removed) }
+        for key in removed { operations.append(.pop(key: key)) }
     }
 
     mutating func dismissAlert() {

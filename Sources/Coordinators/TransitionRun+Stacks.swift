@@ -41,8 +41,9 @@ extension TransitionRun {
             }
             var stack = ScreenStack(id: state.nextID())
             if case .screen(let screen) = tab.content {
-                try check(screen, request, by: coordinator)
-                stack.screens = [PlacedScreen(key: state.nextKey("k"), screen: screen, coordinator: coordinator)]
+                let placed = PlacedScreen(key: state.nextKey("k"), screen: screen, coordinator: coordinator)
+                try check(placed, request, by: coordinator)
+                stack.screens = [placed]
             }
             items.append(PlacedTab(id: tab.id, title: tab.title, stack: stack))
         }
@@ -54,9 +55,9 @@ extension TransitionRun {
         _ screen: Screen, tabs: PlacedTabs? = nil, key: String? = nil, on stack: Int? = nil, _ request: Request,
         by coordinator: LivingCoordinator
     ) throws(NavigationError) {
-        try check(screen, request, by: coordinator)
         let key = key ?? state.nextKey("k")
         let placed = PlacedScreen(key: key, screen: screen, coordinator: coordinator, tabs: tabs)
+        try check(placed, request, by: coordinator)
         let stack = stack ?? state.stackID(for: coordinator)
         try change(stack, request, by: coordinator) { $0.screens.append(placed) }
         newcomers.remove(coordinator.id)
@@ -78,12 +79,13 @@ extension TransitionRun {
     }
 
     private func check(
-        _ screen: Screen, _ request: Request, by coordinator: LivingCoordinator
+        _ placed: PlacedScreen, _ request: Request, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
+        let screen = placed.screen
         for event in screen.events ?? [] where coordinator.type.event(event) == nil {
             throw coordinator.impossible(request, "screen “\(screen.name)” offers “\(event)”, which is no event of it")
         }
-        if let link = screen.link, link.path(screen.params) == nil {
+        if placed.lacksPath {
             throw coordinator.impossible(request, "the parameters of screen “\(screen.name)” do not fill its link")
         }
     }
@@ -109,21 +111,21 @@ extension TransitionRun {
             }
             kept = stack.screens.count - 1
         }
-        let popped = Set(stack.screens.dropFirst(kept).map(\.key))
-        removeScreens(by: coordinator.id) { popped.contains($0.key) }
+        let popped = stack.screens.dropFirst(kept)
+        removeScreens(by: coordinator.id) { screen in popped.contains { $0 === screen } }
     }
 
     mutating func replace(
         with screen: Screen, _ request: Request, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
-        try check(screen, request, by: coordinator)
+        let key = state.nextKey("k")
+        let placed = PlacedScreen(key: key, screen: screen, coordinator: coordinator)
+        try check(placed, request, by: coordinator)
         let id = state.stackID(for: coordinator)
         guard let top = state.stack(id)?.screens.last, top.coordinator == coordinator.id else {
             throw coordinator.impossible(request, "the screen on top of the stack is not its own")
         }
-        guard !isHeldUp([top], by: coordinator.id) else { return }
-        let key = state.nextKey("k")
-        let placed = PlacedScreen(key: key, screen: screen, coordinator: coordinator)
+        guard !isHeldUp(by: coordinator.id, where: { $0 === top }) else { return }
         try change(id, request, by: coordinator) { $0.screens[$0.screens.count - 1] = placed }
         operations.append(.replace(key: key, replaced: top.key))
     }
@@ -137,8 +139,8 @@ extension TransitionRun {
         if let stack = state.stack(id),
             let first = stack.screens.firstIndex(where: { $0.coordinator == coordinator.id })
         {
-            let removed = Set(stack.screens[first...].map(\.key))
-            removeScreens(by: coordinator.id) { removed.contains($0.key) }
+            let removed = stack.screens[first...]
+            removeScreens(by: coordinator.id) { screen in removed.contains { $0 === screen } }
             guard objection == nil else { return }
         }
         for screen in screens { try place(screen, on: id, request, by: coordinator) }
@@ -153,8 +155,8 @@ extension TransitionRun {
         var screen = own.screen
         change(&screen)
         guard screen != own.screen else { return }
-        try check(screen, request, by: coordinator)
         let updated = PlacedScreen(own, screen: screen, of: coordinator)
+        try check(updated, request, by: coordinator)
         state.changeFirstStack { stack in
             guard let index = stack.screens.firstIndex(where: { $0.key == own.key }) else { return false }
             stack.screens[index] = updated
@@ -194,9 +196,7 @@ extension TransitionRun {
 extension NavigationState {
     /// The stack of a coordinator: where the user sees its screen, else where it was started.
     func stackID(for coordinator: LivingCoordinator) -> Int {
-        guard let top = visibleStacks.last, top.screens.last?.coordinator == coordinator.id else {
-            return coordinator.home
-        }
-        return top.id
+        let innermost = innermostStack
+        return innermost.screens.last?.coordinator == coordinator.id ? innermost.id : coordinator.home
     }
 }

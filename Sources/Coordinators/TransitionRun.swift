@@ -9,7 +9,8 @@ internal import JSONCoding
 public struct TransitionRun: Sendable {
     static let stepLimit = 256
 
-    enum Call: Sendable {
+    /// Behind a reference, as the large requests are: a step is copied more often than made.
+    indirect enum Call: Sendable {
         case start
         case handle(EventShape, event: JSON)
         case childDidFinish(any Coordinator)
@@ -122,8 +123,7 @@ public struct TransitionRun: Sendable {
     }
 
     func navigator() -> Navigator {
-        Navigator(
-            defaults: state.defaults, now: now, visible: state.visible?.screen, dependencies: app.dependencies)
+        Navigator(defaults: state.defaults, now: now, visible: state.visible, dependencies: app.dependencies)
     }
 
     /// Takes over what a coordinator's function left behind.
@@ -138,7 +138,7 @@ public struct TransitionRun: Sendable {
         {
             throw living.impossible(last, "it has asked to finish before")
         }
-        agenda.append(contentsOf: navigator.requests.reversed().map { .perform($0, by: living.id) })
+        for request in navigator.requests.reversed() { agenda.append(.perform(request, by: living.id)) }
     }
 
     /// Removes one orphan, and tells its parent.

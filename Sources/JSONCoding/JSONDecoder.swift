@@ -107,7 +107,11 @@ private struct KeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let object: JSONObject
     let decoder: JSONDecoder
     var codingPath: [any CodingKey] { decoder.codingPath }
-    var allKeys: [Key] { object.members.compactMap { Key(stringValue: $0.name) } }
+    var allKeys: [Key] {
+        var keys: [Key] = []
+        for member in object.members { if let key = Key(stringValue: member.name) { keys.append(key) } }
+        return keys
+    }
 
     func contains(_ key: Key) -> Bool { object[key.stringValue] != nil }
 

@@ -1,17 +1,17 @@
 /// Writes JSON text straight into bytes: no value in between, no white space, members in the order of the calls.
 ///
-/// It runs for every answer and for every commit, so it owns plain memory instead of an array, and its generic functions
-/// are inlinable. The memory is this writer's alone: allocated in `init`, replaced in `reserve`, freed in `deinit`, or
+/// It runs for every answer and for every commit, so it owns plain memory instead of an array; its generic functions are
+/// inlinable, and so is what writes names, for then their lengths are known when that is compiled. The memory is this writer's alone: allocated in `init`, replaced in `reserve`, freed in `deinit`, or
 /// borrowed from the array that `bytes(capacity:_:)` makes; every write is preceded by a `reserve` of at least as many
 /// bytes.
 public struct JSONWriter: ~Copyable {
-    private var memory: UnsafeMutablePointer<UInt8>
-    private var capacity: Int
+    @usableFromInline var memory: UnsafeMutablePointer<UInt8>
+    @usableFromInline var capacity: Int
     /// Whether `memory` is this writer's to free.
     private var isOwner = true
-    /// Bytes written.
-    public private(set) var count = 0
-    private var needsComma = false
+    /// Bytes.
+    @usableFromInline var written = 0
+    @usableFromInline var needsComma = false
 
     public init(capacity: Int = 256) {
         self.capacity = max(capacity, 16)
@@ -38,15 +38,18 @@ public struct JSONWriter: ~Copyable {
             guard let base = buffer.baseAddress else { return }
             var writer = JSONWriter(borrowing: buffer, base)
             write(&writer)
-            if writer.isOwner { longer = writer.bytes } else { count = writer.count }
+            if writer.isOwner { longer = writer.bytes } else { count = writer.written }
         }
         return longer ?? bytes
     }
 
     /// The text so far.
     public var bytes: [UInt8] {
-        Array(UnsafeBufferPointer(start: memory, count: count))
+        Array(UnsafeBufferPointer(start: memory, count: written))
     }
+
+    /// Bytes of the text so far.
+    public var count: Int { written }
 
     @inlinable
     public mutating func object<Failure: Error>(
@@ -67,6 +70,8 @@ public struct JSONWriter: ~Copyable {
     }
 
     /// A member's name, one that needs no escape; its value must follow.
+    @inlinable
+    @inline(__always)
     public mutating func name(_ name: StaticString) {
         quote(name)
         put(UInt8(ascii: ":"))
@@ -80,6 +85,7 @@ public struct JSONWriter: ~Copyable {
     }
 
     /// A member whose value is a string that needs no escape.
+    @inlinable
     public mutating func member(_ name: StaticString, word: StaticString) {
         self.name(name)
         quote(word)
@@ -100,7 +106,8 @@ public struct JSONWriter: ~Copyable {
 
 // What values write themselves with.
 extension JSONWriter {
-    @usableFromInline
+    @inlinable
+    @inline(__always)
     mutating func open(_ bracket: UInt8) {
         reserve(2)
         separate()
@@ -108,7 +115,8 @@ extension JSONWriter {
         needsComma = false
     }
 
-    @usableFromInline
+    @inlinable
+    @inline(__always)
     mutating func close(_ bracket: UInt8) {
         reserve(1)
         put(bracket)
@@ -124,19 +132,21 @@ extension JSONWriter {
     }
 
     /// A string that needs no escape. Reserves a byte for what follows.
-    private mutating func quote(_ text: StaticString) {
+    @inlinable
+    @inline(__always)
+    mutating func quote(_ text: StaticString) {
         quote(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
     /// The same, of bytes.
-    private mutating func quote(_ text: UnsafeBufferPointer<UInt8>) {
+    @inlinable
+    @inline(__always)
+    mutating func quote(_ text: UnsafeBufferPointer<UInt8>) {
         reserve(text.count + 4)
         separate()
-        let start = memory + count
-        start[0] = UInt8(ascii: "\"")
-        if let base = text.baseAddress { (start + 1).update(from: base, count: text.count) }
-        start[text.count + 1] = UInt8(ascii: "\"")
-        count += text.count + 2
+        put(UInt8(ascii: "\""))
+        put(text)
+        put(UInt8(ascii: "\""))
     }
 
     mutating func string(_ text: String) {
@@ -178,13 +188,13 @@ extension JSONWriter {
         guard value >= 0 else { return raw(String(value)) }
         reserve(21)
         separate()
-        let start = count
+        let start = written
         var rest = value
         repeat {
             put(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
             rest /= 10
         } while rest > 0
-        var digits = UnsafeMutableBufferPointer(start: memory + start, count: count - start)
+        var digits = UnsafeMutableBufferPointer(start: memory + start, count: written - start)
         digits.reverse()
         needsComma = true
     }
@@ -192,29 +202,41 @@ extension JSONWriter {
 
 // Bytes. All but `reserve` rely on room that was reserved.
 extension JSONWriter {
-    private mutating func reserve(_ additional: Int) {
-        guard capacity - count < additional else { return }
-        let larger = max(capacity * 2, count + additional)
+    @inlinable
+    @inline(__always)
+    mutating func reserve(_ additional: Int) {
+        if capacity - written < additional { grow(additional) }
+    }
+
+    @usableFromInline
+    mutating func grow(_ additional: Int) {
+        let larger = max(capacity * 2, written + additional)
         let replacement = UnsafeMutablePointer<UInt8>.allocate(capacity: larger)
-        replacement.update(from: memory, count: count)
+        replacement.update(from: memory, count: written)
         if isOwner { memory.deallocate() }
         isOwner = true
         memory = replacement
         capacity = larger
     }
 
-    private mutating func put(_ byte: UInt8) {
-        memory[count] = byte
-        count += 1
+    @inlinable
+    @inline(__always)
+    mutating func put(_ byte: UInt8) {
+        memory[written] = byte
+        written += 1
     }
 
-    private mutating func put(_ bytes: UnsafeBufferPointer<UInt8>) {
+    @inlinable
+    @inline(__always)
+    mutating func put(_ bytes: UnsafeBufferPointer<UInt8>) {
         guard let base = bytes.baseAddress else { return }
-        (memory + count).update(from: base, count: bytes.count)
-        count += bytes.count
+        (memory + written).update(from: base, count: bytes.count)
+        written += bytes.count
     }
 
-    private mutating func separate() {
+    @inlinable
+    @inline(__always)
+    mutating func separate() {
         if needsComma { put(UInt8(ascii: ",")) }
     }
 

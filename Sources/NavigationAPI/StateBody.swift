@@ -43,8 +43,7 @@ struct StateBody: JSONWritable {
                 writer.name("back")
                 writer.back(plan)
             }
-            writer.name("events")
-            writer.acceptedEvents(of: navigation)
+            writer.member("events", navigation.acceptedEvents)
             if let transition {
                 writer.name("transition")
                 writer.value(transition)
@@ -56,10 +55,6 @@ struct StateBody: JSONWritable {
 // One function for each kind of value in a state. Functions, not `JSONWritable` types: those would have to hold a copy
 // of the state each.
 extension JSONWriter {
-    fileprivate mutating func acceptedEvents(of navigation: NavigationState) {
-        array { writer in navigation.forEachAcceptedEvent { writer.value($0) } }
-    }
-
     fileprivate mutating func flow(_ flow: PresentedFlow) {
         object { writer in
             writer.member("key", flow.key)

@@ -25,13 +25,14 @@ extension SessionRecord {
             switch content {
             case .state(let state, let transition):
                 writer.member("expiresAt", state.expiresAt.milliseconds)
-                transition.writeMembers(to: &writer)
-                if let visible = state.navigation.visible {
+                writer.encoded(transition.encodedMembers)
+                let navigation = state.navigation
+                if let visible = navigation.visible {
                     writer.name("visible")
                     writer.object { $0.encoded(visible.encodedMembers) }
                 }
                 writer.name("state")
-                state.navigation.save(to: &writer)
+                navigation.save(to: &writer)
             case .saved(let state, let expiresAt, let note):
                 writer.member("expiresAt", expiresAt.milliseconds)
                 writer.member("event", ifAny: note.event)
