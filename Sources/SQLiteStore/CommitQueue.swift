@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import FoundationEssentials
+internal import Glibc
 internal import SQLite
 internal import Sessions
 internal import Synchronization
@@ -51,19 +52,31 @@ final class CommitQueue: Sendable {
         if let failure { completion(.failure(.unavailable(reason: failure))) }
     }
 
+    /// How often the writer gives way to those who may be about to come, before it goes to sleep: to be woken costs more
+    /// than to be asked once more, and who is woken by the first commits it alone, with a flush of its own.
+    private static let patience = 3
+
     /// Takes all who wait, again and again until nobody does.
     private func serve() {
         var waiting: [Waiting] = []
+        var idleTurns = 0
         while true {
             // The next ones find room: nobody holds the lock while memory is allocated.
             waiting.removeAll(keepingCapacity: true)
+            let isPatient = idleTurns < CommitQueue.patience
             let failure = line.withLock { line in
                 swap(&line.waiting, &waiting)
-                if waiting.isEmpty { line.isServed = false }
+                if waiting.isEmpty { line.isServed = isPatient }
                 line.commits += 1
                 return line.failure
             }
-            if waiting.isEmpty { break }
+            if waiting.isEmpty {
+                guard isPatient else { break }
+                idleTurns += 1
+                sched_yield()
+                continue
+            }
+            idleTurns = 0
             if let failure {
                 // After a failed flush nothing is tried again.
                 for one in waiting { one.completion(.failure(.unavailable(reason: failure))) }
