@@ -27,9 +27,9 @@ extension NavigationState {
     var mayGoBack: Bool { alert == nil && visible?.screen.back != .forbidden }
 
     /// The screens that `backToRoot` pops now; none where it has nowhere to go.
-    var screensAboveRoot: [PlacedScreen] {
+    var screensAboveRoot: ArraySlice<PlacedScreen> {
         guard mayGoBack, let stack = topStack.innermostToPop else { return [] }
-        return Array(stack.screens.dropFirst())
+        return stack.screens.dropFirst()
     }
 
     private var stackBelowTop: ScreenStack { presented.dropLast().last?.stack ?? stack }
@@ -48,8 +48,11 @@ extension ScreenStack {
         return .pop(key: top.key, revealed: screens[screens.count - 2].visible.key)
     }
 
+    /// The innermost stack that the user looks through here.
+    var innermost: ScreenStack { selectedTabStack?.innermost ?? self }
+
     /// The innermost stack with a screen to pop that the user looks through here; `nil` where all have but their first.
     var innermostToPop: ScreenStack? {
-        selectedInside?.innermostToPop ?? (screens.count > 1 ? self : nil)
+        selectedTabStack?.innermostToPop ?? (screens.count > 1 ? self : nil)
     }
 }

@@ -6,7 +6,7 @@ extension NavigationState {
         names.reserveCapacity(12)
         // A name that is there already is a coordinator's further down, which is asked first.
         forEachHandler { _, event in if !names.contains(event.name) { names.append(event.name) } }
-        forEachAcceptedBuiltIn { names.append($0.rawValue) }
+        for event in BuiltInEvent.allCases where accepts(event) { names.append(event.rawValue) }
         return names
     }
 
@@ -43,25 +43,16 @@ extension NavigationState {
         return isOffered
     }
 
+    /// An alert takes everything but its answer, and back where that is one.
     func accepts(_ event: BuiltInEvent) -> Bool {
-        var isAccepted = false
-        forEachAcceptedBuiltIn { if $0 == event { isAccepted = true } }
-        return isAccepted
-    }
-
-    /// Visits the built-in events that may be posted now, in the order of their declaration. An alert takes everything
-    /// but its answer, and back where that is one.
-    private func forEachAcceptedBuiltIn(_ visit: (BuiltInEvent) -> Void) {
-        if backPlan != nil { visit(.back) }
-        guard alert == nil else { return visit(.answer) }
-        let mayGoBack = mayGoBack
-        if mayGoBack, topStack.innermostToPop != nil {
-            visit(.backTo)
-            visit(.backToRoot)
+        switch event {
+        case .back: backPlan != nil
+        case .backTo, .backToRoot: mayGoBack && topStack.innermostToPop != nil
+        case .selectTab: alert == nil && topStack.screens.last?.tabs != nil
+        case .dismiss: mayGoBack && !presented.isEmpty
+        case .answer: alert != nil
+        case .open: alert == nil && coordinators.first?.type.isOfAppWithLinks == true
+        case .relaunch: alert == nil
         }
-        if topStack.screens.last?.tabs != nil { visit(.selectTab) }
-        if mayGoBack, !presented.isEmpty { visit(.dismiss) }
-        if coordinators.first?.type.isOfAppWithLinks == true { visit(.open) }
-        visit(.relaunch)
     }
 }

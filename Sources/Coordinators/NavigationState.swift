@@ -53,15 +53,8 @@ extension NavigationState {
     /// The stacks that the user looks through, outermost first: the top one, the selected tab's on its top screen, and so on.
     package var visibleStacks: [ScreenStack] {
         var stacks = [topStack]
-        while let inner = stacks[stacks.count - 1].selectedInside { stacks.append(inner) }
+        while let inner = stacks[stacks.count - 1].selectedTabStack { stacks.append(inner) }
         return stacks
-    }
-
-    /// The last of them.
-    var innermostStack: ScreenStack {
-        var stack = topStack
-        while let inner = stack.selectedInside { stack = inner }
-        return stack
     }
 
     /// The screen that the user sees: the top of the innermost visible stack.

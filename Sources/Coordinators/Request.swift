@@ -1,22 +1,22 @@
-/// One thing that a coordinator asked for.
-enum Request: Sendable {
-    indirect case push(Screen, onlyIfNew: Bool)
-    indirect case pushTabs(Screen, [Tab], selected: String?, back: TabBackRule)
+/// One thing that a coordinator asked for. Behind a reference, for it is copied more often than made.
+indirect enum Request: Sendable {
+    case push(Screen, onlyIfNew: Bool)
+    case pushTabs(Screen, [Tab], selected: String?, back: TabBackRule)
     case pop
     case popTo(ScreenReference)
     case popToRoot
-    indirect case replace(Screen)
+    case replace(Screen)
     case setStack([Screen])
-    indirect case update(ScreenReference, @Sendable (inout Screen) -> Void)
+    case update(ScreenReference, @Sendable (inout Screen) -> Void)
     case selectTab(String)
-    indirect case alert(Alert)
-    indirect case start(any Coordinator)
-    indirect case present(any Coordinator, PresentedFlow.Style)
+    case alert(Alert)
+    case start(any Coordinator)
+    case present(any Coordinator, PresentedFlow.Style)
     case dismiss
     case dismissPresented
     case finish
     case endChildren
-    indirect case tell(Message)
+    case tell(Message)
     case rotateToken
 }
 

@@ -188,8 +188,8 @@ extension ScreenStack {
         return tabs.selected.stack.visibleTab(choose) ?? choose(tabs).map { (screen, $0) }
     }
 
-    /// The selected tab's stack on the top screen.
-    var selectedInside: ScreenStack? { screens.last?.tabs?.selected.stack }
+    /// That of the tab that is selected on the top screen.
+    var selectedTabStack: ScreenStack? { screens.last?.tabs?.selected.stack }
 
     /// Visits every screen, those in tabs after the one that has the tabs.
     func forEachScreen(_ visit: (PlacedScreen) -> Void) {
@@ -233,21 +233,25 @@ extension ScreenStack {
 
     /// Takes away all screens that match, here and in tabs, and appends their keys to `removed`, the topmost first. What
     /// was in the tabs of a screen that goes, goes with it and is not told.
-    mutating func removeScreens(where matches: (PlacedScreen) -> Bool, _ removed: inout [String]) {
+    ///
+    /// - Returns: whether there were any.
+    @discardableResult
+    mutating func removeScreens(where matches: (PlacedScreen) -> Bool, into removed: inout [String]) -> Bool {
         let before = removed.count
         for screen in screens.reversed() where matches(screen) { removed.append(screen.key) }
         if removed.count > before { screens.removeAll(where: matches) }
         for (index, screen) in screens.enumerated() {
             guard var tabs = screen.tabs else { continue }
-            let before = removed.count
+            var hasChanged = false
             for (position, tab) in tabs.items.enumerated() {
-                let before = removed.count
                 var stack = tab.stack
-                stack.removeScreens(where: matches, &removed)
-                if removed.count > before { tabs.items[position] = tab.with(stack) }
+                guard stack.removeScreens(where: matches, into: &removed) else { continue }
+                tabs.items[position] = tab.with(stack)
+                hasChanged = true
             }
-            if removed.count > before { screens[index] = screen.with(tabs) }
+            if hasChanged { screens[index] = screen.with(tabs) }
         }
+        return removed.count > before
     }
 }
 

@@ -24,13 +24,6 @@ public struct Transition: Sendable, Equatable {
         members.member("finished", finished)
         self.encodedMembers = members.bytes
     }
-
-    /// Both, one after the other, as the one that came first.
-    func followed(by next: Transition) -> Transition {
-        Transition(
-            event: event, operations: operations + next.operations, finished: finished + next.finished,
-            rotatesToken: rotatesToken || next.rotatesToken)
-    }
 }
 
 /// A change that the user can see.

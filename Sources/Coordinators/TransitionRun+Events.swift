@@ -31,7 +31,7 @@ extension TransitionRun {
         case .backToRoot:
             try refuse(payload, of: event)
             let popped = state.screensAboveRoot
-            removeScreens(by: nil) { screen in popped.contains { $0 === screen } }
+            removeScreens(popped, by: nil)
         case .selectTab: try selectTab(payload)
         case .dismiss: try dismiss(payload)
         case .answer: try answer(payload)
@@ -64,7 +64,7 @@ extension TransitionRun {
         for stack in state.visibleStacks.reversed() {
             guard let index = stack.screens.dropLast().lastIndex(where: target.matches) else { continue }
             let popped = stack.screens[(index + 1)...]
-            return removeScreens(by: nil) { screen in popped.contains { $0 === screen } }
+            return removeScreens(popped, by: nil)
         }
         throw .invalidEvent(
             .init(path: ["payload"] + (payload?.object?.names ?? []), reason: "names no screen to go back to"))
@@ -89,7 +89,7 @@ extension TransitionRun {
         }
         guard state.mayGoBack else { return }
         let popped = tabs.selected.stack.screens.dropFirst()
-        removeScreens(by: nil) { screen in popped.contains { $0 === screen } }
+        removeScreens(popped, by: nil)
     }
 
     private static let noTabChosen = NavigationError.invalidPayload(

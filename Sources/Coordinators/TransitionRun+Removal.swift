@@ -3,6 +3,11 @@ extension TransitionRun {
     /// Takes screens away, unless a coordinator wants to be asked first.
     ///
     /// - Parameter asker: the coordinator that asks for it; `nil` for the user.
+    mutating func removeScreens(_ screens: ArraySlice<PlacedScreen>, by asker: Int?) {
+        removeScreens(by: asker) { screen in screens.contains { $0 === screen } }
+    }
+
+    /// The same of all that match.
     mutating func removeScreens(by asker: Int?, where matches: (PlacedScreen) -> Bool) {
         guard !isHeldUp(by: asker, where: matches) else { return }
         takeAwayScreens(where: matches)
@@ -90,8 +95,10 @@ extension TransitionRun {
 
     private mutating func takeAwayScreens(where matches: (PlacedScreen) -> Bool) {
         var removed: [String] = []
-        state.stack.removeScreens(where: matches, &removed)
-        for index in state.presented.indices { state.presented[index].stack.removeScreens(where: matches, &removed) }
+        state.stack.removeScreens(where: matches, into: &removed)
+        for index in state.presented.indices {
+            state.presented[index].stack.removeScreens(where: matches, into: &removed)
+        }
         for key in removed { operations.append(.pop(key: key)) }
     }
 

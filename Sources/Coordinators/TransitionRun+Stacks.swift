@@ -112,7 +112,7 @@ extension TransitionRun {
             kept = stack.screens.count - 1
         }
         let popped = stack.screens.dropFirst(kept)
-        removeScreens(by: coordinator.id) { screen in popped.contains { $0 === screen } }
+        removeScreens(popped, by: coordinator.id)
     }
 
     mutating func replace(
@@ -140,7 +140,7 @@ extension TransitionRun {
             let first = stack.screens.firstIndex(where: { $0.coordinator == coordinator.id })
         {
             let removed = stack.screens[first...]
-            removeScreens(by: coordinator.id) { screen in removed.contains { $0 === screen } }
+            removeScreens(removed, by: coordinator.id)
             guard objection == nil else { return }
         }
         for screen in screens { try place(screen, on: id, request, by: coordinator) }
@@ -196,7 +196,7 @@ extension TransitionRun {
 extension NavigationState {
     /// The stack of a coordinator: where the user sees its screen, else where it was started.
     func stackID(for coordinator: LivingCoordinator) -> Int {
-        let innermost = innermostStack
+        let innermost = topStack.innermost
         return innermost.screens.last?.coordinator == coordinator.id ? innermost.id : coordinator.home
     }
 }

@@ -9,7 +9,7 @@ internal import JSONCoding
 public struct TransitionRun: Sendable {
     static let stepLimit = 256
 
-    /// Behind a reference, as the large requests are: a step is copied more often than made.
+    /// Behind a reference, as requests are: it is copied more often than made.
     indirect enum Call: Sendable {
         case start
         case handle(EventShape, event: JSON)

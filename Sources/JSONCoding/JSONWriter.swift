@@ -1,15 +1,14 @@
 /// Writes JSON text straight into bytes: no value in between, no white space, members in the order of the calls.
 ///
-/// It runs for every answer and for every commit, so it owns plain memory instead of an array; its generic functions are
-/// inlinable, and so is what writes names, for then their lengths are known when that is compiled. The memory is this writer's alone: allocated in `init`, replaced in `reserve`, freed in `deinit`, or
-/// borrowed from the array that `bytes(capacity:_:)` makes; every write is preceded by a `reserve` of at least as many
-/// bytes.
+/// It runs for every answer and for every commit, so it owns plain memory instead of an array, and its generic functions
+/// are inlinable; so is what writes names, whose lengths are known to the compiler then. The memory is this writer's
+/// alone: allocated in `init`, replaced in `grow`, freed in `deinit`, or borrowed from the array that
+/// `bytes(capacity:_:)` makes; every write is preceded by a `reserve` of at least as many bytes.
 public struct JSONWriter: ~Copyable {
     @usableFromInline var memory: UnsafeMutablePointer<UInt8>
     @usableFromInline var capacity: Int
     /// Whether `memory` is this writer's to free.
     private var isOwner = true
-    /// Bytes.
     @usableFromInline var written = 0
     @usableFromInline var needsComma = false
 
@@ -200,7 +199,7 @@ extension JSONWriter {
     }
 }
 
-// Bytes. All but `reserve` rely on room that was reserved.
+// Bytes. All but `reserve` and `grow` rely on room that was reserved.
 extension JSONWriter {
     @inlinable
     @inline(__always)

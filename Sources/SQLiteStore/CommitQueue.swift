@@ -18,7 +18,8 @@ final class CommitQueue: Sendable {
         var isServed = false
         /// Whether it will look for chores when nothing was committed for a while.
         var isTimed = false
-        var commits = 0
+        /// How often the writer has looked who waits.
+        var turns = 0
         var failure: String?
     }
 
@@ -52,30 +53,34 @@ final class CommitQueue: Sendable {
         if let failure { completion(.failure(.unavailable(reason: failure))) }
     }
 
-    /// How often the writer gives way to those who may be about to come, before it goes to sleep: to be woken costs more
-    /// than to be asked once more, and who is woken by the first commits it alone, with a flush of its own.
+    /// How often the writer looks again before it sleeps, so that those who are about to come share a flush: woken by the
+    /// first of them, it would commit that one alone.
     private static let patience = 3
+    /// After so many batches the writer lets others do their work on its queue, sweeping for one.
+    private static let longestTurn = 256
 
     /// Takes all who wait, again and again until nobody does.
     private func serve() {
         var waiting: [Waiting] = []
+        var batches = 0
         var idleTurns = 0
-        while true {
+        while batches < CommitQueue.longestTurn {
             // The next ones find room: nobody holds the lock while memory is allocated.
             waiting.removeAll(keepingCapacity: true)
             let isPatient = idleTurns < CommitQueue.patience
             let failure = line.withLock { line in
                 swap(&line.waiting, &waiting)
                 if waiting.isEmpty { line.isServed = isPatient }
-                line.commits += 1
+                line.turns += 1
                 return line.failure
             }
             if waiting.isEmpty {
-                guard isPatient else { break }
+                guard isPatient else { return waitForQuiet() }
                 idleTurns += 1
                 sched_yield()
                 continue
             }
+            batches += 1
             idleTurns = 0
             if let failure {
                 // After a failed flush nothing is tried again.
@@ -84,7 +89,7 @@ final class CommitQueue: Sendable {
                 serve(waiting)
             }
         }
-        waitForQuiet()
+        queue.async { self.serve() }
     }
 
     private func serve(_ waiting: [Waiting]) {
@@ -145,21 +150,21 @@ extension CommitQueue {
     private static let choreSize = 512
 
     private func waitForQuiet() {
-        let commits = line.withLock { line -> Int? in
+        let turns = line.withLock { line -> Int? in
             if line.isTimed || line.failure != nil { return nil }
             line.isTimed = true
-            return line.commits
+            return line.turns
         }
-        guard let commits else { return }
+        guard let turns else { return }
         queue.asyncAfter(deadline: .now() + CommitQueue.quietTime) { [weak self] in
-            self?.doChores(since: commits)
+            self?.doChores(since: turns)
         }
     }
 
-    private func doChores(since commits: Int) {
+    private func doChores(since turns: Int) {
         let isQuiet = line.withLock { line in
             line.isTimed = false
-            return line.commits == commits && line.failure == nil
+            return line.turns == turns && line.failure == nil
         }
         guard isQuiet else { return waitForQuiet() }
         do throws(CommitFailure) {

@@ -87,20 +87,19 @@ public struct TransitionNote: Sendable, Equatable {
 extension TransitionNote {
     init(_ transition: Transition, visible: PlacedScreen?) {
         self.event = transition.event
-        self.visible = visible.map { JSON(rewritten: $0.encodedMembers, isObject: true) } ?? .null
-        var writer = JSONWriter()
-        writer.value(transition.operations)
-        self.operations = JSON(rewritten: writer.bytes)
-        self.finished = .array(transition.finished.map { .string($0) })
+        self.visible = visible.map { JSON(rewritten: $0.encodedMembers) } ?? .null
+        let members = JSON(rewritten: transition.encodedMembers)
+        self.operations = members["operations"] ?? []
+        self.finished = members["finished"] ?? []
     }
 }
 
 extension JSON {
     /// What was just written as text, as a value.
     ///
-    /// - Parameter isObject: whether the text is an object's members, without the braces.
-    fileprivate init(rewritten text: [UInt8], isObject: Bool = false) {
-        let whole = isObject ? Array("{".utf8) + text + Array("}".utf8) : text
-        self = (try? JSON(parsing: whole, maximumDepth: SessionRecord.depthLimit)) ?? .null
+    /// - Parameter members: an object's, without the braces.
+    fileprivate init(rewritten members: [UInt8]) {
+        let text = Array("{".utf8) + members + Array("}".utf8)
+        self = (try? JSON(parsing: text, maximumDepth: SessionRecord.depthLimit)) ?? .null
     }
 }

@@ -2,6 +2,7 @@ import Foundation
 import SQLite
 import SQLiteStore
 import Sessions
+import Synchronization
 import Testing
 
 /// What the store in a SQLite file promises beyond the contract.
@@ -39,6 +40,18 @@ import Testing
         let reader = try SQLiteDatabase(path: database, isReadOnly: true)
         #expect(try reader.integer("SELECT count(*) FROM journal") == 6, "what nobody needs is deleted")
         #expect(try reader.integer("SELECT count(*) FROM dropped") == 0)
+    }
+
+    @Test func `who commits again and again keeps nobody from sweeping`() async throws {
+        let store = try open()
+        let restless = Restless(store, try .make(1), count: 5_000)
+        restless.commitNext()
+
+        #expect(try await store.sweep(at: Date(timeIntervalSince1970: 0), limit: 10) == [])
+
+        #expect(restless.isAtIt)
+        restless.count.store(0, ordering: .relaxed)
+        await store.close()
     }
 
     @Test func `a second opener is refused as long as the first is there`() async throws {
@@ -143,5 +156,27 @@ import Testing
 extension SQLiteStoreError {
     var isDamage: Bool {
         if case .damaged = self { true } else { false }
+    }
+}
+
+/// Commits the next version of a session as soon as one is committed, so many in all.
+private final class Restless: Sendable {
+    let count: Atomic<Int>
+    private let store: SQLiteStore
+    private let id: SessionID
+    private let version = Atomic(0)
+
+    init(_ store: SQLiteStore, _ id: SessionID, count: Int) {
+        self.store = store
+        self.id = id
+        self.count = Atomic(count)
+    }
+
+    var isAtIt: Bool { version.load(ordering: .relaxed) <= count.load(ordering: .relaxed) }
+
+    func commitNext() {
+        let version = version.add(1, ordering: .relaxed).newValue
+        guard isAtIt, let change = try? SessionChange.make(id, version) else { return }
+        store.commit([change]) { _ in self.commitNext() }
     }
 }
