@@ -22,9 +22,9 @@ public final class PlacedScreen: Sendable {
     private struct Encoding {
         let members: [UInt8]
         let savedMembers: [UInt8]
-        let lacksPath: Bool
         /// Of `savedMembers`, told without touching them.
         let savedSize: Int
+        let lacksPath: Bool
     }
 
     init(key: String, screen: Screen, coordinator: LivingCoordinator, tabs: PlacedTabs? = nil) {
@@ -52,8 +52,8 @@ public final class PlacedScreen: Sendable {
         savedMembers.member("coordinator", coordinator.id)
         members.member("coordinator", coordinator.name)
         return Encoding(
-            members: members.bytes, savedMembers: savedMembers.bytes, lacksPath: screen.link != nil && path == nil,
-            savedSize: savedMembers.count)
+            members: members.bytes, savedMembers: savedMembers.bytes, savedSize: savedMembers.count,
+            lacksPath: screen.link != nil && path == nil)
     }
 
     /// The same place with another screen.

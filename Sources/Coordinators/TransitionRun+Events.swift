@@ -30,8 +30,7 @@ extension TransitionRun {
         case .backTo: try goBack(to: payload)
         case .backToRoot:
             try refuse(payload, of: event)
-            let popped = state.screensAboveRoot
-            removeScreens(popped, by: nil)
+            removeScreens(state.screensAboveRoot, by: nil)
         case .selectTab: try selectTab(payload)
         case .dismiss: try dismiss(payload)
         case .answer: try answer(payload)
@@ -63,8 +62,7 @@ extension TransitionRun {
         }
         for stack in state.visibleStacks.reversed() {
             guard let index = stack.screens.dropLast().lastIndex(where: target.matches) else { continue }
-            let popped = stack.screens[(index + 1)...]
-            return removeScreens(popped, by: nil)
+            return removeScreens(stack.screens[(index + 1)...], by: nil)
         }
         throw .invalidEvent(
             .init(path: ["payload"] + (payload?.object?.names ?? []), reason: "names no screen to go back to"))
@@ -88,8 +86,7 @@ extension TransitionRun {
             return
         }
         guard state.mayGoBack else { return }
-        let popped = tabs.selected.stack.screens.dropFirst()
-        removeScreens(popped, by: nil)
+        removeScreens(tabs.selected.stack.screens.dropFirst(), by: nil)
     }
 
     private static let noTabChosen = NavigationError.invalidPayload(

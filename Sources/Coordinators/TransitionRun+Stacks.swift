@@ -111,8 +111,7 @@ extension TransitionRun {
             }
             kept = stack.screens.count - 1
         }
-        let popped = stack.screens.dropFirst(kept)
-        removeScreens(popped, by: coordinator.id)
+        removeScreens(stack.screens.dropFirst(kept), by: coordinator.id)
     }
 
     mutating func replace(
@@ -139,8 +138,7 @@ extension TransitionRun {
         if let stack = state.stack(id),
             let first = stack.screens.firstIndex(where: { $0.coordinator == coordinator.id })
         {
-            let removed = stack.screens[first...]
-            removeScreens(removed, by: coordinator.id)
+            removeScreens(stack.screens[first...], by: coordinator.id)
             guard objection == nil else { return }
         }
         for screen in screens { try place(screen, on: id, request, by: coordinator) }
