@@ -11,6 +11,12 @@ static inline sqlite3_destructor_type CSQLite_transient(void)
     return SQLITE_TRANSIENT;
 }
 
+/// sqlite3_config is variadic, which Swift cannot call.
+static inline int CSQLite_count_no_memory(void)
+{
+    return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 /// Extended result codes are expressions, which Swift does not import.
 enum {
     CSQLite_IOERR_WRITE = SQLITE_IOERR_WRITE,

@@ -115,6 +115,7 @@ public final class App: Sendable {
         _ event: PostedEvent, to state: NavigationState, at now: Date
     ) async throws(NavigationError) -> TransitionResult {
         var run = try begin(event, on: state, at: now)
+        if let result = try run.resultAtOnce() { return result }
         return try await run.result()
     }
 

@@ -43,6 +43,12 @@ public enum Operation: Sendable, Equatable {
     case dismissAlert(key: String)
 }
 
+extension Operation {
+    var isSelection: Bool {
+        if case .selectTab = self { true } else { false }
+    }
+}
+
 /// A state and what led to it.
 public final class TransitionResult: Sendable {
     public let state: NavigationState

@@ -59,6 +59,8 @@ public struct TransitionRun: Sendable {
     public func resultAtOnce() throws(NavigationError) -> TransitionResult? {
         if objection != nil { return try heldUp() }
         guard agenda.isEmpty, state.pendingLink == nil else { return nil }
+        // With another tab in sight, all that is to be checked is as it was.
+        if operations.allSatisfy(\.isSelection) { return unchecked() }
         let screens = state.screens
         return orphan(among: screens) == nil ? try checked(screens) : nil
     }
@@ -78,6 +80,10 @@ public struct TransitionRun: Sendable {
     private func checked(_ screens: [PlacedScreen]) throws(NavigationError) -> TransitionResult {
         if let violation = state.violation(among: screens) { throw .invariantViolated(violation) }
         guard state.size(with: screens) <= NavigationState.sizeLimit, state.isWithinNumbers else { throw .stateLimit }
+        return unchecked()
+    }
+
+    private func unchecked() -> TransitionResult {
         let transition = Transition(
             event: event?.type, operations: operations, finished: finished, rotatesToken: rotatesToken)
         return TransitionResult(state: state, transition: transition)

@@ -149,8 +149,7 @@ extension JSONWriter {
     }
 
     mutating func string(_ text: String) {
-        let isWritten: Void? = text.utf8.withContiguousStorageIfAvailable { string($0) }
-        if isWritten == nil { Array(text.utf8).withUnsafeBufferPointer { string($0) } }
+        text.utf8.span.withUnsafeBufferPointer { string($0) }
         needsComma = true
     }
 

@@ -19,6 +19,7 @@ public struct SQLiteDatabase: ~Copyable {
     public init(
         path: String, isReadOnly: Bool = false, busyTimeout: Duration = .seconds(5)
     ) throws(SQLiteError) {
+        SQLiteDatabase.prepared
         var pointer: OpaquePointer?
         // SQLite's own mutex is the net below the rule of one owner: the compiler lets a statement out of `withLock`.
         let access = isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
@@ -44,6 +45,10 @@ public struct SQLiteDatabase: ~Copyable {
                 }, loggedPages)
         }
     }
+
+    /// SQLite counts the memory of all connections under one lock, for statistics that nobody reads here. It can be told
+    /// before its first use only; where that was somebody else's, it goes on counting.
+    private static let prepared: Void = { _ = CSQLite_count_no_memory() }()
 
     /// A statement that outlives the database keeps it open, unseen, until it goes too.
     deinit {

@@ -44,13 +44,13 @@ import Testing
 
     @Test func `who commits again and again keeps nobody from sweeping`() async throws {
         let store = try open()
-        let restless = Restless(store, try .make(1), count: 5_000)
+        let restless = Restless(store, try .make(1))
         restless.commitNext()
 
         #expect(try await store.sweep(at: Date(timeIntervalSince1970: 0), limit: 10) == [])
 
         #expect(restless.isAtIt)
-        restless.count.store(0, ordering: .relaxed)
+        restless.stop()
         await store.close()
     }
 
@@ -159,24 +159,28 @@ extension SQLiteStoreError {
     }
 }
 
-/// Commits the next version of a session as soon as one is committed, so many in all.
+/// Commits the next version of a session as soon as one is committed, until it is stopped, or a minute is over.
 private final class Restless: Sendable {
-    let count: Atomic<Int>
     private let store: SQLiteStore
     private let id: SessionID
     private let version = Atomic(0)
+    private let isStopped = Atomic(false)
+    private let end = ContinuousClock.now + .seconds(60)
 
-    init(_ store: SQLiteStore, _ id: SessionID, count: Int) {
+    init(_ store: SQLiteStore, _ id: SessionID) {
         self.store = store
         self.id = id
-        self.count = Atomic(count)
     }
 
-    var isAtIt: Bool { version.load(ordering: .relaxed) <= count.load(ordering: .relaxed) }
+    var isAtIt: Bool { !isStopped.load(ordering: .relaxed) && ContinuousClock.now < end }
 
     func commitNext() {
         let version = version.add(1, ordering: .relaxed).newValue
         guard isAtIt, let change = try? SessionChange.make(id, version) else { return }
         store.commit([change]) { _ in self.commitNext() }
+    }
+
+    func stop() {
+        isStopped.store(true, ordering: .relaxed)
     }
 }
