@@ -248,7 +248,7 @@ final class EchoHandler: HTTPHandler {
             for client in 0..<8 {
                 group.addTask {
                     let connection = try Connection(port: server.port)
-                    while true {
+                    while !Task.isCancelled {
                         try await connection.send(Connection.bytes("GET", client % 2 == 0 ? "/a" : "/yield"))
                         let answer = try await connection.receive()
                         #expect(answer.status == 200)

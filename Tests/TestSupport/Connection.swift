@@ -72,9 +72,7 @@ public final class Connection: Sendable {
     /// Reads one answer.
     public func receive(bodyless: Bool = false) async throws -> Answer {
         try await blocking { [self] in
-            var head = Data()
-            while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) { head += try read(1) }
-            var lines = String(decoding: head, as: UTF8.self).components(separatedBy: "\r\n")
+            var lines = try readHead().components(separatedBy: "\r\n")
             let status = Int(lines.removeFirst().split(separator: " ")[1]) ?? 0
             if status == 100 { return Answer(status: 100, headers: [:], body: Data()) }
             var headers: [String: String] = [:]
@@ -123,6 +121,19 @@ public final class Connection: Sendable {
                 all += bytes[..<count]
             }
         }
+    }
+
+    /// Byte by byte, for what follows is not to be read yet.
+    private func readHead() throws -> String {
+        var head: [UInt8] = []
+        var lastFour: UInt32 = 0
+        while lastFour != 0x0D0A_0D0A {
+            var byte: UInt8 = 0
+            guard recv(socket, &byte, 1, 0) == 1 else { throw TestFailure("the server has closed the connection") }
+            head.append(byte)
+            lastFour = lastFour << 8 | UInt32(byte)
+        }
+        return String(decoding: head, as: UTF8.self)
     }
 
     private func read(_ count: Int) throws -> Data {

@@ -49,8 +49,8 @@ extension Shop {
 
         enum Event: NavigationEvent, CaseIterable { case checkout }
 
-        private var isSignedIn: Bool
         private var cart: [Int] = []
+        private var isSignedIn: Bool
         /// A checkout that waits for the sign-in.
         private var wantsCheckout = false
 
