@@ -77,7 +77,8 @@ let package = Package(
         .testTarget(name: "SodiumTests", dependencies: ["Sodium"]),
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
         .testTarget(name: "SessionsTests", dependencies: ["Sessions", "Sodium", "Coordinators", "JSONCoding"]),
-        .testTarget(name: "StoreTests", dependencies: ["Sessions", "SQLiteStore", "SQLite"]),
+        .testTarget(
+            name: "StoreTests", dependencies: ["Sessions", "SQLiteStore", "SQLite", "Coordinators", "JSONCoding"]),
         .testTarget(
             name: "NavigationAPITests",
             dependencies: ["NavigationAPI", "Sessions", "Coordinators", "MicroHTTP", "JSONCoding", "TestSupport"]),

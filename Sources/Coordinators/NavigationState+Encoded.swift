@@ -1,4 +1,4 @@
-public import JSONCoding
+package import JSONCoding
 
 // How a state is saved: JSON with stable names, that a person can read. Written by hand, for it is done for every
 // event; `App+Restore.swift` reads it. The round trip is tested for every state of every app.
@@ -15,7 +15,9 @@ extension NavigationState {
     }
 
     /// Writes the state as a JSON value.
-    public func save(to writer: inout JSONWriter) {
+    ///
+    /// - Parameter base: the parts of the state that it is saved against; `nil` for a state that is saved whole.
+    package func save(to writer: inout JSONWriter, against base: SharedParts? = nil) {
         writer.object { writer in
             writer.member("version", coordinators.first?.type.version ?? 0)
             writer.member("lastKey", lastKey)
@@ -23,12 +25,16 @@ extension NavigationState {
             writer.name("defaults")
             writer.encoded(defaults.encoded)
             writer.name("coordinators")
-            writer.array { writer in for living in coordinators { writer.encoded(living.encoded) } }
+            writer.array { writer in
+                for living in coordinators {
+                    if base.has(living) { writer.value(living.id) } else { writer.encoded(living.encoded) }
+                }
+            }
             writer.name("stack")
-            stack.save(to: &writer)
+            stack.save(to: &writer, against: base)
             if !presented.isEmpty {
                 writer.name("presented")
-                writer.array { writer in for flow in presented { flow.save(to: &writer) } }
+                writer.array { writer in for flow in presented { flow.save(to: &writer, against: base) } }
             }
             if let alert {
                 writer.name("alert")
@@ -78,52 +84,71 @@ extension PlacedScreen: Equatable {
 
 extension PlacedTab: Equatable {
     public static func == (left: PlacedTab, right: PlacedTab) -> Bool {
-        left === right || left.saved == right.saved
+        left === right || (left.id == right.id && left.title == right.title && left.stack == right.stack)
     }
 }
 
 extension ScreenStack {
-    func save(to writer: inout JSONWriter) {
+    fileprivate func save(to writer: inout JSONWriter, against base: SharedParts?) {
         writer.object { writer in
             writer.member("id", id)
             writer.name("screens")
-            writer.array { writer in for screen in screens { screen.save(to: &writer) } }
+            writer.array { writer in
+                for screen in screens {
+                    if base.has(screen) { writer.value(screen.key) } else { screen.save(to: &writer, against: base) }
+                }
+            }
         }
     }
 }
 
 extension PlacedScreen {
-    fileprivate func save(to writer: inout JSONWriter) {
+    fileprivate func save(to writer: inout JSONWriter, against base: SharedParts?) {
         writer.object { writer in
             writer.encoded(savedMembers)
             if let tabs {
                 writer.name("tabs")
-                tabs.save(to: &writer)
+                tabs.save(to: &writer, against: base)
             }
         }
     }
 }
 
 extension PresentedFlow {
-    fileprivate func save(to writer: inout JSONWriter) {
+    fileprivate func save(to writer: inout JSONWriter, against base: SharedParts?) {
         writer.object { writer in
             writer.member("key", key)
             writer.member("style", style.rawValue)
             writer.member("coordinator", coordinator)
             writer.name("stack")
-            stack.save(to: &writer)
+            stack.save(to: &writer, against: base)
         }
     }
 }
 
 extension PlacedTabs {
-    fileprivate func save(to writer: inout JSONWriter) {
+    fileprivate func save(to writer: inout JSONWriter, against base: SharedParts?) {
         writer.object { writer in
             writer.member("selection", selection)
             writer.member("back", ifAny: back == .nothing ? nil : back.rawValue)
             writer.member("history", ifAny: history.isEmpty ? nil : history)
             writer.name("items")
-            writer.array { writer in for tab in items { writer.encoded(tab.saved) } }
+            writer.array { writer in
+                for tab in items {
+                    if base.has(tab) { writer.value(tab.id) } else { tab.save(to: &writer, against: base) }
+                }
+            }
+        }
+    }
+}
+
+extension PlacedTab {
+    fileprivate func save(to writer: inout JSONWriter, against base: SharedParts?) {
+        writer.object { writer in
+            writer.member("id", id)
+            writer.member("title", ifAny: title)
+            writer.name("stack")
+            stack.save(to: &writer, against: base)
         }
     }
 }

@@ -153,27 +153,20 @@ public final class PlacedTab: Sendable {
     public let id: String
     public let title: String?
     public let stack: ScreenStack
-    /// As clients read it and as it is saved, JSON texts made once: most events leave most tabs alone.
+    /// As clients read it, JSON text made once: most events leave most tabs alone.
     public let encoded: [UInt8]
-    let saved: [UInt8]
 
     init(id: String, title: String?, stack: ScreenStack) {
         self.id = id
         self.title = title
         self.stack = stack
-        self.encoded = PlacedTab.text(id, title) { writer in stack.write(to: &writer) }
-        self.saved = PlacedTab.text(id, title) { writer in stack.save(to: &writer) }
-    }
-
-    private static func text(_ id: String, _ title: String?, _ stack: (inout JSONWriter) -> Void) -> [UInt8] {
         var writer = JSONWriter(capacity: 512)
         writer.object { writer in
             writer.member("id", id)
             writer.member("title", ifAny: title)
-            writer.name("stack")
-            stack(&writer)
+            writer.member("stack", stack)
         }
-        return writer.bytes
+        self.encoded = writer.bytes
     }
 
     func with(_ stack: ScreenStack) -> PlacedTab {

@@ -13,6 +13,8 @@ struct Walk {
     private var links: [String]
     /// Screens whose links were followed.
     private var followed: Set<String> = []
+    /// A state that was saved whole, and that later ones are saved against.
+    private var base: (saved: JSON, parts: SharedParts)?
 
     typealias Problem = RandomWalk.Problem
 
@@ -118,7 +120,7 @@ extension Walk {
         try await followLink()
     }
 
-    private func checkSaving() throws(Problem) {
+    private mutating func checkSaving() throws(Problem) {
         let saved = state.encoded
         guard let json = try? JSON(parsing: saved, maximumDepth: 512), let restored = try? app.restore(json) else {
             throw Problem(kind: .restoring, reason: "the saved state cannot be restored")
@@ -126,7 +128,19 @@ extension Walk {
         guard restored == state, restored.encoded == saved else {
             throw Problem(kind: .restoring, reason: "the saved state comes back as another one")
         }
+        if let base {
+            let text = JSONWriter.bytes(capacity: saved.count) { state.save(to: &$0, against: base.parts) }
+            guard let part = try? JSON(parsing: text, maximumDepth: 512),
+                (try? NavigationState.completed(part, from: base.saved))?.description.utf8.elementsEqual(saved) == true
+            else {
+                throw Problem(kind: .restoring, reason: "saved against an earlier one, the state comes back as another")
+            }
+        }
+        if base == nil || events.count.isMultiple(of: Walk.reach) { base = (json, SharedParts(of: state)) }
     }
+
+    /// Events that are saved against one state.
+    private static let reach = 15
 
     /// A coordinator that is asked first, or that goes on somewhere else when it is told, has its way.
     private func check(_ plan: BackPlan?, _ operations: [Operation]) throws(Problem) {

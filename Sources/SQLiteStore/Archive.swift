@@ -32,9 +32,13 @@ final class Archive {
     }
 
     func load(_ id: SessionID, _ unfolded: [Place]) throws(ReadError) -> LoadedSession? {
-        guard let place = try places(of: id, from: .max, limit: 1, unfolded).first,
-            let record = try record(of: id, at: place)
-        else { return nil }
+        let places = try places(of: id, from: .max, limit: 1 + SessionRecord.reach, unfolded)
+        guard let newest = places.first else { return nil }
+        guard let record = try records(of: id, at: places, limit: 1).first else {
+            // It has been dropped since; or what it leans on has, as it never may.
+            guard try text(at: newest.seq) == nil else { throw .damaged(seq: newest.seq) }
+            return nil
+        }
         return LoadedSession(record: record, answeredKeys: try answeredKeys(of: id, unfolded))
     }
 
@@ -42,14 +46,10 @@ final class Archive {
         of id: SessionID, from version: Int, limit: Int, _ unfolded: [Place]
     ) throws(ReadError) -> [SessionRecord] {
         guard let newest = try places(of: id, from: .max, limit: 1, unfolded).first else { return [] }
-        var records: [SessionRecord] = []
-        for place in try places(of: id, from: version, limit: limit, unfolded)
-        where place.version > newest.version - retention.versions {
-            // It may have been dropped since.
-            guard let record = try record(of: id, at: place) else { break }
-            records.append(record)
-        }
-        return records
+        let oldest = max(1, newest.version - retention.versions + 1)
+        let wanted = min(limit, max(0, min(version, newest.version) - oldest + 1))
+        let places = try places(of: id, from: version, limit: wanted + SessionRecord.reach, unfolded)
+        return try records(of: id, at: places, limit: wanted)
     }
 
     func answer(
@@ -119,13 +119,39 @@ final class Archive {
         }
     }
 
+    /// The first of the session's versions at these places, newest first, up to one that has been dropped, or that leans
+    /// on one that has.
+    private func records(
+        of id: SessionID, at places: [(version: Int, seq: Int)], limit: Int
+    ) throws(ReadError) -> [SessionRecord] {
+        var records: [SessionRecord] = []
+        var base: SessionRecord?
+        for place in places.prefix(limit) {
+            guard let text = try recordText(at: place.seq) else { break }
+            if let version = text.base, version != base?.version {
+                guard let place = places.first(where: { $0.version == version }),
+                    let text = try recordText(at: place.seq)
+                else { break }
+                base = try record(text, of: id, at: place, base: nil)
+            }
+            records.append(try record(text, of: id, at: place, base: text.base == nil ? nil : base))
+        }
+        return records
+    }
+
     /// A version of the session. What the row holds must be just that: the tables have no checksums.
-    private func record(of id: SessionID, at place: (version: Int, seq: Int)) throws(ReadError) -> SessionRecord? {
-        guard let text = try text(at: place.seq) else { return nil }
-        guard let record = try? SessionRecord(parsing: text), record.id == id, record.version == place.version else {
+    private func record(
+        _ text: RecordText, of id: SessionID, at place: (version: Int, seq: Int), base: SessionRecord?
+    ) throws(ReadError) -> SessionRecord {
+        guard let record = try? SessionRecord(text, base: base), record.id == id, record.version == place.version else {
             throw .damaged(seq: place.seq)
         }
         return record
+    }
+
+    private func recordText(at seq: Int) throws(ReadError) -> RecordText? {
+        guard let text = try text(at: seq) else { return nil }
+        do { return try RecordText(parsing: text) } catch { throw .damaged(seq: seq) }
     }
 
     /// The text in that row; `nil` where there is none any more.

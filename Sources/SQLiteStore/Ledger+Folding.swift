@@ -70,7 +70,7 @@ extension Ledger {
         }
         if hasAnswers { try dropAnswers(of: id, keeping: retention.answers) }
         guard var folded else { return }
-        try drop(folded.keep(retention.versions))
+        try drop(folded.keep(retention.versionsLeanedOn))
         try statements.set(folded, of: id)
     }
 

@@ -59,6 +59,9 @@ final class Ledger {
             }
             version = try database.integer("PRAGMA user_version") ?? 0
             if version == 0 { try makeTables(in: database) }
+            if version > 0, version < Schema.version {
+                try database.execute("PRAGMA user_version = \(Schema.version)")
+            }
             if version <= Schema.version { return database }
         } catch {
             throw SQLiteStoreError(error)

@@ -2,7 +2,8 @@ internal import SQLite
 
 /// The tables. A person can read them: records are lines of JSON, `SessionRecord+Text.swift` tells their members.
 enum Schema {
-    static let version = 1
+    /// Since 2, records may lean on others. The tables are those of 1.
+    static let version = 2
 
     static let tables = """
         -- What was committed, in order. Only appended to; rows go when nothing below points to them any more.

@@ -32,7 +32,8 @@ extension AuthorizedSession {
         else { throw .unknownVersion }
         let navigation: NavigationState
         do { navigation = try live.app.restore(saved) } catch { throw .incompatible }
-        return SessionState(record.identity, version: version, expiresAt: expiresAt, navigation: navigation)
+        return SessionState(
+            record.identity, version: version, expiresAt: expiresAt, navigation: navigation, base: nil)
     }
 
     private func records(from version: Int?, limit: Int) async throws(SessionError) -> [SessionRecord] {

@@ -66,7 +66,7 @@ public struct AuthorizedSession: Sendable {
             .refused($0, state: before)
         }
         let after = SessionState(
-            before.identity, version: before.version, expiresAt: before.expiresAt, navigation: result.state)
+            before.identity, version: before.version, expiresAt: before.expiresAt, navigation: result.state, base: nil)
         return AppliedEvent(state: after, transition: result.transition)
     }
 

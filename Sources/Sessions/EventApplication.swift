@@ -81,10 +81,9 @@ final class EventApplication: Sendable {
         let hasChanged = result.state != before.navigation || token != nil
         let state =
             hasChanged
-            ? SessionState(
-                token.map(before.identity.with) ?? before.identity, version: before.version + 1,
-                expiresAt: host.settings.expiry(of: live.app, createdAt: before.identity.createdAt, usedAt: now),
-                navigation: result.state)
+            ? before.next(
+                result.state, as: token.map(before.identity.with),
+                expiresAt: host.settings.expiry(of: live.app, createdAt: before.identity.createdAt, usedAt: now))
             : before
         let applied = AppliedEvent(state: state, transition: result.transition, token: token)
         let answer = once?.stored(applied, replacedToken: token == nil ? nil : before.identity.token)

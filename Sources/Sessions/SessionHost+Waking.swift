@@ -26,8 +26,12 @@ extension SessionHost {
         guard let app = app(of: record) else { throw .incompatible }
         let keys = loaded.answeredKeys.isEmpty ? nil : AnsweredKeys(loaded.answeredKeys, limit: retention.answers)
         do {
+            let navigation = try app.restore(saved)
+            // What was migrated is not what the record tells.
+            let isAsSaved = record.isWhole && saved.description.utf8.elementsEqual(navigation.encoded)
+            let base = isAsSaved ? RecordBase(version: record.version, record.identity, navigation) : nil
             let state = SessionState(
-                record.identity, version: record.version, expiresAt: expiresAt, navigation: try app.restore(saved))
+                record.identity, version: record.version, expiresAt: expiresAt, navigation: navigation, base: base)
             return remember(LiveSession(state, of: app, answered: keys))
         } catch {
             guard app.incompatibleSessions == .relaunched else { throw .incompatible }

@@ -10,16 +10,24 @@ internal import Sodium
 //      "expiresAt": …, "event": "item", "operations": […], "finished": […], "visible": {…}, "state": {…}}
 //
 // The last line's members are missing once the session has ended; `state` is what `NavigationState.encoded` writes.
+//
+// Most records lean on that of an earlier version, the `base`, which tells everything: they have no `app`, `token` and
+// `createdAt`, `visible` is a key, and `state` only names what it shares with the other one, see `SharedParts`.
+//
+//     {"session": "s_…", "version": 8, "base": 7, …, "visible": "k6", "state": {…, "coordinators": [1, 2, {…}], …}}
 
 extension SessionRecord {
+    /// What a store keeps. Of what was read back from one, it tells everything.
     public var text: [UInt8] {
         JSONWriter.bytes(capacity: 2000) { writer in write(to: &writer) }
     }
 
     private func write(to writer: inout JSONWriter) {
+        let base = base
         writer.object { writer in
-            writer.encoded(identity.encodedMembers)
+            if base == nil { writer.encoded(identity.encodedMembers) } else { writer.member("session", id.text) }
             writer.member("version", version)
+            writer.member("base", ifAny: base?.version)
             writer.member("time", time.milliseconds)
             writer.member("keptUntil", keptUntil.milliseconds)
             switch content {
@@ -29,11 +37,15 @@ extension SessionRecord {
                 let navigation = state.navigation
                 if let visible = navigation.visible {
                     writer.name("visible")
-                    writer.object { $0.encoded(visible.encodedMembers) }
+                    if base == nil {
+                        writer.object { $0.encoded(visible.encodedMembers) }
+                    } else {
+                        writer.value(visible.key)
+                    }
                 }
                 writer.name("state")
-                navigation.save(to: &writer)
-            case .saved(let state, let expiresAt, let note):
+                navigation.save(to: &writer, against: base?.parts)
+            case .saved(let state, let expiresAt, let note, _):
                 writer.member("expiresAt", expiresAt.milliseconds)
                 writer.member("event", ifAny: note.event)
                 writer.member("operations", note.operations)
@@ -45,26 +57,58 @@ extension SessionRecord {
         }
     }
 
-    /// - Throws: what is wrong with the text.
+    /// - Throws: what is wrong with the text; it has a `base`, for one.
     public convenience init(parsing text: [UInt8]) throws(RecordError) {
-        let json = try JSON(record: text)
-        let identity = SessionIdentity(
-            id: try json.id(), app: try json.part("app"), token: try json.digest("token"),
-            createdAt: try json.time("createdAt"))
+        try self.init(try RecordText(parsing: text), base: nil)
+    }
+
+    /// - Parameter base: the record that the text leans on; `nil` where it tells everything.
+    public convenience init(_ text: RecordText, base: SessionRecord?) throws(RecordError) {
+        let json = text.json
+        let id = try json.id()
         let version: Int = try json.part("version")
         guard version > 0 else { throw .invalid(member: "version") }
-        let content: Content
-        if let state = json["state"] {
-            let note = TransitionNote(
-                event: json["event"]?.string, visible: json["visible"] ?? .null, operations: json["operations"] ?? [],
-                finished: json["finished"] ?? [])
-            content = .saved(state, expiresAt: try json.time("expiresAt"), note: note)
+        guard base?.version == text.base, base == nil || base?.id == id else { throw .invalid(member: "base") }
+        let identity: SessionIdentity
+        if let base {
+            identity = base.identity
         } else {
-            content = .ended
+            identity = SessionIdentity(
+                id: id, app: try json.part("app"), token: try json.digest("token"),
+                createdAt: try json.time("createdAt"))
         }
         self.init(
             identity, version: version, time: try json.time("time"), keptUntil: try json.time("keptUntil"),
-            content: content)
+            content: try SessionRecord.content(json, base))
+    }
+
+    private static func content(_ json: JSON, _ base: SessionRecord?) throws(RecordError) -> Content {
+        guard var state = json["state"] else { return .ended }
+        var visible = json["visible"] ?? .null
+        if let base {
+            guard let saved = base.savedState, let whole = try? NavigationState.completed(state, from: saved) else {
+                throw .invalid(member: "state")
+            }
+            state = whole
+            if let key = visible.string { visible = NavigationState.screen(key, inSaved: state) ?? .null }
+        }
+        let note = TransitionNote(
+            event: json["event"]?.string, visible: visible, operations: json["operations"] ?? [],
+            finished: json["finished"] ?? [])
+        return .saved(state, expiresAt: try json.time("expiresAt"), note: note, isWhole: base == nil)
+    }
+}
+
+/// The text of a record, read as far as that goes without the record that it may lean on.
+public struct RecordText: Sendable {
+    fileprivate let json: JSON
+    /// The version that it leans on; `nil` where it tells everything.
+    public let base: Int?
+
+    /// - Throws: what is wrong with the text.
+    public init(parsing text: [UInt8]) throws(RecordError) {
+        json = try JSON(record: text)
+        base = json["base"] == nil ? nil : try json.part("base") as Int
     }
 }
 

@@ -10,8 +10,9 @@ public final class SessionRecord: Sendable {
     enum Content: Sendable {
         /// Committed by this process.
         case state(SessionState, Transition)
-        /// Read back from a store: the state, when the session expires, and the members that tell the transition.
-        case saved(JSON, expiresAt: Date, note: TransitionNote)
+        /// Read back from a store: the state, when the session expires, and the members that tell the transition. Its text
+        /// may have told everything or leant on an earlier version's.
+        case saved(JSON, expiresAt: Date, note: TransitionNote, isWhole: Bool)
         /// The session has ended.
         case ended
     }
@@ -36,6 +37,20 @@ public final class SessionRecord: Sendable {
 
     public var id: SessionID { identity.id }
 
+    /// So many versions before it may be the one that a record leans on.
+    public static let reach = 15
+
+    /// What its text is to lean on; `nil` where that tells everything.
+    var base: RecordBase? {
+        guard case .state(let state, _) = content, let base = state.base, base.version < version else { return nil }
+        return base
+    }
+
+    /// Whether the store has a text of it that tells everything.
+    var isWhole: Bool {
+        if case .saved(_, _, _, let isWhole) = content { isWhole } else { base == nil }
+    }
+
     /// Whether it is the session's end.
     public var isEnd: Bool {
         if case .ended = content { true } else { false }
@@ -45,7 +60,7 @@ public final class SessionRecord: Sendable {
     public var expiresAt: Date? {
         switch content {
         case .state(let state, _): state.expiresAt
-        case .saved(_, let expiresAt, _): expiresAt
+        case .saved(_, let expiresAt, _, _): expiresAt
         case .ended: nil
         }
     }
@@ -57,7 +72,7 @@ public final class SessionRecord: Sendable {
     public var note: TransitionNote? {
         switch content {
         case .state(let state, let transition): TransitionNote(transition, visible: state.navigation.visible)
-        case .saved(_, _, let note): note
+        case .saved(_, _, let note, _): note
         case .ended: nil
         }
     }
@@ -66,7 +81,7 @@ public final class SessionRecord: Sendable {
     var savedState: JSON? {
         switch content {
         case .state(let state, _): try? JSON(parsing: state.navigation.encoded, maximumDepth: Self.depthLimit)
-        case .saved(let state, _, _): state
+        case .saved(let state, _, _, _): state
         case .ended: nil
         }
     }

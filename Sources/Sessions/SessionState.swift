@@ -8,12 +8,35 @@ public final class SessionState: Sendable {
     public let version: Int
     public let expiresAt: Date
     public let navigation: NavigationState
+    /// What the next version's record can lean on; `nil` where that has to tell everything.
+    let base: RecordBase?
 
-    init(_ identity: SessionIdentity, version: Int, expiresAt: Date, navigation: NavigationState) {
+    init(
+        _ identity: SessionIdentity, version: Int, expiresAt: Date, navigation: NavigationState, base: RecordBase?
+    ) {
         self.identity = identity
         self.version = version
         self.expiresAt = expiresAt
         self.navigation = navigation
+        self.base = base
+    }
+
+    /// A state whose record tells everything.
+    convenience init(_ identity: SessionIdentity, version: Int, expiresAt: Date, navigation: NavigationState) {
+        let base = RecordBase(version: version, identity, navigation)
+        self.init(identity, version: version, expiresAt: expiresAt, navigation: navigation, base: base)
+    }
+
+    /// The next version of it.
+    ///
+    /// - Parameter identity: another one, where the session gets it.
+    func next(_ navigation: NavigationState, as identity: SessionIdentity?, expiresAt: Date) -> SessionState {
+        let identity = identity ?? self.identity
+        guard let base, base.carries(version + 1, of: identity, navigation) else {
+            return SessionState(identity, version: version + 1, expiresAt: expiresAt, navigation: navigation)
+        }
+        return SessionState(
+            identity, version: version + 1, expiresAt: expiresAt, navigation: navigation, base: base)
     }
 
     public var id: SessionID { identity.id }

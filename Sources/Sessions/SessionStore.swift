@@ -66,6 +66,9 @@ public struct Retention: Sendable, Equatable {
         self.versions = max(1, versions)
         self.answers = max(1, answers)
     }
+
+    /// The versions, and those that their records may lean on.
+    public var versionsLeanedOn: Int { min(versions, .max - SessionRecord.reach) + SessionRecord.reach }
 }
 
 /// What is to be committed of one session: its next version, an answer to be kept, or both.

@@ -19,7 +19,7 @@ import Testing
         let retention = Retention(versions: 4, answers: 2)
         var store = try open(retention)
         let id = try SessionID.make(1)
-        for round in 0..<5 {
+        for round in 0..<8 {
             for version in 3 * round + 1...3 * round + 3 {
                 #expect(await store.commit([try .make(id, version, key: "k\(version)")]) == .success([]))
             }
@@ -38,7 +38,8 @@ import Testing
         }
         await store.close()
         let reader = try SQLiteDatabase(path: database, isReadOnly: true)
-        #expect(try reader.integer("SELECT count(*) FROM journal") == 6, "what nobody needs is deleted")
+        let kept = retention.versions + SessionRecord.reach + retention.answers
+        #expect(try reader.integer("SELECT count(*) FROM journal") == kept, "what nobody needs is deleted")
         #expect(try reader.integer("SELECT count(*) FROM dropped") == 0)
     }
 
@@ -75,6 +76,9 @@ import Testing
 
     @Test func `a newer schema and another program's file are refused`() async throws {
         await (try open()).close()
+        try change { "PRAGMA user_version = 1" }
+        await (try open()).close()
+        #expect(try SQLiteDatabase(path: database).integer("PRAGMA user_version") == 2, "one of before is taken over")
         try change { "PRAGMA user_version = 7" }
         #expect(throws: SQLiteStoreError.newer(schema: 7)) { try open() }
 

@@ -26,11 +26,29 @@ enum StoredRecords: FuzzTarget {
             let answer = StoredAnswer(
                 session: identity.id, key: "key", fingerprint: identity.token, version: 7, body: Array("{\"a\":1}".utf8)
             )
-            return records + [end.text, answer.text] + ["7\n[1,2,3]", "1\n[9]"].map { Array($0.utf8) }
+            return records + [end.text, answer.text]
+                + [StoredRecords.base, leaning, "7\n[1,2,3]", "1\n[9]"].map { Array($0.utf8) }
         }
     }
 
+    /// What a record may lean on, and one that does.
+    private static let base = """
+        {"session":"\(identity.id.text)","app":"a","token":"\(identity.token.hex)","createdAt":1,"version":7,"time":1,"keptUntil":1,\
+        "expiresAt":1,"state":{"coordinators":[{"id":1,"name":"a"},{"id":2,"name":"b"}],"stack":{"id":0,"screens":[{"key":"k1",\
+        "tabs":{"items":[{"id":"x","stack":{"screens":[{"key":"k2","coordinator":2}]}},{"id":"y"}]}}]}}}
+        """
+    private static let leaning = """
+        {"session":"\(identity.id.text)","version":8,"base":7,"time":1,"keptUntil":1,"expiresAt":1,"visible":"k2","state":{\
+        "coordinators":[1,{"id":3},2],"stack":{"id":0,"screens":[{"key":"k1","tabs":{"items":["y",{"id":"x","stack":{\
+        "screens":["k2"]}}]}}]},"presented":[{"stack":{"screens":["k1"]}}]}}
+        """
+    private static let baseRecord = try? SessionRecord(parsing: Array(base.utf8))
+
     static func check(_ input: [UInt8]) {
+        if let text = try? RecordText(parsing: input), let record = try? SessionRecord(text, base: baseRecord) {
+            let again = try? SessionRecord(parsing: record.text)
+            promise("put together, a record is written as one that tells everything", again?.text == record.text)
+        }
         if let record = try? SessionRecord(parsing: input) {
             let again = try? SessionRecord(parsing: record.text)
             promise("a record is written as one", again != nil)

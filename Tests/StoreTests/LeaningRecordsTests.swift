@@ -1,0 +1,194 @@
+import Coordinators
+import Foundation
+import JSONCoding
+import SQLite
+import SQLiteStore
+import Sessions
+import Testing
+
+/// Records tell what has changed since an earlier one. Whoever reads them sees the same as if each told everything.
+@Suite struct LeaningRecordsTests {
+    struct Desk: Coordinator {
+        func start(_ navigator: inout Navigator) {
+            navigator.push(Screen("desk"), tabs: [Tab("own", Screen("first")), Tab("pages", starting: Pages())])
+        }
+    }
+
+    struct Pages: Coordinator {
+        var turned = 0
+        var notes: [String] = []
+        enum Event: NavigationEvent, CaseIterable { case turn, note, cover, lock }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("page")) }
+
+        mutating func handle(_ event: Event, _ navigator: inout Navigator) {
+            switch event {
+            case .turn:
+                turned += 1
+                navigator.push(
+                    Screen("page", title: "Page \(turned)", params: ["number": .integer(turned)], events: nil))
+            case .note: notes.append("“a note”")
+            case .cover: navigator.present(Cover(), as: .fullScreen)
+            case .lock: navigator.rotateToken()
+            }
+        }
+    }
+
+    struct Cover: Coordinator {
+        enum Event: NavigationEvent, CaseIterable { case lift }
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("cover")) }
+        func handle(_ event: Event, _ navigator: inout Navigator) { navigator.finish() }
+    }
+
+    /// What `Pages` became.
+    struct NumberedPages: Coordinator {
+        static let name = "pages"
+        var last: Int
+        enum Event: NavigationEvent, CaseIterable { case turn }
+
+        func start(_ navigator: inout Navigator) {}
+        mutating func handle(_ event: Event, _ navigator: inout Navigator) { last += 1 }
+        static func migrate(_ saved: JSON, from version: Int) -> JSON { ["last": saved["turned"] ?? 0] }
+    }
+
+    /// A client, and what its session's past looks like.
+    struct Client {
+        var host: SessionHost
+        let id: SessionID
+        var token: String
+
+        init(_ store: any SessionStore) async throws {
+            host = LeaningRecordsTests.host(store)
+            let created = try await host.create()
+            id = created.id
+            token = created.token.text
+        }
+
+        mutating func post(_ event: PostedEvent) async throws {
+            let session = try await host.session(id, token: token)
+            let outcome = await withCheckedContinuation { continuation in
+                session.apply(event) { continuation.resume(returning: $0) }
+            }
+            guard case .applied(let applied) = try outcome.get() else { return }
+            if let replaced = applied.token { token = replaced.text }
+        }
+
+        func past() async throws -> [Past] {
+            let session = try await host.session(id, token: token)
+            var past: [Past] = []
+            for entry in try await session.history(limit: .max) {
+                let state = try await session.past(entry.version)
+                past.append(Past(version: entry.version, note: entry.note, state: state.navigation))
+            }
+            return past
+        }
+    }
+
+    struct Past: Equatable {
+        let version: Int
+        let note: TransitionNote
+        let state: NavigationState
+    }
+
+    static let app = App("desk", root: { Desk() }, coordinators: [Pages.self, Cover.self])
+    static let renewed = App("desk", version: 2, root: { Desk() }, coordinators: [NumberedPages.self, Cover.self])
+    static let retention = Retention(versions: 40)
+    /// Over and over.
+    static let walk = [
+        PostedEvent("selectTab", payload: ["tab": "pages"]), PostedEvent("turn"), PostedEvent("turn"),
+        PostedEvent("back"), PostedEvent("note"), PostedEvent("selectTab", payload: ["tab": "own"]),
+        PostedEvent("selectTab", payload: ["tab": "pages"]), PostedEvent("cover"), PostedEvent("lift"),
+        PostedEvent("backToRoot"),
+    ]
+
+    let directory = TemporaryDirectory()
+
+    static func host(_ store: any SessionStore, _ app: App = app) -> SessionHost {
+        SessionHost(apps: [app], store: store, retention: retention, report: { Issue.record("\($0)") })
+    }
+
+    func open() throws -> SQLiteStore {
+        try SQLiteStore(directory: directory.path, retention: LeaningRecordsTests.retention) { Issue.record("\($0)") }
+    }
+
+    @Test func `the past is as it was, whatever its records lean on`() async throws {
+        var stored = try await Client(try open())
+        var remembered = try await Client(MemoryStore(retention: LeaningRecordsTests.retention))
+        // Of different lengths: what is restored, and what comes after, leans on whatever it may.
+        for (round, length) in [4, 1, 17, 2, 40, 33, 9].enumerated() {
+            for step in 0..<length {
+                let event = LeaningRecordsTests.walk[step % LeaningRecordsTests.walk.count]
+                try await stored.post(event)
+                try await remembered.post(event)
+            }
+            if round == 3 {
+                for event in [LeaningRecordsTests.walk[0], PostedEvent("lock")] {
+                    try await stored.post(event)
+                    try await remembered.post(event)
+                }
+            }
+            let past = try await remembered.past()
+            #expect(try await stored.past() == past, "in round \(round)")
+
+            await stored.host.store.close()
+            stored.host = LeaningRecordsTests.host(try open())
+
+            #expect(try await stored.past() == past, "in round \(round), opened again")
+        }
+        await stored.host.store.close()
+        let reader = try SQLiteDatabase(path: directory.path + "/sessions.sqlite", isReadOnly: true)
+        let kept = LeaningRecordsTests.retention.versions + SessionRecord.reach
+        #expect(try reader.integer("SELECT count(*) FROM journal") == kept)
+        func meanSize(_ condition: String) throws -> Int {
+            let mean = "SELECT CAST(avg(length(record)) AS INTEGER) FROM journal WHERE record ->> '$.base'"
+            return try #require(try reader.integer("\(mean) \(condition)"))
+        }
+        let (whole, leaning) = (try meanSize("IS NULL"), try meanSize("IS NOT NULL"))
+        #expect(leaning < whole * 2 / 3, "\(leaning) and \(whole) bytes")
+    }
+
+    @Test func `what is restored as it was can be leant on`() async throws {
+        var client = try await Client(try open())
+        await client.host.store.close()
+        client.host = LeaningRecordsTests.host(try open())
+
+        try await client.post(LeaningRecordsTests.walk[0])
+
+        await client.host.store.close()
+        let reader = try SQLiteDatabase(path: directory.path + "/sessions.sqlite", isReadOnly: true)
+        #expect(try reader.integer("SELECT record ->> '$.base' FROM journal WHERE version = 2") == 1)
+    }
+
+    @Test func `nothing leans on what was migrated since`() async throws {
+        var client = try await Client(try open())
+        for round in 1...3 {
+            await client.host.store.close()
+            client.host = LeaningRecordsTests.host(try open(), LeaningRecordsTests.renewed)
+
+            for tab in ["pages", "own"] {
+                try await client.post(PostedEvent("selectTab", payload: ["tab": .string(tab)]))
+            }
+
+            #expect(try await client.past().first?.version == 1 + 2 * round)
+        }
+        await client.host.store.close()
+    }
+
+    @Test func `a record whose base is damaged or gone is never served`() async throws {
+        var client = try await Client(try open())
+        for event in LeaningRecordsTests.walk { try await client.post(event) }
+        await client.host.store.close()
+        let database = try SQLiteDatabase(path: directory.path + "/sessions.sqlite")
+        for sql in [
+            "UPDATE journal SET record = replace(record, 'first', 'worst') WHERE version = 1",
+            "DELETE FROM journal WHERE version = 1",
+        ] {
+            try database.execute(sql)
+            client.host = LeaningRecordsTests.host(try open())
+            await #expect(throws: SessionError.self) { try await client.past() }
+            let error = await #expect(throws: StoreError.self) { try await client.host.store.load(client.id) }
+            #expect("\(try #require(error))".contains("is damaged"))
+            await client.host.store.close()
+        }
+    }
+}
