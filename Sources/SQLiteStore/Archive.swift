@@ -17,6 +17,8 @@ final class Archive {
     private let answers: SQLiteStatement
     private let answer: SQLiteStatement
     private let answerRows: SQLiteStatement
+    private let begin: SQLiteStatement
+    private let end: SQLiteStatement
 
     init(path: String, retention: Retention) throws(SQLiteError) {
         self.retention = retention
@@ -28,7 +30,20 @@ final class Archive {
         answer = try database.prepare(
             "SELECT seq FROM answers WHERE session = ?1 AND key = ?2 ORDER BY seq DESC LIMIT 1")
         answerRows = try database.prepare("SELECT seq FROM answers WHERE session = ?1 ORDER BY seq")
+        begin = try database.prepare("BEGIN")
+        end = try database.prepare("COMMIT")
         self.database = database
+    }
+
+    /// All that is read in `body` is read from one snapshot.
+    ///
+    /// - Throws: where there is none. Nothing was read then.
+    func withSnapshot(_ body: () -> Void) throws(SQLiteError) {
+        // Left behind by an end that has failed.
+        if database.isInTransaction { try end.run() }
+        try begin.run()
+        body()
+        try? end.run()
     }
 
     func load(_ id: SessionID, _ unfolded: [Place]) throws(ReadError) -> LoadedSession? {

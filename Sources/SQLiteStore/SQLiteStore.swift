@@ -56,19 +56,20 @@ public final class SQLiteStore: SessionStore {
     public var sessionCount: Int { writer.sessionCount.load(ordering: .relaxed) }
 
     public func load(_ id: SessionID) async throws(StoreError) -> LoadedSession? {
-        try await reader.read { archive throws(ReadError) in try archive.load(id, self.unfolded.places(of: id)) }
+        let recent = unfolded.places(of: id)
+        return try await reader.read { archive throws(ReadError) in try archive.load(id, recent) }
     }
 
     public func history(of id: SessionID, from version: Int?, limit: Int) async throws(StoreError) -> [SessionRecord] {
-        try await reader.read { archive throws(ReadError) in
-            try archive.history(of: id, from: version ?? .max, limit: limit, self.unfolded.places(of: id))
+        let recent = unfolded.places(of: id)
+        return try await reader.read { archive throws(ReadError) in
+            try archive.history(of: id, from: version ?? .max, limit: limit, recent)
         }
     }
 
     public func answer(to key: String, of id: SessionID) async throws(StoreError) -> StoredAnswer? {
-        try await reader.read { archive throws(ReadError) in
-            try archive.answer(to: key, of: id, self.unfolded.places(of: id))
-        }
+        let recent = unfolded.places(of: id)
+        return try await reader.read { archive throws(ReadError) in try archive.answer(to: key, of: id, recent) }
     }
 
     public func commit(_ changes: [SessionChange], _ completion: @escaping @Sendable (CommitOutcome) -> Void) {

@@ -28,7 +28,7 @@ extension SessionHost {
         do {
             let navigation = try app.restore(saved)
             // What was migrated is not what the record tells.
-            let isAsSaved = record.isWhole && saved.description.utf8.elementsEqual(navigation.encoded)
+            let isAsSaved = record.isWhole && JSONWriter.bytes(capacity: 1000, saved.write) == navigation.encoded
             let base = isAsSaved ? RecordBase(version: record.version, record.identity, navigation) : nil
             let state = SessionState(
                 record.identity, version: record.version, expiresAt: expiresAt, navigation: navigation, base: base)

@@ -43,6 +43,26 @@ import Testing
         #expect(try reader.integer("SELECT count(*) FROM dropped") == 0)
     }
 
+    @Test func `who reads finds what was acknowledged before, however many read`() async throws {
+        let store = try open()
+        try await withThrowingTaskGroup { group in
+            for number in 1...8 {
+                group.addTask {
+                    let id = try SessionID.make(number)
+                    for version in 1...50 {
+                        #expect(await store.commit([try .make(id, version, key: "k\(version)")]) == .success([]))
+                        #expect(try await store.load(id)?.record.version == version)
+                        #expect(try await store.history(of: id, from: nil, limit: 2).first?.version == version)
+                        #expect(try await store.answer(to: "k\(version)", of: id)?.version == version)
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        await store.close()
+        await #expect(throws: StoreError.unavailable(reason: "the store is closed")) { try await store.load(.make(1)) }
+    }
+
     @Test func `who commits again and again keeps nobody from sweeping`() async throws {
         let store = try open()
         let restless = Restless(store, try .make(1))
