@@ -90,7 +90,12 @@ extension SessionRecord {
                 throw .invalid(member: "state")
             }
             state = whole
-            if let key = visible.string { visible = NavigationState.screen(key, inSaved: state) ?? .null }
+            if let key = visible.string {
+                guard let screen = NavigationState.screen(key, inSaved: state) else {
+                    throw .invalid(member: "visible")
+                }
+                visible = screen
+            }
         }
         let note = TransitionNote(
             event: json["event"]?.string, visible: visible, operations: json["operations"] ?? [],

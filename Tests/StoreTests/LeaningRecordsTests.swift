@@ -174,6 +174,31 @@ import Testing
         await client.host.store.close()
     }
 
+    @Test(arguments: [
+        ("", "", nil), (#""base":7"#, #""base":6"#, "base"), ("s_0000000000001", "s_0000000000002", "base"),
+        (#""visible":"k2""#, #""visible":"k3""#, "visible"), ("[1]", "[3]", "state"), (#"["k2"]"#, #"["k3"]"#, "state"),
+        (#"["x"]"#, #"["z"]"#, "state"),
+    ])
+    func `what a record names must be there`(right: String, changed: String, wrong: String?) throws {
+        let (id, times) = (try SessionID.make(1).text, #""time":1,"keptUntil":1,"expiresAt":1"#)
+        let whole = """
+            {"session":"\(id)","app":"a","token":"\(String(repeating: "ab", count: 32))","createdAt":1,"version":7,\(times),\
+            "state":{"coordinators":[{"id":1,"name":"a"}],"stack":{"screens":[{"key":"k1","coordinator":1,"tabs":{"items":[\
+            {"id":"x","stack":{"screens":[{"key":"k2","coordinator":1}]}}]}}]}}}
+            """
+        let leaning = """
+            {"session":"\(id)","version":8,"base":7,\(times),"visible":"k2","state":{"coordinators":[1],"stack":{"screens":[\
+            {"key":"k1","coordinator":1,"tabs":{"items":["x"]}}]},"presented":[{"stack":{"screens":["k2"]}}]}}
+            """
+        let sent = leaning.replacingOccurrences(of: right, with: changed)
+        let (base, text) = (try SessionRecord(parsing: Array(whole.utf8)), try RecordText(parsing: Array(sent.utf8)))
+        if let wrong {
+            #expect(throws: RecordError.invalid(member: wrong)) { try SessionRecord(text, base: base) }
+        } else {
+            #expect(try SessionRecord(text, base: base).note?.visible == ["key": "k2", "coordinator": "a"])
+        }
+    }
+
     @Test func `a record whose base is damaged or gone is never served`() async throws {
         var client = try await Client(try open())
         for event in LeaningRecordsTests.walk { try await client.post(event) }
