@@ -6,11 +6,14 @@ public struct PostedEvent: Sendable, Equatable {
     public var payload: JSON?
     /// The key of the screen that the user acted on.
     public var screen: String?
+    /// Where it comes from. It is never saved.
+    public var client: ClientAddress?
 
-    public init(_ type: String, payload: JSON? = nil, screen: String? = nil) {
+    public init(_ type: String, payload: JSON? = nil, screen: String? = nil, client: ClientAddress? = nil) {
         self.type = type
         self.payload = payload
         self.screen = screen
+        self.client = client
     }
 }
 

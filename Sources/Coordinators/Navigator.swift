@@ -12,13 +12,19 @@ public struct Navigator: Sendable {
     public let now: Date
     /// The screen that the user sees, as it was before anything was asked for.
     public var visible: Screen? { placed?.screen }
+    /// Where the event comes from; `nil` where none is known, as when a session is launched.
+    public let client: ClientAddress?
     private(set) var requests: [Request] = []
     private let placed: PlacedScreen?
     private let dependencies: ResolvedDependencies
 
-    init(defaults: Defaults, now: Date, visible: PlacedScreen?, dependencies: ResolvedDependencies) {
+    init(
+        defaults: Defaults, now: Date, client: ClientAddress?, visible: PlacedScreen?,
+        dependencies: ResolvedDependencies
+    ) {
         self.defaults = defaults
         self.now = now
+        self.client = client
         self.placed = visible
         self.dependencies = dependencies
     }
@@ -150,8 +156,8 @@ extension Navigator {
 // The session.
 extension Navigator {
     /// Gives the session another token with this transition: to be asked for when the user signs in or gains rights, so
-    /// that who has seen the token before gains nothing (session fixation). The answer tells the client the new one;
-    /// the old one is dead from then on.
+    /// that who has seen the token before gains nothing (session fixation), and when the user signs out. The answer tells
+    /// the client the new one; the old one is dead from then on. `docs/sign-in.md` has the whole of it.
     public mutating func rotateToken() {
         requests.append(.rotateToken)
     }

@@ -129,7 +129,9 @@ public struct TransitionRun: Sendable {
     }
 
     func navigator() -> Navigator {
-        Navigator(defaults: state.defaults, now: now, visible: state.visible, dependencies: app.dependencies)
+        Navigator(
+            defaults: state.defaults, now: now, client: event?.client, visible: state.visible,
+            dependencies: app.dependencies)
     }
 
     /// Takes over what a coordinator's function left behind.

@@ -18,6 +18,8 @@ public struct CoordinatorTester: Sendable {
     public private(set) var transition: Transition
     /// The time that handlers are told.
     public var now: Date
+    /// Where events come from, as handlers are told.
+    public var client: ClientAddress?
 
     /// A time like any other: the same for every test.
     public static let someTime = Date(timeIntervalSince1970: 1_800_000_000)
@@ -47,7 +49,8 @@ public struct CoordinatorTester: Sendable {
         _ type: String, _ payload: JSON? = nil, screen: String? = nil, fileID: String = #fileID, line: UInt = #line
     ) async throws(Failure) {
         do throws(NavigationError) {
-            let result = try await app.apply(PostedEvent(type, payload: payload, screen: screen), to: state, at: now)
+            let event = PostedEvent(type, payload: payload, screen: screen, client: client)
+            let result = try await app.apply(event, to: state, at: now)
             state = result.state
             transition = result.transition
         } catch {

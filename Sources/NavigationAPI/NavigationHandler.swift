@@ -165,7 +165,8 @@ extension NavigationHandler {
         try withSession(id, request, reply, repeatsAnswers: !isDryRun) { session throws(Problem) in
             let condition = try EntityTag.condition(request.headers.values("If-Match"))
             let once = try IdempotentRequest(request)
-            let event = try PostedEvent(request)
+            let client = ClientAddress(request.client(behind: self.proxies)?.subscriberText ?? session.id.text)
+            let event = try PostedEvent(request, from: client)
             guard isDryRun else {
                 return session.apply(event, if: condition, once: once) { result in
                     switch result {

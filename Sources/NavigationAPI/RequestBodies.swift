@@ -38,7 +38,7 @@ enum CreationRequest {
 
 extension PostedEvent {
     /// The body of `POST /v1/sessions/{id}/events`.
-    init(_ request: HTTPRequest) throws(Problem) {
+    init(_ request: HTTPRequest, from client: ClientAddress? = nil) throws(Problem) {
         guard request.headers["Content-Length"] != nil else { throw Problem(HTTPRefusal.lengthRequired) }
         var type: String?
         var payload: JSON?
@@ -52,7 +52,7 @@ extension PostedEvent {
             }
         }
         guard let type else { throw .invalidRequest("", "lacks “type”") }
-        self.init(type, payload: payload, screen: screen)
+        self.init(type, payload: payload, screen: screen, client: client)
     }
 }
 
