@@ -31,8 +31,23 @@ struct OneAccount: LoginRepository {
         #expect(app.alert == Alert("Error", message: "Fail To Login", buttons: [.ok]))
         #expect(app.state.visible?.screen.params == ["email": "ann@example.com"])
         #expect(!String(decoding: app.state.encoded, as: UTF8.self).contains("not this one"))
+        #expect(!app.transition.rotatesToken)
         try await app.send("answer", ["button": "ok"])
         #expect(app.stack == "login")
+    }
+
+    @Test func `starting anew logs out, and is no login`() async throws {
+        var app = try await CoordinatorTester(CleanLogin.app(OneAccount()))
+        try await app.send("relaunch")
+        #expect(!app.transition.rotatesToken)
+        try await app.send("login", ["email": "ann@example.com", "password": "correct horse"])
+
+        try await app.send("relaunch")
+
+        #expect(app.stack == "login")
+        #expect(app.transition.rotatesToken)
+        try await app.send("relaunch")
+        #expect(!app.transition.rotatesToken)
     }
 
     @Test func `the right password leads in, and a logout out again`() async throws {
@@ -42,7 +57,9 @@ struct OneAccount: LoginRepository {
 
         #expect(app.stack == "main")
         #expect(app.coordinators == ["app", "main"])
+        #expect(app.transition.rotatesToken)
         try await app.send("logout")
+        #expect(app.transition.rotatesToken)
         #expect(app.stack == "login")
         #expect(app.coordinators == ["app", "login"])
     }

@@ -49,8 +49,10 @@ import Testing
         try await app.send("answer", ["button": "cancel"])
         #expect(app.stack == before)
         try await app.send(event)
+        #expect(!app.transition.rotatesToken)
         try await app.send("answer", ["button": "discard"])
         #expect(!app.coordinators.contains("checkout"))
+        #expect(app.transition.rotatesToken == (event == "signOut"))
     }
 
     @Test func `a link to the checkout waits for the sign-in and is then carried out once`() async throws {
@@ -80,10 +82,15 @@ import Testing
         try await app.send("addToCart")
         try await app.send("open", ["path": "/checkout"])
         #expect(!app.events.contains("signOut"))
+        try await app.send("submit", ["email": "ann@example.com", "password": "wrong"])
+        #expect(!app.transition.rotatesToken)
+        try await app.send("answer", ["button": "ok"])
         try await app.send("submit", ShopTests.right)
+        #expect(app.transition.rotatesToken)
 
         try await app.send("signOut")
 
+        #expect(app.transition.rotatesToken)
         #expect(app.stack == "shop[home*: home | search: search | cart: cart]")
         #expect(app.coordinators == ["app", "tab", "home", "search"])
         #expect(!app.events.contains("signOut"))

@@ -23,13 +23,15 @@ extension Dependencies {
 }
 
 extension LoginUseCase {
-    /// Logs somebody in for a coordinator.
+    /// Logs somebody in for a coordinator; the session has another token then.
     ///
     /// - Returns: the alert to show when that was refused; `nil` when it succeeded.
     /// - Throws: `Overloaded` when the password was not looked at.
-    func logIn(email: String, password: Secret) async throws -> Alert? {
+    static func logIn(email: String, password: Secret, _ navigator: inout Navigator) async throws -> Alert? {
+        let useCase = try navigator.resolve(LoginUseCase.self)
         do {
-            try await logIn(email: email, password: password.value)
+            try await useCase.logIn(email: email, password: password.value)
+            navigator.rotateToken()
             return nil
         } catch {
             switch error {
@@ -43,18 +45,27 @@ extension LoginUseCase {
 }
 
 extension CleanLogin {
-    /// Shows the login, then what lies behind it.
+    /// Shows the login, then what lies behind it. Whoever logs out, or starts the app anew, leaves a token behind that is
+    /// worth nothing any more.
     struct AppCoordinator: Coordinator {
         func start(_ navigator: inout Navigator) {
+            if navigator.defaults["isLoggedIn"] == true { logOut(&navigator) }
             navigator.start(LoginCoordinator())
         }
 
         func childDidFinish(_ child: any Coordinator, _ navigator: inout Navigator) {
             if child is LoginCoordinator {
+                navigator.defaults["isLoggedIn"] = true
                 navigator.start(MainCoordinator())
             } else {
+                logOut(&navigator)
                 navigator.start(LoginCoordinator())
             }
+        }
+
+        private func logOut(_ navigator: inout Navigator) {
+            navigator.defaults["isLoggedIn"] = nil
+            navigator.rotateToken()
         }
     }
 
@@ -74,9 +85,9 @@ extension CleanLogin {
             switch event {
             case .login(let email, let password):
                 guard !email.isEmpty else { return }
-                guard
-                    let alert = try await navigator.resolve(LoginUseCase.self).logIn(email: email, password: password)
-                else { return navigator.finish() }
+                guard let alert = try await LoginUseCase.logIn(email: email, password: password, &navigator) else {
+                    return navigator.finish()
+                }
                 navigator.update("login") { $0.params = ["email": .string(email)] }
                 navigator.alert(alert)
             }

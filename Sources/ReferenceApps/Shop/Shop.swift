@@ -14,7 +14,7 @@ public enum Shop {
 }
 
 extension Shop {
-    /// Ends everything when the user signs out, wherever that is.
+    /// Ends everything when the user signs out, wherever that is, the token with it.
     struct AppCoordinator: Coordinator, SignInObserver {
         enum Event: NavigationEvent, CaseIterable { case signOut }
 
@@ -36,6 +36,7 @@ extension Shop {
             case .signOut:
                 isSignedIn = false
                 navigator.defaults["isSignedIn"] = nil
+                navigator.rotateToken()
                 navigator.endChildren()
                 navigator.start(TabCoordinator(isSignedIn: false))
             }

@@ -17,8 +17,7 @@ extension Shop {
         func handle(_ event: Event, _ navigator: inout Navigator) async throws {
             switch event {
             case .submit(let email, let password):
-                let useCase = try navigator.resolve(LoginUseCase.self)
-                if let alert = try await useCase.logIn(email: email, password: password) {
+                if let alert = try await LoginUseCase.logIn(email: email, password: password, &navigator) {
                     navigator.alert(alert)
                 } else {
                     navigator.finish()
