@@ -37,12 +37,15 @@ final class BlockingClient: @unchecked Sendable {
 
     deinit { disconnect() }
 
+    /// - Parameter address: of the client, as a proxy tells it.
     /// - Returns: `nil` where the connection is refused or cut: then nobody knows what was done.
     func call(
-        _ method: String, _ path: String, token: String? = nil, key: String? = nil, body: String? = nil
+        _ method: String, _ path: String, token: String? = nil, key: String? = nil, address: String? = nil,
+        body: String? = nil
     ) -> Reply? {
         var head = "\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         if let token { head += "Authorization: Bearer \(token)\r\n" }
+        if let address { head += "X-Forwarded-For: \(address)\r\n" }
         if let key { head += "Idempotency-Key: \(key)\r\n" }
         if let body { head += "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n" }
         isRefused = !connect()

@@ -1,3 +1,4 @@
+import Coordinators
 import Foundation
 import ReferenceApps
 import Synchronization
@@ -87,6 +88,33 @@ import Testing
         #expect(await accounts.logIn("ann@example.com", "correct horse") == nil)
     }
 
+    @Test(arguments: ["ann@example.com", "bob@example.com"])
+    func `a stranger's failures slow the stranger down, and not the owner, known or not`(email: String) async throws {
+        let accounts = try await Accounts()
+        let stranger = ClientAddress("stranger"), owner = ClientAddress("owner")
+
+        for _ in 0..<3 { _ = await accounts.logIn(email, "wrong", from: stranger) }
+
+        #expect(await accounts.logIn(email, "wrong", from: stranger) == .tooManyFailures(retryAfter: 1))
+        #expect(await accounts.logIn(email, "wrong", from: owner) == .refused)
+        #expect(await accounts.logIn(email, "wrong", from: nil) == .refused)
+        let outcome = await accounts.logIn(email, "correct horse", from: owner)
+        #expect(outcome == (email == "ann@example.com" ? nil : .refused))
+    }
+
+    @Test func `who fills the queue with names that are made up gives way to others`() async throws {
+        let accounts = try await Accounts(waitingLimit: 4)
+        let stranger = ClientAddress("stranger"), owner = ClientAddress("owner")
+
+        let attempts = (0..<40).map { number in
+            Task.immediate { await accounts.logIn("\(number)@example.com", "wrong", from: stranger) }
+        }
+        let outcome = await accounts.logIn("ann@example.com", "correct horse", from: owner)
+
+        #expect(outcome == nil)
+        for attempt in attempts { _ = await attempt.value }
+    }
+
     @Test func `the right password makes up for the failures before it`() async throws {
         let accounts = try await Accounts()
         for _ in 0..<3 { _ = await accounts.logIn("ann@example.com", "wrong") }
@@ -120,9 +148,9 @@ import Testing
         try await blocking { try reopened.seed(email: "ANN@example.com", password: "another") }
         let login = LoginUseCase(repository: reopened)
 
-        try await login.logIn(email: "ann@example.com", password: "correct horse")
+        try await login.logIn(email: "ann@example.com", password: "correct horse", from: nil)
         await #expect(throws: LoginError.refused) {
-            try await login.logIn(email: "ann@example.com", password: "another")
+            try await login.logIn(email: "ann@example.com", password: "another", from: nil)
         }
     }
 
@@ -167,8 +195,9 @@ struct Accounts {
     }
 
     /// - Returns: `nil` for a login.
-    func logIn(_ email: String, _ password: String) async -> LoginError? {
-        do { try await LoginUseCase(repository: store).logIn(email: email, password: password) } catch { return error }
+    func logIn(_ email: String, _ password: String, from client: ClientAddress? = nil) async -> LoginError? {
+        let login = LoginUseCase(repository: store)
+        do { try await login.logIn(email: email, password: password, from: client) } catch { return error }
         return nil
     }
 

@@ -7,7 +7,7 @@ import Testing
 struct OneAccount: LoginRepository {
     var failure: LoginError?
 
-    func verify(email: String, password: String) throws(LoginError) {
+    func verify(email: String, password: String, from client: ClientAddress?) throws(LoginError) {
         if let failure { throw failure }
         guard email == "ann@example.com", password == "correct horse" else { throw .refused }
     }

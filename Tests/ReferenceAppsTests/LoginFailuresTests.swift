@@ -1,3 +1,4 @@
+import Coordinators
 import Testing
 
 @testable import ReferenceApps
@@ -6,7 +7,9 @@ import Testing
     @Test func `the name that failed longest ago makes room for another`() throws {
         var failures = LoginFailures(limit: 2)
         let start = ContinuousClock.now
-        let names = try ["ann", "bob", "cid"].map { try #require(AccountName($0)) }
+        let names = try ["ann", "bob", "cid"].map {
+            LoginAttempt(account: try #require(AccountName($0)), client: ClientAddress("here"))
+        }
 
         for (second, name) in names.enumerated() {
             for _ in 0..<3 { failures.fail(name, at: start + .milliseconds(second)) }
@@ -21,7 +24,7 @@ import Testing
     @Test func `a million failures slow down by a minute`() throws {
         var failures = LoginFailures()
         let now = ContinuousClock.now
-        let ann = try #require(AccountName("ann"))
+        let ann = LoginAttempt(account: try #require(AccountName("ann")), client: nil)
 
         for _ in 0..<1_000_000 { failures.fail(ann, at: now) }
 

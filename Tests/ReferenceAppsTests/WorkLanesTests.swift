@@ -7,22 +7,22 @@ import Testing
 
 @Suite struct WorkLanesTests {
     @Test func `what finds neither lane nor place in the queue is turned away`() async {
-        let lanes = WorkLanes(count: 1, waitingLimit: 2)
+        let lanes = WorkLanes<Int>(count: 1, waitingLimit: 2)
         let gate = DispatchSemaphore(value: 0)
 
         let taken = (0..<3).map { number in
             Task.immediate {
-                await lanes.run {
+                await lanes.run(for: 1) {
                     gate.wait()
                     return number
                 }
             }
         }
-        let turnedAway = await lanes.run { 3 }
+        let turnedAway = await lanes.run(for: 1) { 3 }
         for _ in taken { gate.signal() }
         var values: [Int?] = []
         for task in taken { values.append(await task.value) }
-        let later = await lanes.run { 4 }
+        let later = await lanes.run(for: 1) { 4 }
 
         #expect(turnedAway == nil)
         #expect(values == [0, 1, 2])
@@ -30,13 +30,13 @@ import Testing
     }
 
     @Test func `no more is computed at a time than there are lanes`() async {
-        let lanes = WorkLanes(count: 2, waitingLimit: 100)
+        let lanes = WorkLanes<Int>(count: 2, waitingLimit: 100)
         let load = Load()
 
         await withTaskGroup { group in
             for _ in 0..<100 {
                 group.addTask {
-                    _ = await lanes.run {
+                    _ = await lanes.run(for: 1) {
                         load.begin()
                         for _ in 0..<1000 { _ = ContinuousClock.now }
                         load.end()
@@ -48,19 +48,53 @@ import Testing
         #expect((1...2).contains(load.most))
     }
 
+    @Test func `who has much waiting gives way to who has nothing`() async {
+        let lanes = WorkLanes<Int>(count: 1, waitingLimit: 3)
+        let gate = DispatchSemaphore(value: 0)
+        let order = Order()
+        func start(_ name: String, for client: Int) -> Task<Bool, Never> {
+            Task.immediate { @Sendable in
+                let outcome: Void? = await lanes.run(for: client) {
+                    gate.wait()
+                    order.note(name)
+                }
+                return outcome != nil
+            }
+        }
+
+        let greedy = (0..<4).map { start("greedy \($0)", for: 1) }
+        let modest = start("modest", for: 2)
+        for _ in 0..<4 { gate.signal() }
+
+        #expect(await modest.value)
+        var isTaken: [Bool] = []
+        for task in greedy { isTaken.append(await task.value) }
+        #expect(isTaken == [true, true, true, false])
+        #expect(order.names == ["greedy 0", "greedy 1", "modest", "greedy 2"])
+    }
+
     /// Shared threads would be missing wherever tasks have to go on.
     @Test func `no lane runs on a thread that tasks run on`() async {
-        let lanes = WorkLanes(count: 4, waitingLimit: 0)
+        let lanes = WorkLanes<Int>(count: 4, waitingLimit: 0)
         var threadsOfLanes: Set<String?> = []
         var threadsOfTasks: Set<String?> = []
 
         for _ in 0..<500 {
-            threadsOfLanes.insert(await lanes.run { thread() })
+            threadsOfLanes.insert(await lanes.run(for: 1) { thread() })
             threadsOfTasks.insert(await Task { thread() }.value)
         }
 
         #expect(threadsOfLanes.isDisjoint(with: threadsOfTasks))
     }
+}
+
+/// In which order computations have ended.
+private final class Order: Sendable {
+    private let noted = Mutex<[String]>([])
+
+    var names: [String] { noted.withLock { $0 } }
+
+    func note(_ name: String) { noted.withLock { $0.append(name) } }
 }
 
 /// Names the thread that it is called on: its number is in this link.

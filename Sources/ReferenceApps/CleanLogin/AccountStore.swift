@@ -1,3 +1,4 @@
+public import Coordinators
 internal import FoundationEssentials
 internal import SQLite
 internal import Sodium
@@ -6,13 +7,14 @@ internal import Synchronization
 /// The accounts, in a SQLite file that holds their email addresses and the Argon2id hashes of their passwords.
 ///
 /// A password is checked on threads of the store's own, at most one a core at a time; each check takes 64 MiB for as
-/// long as it lasts. A name without an account is treated like any other: its password is checked against a decoy.
+/// long as it lasts. A name without an account is treated like any other: its password is checked against a decoy. Where
+/// more want to log in than can be, clients take turns.
 public final class AccountStore: LoginRepository {
     public typealias Clock = @Sendable () -> ContinuousClock.Instant
 
     private let table: Mutex<AccountTable>
     private let failures = Mutex(LoginFailures())
-    private let lanes: WorkLanes
+    private let lanes: WorkLanes<ClientAddress?>
     private let now: Clock
 
     /// Opens the file; makes it, and its table, where they are missing.
@@ -43,24 +45,29 @@ public final class AccountStore: LoginRepository {
         }
     }
 
-    public func verify(email: String, password: String) async throws(LoginError) {
+    public func verify(
+        email: String, password: String, from client: ClientAddress?
+    ) async throws(LoginError) {
         // No account can have such a name, so there is none to hide.
         guard let account = AccountName(email) else { throw .refused }
-        try failures.withLock { failures throws(LoginError) in try failures.check(account, at: now()) }
-        let outcome = await lanes.run { Result { () throws(LoginError) in try self.check(password, of: account) } }
+        let attempt = LoginAttempt(account: account, client: client)
+        try failures.withLock { failures throws(LoginError) in try failures.check(attempt, at: now()) }
+        let outcome = await lanes.run(for: client) {
+            Result { () throws(LoginError) in try self.check(password, attempt) }
+        }
         guard let outcome else { throw .busy }
         try outcome.get()
     }
 
     /// On a lane.
-    private func check(_ password: String, of account: AccountName) throws(LoginError) {
+    private func check(_ password: String, _ attempt: LoginAttempt) throws(LoginError) {
         // Again, for others may have failed while this one waited.
-        try failures.withLock { failures throws(LoginError) in try failures.begin(account, at: now()) }
-        guard try isRight(password, of: account) else {
-            failures.withLock { $0.fail(account, at: now()) }
+        try failures.withLock { failures throws(LoginError) in try failures.begin(attempt, at: now()) }
+        guard try isRight(password, of: attempt.account) else {
+            failures.withLock { $0.fail(attempt, at: now()) }
             throw .refused
         }
-        failures.withLock { $0.succeed(account) }
+        failures.withLock { $0.succeed(attempt) }
     }
 
     private func isRight(_ password: String, of account: AccountName) throws(LoginError) -> Bool {

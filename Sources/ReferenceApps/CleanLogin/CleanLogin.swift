@@ -30,7 +30,7 @@ extension LoginUseCase {
     static func logIn(email: String, password: Secret, _ navigator: inout Navigator) async throws -> Alert? {
         let useCase = try navigator.resolve(LoginUseCase.self)
         do {
-            try await useCase.logIn(email: email, password: password.value)
+            try await useCase.logIn(email: email, password: password.value, from: navigator.client)
             navigator.rotateToken()
             return nil
         } catch {

@@ -1,3 +1,5 @@
+public import Coordinators
+
 /// Logs somebody in. It is all that the coordinator is given: where accounts are kept, it never sees.
 public struct LoginUseCase: Sendable {
     private let repository: any LoginRepository
@@ -7,8 +9,8 @@ public struct LoginUseCase: Sendable {
     }
 
     /// Returns when the password is the account's.
-    public func logIn(email: String, password: String) async throws(LoginError) {
-        try await repository.verify(email: email, password: password)
+    public func logIn(email: String, password: String, from client: ClientAddress?) async throws(LoginError) {
+        try await repository.verify(email: email, password: password, from: client)
     }
 }
 
@@ -16,7 +18,9 @@ public struct LoginUseCase: Sendable {
 public protocol LoginRepository: Sendable {
     /// Returns when the password is the account's. Whether there is such an account must show neither in the answer nor
     /// in the time it takes.
-    func verify(email: String, password: String) async throws(LoginError)
+    ///
+    /// - Parameter client: from where it was asked, for limits that keep others out of nothing.
+    func verify(email: String, password: String, from client: ClientAddress?) async throws(LoginError)
 }
 
 /// Why somebody is not logged in, by what can be done next.
@@ -25,7 +29,7 @@ public enum LoginError: Error, Equatable {
     case refused
     /// Too many are logging in at the moment. The password was not looked at: try again.
     case busy
-    /// Too many wrong passwords for this account, in a row. This one was not looked at: try again after so many
+    /// Too many wrong passwords for this account from this client, in a row. This one was not looked at: try again after so many
     /// seconds.
     case tooManyFailures(retryAfter: Int)
     /// The accounts cannot be read, or the memory to check a password is not there.

@@ -39,7 +39,7 @@ extension Fuzz {
 
 /// Compares, where the server hashes.
 private struct OneAccount: LoginRepository {
-    func verify(email: String, password: String) throws(LoginError) {
+    func verify(email: String, password: String, from client: ClientAddress?) throws(LoginError) {
         guard email == "ann@example.com", password == "correct horse" else { throw .refused }
     }
 }
