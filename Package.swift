@@ -64,7 +64,12 @@ let package = Package(
             ]),
 
         .target(name: "ReferenceApps", dependencies: ["Coordinators", "SQLite", "Sodium"]),
-        .executableTarget(name: "coordinatord", dependencies: ["CoordinatorServer", "Coordinators", "ReferenceApps"]),
+        .executableTarget(
+            name: "coordinatord",
+            dependencies: [
+                "CoordinatorServer", "Coordinators", "ReferenceApps",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
 
         .target(name: "TestSupport", dependencies: [], path: "Tests/TestSupport"),
         // A server of its own kind, for the tests to run.
@@ -84,7 +89,7 @@ let package = Package(
             dependencies: ["NavigationAPI", "Sessions", "Coordinators", "MicroHTTP", "JSONCoding", "TestSupport"]),
         .testTarget(
             name: "ReferenceAppsTests",
-            dependencies: ["ReferenceApps", "CoordinatorsTesting", "Coordinators", "TestSupport"]),
+            dependencies: ["ReferenceApps", "CoordinatorsTesting", "Coordinators", "SQLite", "TestSupport"]),
         .testTarget(name: "FaultTests", dependencies: ["coordinatord", "TestSupport"]),
         .testTarget(
             name: "ServerTests",

@@ -6,10 +6,11 @@ internal import Glibc
 public struct AppOptions: Sendable {
     /// Whether the apps are to have what suits a developer: seeded accounts for one.
     public let isDevelopment: Bool
-    /// The directory for the apps' own data. It need not exist: the app that needs it creates it.
-    public let dataDirectory: String
+    /// The directory for the apps' own data. It need not exist: the app that needs it creates it. `nil` where nothing is to
+    /// outlive the process, as with `--store memory`: then nothing is to be written to the disk.
+    public let dataDirectory: String?
 
-    public init(isDevelopment: Bool, dataDirectory: String) {
+    public init(isDevelopment: Bool, dataDirectory: String?) {
         self.isDevelopment = isDevelopment
         self.dataDirectory = dataDirectory
     }

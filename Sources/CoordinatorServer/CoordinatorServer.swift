@@ -2,8 +2,8 @@
 //
 // It wires the other targets together and adds no behaviour to a session: no route, no transition is decided here.
 
+public import ArgumentParser
 public import Coordinators
-internal import ArgumentParser
 
 /// A server of some apps. Marked `@main`, it is a program with the subcommands `serve`, `check`,
 /// `sessions`, `backup`, `graph` and `health`.
@@ -23,11 +23,15 @@ public protocol NavigationServer {
     ///
     /// - Throws: what keeps the apps from being made; it is printed, and the program ends with exit code 78.
     static func apps(_ options: AppOptions) throws -> [App]
+
+    /// Subcommands of the program beside the server's own: what is to be done for the apps on the command line.
+    static var commands: [any ParsableCommand.Type] { get }
 }
 
 extension NavigationServer {
     public static var apps: [App] { [] }
     public static func apps(_ options: AppOptions) throws -> [App] { apps }
+    public static var commands: [any ParsableCommand.Type] { [] }
 
     @concurrent
     public static func main() async {
@@ -44,6 +48,6 @@ struct ServerCommand<Server: NavigationServer>: AsyncParsableCommand {
             subcommands: [
                 ServeCommand<Server>.self, CheckCommand<Server>.self, SessionsCommand.self, BackupCommand.self,
                 GraphCommand<Server>.self, HealthCommand.self,
-            ])
+            ] + Server.commands)
     }
 }

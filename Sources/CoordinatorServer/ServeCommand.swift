@@ -36,14 +36,19 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
     @Flag(help: "Gives the apps their development dependencies, seeded accounts for one.")
     var development = false
 
-    @Option(help: "The directory that the apps keep their own data in; one that needs it creates it.")
+    @Option(
+        help: """
+            The directory that the apps keep their own data in; one that needs it creates it. With --store memory they \
+            keep none.
+            """)
     var dataDirectory = "data"
 
     func run() async throws {
         // A file that has reached its limit is an error to whoever writes to it, not the end of the process.
         signal(SIGXFSZ, SIG_IGN)
         Allocator.giveBackInBackground()
-        let apps = try Server.soundApps(AppOptions(isDevelopment: development, dataDirectory: dataDirectory))
+        let apps = try Server.soundApps(
+            AppOptions(isDevelopment: development, dataDirectory: storage.isInMemory ? nil : dataDirectory))
 
         let logger = Logger(label: "coordinatord") { StreamLogHandler.standardError(label: $0) }
         let store = try storage.open { reason in

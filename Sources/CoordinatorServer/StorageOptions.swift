@@ -18,6 +18,10 @@ struct StorageOptions: ParsableArguments {
         guard history > 0 else { throw ValidationError("--history takes a number from 1.") }
     }
 
+    var isInMemory: Bool {
+        if case .memory = store { true } else { false }
+    }
+
     var retention: Retention { Retention(versions: history) }
 
     /// - Throws: an exit code, when standard error has been told why.

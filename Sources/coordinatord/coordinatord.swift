@@ -1,5 +1,6 @@
-// coordinatord: the server with the reference apps.
+// coordinatord: the server with the reference apps, and the command for the accounts that two of them sign in with.
 
+internal import ArgumentParser
 internal import CoordinatorServer
 internal import Coordinators
 internal import FoundationEssentials
@@ -7,12 +8,20 @@ internal import ReferenceApps
 
 @main
 struct Coordinatord: NavigationServer {
+    static let commands: [any ParsableCommand.Type] = [AccountsCommand.self]
+
     /// Development has an account to sign in with, `ann@example.com`, whose password is `correct horse`.
     static func apps(_ options: AppOptions) throws -> [App] {
-        try FileManager.default.createDirectory(
-            atPath: options.dataDirectory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        let accounts = try AccountStore(path: "\(options.dataDirectory)/accounts.sqlite")
-        if options.isDevelopment { try accounts.seed(email: "ann@example.com", password: "correct horse") }
+        if let directory = options.dataDirectory { try makeDirectory(directory) }
+        let accounts = try AccountStore(
+            path: options.dataDirectory.map(accountsFile), isDevelopment: options.isDevelopment)
         return ReferenceApps.all(accounts: accounts)
     }
+
+    static func makeDirectory(_ path: String) throws {
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    }
+
+    static func accountsFile(in directory: String) -> String { "\(directory)/accounts.sqlite" }
 }

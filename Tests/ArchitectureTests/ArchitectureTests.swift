@@ -22,9 +22,11 @@ import Testing
             "Logging", "ServiceLifecycle", "UnixSignals", "Glibc", "FoundationEssentials",
         ],
         "ReferenceApps": [
-            "Coordinators", "SQLite", "Sodium", "Dispatch", "FoundationEssentials", "Synchronization",
+            "Coordinators", "SQLite", "Sodium", "Dispatch", "FoundationEssentials", "Glibc", "Synchronization",
         ],
-        "coordinatord": ["CoordinatorServer", "Coordinators", "ReferenceApps", "FoundationEssentials"],
+        "coordinatord": [
+            "CoordinatorServer", "Coordinators", "ReferenceApps", "ArgumentParser", "FoundationEssentials", "Glibc",
+        ],
     ]
 
     static let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

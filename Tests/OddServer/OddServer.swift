@@ -7,7 +7,7 @@ internal import Coordinators
 @main
 struct OddServer: NavigationServer {
     static func apps(_ options: AppOptions) throws -> [App] {
-        guard options.dataDirectory != "/nowhere" else { throw Unusable(directory: options.dataDirectory) }
+        if let directory = options.dataDirectory, directory == "/nowhere" { throw Unusable(directory: directory) }
         return [App(options.isDevelopment ? "development" : "production", root: OddCoordinator.init)]
     }
 

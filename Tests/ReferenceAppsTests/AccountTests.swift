@@ -140,18 +140,17 @@ import Testing
         #expect(refused == 1)
     }
 
-    @Test func `accounts outlive the store, and another seed changes nothing`() async throws {
+    @Test func `accounts outlive the store, and none is added twice`() async throws {
         let file = TemporaryFile()
-        _ = try await Accounts(path: file.path)
+        let accounts = try await Accounts(path: file.path)
+        #expect(try await blocking { try accounts.store.add(email: "bob@example.com", password: "battery staple") })
 
-        let reopened = try AccountStore(path: file.path)
-        try await blocking { try reopened.seed(email: "ANN@example.com", password: "another") }
-        let login = LoginUseCase(repository: reopened)
+        let reopened = try await Accounts(path: file.path)
+        let isAdded = try await blocking { try reopened.store.add(email: "BOB@example.com", password: "another") }
 
-        try await login.logIn(email: "ann@example.com", password: "correct horse", from: nil)
-        await #expect(throws: LoginError.refused) {
-            try await login.logIn(email: "ann@example.com", password: "another", from: nil)
-        }
+        #expect(!isAdded)
+        #expect(await reopened.logIn("bob@example.com", "battery staple") == nil)
+        #expect(await reopened.logIn("bob@example.com", "another") == .refused)
     }
 
     @Test func `the file holds an Argon2id hash, and the password nowhere`() async throws {
@@ -174,24 +173,27 @@ import Testing
         }
     }
 
-    @Test func `no account is seeded under what cannot be an address`() throws {
-        let store = try AccountStore(path: ":memory:")
+    @Test(arguments: [
+        "", "ann", "@", "ann@", "@example.com", "a@b@c", "ann @example.com", "ann\u{1B}[2J@example.com",
+        "ann\n@example.com", String(repeating: "a", count: 255) + "@example.com",
+    ])
+    func `no account is added under what cannot be an address`(email: String) throws {
+        let store = try AccountStore(path: nil)
 
-        #expect(throws: AccountStoreError.invalidEmail) {
-            try store.seed(email: String(repeating: "a", count: 255), password: "x")
-        }
+        #expect(throws: AccountStoreError.invalidEmail) { try store.add(email: email, password: "x") }
     }
 }
 
-/// A store with Ann in it, and its clock.
+/// A store with Ann in it, where it is in development, and its clock.
 struct Accounts {
     let clock = ManualClock()
-    private let store: AccountStore
+    let store: AccountStore
 
-    init(path: String = ":memory:", waitingLimit: Int = 16) async throws {
-        let store = try AccountStore(path: path, waitingLimit: waitingLimit, now: clock.read)
-        try await blocking { try store.seed(email: "ann@example.com", password: "correct horse") }
-        self.store = store
+    init(path: String? = nil, isDevelopment: Bool = true, waitingLimit: Int = 16) async throws {
+        store = try await blocking { [clock] in
+            try AccountStore(
+                path: path, isDevelopment: isDevelopment, waitingLimit: waitingLimit, now: clock.read)
+        }
     }
 
     /// - Returns: `nil` for a login.

@@ -5,7 +5,7 @@ import TestSupport
 
 /// The program as an operator runs it.
 @Suite(.serialized) struct ServerTests {
-    /// Shared by the servers of one run, which keep accounts there.
+    /// Named to the servers of one run, which keep nothing: their store is in memory.
     static let dataDirectory = NSTemporaryDirectory() + "coordinatord-tests-\(getpid())"
 
     /// Starts a server on a free port.

@@ -9,5 +9,16 @@ struct AccountName: Hashable {
         text = email.lowercased()
     }
 
+    /// The name of an account that is to be added: something on both sides of an `@`, and nothing that prints oddly.
+    init?(new email: String) {
+        let parts = email.split(separator: "@", omittingEmptySubsequences: false)
+        let isPlain = email.unicodeScalars.allSatisfy { scalar in
+            !scalar.properties.isWhitespace && !AccountName.unprintable.contains(scalar.properties.generalCategory)
+        }
+        guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), isPlain else { return nil }
+        self.init(email)
+    }
+
     private static let longest = 254
+    private static let unprintable: Set<Unicode.GeneralCategory> = [.control, .format, .unassigned, .privateUse]
 }

@@ -15,34 +15,50 @@ public final class AccountStore: LoginRepository {
     private let table: Mutex<AccountTable>
     private let failures = Mutex(LoginFailures())
     private let lanes: WorkLanes<ClientAddress?>
+    private let isDevelopment: Bool
     private let now: Clock
 
-    /// Opens the file; makes it, and its table, where they are missing.
+    /// Opens the file; makes it, and its table, where they are missing. Nobody but its owner can read it.
     ///
     /// - Parameters:
-    ///   - path: of the file; `:memory:` for accounts that go with the store.
+    ///   - path: of the file; `nil` for accounts that go with the store.
+    ///   - isDevelopment: adds the account that development has, and lets somebody log in to it. It blocks the thread for
+    ///     as long as a hash takes.
     ///   - waitingLimit: passwords that may wait to be checked; more are `.busy`.
     ///   - now: the clock that slowed-down accounts wait by.
-    public init(path: String, waitingLimit: Int = 16, now: @escaping Clock = { .now }) throws(AccountStoreError) {
+    public init(
+        path: String?, isDevelopment: Bool = false, waitingLimit: Int = 16, now: @escaping Clock = { .now }
+    ) throws(AccountStoreError) {
+        if let path { try PrivateFile.prepare(path) }
         do throws(SQLiteError) {
-            table = Mutex(try AccountTable(path: path))
+            table = Mutex(try AccountTable(path: path ?? ":memory:"))
         } catch {
             throw .unavailable(reason: error.description)
         }
         lanes = WorkLanes(count: ProcessInfo.processInfo.activeProcessorCount, waitingLimit: waitingLimit)
+        self.isDevelopment = isDevelopment
         self.now = now
+        guard isDevelopment, let account = AccountName(DevelopmentAccount.email) else { return }
+        _ = try add(account, DevelopmentAccount.password, isDevelopment: true)
     }
 
-    /// Adds an account, for development; one that is there keeps its password. Blocks the thread for as long as a hash
-    /// takes: to be called at start-up.
-    public func seed(email: String, password: String) throws(AccountStoreError) {
-        guard let account = AccountName(email) else { throw .invalidEmail }
-        do {
-            let hash = try PasswordHash(of: password)
-            try table.withLock { table throws(SQLiteError) in try table.add(account, hash) }
-        } catch {
-            throw .unavailable(reason: "\(error)")
-        }
+    /// Adds an account. Blocks the thread for as long as a hash takes.
+    ///
+    /// - Returns: whether it was added; one that is there keeps its password.
+    public func add(email: String, password: String) throws(AccountStoreError) -> Bool {
+        guard let account = AccountName(new: email) else { throw .invalidEmail }
+        return try add(account, password, isDevelopment: false)
+    }
+
+    /// - Returns: whether there was such an account.
+    public func remove(email: String) throws(AccountStoreError) -> Bool {
+        guard let account = AccountName(email) else { return false }
+        return try reading { table throws(SQLiteError) in try table.remove(account) }
+    }
+
+    /// By their addresses.
+    public func accounts() throws(AccountStoreError) -> [Account] {
+        try reading { table throws(SQLiteError) in try table.all() }
     }
 
     public func verify(
@@ -59,6 +75,26 @@ public final class AccountStore: LoginRepository {
         try outcome.get()
     }
 
+    private func add(
+        _ account: AccountName, _ password: String, isDevelopment: Bool
+    ) throws(AccountStoreError) -> Bool {
+        let hash: PasswordHash
+        do { hash = try PasswordHash(of: password) } catch { throw .unavailable(reason: "\(error)") }
+        return try reading { table throws(SQLiteError) in
+            try table.add(account, hash, isDevelopment: isDevelopment)
+        }
+    }
+
+    private func reading<Value: Sendable>(
+        _ body: (borrowing AccountTable) throws(SQLiteError) -> Value
+    ) throws(AccountStoreError) -> Value {
+        do throws(SQLiteError) {
+            return try table.withLock { table throws(SQLiteError) in try body(table) }
+        } catch {
+            throw .unavailable(reason: error.description)
+        }
+    }
+
     /// On a lane.
     private func check(_ password: String, _ attempt: LoginAttempt) throws(LoginError) {
         // Again, for others may have failed while this one waited.
@@ -72,7 +108,9 @@ public final class AccountStore: LoginRepository {
 
     private func isRight(_ password: String, of account: AccountName) throws(LoginError) -> Bool {
         do {
-            let hash = try table.withLock { table throws(SQLiteError) in try table.hash(of: account) }
+            let hash = try table.withLock { table throws(SQLiteError) in
+                try table.hash(of: account, isDevelopment: isDevelopment)
+            }
             let matches = try (hash ?? .decoy).matches(password)
             return matches && hash != nil
         } catch {
@@ -84,6 +122,15 @@ public final class AccountStore: LoginRepository {
 public enum AccountStoreError: Error, Equatable {
     /// The file cannot be used, or the memory to hash a password is not there.
     case unavailable(reason: String)
-    /// No address is that long.
+    /// No address looks like that.
     case invalidEmail
+}
+
+extension AccountStoreError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .unavailable(let reason): "the accounts cannot be used: \(reason)"
+        case .invalidEmail: "that is no email address"
+        }
+    }
 }

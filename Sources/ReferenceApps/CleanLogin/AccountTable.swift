@@ -6,35 +6,93 @@ struct AccountTable: ~Copyable {
     private let database: SQLiteDatabase
     private let find: SQLiteStatement
     private let insert: SQLiteStatement
+    private let delete: SQLiteStatement
+    private let list: SQLiteStatement
 
-    /// Opens the file; makes it, and the table in it, where they are missing.
+    /// Opens the file; makes the table in it where it is missing.
     init(path: String) throws(SQLiteError) {
         let database = try SQLiteDatabase(path: path)
-        // The check keeps out what is no hash, whoever writes to the file.
-        try database.execute(
+        try AccountTable.prepare(database)
+        let find = try database.prepare("SELECT password_hash FROM accounts WHERE email = ?1 AND is_development <= ?2")
+        // An account that only development has gives way to a real one.
+        let insert = try database.prepare(
             """
-            CREATE TABLE IF NOT EXISTS accounts (
-                email TEXT NOT NULL PRIMARY KEY,
-                password_hash TEXT NOT NULL CHECK (password_hash LIKE '$argon2id$%')
-            ) STRICT, WITHOUT ROWID
+            INSERT INTO accounts VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE
+                SET password_hash = excluded.password_hash, is_development = 0
+                WHERE is_development > excluded.is_development
+            RETURNING 1
             """)
-        let find = try database.prepare("SELECT password_hash FROM accounts WHERE email = ?1")
-        let insert = try database.prepare("INSERT INTO accounts VALUES (?1, ?2) ON CONFLICT DO NOTHING")
+        let delete = try database.prepare("DELETE FROM accounts WHERE email = ?1 RETURNING 1")
+        let list = try database.prepare("SELECT email, is_development FROM accounts ORDER BY email")
         self.database = database
         self.find = find
         self.insert = insert
+        self.delete = delete
+        self.list = list
     }
 
+    private static func prepare(_ database: borrowing SQLiteDatabase) throws(SQLiteError) {
+        guard try database.integer("PRAGMA user_version") == 0 else { return }
+        try database.execute("BEGIN IMMEDIATE")
+        // Another process may have been faster.
+        if try database.integer("PRAGMA user_version") == 0 {
+            // The table of earlier builds, where only the account of development was ever added by a program. The check
+            // keeps out what is no hash, whoever writes to the file.
+            try database.execute(
+                """
+                CREATE TABLE IF NOT EXISTS accounts (
+                    email TEXT NOT NULL PRIMARY KEY,
+                    password_hash TEXT NOT NULL CHECK (password_hash LIKE '$argon2id$%')
+                ) STRICT, WITHOUT ROWID;
+                ALTER TABLE accounts ADD COLUMN is_development INTEGER NOT NULL DEFAULT 0;
+                UPDATE accounts SET is_development = 1 WHERE email = '\(DevelopmentAccount.email)';
+                PRAGMA user_version = 1
+                """)
+        }
+        try database.execute("COMMIT")
+    }
+
+    /// - Parameter isDevelopment: whether an account that only development has counts.
     /// - Returns: `nil` when there is no such account, or when nobody can log in to it because its hash is damaged.
-    func hash(of account: AccountName) throws(SQLiteError) -> PasswordHash? {
+    func hash(of account: AccountName, isDevelopment: Bool) throws(SQLiteError) -> PasswordHash? {
         try find.bind(1, account.text)
+        try find.bind(2, isDevelopment ? 1 : 0)
         return try find.first { row in row.text(0).flatMap(PasswordHash.init(encoded:)) } ?? nil
     }
 
-    /// Adds the account; one that is there stays as it is.
-    func add(_ account: AccountName, _ hash: PasswordHash) throws(SQLiteError) {
+    /// - Returns: whether it was added; one that is there stays as it is.
+    func add(_ account: AccountName, _ hash: PasswordHash, isDevelopment: Bool) throws(SQLiteError) -> Bool {
         try insert.bind(1, account.text)
         try insert.bind(2, hash.encoded)
-        try insert.run()
+        try insert.bind(3, isDevelopment ? 1 : 0)
+        return try !insert.all { _ in () }.isEmpty
     }
+
+    /// - Returns: whether it was there.
+    func remove(_ account: AccountName) throws(SQLiteError) -> Bool {
+        try delete.bind(1, account.text)
+        return try !delete.all { _ in () }.isEmpty
+    }
+
+    func all() throws(SQLiteError) -> [Account] {
+        try list.all { row in Account(email: row.text(0) ?? "", isDevelopment: row.integer(1) != 0) }
+    }
+}
+
+/// An account, as it is listed.
+public struct Account: Sendable, Equatable {
+    public let email: String
+    /// Whether only a server in development lets anybody sign in to it.
+    public let isDevelopment: Bool
+
+    public init(email: String, isDevelopment: Bool) {
+        self.email = email
+        self.isDevelopment = isDevelopment
+    }
+}
+
+/// The account that a server in development has. Its password is in the README.
+enum DevelopmentAccount {
+    static let email = "ann@example.com"
+    static let password = "correct horse"
 }

@@ -1,0 +1,115 @@
+import Foundation
+import ReferenceApps
+import SQLite
+import TestSupport
+import Testing
+
+/// What the file of the accounts lets in, and whom it lets read it.
+@Suite(.serialized) struct AccountFileTests {
+    /// Of “correct horse”.
+    static let hash =
+        "$argon2id$v=19$m=65536,t=2,p=1$Yi+jJBQTY6rDsp3v7+7CoQ$uYjLI8yoqlGrAoBm6IHzm9j2l76yFZ//rs1EYkYkSug"
+
+    static func permissions(_ path: String) throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    }
+
+    @Test func `the account of development lets nobody in elsewhere, on the same file`() async throws {
+        let file = TemporaryFile()
+        let development = try await Accounts(path: file.path)
+        #expect(await development.logIn("ann@example.com", "correct horse") == nil)
+
+        let production = try await Accounts(path: file.path, isDevelopment: false)
+
+        #expect(await production.logIn("ann@example.com", "correct horse") == .refused)
+        #expect(try production.store.accounts() == [Account(email: "ann@example.com", isDevelopment: true)])
+        #expect(await development.logIn("ann@example.com", "correct horse") == nil)
+    }
+
+    @Test func `a real account takes the place of the one of development, and is kept by it`() async throws {
+        let file = TemporaryFile()
+        _ = try await Accounts(path: file.path)
+        let production = try await Accounts(path: file.path, isDevelopment: false)
+
+        #expect(try await blocking { try production.store.add(email: "Ann@example.com", password: "battery staple") })
+
+        let development = try await Accounts(path: file.path)
+        for accounts in [production, development] {
+            #expect(await accounts.logIn("ann@example.com", "battery staple") == nil)
+            #expect(await accounts.logIn("ann@example.com", "correct horse") == .refused)
+        }
+        #expect(try production.store.accounts() == [Account(email: "ann@example.com", isDevelopment: false)])
+    }
+
+    @Test func `the file of an earlier build is upgraded, the account of development marked`() async throws {
+        let file = TemporaryFile()
+        do {
+            let database = try SQLiteDatabase(path: file.path)
+            // As that build has made it; both passwords are “correct horse”.
+            try database.execute(
+                """
+                CREATE TABLE accounts (
+                    email TEXT NOT NULL PRIMARY KEY,
+                    password_hash TEXT NOT NULL CHECK (password_hash LIKE '$argon2id$%')
+                ) STRICT, WITHOUT ROWID;
+                INSERT INTO accounts VALUES ('ann@example.com', '\(AccountFileTests.hash)');
+                INSERT INTO accounts VALUES ('bob@example.org', '\(AccountFileTests.hash)');
+                """)
+        }
+
+        let production = try await Accounts(path: file.path, isDevelopment: false)
+
+        #expect(await production.logIn("bob@example.org", "correct horse") == nil)
+        #expect(await production.logIn("ann@example.com", "correct horse") == .refused)
+        let development = try await Accounts(path: file.path)
+        #expect(await development.logIn("ann@example.com", "correct horse") == nil)
+    }
+
+    @Test func `an account that is removed or added while a server runs counts at once`() async throws {
+        let file = TemporaryFile()
+        let server = try await Accounts(path: file.path, isDevelopment: false)
+        let command = try await Accounts(path: file.path, isDevelopment: false).store
+
+        #expect(try await blocking { try command.add(email: "bob@example.com", password: "battery staple") })
+        #expect(await server.logIn("bob@example.com", "battery staple") == nil)
+        #expect(try command.remove(email: "BOB@example.com"))
+        #expect(await server.logIn("bob@example.com", "battery staple") == .refused)
+        #expect(try !command.remove(email: "bob@example.com"))
+    }
+
+    @Test func `only its owner can read it, also where it was made for others to read`() async throws {
+        let fresh = TemporaryFile()
+        let old = TemporaryFile()
+        try Data().write(to: URL(filePath: old.path))
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: old.path)
+
+        let stores = [try AccountStore(path: fresh.path), try AccountStore(path: old.path)]
+
+        #expect(try AccountFileTests.permissions(fresh.path) == 0o600)
+        #expect(try AccountFileTests.permissions(old.path) == 0o600)
+        withExtendedLifetime(stores) {}
+    }
+
+    @Test(arguments: ["-wal", "-shm", "-journal"])
+    func `nor can anybody else read what lies beside it`(suffix: String) async throws {
+        let file = TemporaryFile()
+        _ = try AccountStore(path: file.path)
+        let database = try SQLiteDatabase(path: file.path)
+        let mode = suffix == "-journal" ? "PERSIST" : "WAL"
+        try database.execute("PRAGMA journal_mode = \(mode); CREATE TABLE other (a)")
+        let beside = file.path + suffix
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: beside)
+
+        let store = try AccountStore(path: file.path)
+
+        #expect(try AccountFileTests.permissions(beside) == 0o600)
+        withExtendedLifetime(store) {}
+        for suffix in ["-wal", "-shm", "-journal"] { try? FileManager.default.removeItem(atPath: file.path + suffix) }
+    }
+
+    @Test func `a file that cannot be made is refused with its path and the reason`() {
+        #expect(throws: AccountStoreError.unavailable(reason: "/proc/none/accounts: No such file or directory")) {
+            try AccountStore(path: "/proc/none/accounts")
+        }
+    }
+}
