@@ -42,7 +42,8 @@ import Testing
             unknown = min(unknown, await accounts.timeToRefuse("bob@example.com"))
         }
 
-        #expect((0.5...2).contains(wrong / unknown))
+        // Without a decoy it would be a thousandth; what else the machine does makes a difference of 2 at times.
+        #expect((0.1...10).contains(wrong / unknown))
     }
 
     @Test func `more than can be checked or wait are busy`() async throws {
