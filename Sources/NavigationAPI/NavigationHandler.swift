@@ -130,8 +130,14 @@ extension NavigationHandler {
         try withSession(id, request, reply) { session in
             self.replyLater(to: request, reply) { () async throws(SessionError) in
                 // One more than asked for tells whether there is another page.
-                let entries = try await session.history(from: page.newest, limit: page.limit + 1)
-                return .json(HistoryBody(entries, page: page, of: session.id))
+                let entries = try await session.history(
+                    from: page.newest, limit: page.limit + 1, bytes: HistoryPage.byteLimit)
+                var continues = entries.count > page.limit
+                if !continues, let oldest = entries.last?.version, oldest > 1 {
+                    // They are all there are, or all that fit.
+                    continues = try await !session.history(from: oldest - 1, limit: 1, bytes: 0).isEmpty
+                }
+                return .json(HistoryBody(entries.prefix(page.limit), continues, page: page, of: session.id))
             }
         }
     }
