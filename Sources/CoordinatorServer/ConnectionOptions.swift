@@ -27,6 +27,9 @@ struct ConnectionOptions: ParsableArguments {
     @Option(help: "Bytes of a request's body.")
     var bodySize = 65_536
 
+    @Option(help: "Bytes of all answers over 16 KiB that are being sent; beyond it, the slowest is cut off.")
+    var answersSize = 33_554_432
+
     @Option(help: "How long new connections are taken after SIGTERM, while /readyz says 503. (default: not at all)")
     var drainDelay: Span?
 
@@ -39,6 +42,9 @@ struct ConnectionOptions: ParsableArguments {
         }
         guard (1024...16_777_216).contains(bodySize) else {
             throw ValidationError("--body-size takes a number from 1024 to 16777216.")
+        }
+        guard (1_048_576...1_099_511_627_776).contains(answersSize) else {
+            throw ValidationError("--answers-size takes a number from 1048576 to 1099511627776.")
         }
         guard connections > 0 else { throw ValidationError("--connections takes a number from 1.") }
         guard connectionsPerAddress >= 0 else {
@@ -54,6 +60,7 @@ struct ConnectionOptions: ParsableArguments {
         settings.limits.sending = answerTime.milliseconds
         settings.headLimit = headSize
         settings.bodyLimit = bodySize
+        settings.sendingLimit = answersSize
         settings.idleTimeout = idleTime.milliseconds / 1000
     }
 

@@ -47,6 +47,9 @@ final class SessionImport {
         guard version == 0 || record.version == version + 1 else {
             throw Unfit(description: "version \(record.version) follows version \(version)")
         }
+        guard record.version <= SessionRecord.importLimit else {
+            throw Unfit(description: "no record: its “version” is out of range")
+        }
         take(SessionChange(id: record.id, expectedVersion: version, record: record))
         version = record.version
     }

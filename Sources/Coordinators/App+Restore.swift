@@ -18,7 +18,7 @@ extension App {
         let version: Int
         let parts: SavedState
         do {
-            version = try saved.member("version")
+            version = try saved.count("version")
             parts = try SavedState(json: saved)
         } catch {
             throw .damaged(error)
@@ -32,7 +32,7 @@ extension App {
             throw .damaged(error)
         }
         guard (try? state.checkInvariants()) != nil, state.isSound else {
-            throw .damaged(JSONDecodingError(path: [], reason: "is not a possible state"))
+            throw .damaged(JSONDecodingError(path: [], reason: "contradicts itself"))
         }
         return state
     }
@@ -82,7 +82,7 @@ extension NavigationState {
         keys += presented.map { Int($0.key.dropFirst()) }
         if let alert { keys.append(Int(alert.key.dropFirst())) }
         let numbers = keys.compactMap(\.self)
-        return isWithinNumbers && numbers.count == keys.count && numbers.areDistinct(upTo: lastKey)
+        return numbers.count == keys.count && numbers.areDistinct(upTo: lastKey)
             && coordinators.map(\.id).areDistinct(upTo: lastID) && stacks.areDistinct(upTo: lastID)
             && coordinators.first?.parent == nil && coordinators.first?.home == stack.id
             && presented.allSatisfy { self[$0.coordinator]?.home == $0.stack.id }
@@ -92,7 +92,24 @@ extension NavigationState {
 extension [Int] {
     fileprivate func areDistinct(upTo limit: Int) -> Bool {
         let sorted = sorted()
-        return sorted.last ?? 0 <= limit && zip(sorted, sorted.dropFirst()).allSatisfy { $0 < $1 }
+        return sorted.first ?? 0 >= 0 && sorted.last ?? 0 <= limit
+            && zip(sorted, sorted.dropFirst()).allSatisfy { $0 < $1 }
+    }
+}
+
+extension JSON {
+    /// The value of a member that a session has counted: what is added to it does not overflow.
+    fileprivate func count(_ name: String) throws(JSONDecodingError) -> Int {
+        guard let count = try count(ifAny: name) else { throw JSONDecodingError(path: [], reason: "lacks “\(name)”") }
+        return count
+    }
+
+    fileprivate func count(ifAny name: String) throws(JSONDecodingError) -> Int? {
+        guard let count: Int = try member(ifAny: name) else { return nil }
+        guard (0...NavigationState.numberLimit).contains(count) else {
+            throw JSONDecodingError(path: [name], reason: "must be an integer in range")
+        }
+        return count
     }
 }
 
@@ -108,8 +125,8 @@ private struct SavedState: JSONReadable {
     let pendingLink: PendingLink?
 
     init(json: JSON) throws(JSONDecodingError) {
-        lastKey = try json.member("lastKey")
-        lastID = try json.member("lastID")
+        lastKey = try json.count("lastKey")
+        lastID = try json.count("lastID")
         defaults = try json.member("defaults")
         coordinators = try json.member("coordinators")
         stack = try json.member("stack")
@@ -127,9 +144,9 @@ private struct SavedCoordinator: JSONReadable {
     let state: JSON
 
     init(json: JSON) throws(JSONDecodingError) {
-        id = try json.member("id")
-        parent = try json.member(ifAny: "parent")
-        home = try json.member("home")
+        id = try json.count("id")
+        parent = try json.count(ifAny: "parent")
+        home = try json.count("home")
         name = try json.member("name")
         state = try json.member("state")
     }
@@ -140,7 +157,7 @@ private struct SavedStack: JSONReadable {
     let screens: [SavedScreen]
 
     init(json: JSON) throws(JSONDecodingError) {
-        id = try json.member("id")
+        id = try json.count("id")
         screens = try json.member("screens")
     }
 
@@ -160,7 +177,7 @@ private struct SavedScreen: JSONReadable {
     init(json: JSON) throws(JSONDecodingError) {
         key = try json.member("key")
         screen = try Screen(json: json)
-        coordinator = try json.member("coordinator")
+        coordinator = try json.count("coordinator")
         tabs = try json.member(ifAny: "tabs")
     }
 
@@ -218,7 +235,7 @@ private struct SavedFlow: JSONReadable {
     init(json: JSON) throws(JSONDecodingError) {
         key = try json.member("key")
         style = try json.member("style")
-        coordinator = try json.member("coordinator")
+        coordinator = try json.count("coordinator")
         stack = try json.member("stack")
     }
 
@@ -234,7 +251,7 @@ private struct SavedAlert: JSONReadable {
         let alert = Alert(
             try json.member("title"), message: try json.member(ifAny: "message"), buttons: try json.member("buttons"))
         restored = PresentedAlert(
-            key: try json.member("key"), alert: alert, coordinator: try json.member("coordinator"),
+            key: try json.member("key"), alert: alert, coordinator: try json.count("coordinator"),
             heldUp: try json.member(ifAny: "heldUp"))
     }
 }
@@ -275,7 +292,7 @@ extension PostedEvent: JSONReadable {
 
 extension PendingLink: JSONReadable {
     package init(json: JSON) throws(JSONDecodingError) {
-        self.init(path: try json.member("path"), coordinator: try json.member("coordinator"))
+        self.init(path: try json.member("path"), coordinator: try json.count("coordinator"))
     }
 }
 

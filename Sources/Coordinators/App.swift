@@ -102,8 +102,8 @@ public final class App: Sendable {
     /// - Parameter saved: the state as it was saved.
     public func beginRelaunch(of saved: JSON, at now: Date) throws(NavigationError) -> TransitionRun {
         var state = NavigationState()
-        state.lastKey = min(saved["lastKey"]?.integer ?? 0, NavigationState.numberLimit)
-        state.lastID = min(saved["lastID"]?.integer ?? 0, NavigationState.numberLimit)
+        state.lastKey = min(max(saved["lastKey"]?.integer ?? 0, 0), NavigationState.numberLimit)
+        state.lastID = min(max(saved["lastID"]?.integer ?? 0, 0), NavigationState.numberLimit)
         state.defaults = Defaults(saved["defaults"]?.object ?? [:])
         var run = TransitionRun(of: self, on: state, at: now, event: PostedEvent(BuiltInEvent.relaunch.rawValue))
         try run.startRoot()

@@ -62,7 +62,7 @@ public final class EventShape: Sendable {
         switch form {
         case .rawValue, .noPayload:
             guard payload == nil || payload == [:] else {
-                throw JSONDecodingError(path: [], reason: "“\(name)” takes no payload")
+                throw JSONDecodingError(path: [], reason: "must be left out, for “\(name)” takes no payload")
             }
             return form == .rawValue ? .string(name) : [name: [:]]
         case .singleValue:

@@ -20,9 +20,12 @@ public enum NavigationError: Error, Equatable, Sendable {
     case impossibleRequest(coordinator: String, request: String, reason: String)
     /// A stack would hold more than `NavigationState.stackLimit` screens.
     case stackLimit(coordinator: String)
+    /// The tree would be more than `NavigationState.depthLimit` coordinators deep.
+    case depthLimit(coordinator: String)
     /// The saved state would take more than `NavigationState.sizeLimit` bytes.
     case stateLimit
-    /// The transition took more than `TransitionRun.stepLimit` steps.
+    /// The transition took more than `TransitionRun.stepLimit` steps, or has started coordinators below each other without
+    /// an end.
     case runawayTransition(coordinator: String)
     /// The transition would leave a state that cannot be.
     case invariantViolated(InvariantViolation)

@@ -58,7 +58,7 @@ extension TransitionRun {
         switch onlyMember(of: payload) {
         case ("key", .string(let key))?: target = .key(key)
         case ("name", .string(let name))?: target = .name(name)
-        default: throw .invalidPayload("must have either “key” or “name”, a string")
+        default: throw .invalidPayload("must have either “key” or “name”, a string, and nothing else")
         }
         for stack in state.visibleStacks.reversed() {
             guard let index = stack.screens.dropLast().lastIndex(where: target.matches) else { continue }
@@ -90,12 +90,12 @@ extension TransitionRun {
     }
 
     private static let noTabChosen = NavigationError.invalidPayload(
-        "must have either “tab”, a string, or “index”, an integer")
+        "must have either “tab”, a string, or “index”, an integer, and nothing else")
 
     private mutating func dismiss(_ payload: JSON?) throws(NavigationError) {
         if payload == nil || payload == [:] { return dismissFlows(from: state.presented.count - 1, by: nil) }
         guard case ("key", .string(let key))? = onlyMember(of: payload) else {
-            throw .invalidPayload("must have “key”, a string, or nothing")
+            throw .invalidPayload("must have “key”, a string, and nothing else, or be left out")
         }
         guard let position = state.presented.firstIndex(where: { $0.key == key }) else {
             throw .invalidEvent(.init(path: ["payload", "key"], reason: "names no presented flow"))
@@ -154,7 +154,7 @@ extension TransitionRun {
 
     private func refuse(_ payload: JSON?, of event: BuiltInEvent) throws(NavigationError) {
         guard payload == nil || payload == [:] else {
-            throw .invalidPayload("“\(event.rawValue)” takes no payload")
+            throw .invalidPayload("must be left out, for “\(event.rawValue)” takes no payload")
         }
     }
 }

@@ -3,8 +3,12 @@ extension TransitionRun {
     mutating func start(
         _ child: any Coordinator, on stack: Int, _ request: Request, by parent: LivingCoordinator
     ) throws(NavigationError) {
-        guard state.lineage(of: parent.id).count < NavigationState.depthLimit else {
-            throw .runawayTransition(coordinator: parent.name)
+        let lineage = state.lineage(of: parent.id)
+        guard lineage.count < NavigationState.depthLimit else {
+            // Clients go deep one event after the other; what one event starts has an end, or it is the app's mistake.
+            let newOnes = lineage.count { original[$0] == nil }
+            throw newOnes > lineage.count / 2
+                ? .runawayTransition(coordinator: parent.name) : .depthLimit(coordinator: parent.name)
         }
         guard let type = app.type(of: child) else {
             throw parent.impossible(request, "the app's coordinators do not list it")

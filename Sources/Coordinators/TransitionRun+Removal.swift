@@ -49,12 +49,14 @@ extension TransitionRun {
         }
         try check(objection.alert) { reason in
             .impossibleRequest(
-                coordinator: original[objection.coordinator]?.name ?? "", request: "shouldLeave", reason: reason)
+                coordinator: original[objection.coordinator]?.name ?? "", request: "an answer to shouldLeave",
+                reason: reason)
         }
         let key = state.nextKey("a")
         state.alert = PresentedAlert(
             key: key, alert: objection.alert, coordinator: objection.coordinator,
             heldUp: PostedEvent(event.type, payload: event.payload))
+        guard state.isWithinNumbers else { throw .stateLimit }
         return TransitionResult(
             state: state, transition: Transition(event: event.type, operations: [.alert(key: key)], finished: []))
     }

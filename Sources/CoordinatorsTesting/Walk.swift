@@ -52,7 +52,7 @@ struct Walk {
 
     private static func isForgiven(_ error: NavigationError, of event: PostedEvent) -> Bool {
         switch error {
-        case .handlerFailed, .overloaded, .stackLimit, .stateLimit, .linkNotTaken, .unknownLink: true
+        case .handlerFailed, .overloaded, .stackLimit, .depthLimit, .stateLimit, .linkNotTaken, .unknownLink: true
         case .invalidEvent: BuiltInEvent(rawValue: event.type) != nil
         case .eventNotAccepted, .staleScreen, .nothingToGoBack, .impossibleRequest, .runawayTransition,
             .invariantViolated:

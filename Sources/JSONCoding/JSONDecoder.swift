@@ -13,6 +13,13 @@ public struct JSONDecodingError: Error, Equatable, Sendable {
         self.reason = reason
     }
 
+    /// What is wrong, in words: “the value at /email of the body must be a string”.
+    ///
+    /// - Parameter whole: what was decoded.
+    package func explanation(of whole: String) -> String {
+        pointer.isEmpty ? "\(whole) \(reason)" : "the value at \(pointer) of \(whole) \(reason)"
+    }
+
     /// RFC 6901, section 3.
     private static func escaped(_ name: String) -> String {
         guard name.utf8.contains(where: { $0 == UInt8(ascii: "~") || $0 == UInt8(ascii: "/") }) else { return name }

@@ -6,6 +6,11 @@ public struct JSONObject: Sendable {
     }
 
     public private(set) var members: [Member] = []
+    /// Where each name stands in `members`; `nil` while there are so few that comparing them all is faster.
+    private var places: [Name: Int]?
+
+    /// Objects of more members than this have `places`, so that an object of thousands takes no quadratic time.
+    private static let scanLimit = 16
 
     public init() {}
 
@@ -15,27 +20,56 @@ public struct JSONObject: Sendable {
         for (name, value) in members { self[name] = value }
     }
 
-    /// - Precondition: no two members have the same name.
-    init(distinct members: [Member]) {
-        self.members = members
-    }
-
     public var isEmpty: Bool { members.isEmpty }
     public var count: Int { members.count }
     public var names: [String] { members.map(\.name) }
 
     /// The member's value; assigning `nil` removes the member.
     public subscript(name: String) -> JSON? {
-        get { members.first { $0.name.isSame(name) }?.value }
+        get { place(of: name).map { members[$0].value } }
         set {
-            let index = members.firstIndex { $0.name.isSame(name) }
-            switch (index, newValue) {
-            case (let index?, let value?): members[index].value = value
-            case (let index?, nil): members.remove(at: index)
-            case (nil, let value?): members.append(Member(name: name, value: value))
+            switch (place(of: name), newValue) {
+            case (let place?, let value?): members[place].value = value
+            case (let place?, nil):
+                members.remove(at: place)
+                indexNames()
+            case (nil, let value?): append(name, value)
             case (nil, nil): break
             }
         }
+    }
+
+    func contains(_ name: String) -> Bool { place(of: name) != nil }
+
+    /// - Precondition: no member has that name.
+    mutating func append(_ name: String, _ value: JSON) {
+        members.append(Member(name: name, value: value))
+        if places != nil { places?[Name(text: name)] = members.count - 1 } else { indexNames() }
+    }
+
+    mutating func reserveCapacity(_ capacity: Int) { members.reserveCapacity(capacity) }
+
+    private func place(of name: String) -> Int? {
+        guard let places else { return members.firstIndex { $0.name.isSame(name) } }
+        return places[Name(text: name)]
+    }
+
+    private mutating func indexNames() {
+        guard members.count > JSONObject.scanLimit else { return places = nil }
+        var places: [Name: Int] = [:]
+        for (place, member) in members.enumerated() { places[Name(text: member.name)] = place }
+        self.places = places
+    }
+}
+
+/// A member's name as a key. It is the same as another one when its bytes are, unlike a `String`.
+private struct Name: Hashable {
+    let text: String
+
+    static func == (left: Name, right: Name) -> Bool { left.text.isSame(right.text) }
+
+    func hash(into hasher: inout Hasher) {
+        text.utf8.span.withUnsafeBytes { hasher.combine(bytes: $0) }
     }
 }
 

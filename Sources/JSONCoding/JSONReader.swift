@@ -71,27 +71,24 @@ struct JSONReader {
     }
 
     private mutating func object() throws(JSONSyntaxError) -> JSON {
-        var members: [JSONObject.Member] = []
-        var names = DistinctNames()
+        var object = JSONObject()
         skipWhitespace()
-        if take(UInt8(ascii: "}")) { return .object(JSONObject()) }
-        members.reserveCapacity(4)
+        if take(UInt8(ascii: "}")) { return .object(object) }
+        object.reserveCapacity(4)
         repeat {
             skipWhitespace()
             let start = position
             guard peek() == UInt8(ascii: "\"") else { throw unexpected() }
             let name = try string()
-            guard names.insert(name, after: members) else {
-                throw JSONSyntaxError(reason: .duplicateName, offset: start)
-            }
+            guard !object.contains(name) else { throw JSONSyntaxError(reason: .duplicateName, offset: start) }
             skipWhitespace()
             guard take(UInt8(ascii: ":")) else { throw unexpected() }
             skipWhitespace()
-            members.append(.init(name: name, value: try value()))
+            object.append(name, try value())
             skipWhitespace()
         } while take(UInt8(ascii: ","))
         guard take(UInt8(ascii: "}")) else { throw unexpected() }
-        return .object(JSONObject(distinct: members))
+        return .object(object)
     }
 
     private mutating func array() throws(JSONSyntaxError) -> JSON {
@@ -140,17 +137,5 @@ extension JSONReader {
 
     func unexpected() -> JSONSyntaxError {
         fault(peek() == nil ? .unexpectedEnd : .unexpectedByte)
-    }
-}
-
-/// Tells a repeated name: by looking for it while there are few, by a set once there are many, so that an object of
-/// thousands of members does not take quadratic time.
-private struct DistinctNames {
-    private var set: Set<[UInt8]> = []
-
-    mutating func insert(_ name: String, after members: [JSONObject.Member]) -> Bool {
-        if members.count < 16 { return !members.contains { $0.name.isSame(name) } }
-        if set.isEmpty { set = Set(members.map { Array($0.name.utf8) }) }
-        return set.insert(Array(name.utf8)).inserted
     }
 }

@@ -11,7 +11,7 @@ internal import Synchronization
 ///
 /// Unchecked, because nearly all of it is touched on the connection's thread only. The exceptions: `connection` is set
 /// before the exchange is registered as suspended, under the registry's lock, and not changed after; `response` is
-/// written once, by whoever settles the exchange, before `progress` becomes `done`, and read after.
+/// written once, by whoever settles the exchange, before `progress` becomes `done`, and taken on that thread after.
 final class Exchange: @unchecked Sendable {
     private enum Progress: UInt8, AtomicRepresentable {
         case arriving
@@ -23,7 +23,7 @@ final class Exchange: @unchecked Sendable {
     }
 
     private let core: Core
-    private let watched: WatchedConnection
+    let watched: WatchedConnection
     /// `nil` where it is refused.
     private let target: HTTPTarget?
     /// Where the target stood in the head, as it came. The bytes are decoded in place soon after.
@@ -40,6 +40,8 @@ final class Exchange: @unchecked Sendable {
     private let progress = Atomic(Progress.arriving)
     private let isSettled = Atomic(false)
     private var response: (() -> HTTPResponse)?
+    /// Its number in the budget, once there is a large answer.
+    private var sendingNumber: Int?
 
     private init(core: Core, on watched: WatchedConnection, target: UnsafeRawBufferPointer) {
         self.core = core
@@ -85,6 +87,8 @@ extension Exchange {
         guard let pointer = slot?.pointee else { return }
         slot?.pointee = nil
         let exchange = Unmanaged<Exchange>.fromOpaque(pointer).takeRetainedValue()
+        // Before the socket is closed, for its number may be another one's soon.
+        if let number = exchange.sendingNumber { exchange.core.sendingBudget.end(number) }
         exchange.watched.enterIdle()
     }
 }
@@ -193,6 +197,8 @@ extension Exchange {
             while progress.load(ordering: .acquiring) != .done {}
         }
         guard let response else { return .NO }
+        // What it holds is not needed while the answer is sent.
+        self.response = nil
         return queue(response(), on: connection)
     }
 
@@ -238,6 +244,10 @@ extension Exchange {
 
     private func queue(_ response: HTTPResponse, on connection: OpaquePointer) -> MHD_Result {
         watched.enter(.sending)
+        if response.body.count > SendingBudget.smallSize {
+            guard let number = core.sendingBudget.begin(response.body.count, on: watched) else { return .NO }
+            sendingNumber = number
+        }
         // MHD_RESPMEM_MUST_COPY: the bytes are read, during the call only.
         let queued = response.body.withUnsafeBytes {
             MHD_create_response_from_buffer(
@@ -252,7 +262,10 @@ extension Exchange {
         }
         _ = (id ?? RequestID()).withCString { MHD_add_response_header(queued, "X-Request-Id", $0) }
         if core.isDraining.load(ordering: .relaxed) { MHD_add_response_header(queued, "Connection", "close") }
-        return MHD_queue_response(connection, CUnsignedInt(response.status), queued)
+        guard response.status == 304 else {
+            return MHD_queue_response(connection, CUnsignedInt(response.status), queued)
+        }
+        return beginNotModified() ? MHD_queue_response(connection, 204, queued) : .NO
     }
 }
 

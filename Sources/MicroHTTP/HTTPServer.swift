@@ -22,6 +22,8 @@ public final class HTTPServer: Sendable {
         public var headLimit = 8 * 1024
         /// Bytes of a request's body.
         public var bodyLimit = 64 * 1024
+        /// Bytes of all answers over 16 KiB that are being sent. Beyond it, whoever is slowest to take one is cut off.
+        public var sendingLimit = 32 * 1024 * 1024
 
         public init() {}
 
@@ -51,7 +53,8 @@ public final class HTTPServer: Sendable {
         let socket = try ListeningSocket(host: settings.host, port: settings.port)
         let watchdog = Watchdog(settings.limits)
         let core = Core(
-            handler: handler, headLimit: settings.headLimit, bodyLimit: settings.bodyLimit, watchdog: watchdog)
+            handler: handler, headLimit: settings.headLimit, bodyLimit: settings.bodyLimit,
+            sendingBudget: SendingBudget(limit: settings.sendingLimit), watchdog: watchdog)
         guard let pointer = HTTPServer.start(settings, core: core) else {
             let code = errno
             close(socket.descriptor)
@@ -181,6 +184,7 @@ final class Core: Sendable {
     let handler: any HTTPHandler
     let headLimit: Int
     let bodyLimit: Int
+    let sendingBudget: SendingBudget
     let watchdog: Watchdog
     let isDraining = Atomic(false)
     /// From the moment that they are accepted.
@@ -190,10 +194,13 @@ final class Core: Sendable {
     /// suspended connection aborts the process, so the server first closes this and waits until it is empty.
     private let suspended = Mutex<(isClosed: Bool, exchanges: [ObjectIdentifier: Exchange])>((false, [:]))
 
-    init(handler: any HTTPHandler, headLimit: Int, bodyLimit: Int, watchdog: Watchdog) {
+    init(
+        handler: any HTTPHandler, headLimit: Int, bodyLimit: Int, sendingBudget: SendingBudget, watchdog: Watchdog
+    ) {
         self.handler = handler
         self.headLimit = headLimit
         self.bodyLimit = bodyLimit
+        self.sendingBudget = sendingBudget
         self.watchdog = watchdog
     }
 

@@ -145,8 +145,8 @@ extension Watchdog.Watched {
 }
 
 extension WatchedConnection {
-    /// libmicrohttpd sees the end of the connection, and closes it.
-    fileprivate func cut() {
+    /// libmicrohttpd sees the end of the connection, and closes it. To be called before the socket is closed.
+    func cut() {
         shutdown(socket, CInt(SHUT_RDWR))
     }
 

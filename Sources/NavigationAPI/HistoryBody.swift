@@ -10,6 +10,8 @@ struct HistoryPage {
     private(set) var before: Int?
 
     static let largestLimit = 100
+    /// Bytes that are read for a page. As many may be written of it before its last version.
+    static let byteLimit = 128 * 1024
 
     init(_ query: [HTTPTarget.QueryItem]) throws(Problem) {
         for item in query {
@@ -29,33 +31,59 @@ struct HistoryPage {
 
 /// Versions of a session, newest first, and the path of the next page.
 struct HistoryBody: JSONWritable {
-    private let entries: ArraySlice<HistoryEntry>
-    private let next: String?
+    /// Bytes of a screen's parameters that are listed; larger ones are told by the version itself only.
+    static let paramsLimit = 2048
 
-    /// - Parameter entries: one more than the page has, where there is another page.
-    init(_ entries: [HistoryEntry], page: HistoryPage, of id: SessionID) {
-        self.entries = entries.prefix(page.limit)
-        self.next =
-            entries.count > page.limit
-            ? "/v1/sessions/\(id.text)/history?limit=\(page.limit)&before=\(entries[page.limit - 1].version)" : nil
+    private let entries: ArraySlice<HistoryEntry>
+    private let continues: Bool
+    private let page: HistoryPage
+    private let id: SessionID
+
+    /// - Parameter continues: whether there are older ones than these.
+    init(_ entries: ArraySlice<HistoryEntry>, _ continues: Bool, page: HistoryPage, of id: SessionID) {
+        self.entries = entries
+        self.continues = continues
+        self.page = page
+        self.id = id
     }
 
     func write(to writer: inout JSONWriter) {
         writer.object { writer in
+            var written = 0
             writer.name("history")
             writer.array { writer in
-                for entry in entries {
-                    writer.object { writer in
-                        writer.member("version", entry.version)
-                        writer.member("time", Timestamp.text(of: entry.time))
-                        writer.member("event", ifAny: entry.note.event)
-                        writer.member("visible", entry.note.visible)
-                        writer.member("operations", entry.note.operations)
-                        writer.member("finished", entry.note.finished)
-                    }
+                for entry in entries where written == 0 || writer.count < HistoryPage.byteLimit {
+                    write(entry, to: &writer)
+                    written += 1
                 }
             }
-            writer.member("next", ifAny: next)
+            guard written < entries.count || continues, let last = entries.prefix(written).last else { return }
+            writer.member("next", "/v1/sessions/\(id.text)/history?limit=\(page.limit)&before=\(last.version)")
         }
+    }
+
+    private func write(_ entry: HistoryEntry, to writer: inout JSONWriter) {
+        let visible = entry.note.visible.withoutParams(over: HistoryBody.paramsLimit)
+        writer.object { writer in
+            writer.member("version", entry.version)
+            writer.member("time", Timestamp.text(of: entry.time))
+            writer.member("event", ifAny: entry.note.event)
+            writer.member("visible", visible ?? entry.note.visible)
+            writer.member("paramsOmitted", ifAny: visible.map { _ in true })
+            writer.member("operations", entry.note.operations)
+            writer.member("finished", entry.note.finished)
+        }
+    }
+}
+
+extension JSON {
+    /// A screen without its parameters; `nil` where these are no larger than that, in bytes.
+    fileprivate func withoutParams(over limit: Int) -> JSON? {
+        guard var screen = object, let params = screen["params"] else { return nil }
+        var writer = JSONWriter()
+        params.write(to: &writer)
+        guard writer.count > limit else { return nil }
+        screen["params"] = nil
+        return .object(screen)
     }
 }

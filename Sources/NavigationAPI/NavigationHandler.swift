@@ -83,7 +83,7 @@ public final class NavigationHandler: HTTPHandler {
             if draining.load(ordering: .relaxed) { throw .draining }
             return .json(HealthBody(status: "ready", store: host.store.name))
         case .openAPI:
-            return HTTPResponse(status: 200, headers: ["Content-Type": "application/yaml"], body: OpenAPI.yaml)
+            return .openAPI
         case .sessions, .session, .events, .coordinators, .history, .version: throw .unknownPath
         }
     }
@@ -113,9 +113,8 @@ extension NavigationHandler {
     private func read(_ id: String, _ request: HTTPRequest, _ reply: @escaping Reply) throws(Problem) {
         try withState(of: id, request, reply) { state in
             let tag = state.entityTag
-            // A 304 has the headers of the 200, its Content-Length among them; the body is not sent.
             let isKnown = EntityTag.matches(request.headers.values("If-None-Match"), tag)
-            var response = HTTPResponse.json(StateBody(state), status: isKnown ? 304 : 200)
+            var response = isKnown ? HTTPResponse.notModified : .json(StateBody(state))
             response.headers.append("ETag", tag)
             return response
         }
@@ -130,8 +129,14 @@ extension NavigationHandler {
         try withSession(id, request, reply) { session in
             self.replyLater(to: request, reply) { () async throws(SessionError) in
                 // One more than asked for tells whether there is another page.
-                let entries = try await session.history(from: page.newest, limit: page.limit + 1)
-                return .json(HistoryBody(entries, page: page, of: session.id))
+                let entries = try await session.history(
+                    from: page.newest, limit: page.limit + 1, bytes: HistoryPage.byteLimit)
+                var continues = entries.count > page.limit
+                if !continues, let oldest = entries.last?.version, oldest > 1 {
+                    // They are all there are, or all that fit.
+                    continues = try await !session.history(from: oldest - 1, limit: 1, bytes: 0).isEmpty
+                }
+                return .json(HistoryBody(entries.prefix(page.limit), continues, page: page, of: session.id))
             }
         }
     }

@@ -250,6 +250,10 @@ extension Problem {
             self.init(
                 409, "stack-limit", "The stack is full",
                 "“\(name)” asked for more than \(NavigationState.stackLimit) screens on one stack.")
+        case .depthLimit(let name):
+            self.init(
+                409, "stack-limit", "The stack is full",
+                "“\(name)” asked for more than \(NavigationState.depthLimit) flows, each opened by the one before.")
         case .stateLimit:
             self.init(
                 409, "state-limit", "The session is too large",
@@ -259,7 +263,9 @@ extension Problem {
         case .impossibleRequest(let name, let request, let reason):
             self.init(500, "impossible-request", "The app failed", "“\(name)” asked for \(request): \(reason).")
         case .runawayTransition(let name):
-            self.init(500, "runaway-transition", "The app failed", "The transition does not end; last was “\(name)”.")
+            self.init(
+                500, "runaway-transition", "The app failed",
+                "The transition does not end; “\(name)” was the last to be called.")
         case .invariantViolated(let violation):
             self.init(500, "invariant-violated", "The app failed", violation.explanation)
         }

@@ -49,7 +49,7 @@ final class Archive {
     func load(_ id: SessionID, _ unfolded: [Place]) throws(ReadError) -> LoadedSession? {
         let places = try places(of: id, from: .max, limit: 1 + SessionRecord.reach, unfolded)
         guard let newest = places.first else { return nil }
-        guard let record = try records(of: id, at: places, limit: 1).first else {
+        guard let record = try records(of: id, at: places, limit: 1, bytes: 0).first else {
             // It has been dropped since; or what it leans on has, as it never may.
             guard try text(at: newest.seq) == nil else { throw .damaged(seq: newest.seq) }
             return nil
@@ -58,13 +58,13 @@ final class Archive {
     }
 
     func history(
-        of id: SessionID, from version: Int, limit: Int, _ unfolded: [Place]
+        of id: SessionID, from version: Int, limit: Int, bytes: Int, _ unfolded: [Place]
     ) throws(ReadError) -> [SessionRecord] {
         guard let newest = try places(of: id, from: .max, limit: 1, unfolded).first else { return [] }
         let oldest = max(1, newest.version - retention.versions + 1)
         let wanted = min(limit, max(0, min(version, newest.version) - oldest + 1))
         let places = try places(of: id, from: version, limit: wanted + SessionRecord.reach, unfolded)
-        return try records(of: id, at: places, limit: wanted)
+        return try records(of: id, at: places, limit: wanted, bytes: bytes)
     }
 
     func answer(
@@ -135,18 +135,25 @@ final class Archive {
     }
 
     /// The first of the session's versions at these places, newest first, up to one that has been dropped, or that leans
-    /// on one that has.
+    /// on one that has, and as far as what is read for them has no more bytes; the first in any case.
     private func records(
-        of id: SessionID, at places: [(version: Int, seq: Int)], limit: Int
+        of id: SessionID, at places: [(version: Int, seq: Int)], limit: Int, bytes: Int
     ) throws(ReadError) -> [SessionRecord] {
         var records: [SessionRecord] = []
         var base: SessionRecord?
+        var bytesLeft = bytes
         for place in places.prefix(limit) {
-            guard let text = try recordText(at: place.seq) else { break }
+            guard let utf8 = try text(at: place.seq) else { break }
+            bytesLeft -= utf8.count
+            guard bytesLeft >= 0 || records.isEmpty else { break }
+            let text = try recordText(utf8, at: place.seq)
             if let version = text.base, version != base?.version {
                 guard let place = places.first(where: { $0.version == version }),
-                    let text = try recordText(at: place.seq)
+                    let utf8 = try self.text(at: place.seq)
                 else { break }
+                bytesLeft -= utf8.count
+                guard bytesLeft >= 0 || records.isEmpty else { break }
+                let text = try recordText(utf8, at: place.seq)
                 base = try record(text, of: id, at: place, base: nil)
             }
             records.append(try record(text, of: id, at: place, base: text.base == nil ? nil : base))
@@ -164,8 +171,7 @@ final class Archive {
         return record
     }
 
-    private func recordText(at seq: Int) throws(ReadError) -> RecordText? {
-        guard let text = try text(at: seq) else { return nil }
+    private func recordText(_ text: [UInt8], at seq: Int) throws(ReadError) -> RecordText {
         do { return try RecordText(parsing: text) } catch { throw .damaged(seq: seq) }
     }
 

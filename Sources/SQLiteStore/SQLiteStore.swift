@@ -60,10 +60,12 @@ public final class SQLiteStore: SessionStore {
         return try await reader.read { archive throws(ReadError) in try archive.load(id, recent) }
     }
 
-    public func history(of id: SessionID, from version: Int?, limit: Int) async throws(StoreError) -> [SessionRecord] {
+    public func history(
+        of id: SessionID, from version: Int?, limit: Int, bytes: Int
+    ) async throws(StoreError) -> [SessionRecord] {
         let recent = unfolded.places(of: id)
         return try await reader.read { archive throws(ReadError) in
-            try archive.history(of: id, from: version ?? .max, limit: limit, recent)
+            try archive.history(of: id, from: version ?? .max, limit: limit, bytes: bytes, recent)
         }
     }
 

@@ -53,7 +53,7 @@ public final class StoreSnapshot {
     /// Every version that is kept, oldest first.
     public func versions(of id: SessionID) throws(SQLiteStoreError) -> [SessionRecord] {
         try reading { () throws(ReadError) in
-            try archive.history(of: id, from: .max, limit: .max, unfolded.places(of: id)).reversed()
+            try archive.history(of: id, from: .max, limit: .max, bytes: .max, unfolded.places(of: id)).reversed()
         }
     }
 

@@ -12,10 +12,17 @@ public struct HistoryEntry: Sendable, Equatable {
 extension AuthorizedSession {
     /// The last versions, newest first: as far back as the store keeps them.
     ///
-    /// - Parameter version: the newest one wanted; `nil` for the current one.
-    public func history(from version: Int? = nil, limit: Int) async throws(SessionError) -> [HistoryEntry] {
-        _ = try state()
-        return try await records(from: version, limit: limit).compactMap { record in
+    /// One request at a time reads the past of a session, however many ask, so that those of other sessions wait for one
+    /// at most.
+    ///
+    /// - Parameters:
+    ///   - version: the newest one wanted; `nil` for the current one.
+    ///   - limit: how many are wanted at most.
+    ///   - bytes: that may be read for these. There is one at least where there is any.
+    public func history(
+        from version: Int? = nil, limit: Int, bytes: Int = .max
+    ) async throws(SessionError) -> [HistoryEntry] {
+        try await records(from: version, limit: limit, bytes: bytes).compactMap { record in
             record.note.map { HistoryEntry(version: record.version, time: record.time, note: $0) }
         }
     }
@@ -27,7 +34,7 @@ extension AuthorizedSession {
     public func past(_ version: Int?) async throws(SessionError) -> SessionState {
         let current = try state()
         guard let version, version != current.version else { return current }
-        guard let record = try await records(from: version, limit: 1).first, record.version == version,
+        guard let record = try await records(from: version, limit: 1, bytes: 0).first, record.version == version,
             let saved = record.savedState, let expiresAt = record.expiresAt
         else { throw .unknownVersion }
         let navigation: NavigationState
@@ -36,9 +43,15 @@ extension AuthorizedSession {
             record.identity, version: version, expiresAt: expiresAt, navigation: navigation, base: nil)
     }
 
-    private func records(from version: Int?, limit: Int) async throws(SessionError) -> [SessionRecord] {
-        do { return try await host.store.history(of: live.id, from: version, limit: limit) } catch {
-            throw SessionError(error)
+    private func records(from version: Int?, limit: Int, bytes: Int) async throws(SessionError) -> [SessionRecord] {
+        try await host.pastReads.inTurn(live.id) { () async throws(SessionError) in
+            // The token may have been replaced while this waited.
+            _ = try state()
+            do throws(StoreError) {
+                return try await host.store.history(of: live.id, from: version, limit: limit, bytes: bytes)
+            } catch {
+                throw SessionError(error)
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Turns for what has no session yet.
+/// Turns by a session's id, also of one that is not there yet.
 final class KeyedTurns: Sendable {
     private struct Line {
         let turns = Turns()

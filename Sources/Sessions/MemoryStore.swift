@@ -70,11 +70,17 @@ public final class MemoryStore: SessionStore {
         }
     }
 
-    public func history(of id: SessionID, from version: Int?, limit: Int) -> [SessionRecord] {
-        sessions.withLock { sessions in
+    public func history(of id: SessionID, from version: Int?, limit: Int, bytes: Int) -> [SessionRecord] {
+        let records = sessions.withLock { sessions -> [SessionRecord] in
             guard let versions = sessions.kept[id]?.versions.newestFirst else { return [] }
             return Array(versions.drop { $0.version > version ?? .max }.prefix(limit))
         }
+        var rest = bytes
+        let fitting = records.prefix { record in
+            rest -= record.text.count
+            return rest >= 0
+        }
+        return fitting.isEmpty ? Array(records.prefix(1)) : Array(fitting)
     }
 
     public func answer(to key: String, of id: SessionID) -> StoredAnswer? {

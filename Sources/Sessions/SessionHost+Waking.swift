@@ -84,10 +84,10 @@ extension SessionHost {
 extension RestoreError {
     fileprivate var explanation: String {
         switch self {
-        case .damaged(let error): "its state \(error.reason) at \(error.pointer)"
+        case .damaged(let error): error.explanation(of: "its state")
         case .newer(let version): "version \(version) of the app has saved it"
         case .unknownCoordinator(let name): "there is no coordinator “\(name)”"
-        case .incompatible(let name, let error): "what “\(name)” has saved \(error.reason) at \(error.pointer)"
+        case .incompatible(let name, let error): error.explanation(of: "what “\(name)” has saved")
         }
     }
 }

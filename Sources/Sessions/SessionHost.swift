@@ -19,6 +19,7 @@ public final class SessionHost: Sendable {
     let report: @Sendable (String) -> Void
     let live: Mutex<LiveSessions>
     let creations = KeyedTurns()
+    let pastReads = KeyedTurns()
     /// Sessions that were started anew, because there was no way to bring them back.
     let relaunches = Atomic(0)
 

@@ -42,11 +42,17 @@ extension SessionIdentity: Equatable {
 extension Date {
     /// Since 1970, as records tell times.
     var milliseconds: Int {
-        Int(exactly: (timeIntervalSince1970 * 1000).rounded()) ?? .max
+        Int(exactly: (bounded.timeIntervalSince1970 * 1000).rounded()) ?? 0
     }
 
     init(milliseconds: Int) {
-        self.init(timeIntervalSince1970: TimeInterval(milliseconds) / 1000)
+        self = Date(timeIntervalSince1970: TimeInterval(milliseconds) / 1000).bounded
+    }
+
+    /// The nearest time that can be told: from 1970 to the year 9999, where RFC 3339 ends. A session that never expires has
+    /// a later one.
+    var bounded: Date {
+        min(max(self, Date(timeIntervalSince1970: 0)), Date(timeIntervalSince1970: 253_402_300_799))
     }
 
     /// The last whole second.

@@ -66,8 +66,7 @@ extension SessionRecord {
     public convenience init(_ text: RecordText, base: SessionRecord?) throws(RecordError) {
         let json = text.json
         let id = try json.id()
-        let version: Int = try json.part("version")
-        guard version > 0 else { throw .invalid(member: "version") }
+        let version = try json.version("version")
         guard base?.version == text.base, base == nil || base?.id == id else { throw .invalid(member: "base") }
         let identity: SessionIdentity
         if let base {
@@ -113,7 +112,7 @@ public struct RecordText: Sendable {
     /// - Throws: what is wrong with the text.
     public init(parsing text: [UInt8]) throws(RecordError) {
         json = try JSON(record: text)
-        base = json["base"] == nil ? nil : try json.part("base") as Int
+        base = json["base"] == nil ? nil : try json.version("base")
     }
 }
 
@@ -137,7 +136,7 @@ extension StoredAnswer {
         let json = try JSON(record: text)
         self.init(
             session: try json.id(), key: try json.part("key"), fingerprint: try json.digest("fingerprint"),
-            version: try json.part("version"), body: Array((try json.part("body") as String).utf8),
+            version: try json.version("version"), body: Array((try json.part("body") as String).utf8),
             replacedToken: json["replacedToken"] == nil ? nil : try json.digest("replacedToken"))
     }
 }
@@ -149,6 +148,15 @@ public enum RecordError: Error, Equatable, Sendable {
     case invalid(member: String)
 }
 
+extension RecordError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .notJSON: "it is not JSON"
+        case .invalid(let member): "its “\(member)” is missing or out of range"
+        }
+    }
+}
+
 extension JSON {
     fileprivate init(record text: [UInt8]) throws(RecordError) {
         do { self = try JSON(parsing: text, maximumDepth: SessionRecord.depthLimit) } catch { throw .notJSON }
@@ -156,6 +164,12 @@ extension JSON {
 
     fileprivate func part<Value: JSONReadable>(_ name: String) throws(RecordError) -> Value {
         do { return try member(name) } catch { throw .invalid(member: name) }
+    }
+
+    fileprivate func version(_ name: String) throws(RecordError) -> Int {
+        let version: Int = try part(name)
+        guard (1...SessionRecord.versionLimit).contains(version) else { throw .invalid(member: name) }
+        return version
     }
 
     fileprivate func time(_ name: String) throws(RecordError) -> Date {

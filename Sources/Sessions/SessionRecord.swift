@@ -37,6 +37,11 @@ public final class SessionRecord: Sendable {
 
     public var id: SessionID { identity.id }
 
+    /// No session comes to as many versions by counting; what is added to one does not overflow.
+    static let versionLimit = 1 << 53
+    /// The same of a session that is brought in from elsewhere: it can be counted on from there.
+    public static let importLimit = 1 << 52
+
     /// So many versions before it may be the one that a record leans on.
     public static let reach = 15
 

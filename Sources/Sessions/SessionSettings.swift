@@ -25,7 +25,7 @@ public struct SessionSettings: Sendable {
     func expiry(of app: App, createdAt: Date, usedAt: Date) -> Date {
         let idle = app.expiry.idle?.seconds ?? idleLifetime
         let absolute = app.expiry.absolute?.seconds ?? absoluteLifetime
-        return min(usedAt + idle, createdAt + absolute).wholeSeconds
+        return min(usedAt + idle, createdAt + absolute).bounded.wholeSeconds
     }
 }
 

@@ -22,7 +22,10 @@ public protocol SessionStore: Sendable {
     /// - Parameters:
     ///   - version: the newest one wanted; `nil` for the last committed.
     ///   - limit: how many are wanted at most.
-    func history(of id: SessionID, from version: Int?, limit: Int) async throws(StoreError) -> [SessionRecord]
+    ///   - bytes: that may be read for these. The first one is returned whatever it takes.
+    func history(
+        of id: SessionID, from version: Int?, limit: Int, bytes: Int
+    ) async throws(StoreError) -> [SessionRecord]
 
     /// The answer that is kept under the key.
     func answer(to key: String, of id: SessionID) async throws(StoreError) -> StoredAnswer?

@@ -44,8 +44,8 @@ private final class FailingStore: SessionStore {
     func load(_ id: SessionID) -> LoadedSession? { store.load(id) }
     func answer(to key: String, of id: SessionID) -> StoredAnswer? { store.answer(to: key, of: id) }
     func sweep(at now: Date, limit: Int) -> [SessionID] { store.sweep(at: now, limit: limit) }
-    func history(of id: SessionID, from version: Int?, limit: Int) -> [SessionRecord] {
-        store.history(of: id, from: version, limit: limit)
+    func history(of id: SessionID, from version: Int?, limit: Int, bytes: Int) -> [SessionRecord] {
+        store.history(of: id, from: version, limit: limit, bytes: bytes)
     }
     func commit(_ changes: [SessionChange], _ completion: @escaping @Sendable (CommitOutcome) -> Void) {
         if let error = failure.withLock({ $0 }) {

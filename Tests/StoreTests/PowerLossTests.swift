@@ -44,7 +44,7 @@ import Testing
         let directory = TemporaryDirectory()
         try files.write(to: directory)
         let store = try open(directory)
-        let history = try await store.history(of: id, from: nil, limit: 100)
+        let history = try await store.history(of: id, from: nil, limit: 100, bytes: .max)
         #expect(history.map(\.version) == Array((0..<history.count).map { history.count - $0 }))
         for record in history { #expect(record.text == (try SessionRecord.make(id, record.version)).text) }
         #expect(try await store.load(id)?.record.version == history.first?.version)

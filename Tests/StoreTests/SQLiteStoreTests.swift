@@ -33,7 +33,7 @@ import Testing
             #expect(try await store.load(id)?.answeredKeys == ["k\(last - 1)", "k\(last)"])
             #expect(try await store.answer(to: "k\(last)", of: id) == (try .make(id, "k\(last)", version: last)))
             #expect(
-                try await store.history(of: id, from: nil, limit: 9).map(\.version)
+                try await store.history(of: id, from: nil, limit: 9, bytes: .max).map(\.version)
                     == Array((max(1, last - 3)...last).reversed()))
         }
         await store.close()
@@ -52,7 +52,8 @@ import Testing
                     for version in 1...50 {
                         #expect(await store.commit([try .make(id, version, key: "k\(version)")]) == .success([]))
                         #expect(try await store.load(id)?.record.version == version)
-                        #expect(try await store.history(of: id, from: nil, limit: 2).first?.version == version)
+                        #expect(
+                            try await store.history(of: id, from: nil, limit: 2, bytes: .max).first?.version == version)
                         #expect(try await store.answer(to: "k\(version)", of: id)?.version == version)
                     }
                 }
@@ -143,7 +144,7 @@ import Testing
         let again = try open()
 
         #expect(try await again.load(id)?.record.version == nil)
-        #expect(try await again.history(of: id, from: nil, limit: 9).isEmpty)
+        #expect(try await again.history(of: id, from: nil, limit: 9, bytes: .max).isEmpty)
         await again.close()
     }
 

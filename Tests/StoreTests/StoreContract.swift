@@ -180,11 +180,33 @@ extension SessionStore {
                 _ = await store.commit([try .make(id, version, key: "k\(version)")])
             }
 
-            #expect(try await store.history(of: id, from: nil, limit: 100).map(\.version) == [12, 11, 10, 9, 8])
-            #expect(try await store.history(of: id, from: 10, limit: 2).map(\.version) == [10, 9])
-            #expect(try await store.history(of: id, from: 7, limit: 2).map(\.version) == [])
+            #expect(
+                try await store.history(of: id, from: nil, limit: 100, bytes: .max).map(\.version) == [
+                    12, 11, 10, 9, 8,
+                ])
+            #expect(try await store.history(of: id, from: 10, limit: 2, bytes: .max).map(\.version) == [10, 9])
+            #expect(try await store.history(of: id, from: 7, limit: 2, bytes: .max).map(\.version) == [])
             #expect(try await store.load(id)?.answeredKeys.suffix(3) == ["k10", "k11", "k12"])
             #expect(try await store.answer(to: "k10", of: id) != nil)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a past ends where it has taken as many bytes as may be read, and has one version at least`(
+        kind: StoreKind
+    ) async throws {
+        try await kind.withStore { store in
+            let id = try SessionID.make(1)
+            for version in 1...9 { _ = await store.commit([try .make(id, version)]) }
+            func versions(from version: Int?, bytes: Int) async throws -> [Int] {
+                try await store.history(of: id, from: version, limit: 5, bytes: bytes).map(\.version)
+            }
+            let size = try SessionRecord.make(id, 9).text.count
+
+            #expect(try await versions(from: nil, bytes: 3 * size) == [9, 8, 7])
+            #expect(try await versions(from: 6, bytes: 2 * size + size / 2) == [6, 5])
+            #expect(try await versions(from: nil, bytes: 0) == [9])
+            #expect(try await versions(from: nil, bytes: 100 * size) == [9, 8, 7, 6, 5])
         }
     }
 
@@ -198,7 +220,7 @@ extension SessionStore {
             #expect(await store.commit([end]) == .success([]))
 
             #expect(try await store.load(id)?.record.isEnd == true)
-            #expect(try await store.history(of: id, from: nil, limit: 10).map(\.version) == [4])
+            #expect(try await store.history(of: id, from: nil, limit: 10, bytes: .max).map(\.version) == [4])
         }
     }
 
@@ -223,7 +245,7 @@ extension SessionStore {
             #expect(try await store.load(late)?.record.version == 1)
             #expect(try await store.load(renewed)?.record.version == 2)
             #expect(await store.commit([try .make(early, 1)]) == .success([]))
-            #expect(try await store.history(of: early, from: nil, limit: 10).map(\.version) == [1])
+            #expect(try await store.history(of: early, from: nil, limit: 10, bytes: .max).map(\.version) == [1])
         }
     }
 }

@@ -1,0 +1,78 @@
+import Foundation
+import Glibc
+import Testing
+import TestSupport
+
+extension Faults {
+    /// Clients that ask for much and take nothing of it.
+    @Suite struct SlowReaderTests {
+        @Test func `300 who ask for a large history and never read it cost little memory, and nobody else's time`()
+            async throws
+        {
+            let directory = TemporaryDirectory()
+            let server = try await ServerUnderTest(directory: directory.path)
+            let client = BlockingClient(port: server.port)
+            let other = try SessionUnderTest(client)
+            _ = other.post(1, key: "key-1", client)
+            let large = try SlowReaderTests.largeSession(client)
+            let before = try server.residentMemory
+
+            let request = Array(
+                "GET \(large.path)/history?limit=100 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(large.token)\r\n\r\n"
+                    .utf8)
+            let sockets = (0..<300).compactMap { _ in SlowReaderTests.ask(request, at: server.port) }
+            defer { for socket in sockets { close(socket) } }
+            #expect(sockets.count == 300)
+            var (memory, longest) = (0, Duration.zero)
+            let end = ContinuousClock.now + .seconds(6 * Scale.factor)
+            var value = 1
+            while ContinuousClock.now < end {
+                value += 1
+                for (method, path, body) in [
+                    ("GET", "/readyz", nil), ("GET", "\(other.path)/history", nil),
+                    ("POST", "\(other.path)/events", #"{"type":"update","payload":\#(value)}"#),
+                ] {
+                    let start = ContinuousClock.now
+                    let reply = client.call(method, path, token: other.token, body: body)
+                    longest = max(longest, ContinuousClock.now - start)
+                    #expect(reply?.status == 200, "\(method) \(path)")
+                }
+                memory = max(memory, try server.residentMemory - before)
+            }
+
+            print("slow readers: \(memory / 1024) MiB more, others waited \(longest) at most")
+            #expect(memory < 100 * 1024, "KiB")
+            // A tenth of a second by a release build on a machine of its own.
+            #expect(longest < .seconds(1))
+            try await server.stop()
+        }
+
+        /// A session with a hundred versions, every second one of which shows a screen with 62 KB of parameters.
+        private static func largeSession(_ client: BlockingClient) throws -> (path: String, token: String) {
+            let created = client.call("POST", "/v1/sessions", body: #"{"app":"main"}"#)
+            guard let created, let id = created.member("id"), let token = created.member("token") else {
+                throw TestFailure("no session: \(created?.text ?? "cut")")
+            }
+            let path = "/v1/sessions/\(id)"
+            let push = #"{"type":"button02Tapped","payload":"\#(String(repeating: "x", count: 62_000))"}"#
+            for number in 0..<100 {
+                let body = number.isMultiple(of: 2) ? push : #"{"type":"back"}"#
+                let reply = client.call("POST", "\(path)/events", token: token, body: body)
+                guard reply?.status == 200 else { throw TestFailure("no event: \(reply?.text ?? "cut")") }
+            }
+            return (path, token)
+        }
+
+        /// Sends a request on a connection of its own, which takes a few kilobytes of the answer at most.
+        private static func ask(_ request: [UInt8], at port: Int) -> Int32? {
+            guard let socket = BlockingClient.connect(to: port) else { return nil }
+            var size: CInt = 4096
+            setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<CInt>.size))
+            guard send(socket, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else {
+                close(socket)
+                return nil
+            }
+            return socket
+        }
+    }
+}

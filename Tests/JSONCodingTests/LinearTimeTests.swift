@@ -1,0 +1,88 @@
+import Glibc
+import JSONCoding
+import Testing
+
+/// Objects of very many members, as clients may send them.
+@Suite struct LinearTimeTests {
+    static func text(members count: Int) -> [UInt8] {
+        var text = Array("{".utf8)
+        for number in 0..<count { text += "\(number == 0 ? "" : ",")\"k\(number)\":\(number)".utf8 }
+        return text + Array("}".utf8)
+    }
+
+    /// Nanoseconds that this thread has worked: what else the machine does is not counted.
+    static func time(_ work: () throws -> Void) rethrows -> Double {
+        func now() -> Double {
+            var time = timespec()
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return Double(time.tv_sec) * 1e9 + Double(time.tv_nsec)
+        }
+        let start = now()
+        try work()
+        return max(1, now() - start)
+    }
+
+    enum Work: CaseIterable { case read, decode, make, compare }
+
+    static func time(_ work: Work, members count: Int) throws -> Double {
+        let text = text(members: count)
+        let json = try JSON(parsing: text)
+        switch work {
+        case .read: return try time { _ = try JSON(parsing: text) }
+        case .decode: return try time { _ = try json.decode(as: [String: Int].self) }
+        case .make:
+            let members = (0..<count).map { ("k\($0)", JSON.integer($0)) }
+            return time { _ = JSONObject(members) }
+        case .compare:
+            let members = json.object?.members.reversed().map { ($0.name, $0.value) } ?? []
+            let reversed = JSON.object(JSONObject(members))
+            var isSame = false
+            let time = time { isSame = json == reversed }
+            #expect(isSame)
+            return time
+        }
+    }
+
+    /// Sixteen times as many take some sixteen times as long. Quadratic work would take 256 times as long.
+    @Test(arguments: Work.allCases) func `time grows with the number of members, not with its square`(
+        work: Work
+    ) throws {
+        let few = try (0..<3).map { _ in try LinearTimeTests.time(work, members: 2000) }.max() ?? 0
+        let many = try LinearTimeTests.time(work, members: 32_000)
+
+        #expect(many < 64 * few)
+    }
+
+    /// Looked for one after the other, that many names would take hours.
+    @Test(.timeLimit(.minutes(5)), arguments: [64, 16 * 1024])
+    func `an object as large as a body may be is decoded`(kibibytes: Int) throws {
+        let text = LinearTimeTests.text(members: kibibytes * 1024 / 18)
+        #expect(text.count <= kibibytes * 1024)
+
+        let values = try JSON(parsing: text).decode(as: [String: Int].self)
+
+        #expect(values.count == kibibytes * 1024 / 18)
+    }
+
+    @Test func `a name that comes twice is found among many, by its bytes`() throws {
+        let many = String(decoding: LinearTimeTests.text(members: 100).dropLast(), as: UTF8.self)
+
+        #expect(throws: JSONSyntaxError(reason: .duplicateName, offset: many.utf8.count + 1)) {
+            try JSON(parsing: Array((many + #","k99":0}"#).utf8))
+        }
+        // One letter, written in two ways: RFC 8259, section 8.3.
+        let both = try JSON(parsing: Array((many + ",\"\u{E9}\":1,\"e\u{301}\":2}").utf8))
+        #expect(both["\u{E9}"] == 1 && both["e\u{301}"] == 2)
+    }
+
+    @Test func `members can be added, replaced and removed, however many there are`() {
+        var object = JSONObject()
+        for number in 0..<40 { object["k\(number)"] = .integer(number) }
+        for number in stride(from: 0, to: 40, by: 2) { object["k\(number)"] = nil }
+        object["k1"] = "new"
+        object["k0"] = "again"
+
+        #expect(object.names == stride(from: 1, to: 40, by: 2).map { "k\($0)" } + ["k0"])
+        #expect(object["k1"] == "new" && object["k0"] == "again" && object["k2"] == nil && object["k39"] == 39)
+    }
+}

@@ -1,0 +1,41 @@
+import MicroHTTP
+import Testing
+import TestSupport
+
+/// Answers that there is nothing new.
+private struct UnchangedHandler: HTTPHandler {
+    func respond(to request: HTTPRequest, _ reply: @escaping Reply) {
+        let answer: @Sendable () -> HTTPResponse = { HTTPResponse(status: 304, headers: ["ETag": "\"7\""]) }
+        guard request.target.segments == ["later"] else { return reply(answer) }
+        Task {
+            await Task.yield()
+            reply(answer)
+        }
+    }
+}
+
+@Suite struct NotModifiedTests {
+    /// RFC 9110, section 15.4.5. Clients wait for as many bytes as a length says.
+    @Test(arguments: ["GET", "HEAD"]) func `a 304 has a head, no length and no body, and the connection goes on`(
+        method: String
+    ) async throws {
+        var settings = HTTPServer.Settings()
+        settings.port = 0
+        let server = try HTTPServer(settings, handler: UnchangedHandler())
+        let connection = try Connection(port: server.port)
+
+        let paths = ["/", "/later", "/", "/later"]
+        let last = "\(method) / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        try await connection.send(paths.map { "\(method) \($0) HTTP/1.1\r\nHost: x\r\n\r\n" }.joined() + last)
+        let heads = String(decoding: try await connection.receiveAll(), as: UTF8.self)
+            .split(separator: "\r\n\r\n", omittingEmptySubsequences: true)
+
+        #expect(heads.count == 5)
+        for head in heads {
+            #expect(head.hasPrefix("HTTP/1.1 304 Not Modified\r\n"))
+            #expect(head.contains("\r\nETag: \"7\"") && head.contains("\r\nX-Request-Id: "))
+            #expect(!head.lowercased().contains("content-length") && !head.lowercased().contains("transfer-encoding"))
+        }
+        await server.stop()
+    }
+}

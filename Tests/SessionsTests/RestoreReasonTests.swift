@@ -1,0 +1,81 @@
+import Coordinators
+import Foundation
+import JSONCoding
+import Sessions
+import Testing
+
+/// What an operator reads of a session that cannot be brought back.
+@Suite struct RestoreReasonTests {
+    struct Gate: Coordinator {
+        var passed = 0
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("gate")) }
+    }
+
+    @Test(arguments: [
+        (#""lastKey":1,"#, "", "its state lacks “lastKey”"),
+        (#""lastKey":1"#, #""lastKey":"x""#, "the value at /lastKey of its state must be an integer in range"),
+        (
+            #""lastKey":1"#, #""lastKey":9007199254740993"#,
+            "the value at /lastKey of its state must be an integer in range"
+        ),
+        (#""lastID":1"#, #""lastID":-1"#, "the value at /lastID of its state must be an integer in range"),
+        (#""lastKey":1"#, #""lastKey":0"#, "its state contradicts itself"),
+        (#""key":"k1""#, #""key":"k-1""#, "its state contradicts itself"),
+        (
+            #"{"id":0,"#, #"{"id":9223372036854775807,"#,
+            "the value at /stack/id of its state must be an integer in range"
+        ),
+        (#""passed":0"#, #""passed":"x""#, "the value at /passed of what “gate” has saved must be an integer in range"),
+        (#"{"passed":0}"#, "{}", "what “gate” has saved lacks “passed”"),
+        (#""version":1,"lastKey""#, #""version":2,"lastKey""#, "version 2 of the app has saved it"),
+    ])
+    func `why a session is relaunched is told in a sentence`(text: String, forged: String, reason: String) async throws
+    {
+        let store = MemoryStore()
+        let host = SessionHost(apps: [App("gate", root: Gate.init)], store: store)
+        let created = try await host.create()
+        let saved = String(decoding: try #require(store.load(created.id)).record.text, as: UTF8.self)
+
+        // The first screen stands in the state, too, behind what the client reads of it.
+        let start = try #require(saved.range(of: #""state":{"version""#))
+        let line = saved[..<start.lowerBound] + saved[start.lowerBound...].replacingOccurrences(of: text, with: forged)
+        let record = try SessionRecord(parsing: Array(line.utf8))
+
+        #expect(line != saved && host.fate(of: record) == .relaunched(reason: reason))
+    }
+
+    @Test(arguments: [
+        ("version", "0"), ("version", "9007199254740993"), ("version", "9223372036854775806"), ("version", "-1"),
+        ("version", "1e300"), ("base", "9223372036854775806"), ("base", "0"),
+    ])
+    func `a record whose version cannot be counted to is none`(member: String, number: String) async throws {
+        let store = MemoryStore()
+        let host = SessionHost(apps: [App("gate", root: Gate.init)], store: store)
+        let created = try await host.create()
+        let saved = String(decoding: try #require(store.load(created.id)).record.text, as: UTF8.self)
+        let line = saved.replacingOccurrences(of: #""version":1,"time""#, with: #""version":1,"base":1,"time""#)
+            .replacingOccurrences(
+                of: member == "base" ? #""base":1"# : #""version":1,"base":1"#, with: #""\#(member)":\#(number)"#)
+
+        #expect(throws: RecordError.invalid(member: member)) { try RecordText(parsing: Array(line.utf8)).record() }
+    }
+
+    @Test(arguments: ["time", "keptUntil", "expiresAt", "createdAt"])
+    func `a time that no clock shows becomes the nearest that can be told`(member: String) async throws {
+        let store = MemoryStore()
+        let host = SessionHost(apps: [App("gate", root: Gate.init)], store: store)
+        let created = try await host.create()
+        let saved = try JSON(parsing: try #require(store.load(created.id)).record.text).object
+
+        for (number, nearest) in [(Int.max, 253_402_300_799_000), (1 << 53, 253_402_300_799_000), (.min, 0), (-1, 0)] {
+            var forged = try #require(saved)
+            forged[member] = .integer(number)
+            let record = try SessionRecord(parsing: Array(JSON.object(forged).description.utf8))
+            #expect(try JSON(parsing: record.text)[member] == .integer(nearest))
+        }
+    }
+}
+
+extension RecordText {
+    fileprivate func record() throws -> SessionRecord { try SessionRecord(self, base: nil) }
+}
