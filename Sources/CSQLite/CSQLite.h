@@ -17,6 +17,12 @@ static inline int CSQLite_count_no_memory(void)
     return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
+/// The same: what a savepoint needs to be rolled back stays in memory, however much it is.
+static inline int CSQLite_keep_savepoints_in_memory(void)
+{
+    return sqlite3_config(SQLITE_CONFIG_STMTJRNL_SPILL, -1);
+}
+
 /// Extended result codes are expressions, which Swift does not import.
 enum {
     CSQLite_IOERR_WRITE = SQLITE_IOERR_WRITE,

@@ -1,3 +1,4 @@
+internal import CMicroHTTPD
 internal import Glibc
 
 /// The smallest client: one GET, the status of its answer, nothing more. It blocks; it is for health checks.

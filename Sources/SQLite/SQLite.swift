@@ -37,6 +37,9 @@ extension SQLiteError {
     /// What is in the file is no database, or none that SQLite has written.
     public var isDamage: Bool { code & 0xFF == SQLITE_CORRUPT || code & 0xFF == SQLITE_NOTADB }
 
+    /// Another connection has a lock.
+    public var isBusy: Bool { code & 0xFF == SQLITE_BUSY }
+
     /// For an owner of a database who finds it damaged.
     public static func damage(_ message: String) -> SQLiteError {
         SQLiteError(code: Int(SQLITE_CORRUPT), message: message)

@@ -15,16 +15,18 @@ public struct SQLiteDatabase: ~Copyable {
     /// - Parameters:
     ///   - path: of the file; `:memory:` for a database that lives as long as the connection.
     ///   - isReadOnly: whether the file is to be left as it is; then it must be there.
+    ///   - isGuarded: whether its pages have checksums, see `PageChecksum`; a new file gets room for them.
     ///   - busyTimeout: how long a statement waits for another connection's lock, to the millisecond.
     public init(
-        path: String, isReadOnly: Bool = false, busyTimeout: Duration = .seconds(5)
+        path: String, isReadOnly: Bool = false, isGuarded: Bool = false, busyTimeout: Duration = .seconds(5)
     ) throws(SQLiteError) {
         SQLiteDatabase.prepared
+        guard !isGuarded || GuardedFile.isRegistered else { throw SQLiteError(code: SQLITE_CANTOPEN) }
         var pointer: OpaquePointer?
         // SQLite's own mutex is the net below the rule of one owner: the compiler lets a statement out of `withLock`.
         let access = isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
         let flags = access | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_EXRESCODE
-        let code = sqlite3_open_v2(path, &pointer, flags, nil)
+        let code = sqlite3_open_v2(path, &pointer, flags, isGuarded ? GuardedFile.name : nil)
         guard code == SQLITE_OK, let pointer else {
             let error = SQLiteError(code: code, of: pointer)
             // There is one to close even when opening it has failed; closing nothing is allowed.
@@ -35,6 +37,11 @@ public struct SQLiteDatabase: ~Copyable {
         self.pointer = pointer
         loggedPages = .allocate(capacity: 1)
         loggedPages.initialize(to: 0)
+        if isGuarded, !isReadOnly {
+            // Heeded where the file is new.
+            var reserved = CInt(PageChecksum.size)
+            sqlite3_file_control(pointer, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved)
+        }
         // It takes the place of SQLite's own checkpoints, which are set up in the same way.
         if !isReadOnly {
             sqlite3_wal_hook(
@@ -46,9 +53,12 @@ public struct SQLiteDatabase: ~Copyable {
         }
     }
 
-    /// SQLite counts the memory of all connections under one lock, for statistics that nobody reads here. It can be told
-    /// before its first use only; where that was somebody else's, it goes on counting.
-    private static let prepared: Void = { _ = CSQLite_count_no_memory() }()
+    /// SQLite counts the memory of all connections under one lock, for statistics that nobody reads here, and writes what
+    /// a savepoint needs to files. It can be told before its first use only; where that was somebody else's, it goes on.
+    private static let prepared: Void = {
+        _ = CSQLite_count_no_memory()
+        _ = CSQLite_keep_savepoints_in_memory()
+    }()
 
     /// A statement that outlives the database keeps it open, unseen, until it goes too.
     deinit {
@@ -58,8 +68,7 @@ public struct SQLiteDatabase: ~Copyable {
         sqlite3_close_v2(pointer)
     }
 
-    /// The pages in the log after the last commit that this connection made, in WAL mode. Nothing but `checkpoint` takes
-    /// them out.
+    /// The pages in the log after the last commit that this connection made, in WAL mode.
     public var logPages: Int { Int(loggedPages.pointee) }
 
     public var isInTransaction: Bool { sqlite3_get_autocommit(pointer) == 0 }
@@ -71,12 +80,19 @@ public struct SQLiteDatabase: ~Copyable {
         guard code == SQLITE_OK else { throw SQLiteError(code: code, of: pointer) }
     }
 
-    /// Copies the log of a database in WAL mode into its file, as far as no reader needs it (sqlite3_wal_checkpoint_v2,
-    /// SQLITE_CHECKPOINT_PASSIVE).
-    public func checkpoint() throws(SQLiteError) {
-        let code = sqlite3_wal_checkpoint_v2(pointer, nil, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+    /// Copies the log of a database in WAL mode into its file (sqlite3_wal_checkpoint_v2).
+    ///
+    /// - Parameter isRestarted: whether the next commit is to begin the log anew. Where a reader keeps it from that, the
+    ///   error is `isBusy`; else it is copied as far as no reader needs it.
+    public func checkpoint(isRestarted: Bool = false) throws(SQLiteError) {
+        let mode = isRestarted ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE
+        let code = sqlite3_wal_checkpoint_v2(pointer, nil, mode, nil, nil)
         guard code == SQLITE_OK else { throw SQLiteError(code: code, of: pointer) }
-        loggedPages.pointee = 0
+    }
+
+    /// How long a statement waits for another connection's lock, to the millisecond.
+    public func setBusyTimeout(_ time: Duration) {
+        sqlite3_busy_timeout(pointer, CInt(clamping: Int64(time / .milliseconds(1))))
     }
 
     /// Copies the whole database into another one, which is overwritten, a step at a time.

@@ -28,16 +28,21 @@ final class CommitQueue: Sendable {
     private let line = Mutex(Line())
     /// Only touched on `queue`; `nil` once it is closed.
     private let ledger: Mutex<Ledger?>
-    private let unfolded: SharedUnfolded
+    private let tail: SharedTail
+    private let reader: ReadQueue
     let sessionCount: Atomic<Int>
+    private let troubles: StoreTroubles
     private let failed: @Sendable (String) -> Void
 
     init(
-        _ ledger: sending Ledger, _ unfolded: SharedUnfolded, failed: @escaping @Sendable (String) -> Void
+        _ ledger: sending Ledger, _ tail: SharedTail, _ reader: ReadQueue, _ troubles: StoreTroubles,
+        failed: @escaping @Sendable (String) -> Void
     ) {
         self.sessionCount = Atomic(ledger.sessionCount)
         self.ledger = Mutex(ledger)
-        self.unfolded = unfolded
+        self.tail = tail
+        self.reader = reader
+        self.troubles = troubles
         self.failed = failed
     }
 
@@ -96,12 +101,15 @@ final class CommitQueue: Sendable {
         let changes = waiting.flatMap(\.changes)
         let conflicts: [Int: CommitConflict]
         do throws(CommitFailure) {
-            conflicts = try withLedger { ledger throws(CommitFailure) in try ledger.commit(changes, unfolded) }
+            conflicts = try withLedger { ledger throws(CommitFailure) in try ledger.commit(changes, tail) }
         } catch {
+            if case .damaged(let damaged) = error { return serve(waiting, but: damaged) }
             let storeError = take(error)
+            if case .unavailable(let reason) = storeError { troubles.fail(reason) }
             for one in waiting { one.completion(.failure(storeError)) }
             return
         }
+        troubles.recover()
         let created = changes.indices.count { changes[$0].expectedVersion == 0 && conflicts[$0] == nil }
         sessionCount.add(created, ordering: .relaxed)
         var position = 0
@@ -113,12 +121,33 @@ final class CommitQueue: Sendable {
         do throws(CommitFailure) { try tidy() } catch { _ = take(error) }
     }
 
+    /// Refuses those whose sessions are damaged, and commits what the others wait for.
+    ///
+    /// - Parameter damaged: what is, by the positions of the changes.
+    private func serve(_ waiting: [Waiting], but damaged: [Int: String]) {
+        var others: [Waiting] = []
+        var position = 0
+        for one in waiting {
+            let range = position..<position + one.changes.count
+            position = range.upperBound
+            guard let index = range.first(where: { damaged[$0] != nil }), let reason = damaged[index] else {
+                others.append(one)
+                continue
+            }
+            troubles.report(.session(one.changes[index - range.lowerBound].id, reason))
+            one.completion(.failure(.damaged(reason: reason)))
+        }
+        if !others.isEmpty { serve(others) }
+    }
+
     /// What cannot wait for a quiet moment.
     private func tidy() throws(CommitFailure) {
         try withLedger { ledger throws(CommitFailure) in
-            let isMuch = unfolded.withLock { $0.recentCount >= Ledger.foldingThreshold }
-            if isMuch { ledger.beginRound(unfolded) }
-            try ledger.checkpoint(from: Ledger.busyLogLimit)
+            let isMuch = tail.withLock {
+                $0.recentCount >= Ledger.compactionRows || $0.recentSize >= Ledger.compactionBytes
+            }
+            if isMuch { ledger.beginRound(tail) }
+            try ledger.checkpoint(from: Ledger.busyLogLimit, reader)
         }
     }
 
@@ -136,9 +165,13 @@ final class CommitQueue: Sendable {
     private func take(_ failure: CommitFailure) -> StoreError {
         switch failure {
         case .refused(let error): return error
+        case .unwritable(let reason):
+            troubles.report(.derived("nothing can be written: \(reason)"))
+            fail(reason)
+            return .unavailable(reason: reason)
+        case .damaged(let damaged): return .damaged(reason: damaged.values.first ?? "")
         case .flushFailed(let reason):
-            line.withLock { $0.failure = reason }
-            failed(reason)
+            fail(reason)
             return .unknownOutcome(reason: reason)
         }
     }
@@ -167,19 +200,53 @@ extension CommitQueue {
             return line.turns == turns && line.failure == nil
         }
         guard isQuiet else { return waitForQuiet() }
-        do throws(CommitFailure) {
-            try withLedger { ledger throws(CommitFailure) in
-                ledger.beginRound(unfolded)
-                while ledger.hasChores {
-                    try ledger.doChores(of: CommitQueue.choreSize, unfolded)
-                    if line.withLock({ !$0.waiting.isEmpty }) { return }
-                }
-                try ledger.checkpoint(from: Ledger.quietLogLimit)
+        doing { ledger throws(CommitFailure) in
+            ledger.beginRound(tail)
+            while ledger.hasChores {
+                try ledger.doChores(of: CommitQueue.choreSize, tail)
+                if isAwaited { return }
             }
-        } catch {
-            // Tried again at the next quiet moment; the journal has everything.
-            _ = take(error)
+            while try ledger.giveBackPages(tail) {
+                if isAwaited { return }
+                try ledger.checkpoint(from: Ledger.busyLogLimit, reader)
+            }
+            try ledger.checkpoint(from: Ledger.quietLogLimit, reader)
         }
+    }
+
+    /// Does a chore. One that fails is tried again at the next quiet moment; the journal has everything.
+    private func doing(_ chore: (Ledger) throws(CommitFailure) -> Void) {
+        do throws(CommitFailure) {
+            try withLedger { ledger throws(CommitFailure) in try chore(ledger) }
+        } catch {
+            if case .unavailable(let reason) = take(error) { troubles.report(.chore(reason)) }
+        }
+    }
+
+    private var isAwaited: Bool { line.withLock { !$0.waiting.isEmpty } }
+
+    /// Sees whether a commit is possible at all, where none was tried for a while; to be called now and then.
+    func probe() {
+        queue.async {
+            guard self.line.withLock({ $0.failure == nil }) else { return }
+            do throws(CommitFailure) {
+                try self.withLedger { ledger throws(CommitFailure) in try ledger.probe() }
+                self.troubles.recover()
+            } catch {
+                if case .unavailable(let reason) = self.take(error) { self.troubles.fail(reason) }
+                return
+            }
+            // A store that is never quiet gives back what it does not need all the same.
+            self.doing { ledger throws(CommitFailure) in
+                if try ledger.giveBackPages(self.tail) { self.waitForQuiet() }
+            }
+        }
+    }
+
+    /// From now on nothing is acknowledged.
+    func fail(_ reason: String) {
+        line.withLock { $0.failure = $0.failure ?? reason }
+        failed(reason)
     }
 
     func sweep(at now: Date, limit: Int) async throws(StoreError) -> [SessionID] {
@@ -201,7 +268,7 @@ extension CommitQueue {
     private func sweepSome(at now: Int) -> Result<(examined: Int, forgotten: [SessionID]), StoreError> {
         do throws(CommitFailure) {
             let swept = try withLedger { ledger throws(CommitFailure) in
-                try ledger.sweep(at: now, limit: CommitQueue.sweepSize, unfolded)
+                try ledger.sweep(at: now, limit: CommitQueue.sweepSize, tail)
             }
             sessionCount.subtract(swept.forgotten.count, ordering: .relaxed)
             waitForQuiet()
@@ -218,14 +285,8 @@ extension CommitQueue {
                 continuation.resume(
                     returning: Result { () throws(CommitFailure) in
                         try self.withLedger { ledger throws(CommitFailure) in
-                            try ledger.foldAll(self.unfolded)
-                            var isKnown = false
-                            try ledger.transaction(self.unfolded) { () throws(SQLiteError) in
-                                isKnown = try ledger.statements.version(of: id) > 0
-                                try ledger.statements.forget(id)
-                            }
-                            if isKnown { self.sessionCount.subtract(1, ordering: .relaxed) }
-                            ledger.hasDropped = true
+                            try ledger.compactAll(self.tail)
+                            if try ledger.forget(id, self.tail) { self.sessionCount.subtract(1, ordering: .relaxed) }
                         }
                     })
             }
@@ -233,14 +294,15 @@ extension CommitQueue {
         if case .failure(let failure) = outcome { throw take(failure) }
     }
 
-    /// Folds what is left and closes the file; SQLite then copies its log into it.
+    /// Compacts what is left and closes the file; SQLite then copies its log into it.
     func close() async {
         await withCheckedContinuation { continuation in
             queue.async {
                 self.line.withLock { $0.failure = $0.failure ?? CommitQueue.closed }
                 self.ledger.withLock { ledger in
-                    // What cannot be folded now is when the store is opened again.
-                    try? ledger?.foldAll(self.unfolded)
+                    // What cannot be compacted now is when the store is opened again.
+                    try? ledger?.compactAll(self.tail)
+                    try? ledger?.note(isClosed: true, self.tail)
                     ledger = nil
                 }
                 continuation.resume()
@@ -250,10 +312,15 @@ extension CommitQueue {
 }
 
 extension Ledger {
-    fileprivate func foldAll(_ unfolded: SharedUnfolded) throws(CommitFailure) {
+    func compactAll(_ tail: SharedTail) throws(CommitFailure) {
         repeat {
-            beginRound(unfolded)
-            while hasChores { try doChores(of: 4096, unfolded) }
-        } while unfolded.withLock { $0.recentCount > 0 }
+            beginRound(tail)
+            while hasChores { try doChores(of: 4096, tail) }
+        } while tail.withLock { $0.recentCount > 0 }
+    }
+
+    /// Takes the lock that a commit needs, and gives it back.
+    fileprivate func probe() throws(CommitFailure) {
+        try transaction(SharedTail(Tail())) {}
     }
 }

@@ -4,39 +4,59 @@ internal import Sodium
 
 /// The one connection that writes.
 ///
-/// What waits is one transaction with one flush: the records, and beside them a slice of the folding
-/// (`Ledger+Folding.swift`), so that both keep pace. Touched by one thread at a time.
+/// What waits is one transaction with one flush: the records, and beside them a slice of the compaction
+/// (`Ledger+Compaction.swift`), so that both keep pace; but a commit never fails because of it. Touched by one thread at
+/// a time.
 final class Ledger {
     let database: SQLiteDatabase
     let retention: Retention
     let secret: [UInt8]
     /// What the tables did not tell when the store was opened.
-    let replayed: Unfolded
+    let replayed: Tail
     /// That were there when it was opened.
     let sessionCount: Int
     /// Of the last row of the journal.
     private(set) var lastSeq: Int
-    /// The journal is folded up to this row.
-    var folded: Int
+    /// The journal is compacted up to this row.
+    var compacted: Int
     let statements: Statements
-    var round: FoldingRound?
+    let sessionLookup: Lookup
+    let rowLookup: Lookup
+    var round: CompactionRound?
+    /// Sessions that cannot be compacted, because a page that this needs is damaged. They stay in the tail.
+    var stuck: Set<SessionID> = []
     /// Whether rows of the journal may wait to be dropped.
     var hasDropped = true
+    /// Whether they can be.
+    var isDeleting = true
+    /// Where the last sweep has stopped.
+    var sweepCursor = (due: Int.min, id: "")
+    /// Of the log, as of the last checkpoint.
+    var copiedPages = 0
+    /// In pages; 0 for any number.
+    let sizeLimit: Int
+    let report: @Sendable (StoreTrouble) -> Void
 
     init(
-        path: String, durability: SQLiteStore.Durability, retention: Retention
+        path: String, durability: SQLiteStore.Durability, retention: Retention, sizeLimit: Int = 0,
+        report: @escaping @Sendable (StoreTrouble) -> Void
     ) throws(SQLiteStoreError) {
         let database = try Ledger.open(path, durability)
         do throws(SQLiteError) {
             statements = try Statements(database)
+            sessionLookup = try .session(database, path: path)
+            rowLookup = try .row(database, path: path)
             secret = try Ledger.secret(in: database)
-            folded = try database.integer("SELECT value FROM store WHERE name = 'folded'") ?? 0
-            (replayed, lastSeq) = try Ledger.replay(database, after: folded)
+            compacted = try Ledger.compacted(in: database)
+            (replayed, lastSeq) = try Ledger.replay(database, after: compacted)
+            try Ledger.tryAppending(to: database, after: lastSeq, statements)
             sessionCount = (try database.integer("SELECT count(*) FROM sessions") ?? 0) + replayed.newSessions.count
         } catch {
             throw SQLiteStoreError(error)
         }
         self.retention = retention
+        self.sizeLimit = sizeLimit / PageChecksum.pageSize
+        self.report = report
         self.database = database
     }
 
@@ -45,11 +65,16 @@ final class Ledger {
     ) throws(SQLiteStoreError) -> SQLiteDatabase {
         let version: Int
         do throws(SQLiteError) {
-            let database = try SQLiteDatabase(path: path)
+            let database = try SQLiteDatabase(path: path, isGuarded: true, busyTimeout: busyTimeout)
+            // Overwriting what is deleted (SECURE_DELETE, which Debian's SQLite does by default) doubles what a deletion
+            // writes; FAST overwrites what is written anyway. `docs/security.md` says what stays in the file.
             try database.execute(
                 """
-                PRAGMA page_size = 8192;
+                PRAGMA page_size = \(PageChecksum.pageSize);
+                PRAGMA auto_vacuum = INCREMENTAL;
+                PRAGMA secure_delete = FAST;
                 PRAGMA journal_mode = WAL;
+                PRAGMA journal_size_limit = \(2 * restartedLogLimit * PageChecksum.pageSize);
                 PRAGMA cache_size = -65536;
                 PRAGMA temp_store = MEMORY;
                 PRAGMA synchronous = \(durability == .strict ? "FULL" : "NORMAL");
@@ -59,65 +84,121 @@ final class Ledger {
             }
             version = try database.integer("PRAGMA user_version") ?? 0
             if version == 0 { try makeTables(in: database) }
-            if version > 0, version < Schema.version {
-                try database.execute("PRAGMA user_version = \(Schema.version)")
-            }
-            if version <= Schema.version { return database }
+            if version == 0 || version == Schema.version { return database }
         } catch {
             throw SQLiteStoreError(error)
         }
         throw .newer(schema: version)
     }
 
+    /// How long the writer waits for another program's lock. Short, for everybody waits for the writer.
+    static let busyTimeout = Duration.milliseconds(500)
+
     private static func makeTables(in database: borrowing SQLiteDatabase) throws(SQLiteError) {
         guard try database.integer("SELECT count(*) FROM sqlite_schema") == 0 else {
             throw .damage("the file is another program's database")
         }
         try database.execute("BEGIN IMMEDIATE; \(Schema.tables)")
-        let insert = try database.prepare("INSERT INTO store VALUES ('secret', ?1), ('folded', 0)")
-        try insert.bind(1, Sodium.randomBytes(KeyedDigest.keySize))
+        let insert = try database.prepare(
+            "INSERT INTO store VALUES ('secret', ?1, ?2), ('compacted', 0, ?3), ('closed', 0, ?4)")
+        let secret = Sodium.randomBytes(KeyedDigest.keySize)
+        try insert.bind(1, secret)
+        try insert.bind(2, StoredValue.secret(secret).checksum)
+        try insert.bind(3, StoredValue.compacted(0).checksum)
+        try insert.bind(4, StoredValue.closed(0).checksum)
         try insert.run()
         try database.execute("PRAGMA user_version = \(Schema.version); COMMIT")
     }
 
-    private static func secret(in database: borrowing SQLiteDatabase) throws(SQLiteError) -> [UInt8] {
-        let secret = try database.bytes("SELECT value FROM store WHERE name = 'secret'")
-        guard let secret, secret.count == KeyedDigest.keySize else {
-            throw .damage("the table “store” has no secret")
-        }
+    static func secret(in database: borrowing SQLiteDatabase) throws(SQLiteError) -> [UInt8] {
+        let row = try database.prepare("SELECT value, checksum FROM store WHERE name = 'secret'")
+            .first { ($0.bytes(0), $0.integer(1)) }
+        guard let secret = row?.0, secret.count == KeyedDigest.keySize, StoredValue.secret(secret).checksum == row?.1
+        else { throw .damage("the secret in the table store is damaged") }
         return secret
     }
 
-    /// Reads the part of the journal that is not folded, every record of it.
+    static func compacted(in database: borrowing SQLiteDatabase) throws(SQLiteError) -> Int {
+        try stored(StoredValue.compacted, in: database)
+    }
+
+    /// - Parameter value: a number.
+    static func stored(
+        _ value: (Int) -> StoredValue, in database: borrowing SQLiteDatabase
+    ) throws(SQLiteError) -> Int {
+        let name = value(0).name
+        let row = try database.prepare("SELECT value, checksum FROM store WHERE name = '\(name)'")
+            .first { ($0.integer(0), $0.integer(1)) }
+        guard let number = row?.0, value(number).checksum == row?.1 else {
+            throw .damage("the value “\(name)” in the table store is damaged")
+        }
+        return number
+    }
+
+    /// Notes whether the journal is as it will be when the store is opened again.
+    func note(isClosed: Bool, _ tail: SharedTail) throws(CommitFailure) {
+        let seq = isClosed ? lastSeq : -1
+        try transaction(tail) { () throws(SQLiteError) in try statements.set(StoredValue.closed, seq) }
+    }
+
+    /// Sees whether the pages are sound that every commit needs: the last one of the journal, and those that say which are
+    /// free.
+    private static func tryAppending(
+        to database: borrowing SQLiteDatabase, after seq: Int, _ statements: Statements
+    ) throws(SQLiteError) {
+        let text = [UInt8](repeating: UInt8(ascii: " "), count: 3 * PageChecksum.pageSize)
+        try statements.begin.run()
+        defer { try? statements.rollback.run() }
+        let row = JournalRow(session: "", kind: .next, version: 0, keptUntil: 0, label: nil, text: text)
+        try statements.append(row, at: seq + 1)
+    }
+
+    /// Reads the tail of the journal, which is not compacted, every record of it.
     static func replay(
-        _ database: borrowing SQLiteDatabase, after folded: Int
-    ) throws(SQLiteError) -> (Unfolded, lastSeq: Int) {
-        var unfolded = Unfolded()
-        var last = folded
+        _ database: borrowing SQLiteDatabase, after compacted: Int, into tail: Tail = Tail()
+    ) throws(SQLiteError) -> (Tail, lastSeq: Int) {
+        var tail = tail
+        var last = compacted
         let select = try database.prepare(
-            """
-            SELECT seq, session, kind, version, key, record, checksum,
-                CASE WHEN kind IN ('first', 'end') THEN record ->> '$.keptUntil' END
-            FROM journal WHERE seq > \(folded) ORDER BY seq
-            """)
+            "SELECT \(JournalRow.columns), seq FROM journal WHERE seq > ?1 ORDER BY seq")
+        try select.bind(1, compacted)
         let damage = try select.firstNonNil { row -> String? in
-            guard let seq = row.integer(0), seq == last + 1 else { return "row \(last + 1) of the journal is missing" }
-            guard let place = Place(row, seq: seq), let id = row.text(1).flatMap(SessionID.init) else {
+            guard let seq = row.integer(10), seq == last + 1 else {
+                return "row \(last + 1) of the journal is missing"
+            }
+            guard let entry = JournalRow(row, seq: seq), let id = SessionID(entry.session) else {
                 return "row \(seq) of the journal is damaged"
             }
-            unfolded.append(place, of: id)
+            tail.append(entry.place(at: seq), of: id)
             last = seq
             return nil
         }
         if let damage { throw .damage(damage) }
-        return (unfolded, last)
+        for (id, reason) in try database.prepare("SELECT id, reason FROM damaged").all({ ($0.text(0), $0.text(1)) }) {
+            if let id = id.flatMap(SessionID.init) { tail.damaged[id] = reason ?? "it is damaged" }
+        }
+        return (tail, last)
     }
+
+    /// Takes a row as it was in another file. The journal must be compacted before the store is closed, for the numbers
+    /// may have gaps.
+    func adopt(_ row: JournalRow, at seq: Int, of id: SessionID, _ tail: SharedTail) throws(SQLiteError) {
+        try statements.append(row, at: seq)
+        lastSeq = seq
+        tail.withLock { $0.append(row.place(at: seq), of: id) }
+    }
+
+    fileprivate func advance(by count: Int) { lastSeq += count }
 }
 
 /// Why a batch was not committed.
 enum CommitFailure: Error {
     /// Nothing is changed.
     case refused(StoreError)
+    /// Nothing is changed, because of these changes: what is damaged.
+    case damaged([Int: String])
+    /// Nothing is changed, and nothing can be: what every commit needs is damaged.
+    case unwritable(String)
     /// Nobody can tell what is on the disk.
     case flushFailed(String)
 }
@@ -126,26 +207,21 @@ extension Ledger {
     /// Commits all the changes that fit in one transaction.
     ///
     /// - Returns: the conflicts, by the positions of the changes.
-    func commit(
-        _ changes: [EncodedChange], _ unfolded: SharedUnfolded
-    ) throws(CommitFailure) -> [Int: CommitConflict] {
+    func commit(_ changes: [EncodedChange], _ tail: SharedTail) throws(CommitFailure) -> [Int: CommitConflict] {
+        let current = try versions(of: changes, tail)
+        guard try hasRoom else { throw .refused(.full) }
         var conflicts: [Int: CommitConflict] = [:]
         var places: [(SessionID, Place)] = []
         places.reserveCapacity(changes.count)
-        try transaction(unfolded) { () throws(SQLiteError) in
-            try foldSlice(of: max(2 * changes.count, 64))
-            let known = unfolded.withLock { unfolded in changes.map { unfolded.version(of: $0.id) } }
+        let slice = max(2 * changes.count, 64)
+        try transaction(tail, compacting: slice, isAppending: true) { () throws(SQLiteError) in
+            (conflicts, places) = ([:], [])
             var seq = lastSeq
             // Of sessions that have changed in this transaction.
             var versions = [SessionID: Int](minimumCapacity: changes.count > 1 ? changes.count : 0)
             for (index, change) in changes.enumerated() {
                 let id = change.id
-                let current: Int
-                if let version = versions[id] ?? known[index] {
-                    current = version
-                } else {
-                    current = try statements.version(of: id)
-                }
+                let current = versions[id] ?? current[index]
                 guard current == change.expectedVersion, current > 0 || change.record != nil else {
                     conflicts[index] = CommitConflict(id: id, current: current)
                     continue
@@ -153,28 +229,88 @@ extension Ledger {
                 for row in [change.record, change.answer] {
                     guard let row else { continue }
                     seq += 1
-                    let place = Place(seq: seq, kind: row.kind, version: row.version)
-                    try statements.append(row, at: place, of: id)
-                    places.append((id, place))
+                    try statements.append(row, at: seq)
+                    places.append((id, row.place(at: seq)))
                 }
                 if changes.count > 1 { versions[id] = change.record?.version ?? current }
             }
         }
-        lastSeq += places.count
-        unfolded.withLock { unfolded in for (id, place) in places { unfolded.append(place, of: id) } }
+        advance(by: places.count)
+        tail.withLock { tail in for (id, place) in places { tail.append(place, of: id) } }
         return conflicts
     }
 
-    /// Does the work in a transaction of its own, and makes what was folded in it final.
+    /// The last committed version of each change's session; 0 where there is none.
+    private func versions(of changes: [EncodedChange], _ tail: SharedTail) throws(CommitFailure) -> [Int] {
+        let known = tail.withLock { tail in
+            changes.map { tail.damaged.isEmpty || tail.damaged[$0.id] == nil ? tail.version(of: $0.id) : -1 }
+        }
+        var versions: [Int] = []
+        versions.reserveCapacity(changes.count)
+        var damaged: [Int: String] = [:]
+        for (index, change) in changes.enumerated() {
+            do throws(ReadError) {
+                versions.append(try version(of: change.id, known[index]))
+            } catch {
+                if case .sqlite = error { throw .refused(.unavailable(reason: error.reason)) }
+                // A new session's id is random, or was looked up before: it is not what is damaged.
+                if change.expectedVersion > 0 || known[index] == -1 { damaged[index] = error.reason }
+                versions.append(0)
+            }
+        }
+        guard damaged.isEmpty else { throw .damaged(damaged) }
+        return versions
+    }
+
+    /// - Parameter known: what the tail tells: -1 where the session is damaged.
+    private func version(of id: SessionID, _ known: Int?) throws(ReadError) -> Int {
+        if known == -1 { throw .damaged("\(id.text) is damaged") }
+        if let known { return known }
+        return try sessionLookup.session(id)?.version ?? 0
+    }
+
+    /// Whether the file may grow. Free pages in it are as good as room on the disk.
+    private var hasRoom: Bool {
+        get throws(CommitFailure) {
+            guard sizeLimit > 0 else { return true }
+            do throws(SQLiteError) { return try usedPages < sizeLimit } catch { throw .refused(StoreError(error)) }
+        }
+    }
+
+    var usedPages: Int {
+        get throws(SQLiteError) {
+            let count = try statements.pageCount.first { $0.integer(0) } ?? nil
+            return (count ?? 0) - (try freePages)
+        }
+    }
+
+    var freePages: Int {
+        get throws(SQLiteError) {
+            let count = try statements.freePageCount.first { $0.integer(0) } ?? nil
+            return count ?? 0
+        }
+    }
+
+    /// Does the work in a transaction of its own, and behind it, where there is any, a slice of the compaction, which is
+    /// left out where it fails.
     func transaction(
-        _ unfolded: SharedUnfolded, _ work: () throws(SQLiteError) -> Void
+        _ tail: SharedTail, compacting slice: Int = 0, isAppending: Bool = false,
+        _ work: () throws(SQLiteError) -> Void
     ) throws(CommitFailure) {
         do throws(SQLiteError) {
             try statements.begin.run()
             try work()
+            if slice > 0, hasChores {
+                try compactIfPossible(slice)
+                // Some errors undo the whole transaction.
+                if !database.isInTransaction {
+                    try statements.begin.run()
+                    try work()
+                }
+            }
         } catch {
             try rollBack()
-            throw .refused(StoreError(error))
+            throw isAppending && error.isDamage ? .unwritable("\(error)") : .refused(StoreError(error))
         }
         do throws(SQLiteError) {
             try statements.commit.run()
@@ -184,7 +320,7 @@ extension Ledger {
             try rollBack()
             throw .refused(StoreError(error))
         }
-        settleFolding(unfolded)
+        settleCompaction(tail)
     }
 
     private func rollBack() throws(CommitFailure) {

@@ -8,7 +8,7 @@ internal import Synchronization
 /// somebody has written.
 final class ReadQueue: Sendable {
     /// Is handed the connection, or why there is none.
-    private typealias Read = @Sendable (Result<Archive, StoreError>) -> Void
+    private typealias Read = @Sendable (Result<JournalReader, ReadError>) -> Void
 
     private struct Line {
         var waiting: [Read] = []
@@ -18,17 +18,17 @@ final class ReadQueue: Sendable {
 
     private let queue = DispatchQueue(label: "coordinatord.store.reader", qos: .userInitiated)
     private let line = Mutex(Line())
-    /// Only touched on `queue`; `nil` once it is closed.
-    private let archive: Mutex<Archive?>
+    /// Only used on `queue`; `nil` once it is closed. Who has the lock keeps the reader from its next snapshot.
+    private let reader: Mutex<JournalReader?>
 
-    init(_ archive: sending Archive) {
-        self.archive = Mutex(archive)
+    init(_ reader: sending JournalReader) {
+        self.reader = Mutex(reader)
     }
 
     func close() async {
         await withCheckedContinuation { continuation in
             queue.async {
-                self.archive.withLock { $0 = nil }
+                self.reader.withLock { $0 = nil }
                 continuation.resume()
             }
         }
@@ -36,18 +36,22 @@ final class ReadQueue: Sendable {
 
     /// - Parameter body: reads. What else it has to know it must know before: the snapshot may be older than the call of it.
     func read<Value: Sendable>(
-        _ body: @escaping @Sendable (Archive) throws(ReadError) -> Value
-    ) async throws(StoreError) -> Value {
-        let outcome: Result<Value, StoreError> = await withCheckedContinuation { continuation in
-            wait { archive in
+        _ body: @escaping @Sendable (JournalReader) throws(ReadError) -> Value
+    ) async throws(ReadError) -> Value {
+        let outcome: Result<Value, ReadError> = await withCheckedContinuation { continuation in
+            wait { reader in
                 continuation.resume(
-                    returning: archive.flatMap { archive in
-                        Result { () throws(ReadError) in try body(archive) }
-                            .mapError { .unavailable(reason: $0.reason) }
+                    returning: reader.flatMap { reader in
+                        Result { () throws(ReadError) in try body(reader) }
                     })
             }
         }
         return try outcome.get()
+    }
+
+    /// Does the work while nobody reads.
+    func whilePaused<Failure: Error>(_ body: () throws(Failure) -> Void) throws(Failure) {
+        try reader.withLock { _ throws(Failure) in try body() }
     }
 
     private func wait(_ read: @escaping Read) {
@@ -69,27 +73,18 @@ final class ReadQueue: Sendable {
                 return line.waiting
             }
             guard !waiting.isEmpty else { return }
-            archive.withLock { archive in
-                guard let archive else { return refuse(waiting, "the store is closed") }
+            reader.withLock { reader in
+                guard let reader else { return refuse(waiting, .closed) }
                 do throws(SQLiteError) {
-                    try archive.withSnapshot { for read in waiting { read(.success(archive)) } }
+                    try reader.withSnapshot { for read in waiting { read(.success(reader)) } }
                 } catch {
-                    refuse(waiting, "\(error)")
+                    refuse(waiting, .sqlite(error))
                 }
             }
         }
     }
 
-    private func refuse(_ waiting: [Read], _ reason: String) {
-        for read in waiting { read(.failure(.unavailable(reason: reason))) }
-    }
-}
-
-extension ReadError {
-    var reason: String {
-        switch self {
-        case .sqlite(let error): "\(error)"
-        case .damaged(let seq): "row \(seq) of the journal is damaged"
-        }
+    private func refuse(_ waiting: [Read], _ error: ReadError) {
+        for read in waiting { read(.failure(error)) }
     }
 }

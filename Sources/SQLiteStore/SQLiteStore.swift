@@ -1,24 +1,27 @@
-// SQLiteStore: keeps sessions in a SQLite file. A commit is flushed to disk before it is told.
+// SQLiteStore: keeps sessions in a SQLite file. A commit is flushed to disk before it is reported.
 //
 // Every version of a session is a record in the `journal`, which is only appended to: one writer gathers what all
-// sessions commit at the same time, in one transaction with one flush. Behind the traffic the journal is folded into
-// tables that say where a session's records are (`Schema` has them all); what is not folded yet is known in memory
-// (`Unfolded`), and read from the journal after a restart. Records stay where they were written, and go when no session
+// sessions commit at the same time, in one transaction with one flush. Behind the traffic the journal is compacted into
+// tables that say where a session's records are (`Schema` has them all); what is not compacted yet, its tail, is known in
+// memory (`Tail`), and read from the journal after a restart. Records stay where they were written, and go when no session
 // needs them any more.
 //
-// One connection writes (`Ledger`), and one only reads (`Archive`), so that nobody who reads waits for a flush.
+// One connection writes (`Ledger`), and one only reads (`JournalReader`), so that nobody who reads waits for a flush. Every
+// page and every row has a checksum: what is damaged is reported and refused, and what is derived from the journal is
+// made anew (`StoreRebuild`).
 // It knows what a record is from `Sessions`, and nothing of what is in it.
 
 public import FoundationEssentials
 internal import SQLite
 public import Sessions
+public import Sodium
 internal import Synchronization
 
 public final class SQLiteStore: SessionStore {
     public enum Durability: String, Sendable, CaseIterable {
-        /// A commit is on the disk before it is told.
+        /// A commit is on the disk before it is reported.
         case strict
-        /// A commit is told when it is written; the last ones may be lost when the power is. A crash of the process
+        /// A commit is reported when it is written; the last ones may be lost when the power is. A crash of the process
         /// loses none.
         case relaxed
     }
@@ -26,52 +29,130 @@ public final class SQLiteStore: SessionStore {
     public let name: String
     public let secret: [UInt8]
     private let directory: StoreDirectory
-    private let unfolded: SharedUnfolded
+    private let tail: SharedTail
     private let writer: CommitQueue
     private let reader: ReadQueue
+    private let troubles: StoreTroubles
+    private let watch: StoreWatch
 
-    /// Opens the store in a directory of its own, which is made where it is missing.
+    /// Opens the store in a directory of its own, which is made where it is missing. One of an earlier schema is upgraded,
+    /// one that was found damaged is rebuilt; both take a time in proportion to its size.
     ///
-    /// - Parameter failed: is told when a flush has failed. From then on nothing is committed, and the process should
-    ///   end: what is on the disk can only be told by opening it anew.
+    /// - Parameters:
+    ///   - sizeLimit: bytes that the file may have in use; 0 for any number. Beyond, commits fail with `full`.
+    ///   - report: is told what an operator should know, about each damaged session at most once a minute.
+    ///   - failed: is told when a flush has failed or the files are gone. From then on nothing is committed, and the
+    ///     process should end: what is on the disk can only be told by opening it anew.
     public init(
         directory path: String, durability: Durability = .strict, retention: Retention = Retention(),
+        sizeLimit: Int = 0, report: @escaping @Sendable (String) -> Void = { _ in },
         failed: @escaping @Sendable (String) -> Void
     ) throws(SQLiteStoreError) {
         name = durability == .strict ? "sqlite" : "sqlite-relaxed"
         directory = try StoreDirectory(path)
-        if durability == .strict { try WriteAheadLog.check(directory.database + "-wal") }
-        let ledger = try Ledger(path: directory.database, durability: durability, retention: retention)
+        let troubles = StoreTroubles(marker: directory.marker, log: report)
+        if durability == .strict { try WriteAheadLog.check(directory.log) }
+        try StoreRebuild.rebuildIfNeeded(directory, retention, report)
+        let database = directory.database
+        func openLedger() throws(SQLiteStoreError) -> Ledger {
+            try Ledger(path: database, durability: durability, retention: retention, sizeLimit: sizeLimit) {
+                troubles.report($0)
+            }
+        }
+        let ledger: Ledger
+        do throws(SQLiteStoreError) {
+            ledger = try openLedger()
+        } catch {
+            guard case .damaged(let what) = error, try StoreRebuild.isPossible(directory) else { throw error }
+            try StoreRebuild.rebuild(directory, retention, because: what, report)
+            ledger = try openLedger()
+        }
         try directory.flush()
         secret = ledger.secret
-        unfolded = SharedUnfolded(ledger.replayed)
+        tail = SharedTail(ledger.replayed)
+        do throws(CommitFailure) { try ledger.note(isClosed: false, tail) } catch {
+            throw .unavailable(reason: "cannot write \(directory.database): \(error)")
+        }
+        for (id, reason) in ledger.replayed.damaged { troubles.report(.session(id, reason)) }
         do throws(SQLiteError) {
-            reader = ReadQueue(try Archive(path: directory.database, retention: retention))
+            reader = ReadQueue(try JournalReader(path: directory.database, retention: retention))
         } catch {
             throw SQLiteStoreError(error)
         }
-        writer = CommitQueue(ledger, unfolded, failed: failed)
+        directory.keepFiles()
+        writer = CommitQueue(ledger, tail, reader, troubles, failed: failed)
+        watch = StoreWatch(directory, writer, troubles)
+        self.troubles = troubles
+        watch.begin()
     }
 
     public var sessionCount: Int { writer.sessionCount.load(ordering: .relaxed) }
 
-    public func load(_ id: SessionID) async throws(StoreError) -> LoadedSession? {
-        let recent = unfolded.places(of: id)
-        return try await reader.read { archive throws(ReadError) in try archive.load(id, recent) }
+    public var condition: StoreCondition { troubles.condition }
+
+    public func load(_ id: SessionID, token: SHA256Digest?) async throws(StoreError) -> LoadedSession? {
+        let found = try await reading(id) { reader, tail throws(ReadError) in
+            try reader.load(id, token: token, tail)
+        }
+        guard let found, let record = try records(found.record).first else { return nil }
+        return LoadedSession(record: record, answeredKeys: found.answeredKeys)
     }
 
     public func history(
         of id: SessionID, from version: Int?, limit: Int, bytes: Int
     ) async throws(StoreError) -> [SessionRecord] {
-        let recent = unfolded.places(of: id)
-        return try await reader.read { archive throws(ReadError) in
-            try archive.history(of: id, from: version ?? .max, limit: limit, bytes: bytes, recent)
-        }
+        try records(
+            try await reading(id) { reader, tail throws(ReadError) in
+                try reader.history(of: id, from: version ?? .max, limit: limit, bytes: bytes, tail)
+            })
     }
 
     public func answer(to key: String, of id: SessionID) async throws(StoreError) -> StoredAnswer? {
-        let recent = unfolded.places(of: id)
-        return try await reader.read { archive throws(ReadError) in try archive.answer(to: key, of: id, recent) }
+        let row = try await reading(id) { reader, tail throws(ReadError) in try reader.answer(to: key, of: id, tail) }
+        guard let row else { return nil }
+        guard let answer = try? StoredAnswer(parsing: row.text), answer.session == id, answer.key == key else {
+            throw reported(.damaged("an answer of \(id.text) is damaged"), id)
+        }
+        return answer
+    }
+
+    public func forks(of id: SessionID) async throws(StoreError) -> [SessionID] {
+        let recent = tail.withLock { $0.forks(of: id) }
+        let compacted = try await reading(id) { reader, _ throws(ReadError) in try reader.forks(of: id) }
+        return Array(recent.union(compacted))
+    }
+
+    /// - Parameter body: is told what the tail has of the session.
+    private func reading<Value: Sendable>(
+        _ id: SessionID, _ body: @escaping @Sendable (JournalReader, [Place]) throws(ReadError) -> Value
+    ) async throws(StoreError) -> Value {
+        var tries = 1
+        while true {
+            let recent = try tail.places(of: id)
+            do throws(ReadError) {
+                return try await reader.read { reader throws(ReadError) in try body(reader, recent) }
+            } catch {
+                // Very much may have been committed since the tail was asked.
+                if case .missing = error, tries < 3 {
+                    tries += 1
+                } else {
+                    throw reported(error, id)
+                }
+            }
+        }
+    }
+
+    private func records(_ found: FoundRecords) throws(StoreError) -> [SessionRecord] {
+        do throws(ReadError) { return try found.records() } catch { throw reported(error, found.id) }
+    }
+
+    private func reported(_ error: ReadError, _ id: SessionID) -> StoreError {
+        switch error {
+        case .damaged, .missing:
+            troubles.report(.session(id, error.reason))
+            return .damaged(reason: error.reason)
+        case .sqlite, .closed: return .unavailable(reason: error.reason)
+        }
     }
 
     public func commit(_ changes: [SessionChange], _ completion: @escaping @Sendable (CommitOutcome) -> Void) {
@@ -88,6 +169,7 @@ public final class SQLiteStore: SessionStore {
     }
 
     public func close() async {
+        await watch.close()
         await reader.close()
         await writer.close()
         directory.unlock()

@@ -1,12 +1,16 @@
 internal import SQLite
 
 /// The tables. A person can read them: records are lines of JSON, `SessionRecord+Text.swift` tells their members.
+///
+/// The journal alone says what was committed. Everything else is derived from it, and made anew from it where it is
+/// damaged (`StoreRebuild`).
 enum Schema {
-    /// Since 2, records may lean on others. The tables are those of 1.
-    static let version = 2
+    /// Since 2, records may be deltas. Since 3, pages have checksums, and those of rows cover every column.
+    static let version = 3
 
     static let tables = """
-        -- What was committed, in order. Only appended to; rows go when nothing below points to them any more.
+        -- What was committed, in order. Only appended to; of old answers the bodies go, and rows go when nothing below
+        -- points to them any more.
         CREATE TABLE journal (
             seq INTEGER PRIMARY KEY,
             session TEXT NOT NULL,
@@ -15,36 +19,61 @@ enum Schema {
             kind TEXT NOT NULL CHECK (kind = 'next' OR kind = 'answer' OR kind = 'first' OR kind = 'end'),
             -- Of the state in the record, or that the answer shows.
             version INTEGER NOT NULL,
+            -- Of a record: when the session can be forgotten, in milliseconds since 1970; 0 of an answer.
+            kept_until INTEGER NOT NULL,
+            -- Of a delta record: the version whose record it completes.
+            base INTEGER,
+            -- Of a full record: the SHA-256 of the session's token.
+            token TEXT,
+            -- Of the first record: the session that this one was forked from.
+            origin TEXT,
             -- Of an answer: the SHA-256 of the request's Idempotency-Key.
             key TEXT,
             record TEXT NOT NULL,
-            -- SipHash-2-4 of the record, under a key of zeros.
+            -- SipHash-2-4 of all columns, see `JournalRow`.
             checksum INTEGER NOT NULL
         ) STRICT;
 
-        -- Folded from the journal: where the kept versions of a session are.
+        -- Compacted from the journal: where the kept versions of a session are.
         CREATE TABLE sessions (
             id TEXT NOT NULL PRIMARY KEY,
             -- The last one.
             version INTEGER NOT NULL,
-            -- A JSON array of rows of the journal, one for each version up to the last one.
+            -- Rows of the journal, one for each version up to the last one, see `CompactedSession`.
             rows TEXT NOT NULL,
-            -- When to look whether the session can be forgotten, in milliseconds since 1970.
-            due INTEGER NOT NULL
+            -- When to look whether the session can be forgotten, in milliseconds since 1970. Its record says whether.
+            due INTEGER NOT NULL,
+            token TEXT NOT NULL,
+            origin TEXT,
+            -- How many it has in the table answers.
+            answers INTEGER NOT NULL,
+            -- Of all columns but due.
+            checksum INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX sessions_by_due ON sessions (due);
+        CREATE INDEX sessions_by_origin ON sessions (origin) WHERE origin IS NOT NULL;
 
-        -- Folded from the journal: where the kept answers of a session are.
+        -- Compacted from the journal: where the kept answers of a session are.
         CREATE TABLE answers (
             session TEXT NOT NULL, seq INTEGER NOT NULL, key TEXT NOT NULL,
+            -- Bytes of its body in the journal; 0 where that is not kept any more.
+            size INTEGER NOT NULL,
+            -- Of session, seq and key.
+            checksum INTEGER NOT NULL,
             PRIMARY KEY (session, seq)
         ) STRICT, WITHOUT ROWID;
 
         -- Rows of the journal that are to go.
         CREATE TABLE dropped (seq INTEGER PRIMARY KEY) STRICT;
 
-        -- secret: 32 random bytes. folded: the journal is folded up to this row.
-        CREATE TABLE store (name TEXT NOT NULL PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
+        -- Sessions of which something that was acknowledged is lost. They are refused, and what is left of them is kept.
+        CREATE TABLE damaged (id TEXT NOT NULL PRIMARY KEY, reason TEXT NOT NULL) STRICT, WITHOUT ROWID;
+
+        -- secret: 32 random bytes. compacted: the journal is compacted up to this row. closed: the journal's last row, where
+        -- the store was closed after it; else -1.
+        CREATE TABLE store (
+            name TEXT NOT NULL PRIMARY KEY, value ANY NOT NULL, checksum INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
 
         -- For people: the last version of each session.
         CREATE VIEW current AS

@@ -6,92 +6,106 @@ final class Statements {
     let begin: SQLiteStatement
     let commit: SQLiteStatement
     let rollback: SQLiteStatement
+    /// What is done after it can be undone on its own.
+    let setSavepoint: SQLiteStatement
+    let releaseSavepoint: SQLiteStatement
+    let rollbackToSavepoint: SQLiteStatement
     private let append: SQLiteStatement
-    private let version: SQLiteStatement
-    // Folding.
-    private let session: SQLiteStatement
+    // Compaction.
     private let addSession: SQLiteStatement
     private let setSession: SQLiteStatement
     private let setDue: SQLiteStatement
     private let drop: SQLiteStatement
     private let addAnswer: SQLiteStatement
-    private let dropAnswers: SQLiteStatement
-    private let deleteAnswers: SQLiteStatement
-    private let oldestAnswer: SQLiteStatement
-    private let setFolded: SQLiteStatement
+    private let answers: SQLiteStatement
+    private let deleteAnswer: SQLiteStatement
+    private let emptyAnswer: SQLiteStatement
+    private let emptyAnswerRow: SQLiteStatement
+    private let setStored: SQLiteStatement
     private let lastDropped: SQLiteStatement
     private let deleteDropped: SQLiteStatement
     private let forgetDropped: SQLiteStatement
+    private let vacuum: SQLiteStatement
+    let pageCount: SQLiteStatement
+    let freePageCount: SQLiteStatement
     // Sweeping.
     private let dueSessions: SQLiteStatement
-    private let keptUntil: SQLiteStatement
+    private let deleteRow: SQLiteStatement
     private let deleteSession: SQLiteStatement
+    private let deleteDamage: SQLiteStatement
+    private let addDamage: SQLiteStatement
 
     init(_ database: borrowing SQLiteDatabase) throws(SQLiteError) {
         begin = try database.prepare("BEGIN IMMEDIATE")
         commit = try database.prepare("COMMIT")
         rollback = try database.prepare("ROLLBACK")
+        setSavepoint = try database.prepare("SAVEPOINT chore")
+        releaseSavepoint = try database.prepare("RELEASE chore")
+        rollbackToSavepoint = try database.prepare("ROLLBACK TO chore")
         append = try database.prepare(
-            "INSERT INTO journal (seq, session, kind, version, key, record, checksum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
-        )
-        version = try database.prepare("SELECT version FROM sessions WHERE id = ?1")
-        session = try database.prepare("SELECT version, rows FROM sessions WHERE id = ?1")
+            "INSERT INTO journal (seq, \(JournalRow.columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")
         addSession = try database.prepare(
-            "INSERT OR REPLACE INTO sessions (id, version, rows, due) VALUES (?1, ?2, ?3, ?4)")
-        setSession = try database.prepare("UPDATE sessions SET version = ?2, rows = ?3 WHERE id = ?1")
+            """
+            INSERT OR REPLACE INTO sessions (id, version, rows, token, answers, checksum, origin, due)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+            """)
+        setSession = try database.prepare(
+            "UPDATE sessions SET version = ?2, rows = ?3, token = ?4, answers = ?5, checksum = ?6 WHERE id = ?1")
         setDue = try database.prepare("UPDATE sessions SET due = ?2 WHERE id = ?1")
         drop = try database.prepare("INSERT INTO dropped VALUES (?1) ON CONFLICT DO NOTHING")
-        addAnswer = try database.prepare("INSERT INTO answers VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
-        dropAnswers = try database.prepare(
-            "INSERT INTO dropped SELECT seq FROM answers WHERE session = ?1 AND seq <= ?2 ON CONFLICT DO NOTHING")
-        deleteAnswers = try database.prepare("DELETE FROM answers WHERE session = ?1 AND seq <= ?2")
-        oldestAnswer = try database.prepare(
-            "SELECT seq FROM answers WHERE session = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2")
-        setFolded = try database.prepare("UPDATE store SET value = ?1 WHERE name = 'folded'")
+        addAnswer = try database.prepare("INSERT INTO answers VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING")
+        answers = try database.prepare("SELECT seq, size FROM answers WHERE session = ?1 ORDER BY seq DESC")
+        deleteAnswer = try database.prepare("DELETE FROM answers WHERE session = ?1 AND seq = ?2")
+        emptyAnswer = try database.prepare("UPDATE answers SET size = 0 WHERE session = ?1 AND seq = ?2")
+        emptyAnswerRow = try database.prepare("UPDATE journal SET record = ?2, checksum = ?3 WHERE seq = ?1")
+        setStored = try database.prepare("UPDATE store SET value = ?2, checksum = ?3 WHERE name = ?1")
         lastDropped = try database.prepare(
             "SELECT max(seq) FROM (SELECT seq FROM dropped WHERE seq <= ?2 ORDER BY seq LIMIT ?1)")
         deleteDropped = try database.prepare(
             "DELETE FROM journal WHERE seq IN (SELECT seq FROM dropped WHERE seq <= ?1)")
         forgetDropped = try database.prepare("DELETE FROM dropped WHERE seq <= ?1")
-        dueSessions = try database.prepare("SELECT id FROM sessions WHERE due <= ?1 ORDER BY due LIMIT ?2")
-        keptUntil = try database.prepare(
-            """
-            SELECT journal.record ->> '$.keptUntil' FROM sessions JOIN journal ON seq = rows ->> '$[#-1]'
-            WHERE id = ?1
-            """)
+        vacuum = try database.prepare("PRAGMA incremental_vacuum(\(Statements.vacuumSize))")
+        pageCount = try database.prepare("PRAGMA page_count")
+        freePageCount = try database.prepare("PRAGMA freelist_count")
+        dueSessions = try database.prepare(
+            "SELECT id, due FROM sessions WHERE due <= ?1 AND (due, id) > (?3, ?4) ORDER BY due, id LIMIT ?2")
+        deleteRow = try database.prepare("DELETE FROM journal WHERE seq = ?1")
         deleteSession = try database.prepare("DELETE FROM sessions WHERE id = ?1")
+        deleteDamage = try database.prepare("DELETE FROM damaged WHERE id = ?1")
+        addDamage = try database.prepare("INSERT OR REPLACE INTO damaged VALUES (?1, ?2)")
     }
+
+    /// Pages that are given back at once.
+    static let vacuumSize = 64
 }
 
 extension Statements {
-    func append(_ row: EncodedChange.Row, at place: Place, of id: SessionID) throws(SQLiteError) {
-        try append.bind(1, place.seq)
-        try append.bind(2, id.text)
+    func append(_ row: JournalRow, at seq: Int) throws(SQLiteError) {
+        try append.bind(1, seq)
+        try append.bind(2, row.session)
         try append.bind(3, word: row.kind.name)
         try append.bind(4, row.version)
-        if let key = place.key { try append.bind(5, key) }
-        try append.bind(7, row.checksum)
-        try append.withBound(6, utf8: row.text) { () throws(SQLiteError) in try append.run() }
+        try append.bind(5, row.keptUntil)
+        if let base = row.base { try append.bind(6, base) }
+        if let token = row.label?.token { try append.bind(7, token) }
+        if let origin = row.label?.origin { try append.bind(8, origin) }
+        if let key = row.label?.key { try append.bind(9, key) }
+        try append.bind(11, row.checksum(at: seq))
+        try append.withBound(10, utf8: row.text) { () throws(SQLiteError) in try append.run() }
     }
 
-    /// The last version that is folded; 0 where there is none.
-    func version(of id: SessionID) throws(SQLiteError) -> Int {
-        try version.bind(1, id.text)
-        return try version.first { $0.integer(0) ?? 0 } ?? 0
-    }
-
-    /// - Returns: `nil` where the session is not folded yet.
-    func session(_ id: SessionID) throws(SQLiteError) -> FoldedSession? {
-        try session.bind(1, id.text)
-        return try session.first { FoldedSession($0) } ?? nil
-    }
-
-    func set(_ folded: FoldedSession, of id: SessionID) throws(SQLiteError) {
-        let statement = folded.due == nil ? setSession : addSession
-        try statement.bind(1, id.text)
-        try statement.bind(2, folded.version)
-        if let due = folded.due { try statement.bind(4, due) }
-        try statement.withBound(3, utf8: folded.rows) { () throws(SQLiteError) in try statement.run() }
+    func set(_ session: CompactedSession) throws(SQLiteError) {
+        let statement = session.due == nil ? setSession : addSession
+        try statement.bind(1, session.id.text)
+        try statement.bind(2, session.version)
+        try statement.bind(4, session.token)
+        try statement.bind(5, session.answers)
+        try statement.bind(6, session.checksum)
+        if let due = session.due {
+            if let origin = session.origin { try statement.bind(7, origin) }
+            try statement.bind(8, due)
+        }
+        try statement.withBound(3, utf8: session.rows) { () throws(SQLiteError) in try statement.run() }
     }
 
     func drop(_ rows: some Sequence<Int>) throws(SQLiteError) {
@@ -101,11 +115,43 @@ extension Statements {
         }
     }
 
-    func addAnswer(_ key: String, at seq: Int, of id: SessionID) throws(SQLiteError) {
+    func addAnswer(_ key: String, at seq: Int, size: Int, of id: SessionID) throws(SQLiteError) {
         try addAnswer.bind(1, id.text)
         try addAnswer.bind(2, seq)
         try addAnswer.bind(3, key)
+        try addAnswer.bind(4, size)
+        try addAnswer.bind(5, Statements.answerChecksum(key, at: seq, of: id))
         try addAnswer.run()
+    }
+
+    static func answerChecksum(_ key: String, at seq: Int, of id: SessionID) -> Int {
+        var sum = RowChecksum()
+        sum.add(id.text)
+        sum.add(seq)
+        sum.add(key)
+        return sum.value
+    }
+
+    /// Newest first.
+    func answers(of id: SessionID) throws(SQLiteError) -> [(seq: Int, size: Int)] {
+        try answers.bind(1, id.text)
+        return try answers.all { ($0.integer(0) ?? 0, $0.integer(1) ?? 0) }
+    }
+
+    func deleteAnswer(at seq: Int, of id: SessionID) throws(SQLiteError) {
+        try deleteAnswer.bind(1, id.text)
+        try deleteAnswer.bind(2, seq)
+        try deleteAnswer.run()
+    }
+
+    /// - Parameter row: what is left of the answer.
+    func emptyAnswer(at seq: Int, of id: SessionID, keeping row: JournalRow) throws(SQLiteError) {
+        try emptyAnswer.bind(1, id.text)
+        try emptyAnswer.bind(2, seq)
+        try emptyAnswer.run()
+        try emptyAnswerRow.bind(1, seq)
+        try emptyAnswerRow.bind(3, row.checksum(at: seq))
+        try emptyAnswerRow.withBound(2, utf8: row.text) { () throws(SQLiteError) in try emptyAnswerRow.run() }
     }
 
     func set(due: Int, of id: SessionID) throws(SQLiteError) {
@@ -114,31 +160,31 @@ extension Statements {
         try setDue.run()
     }
 
-    /// Drops all answers but the last ones.
-    func dropAnswers(of id: SessionID, keeping count: Int) throws(SQLiteError) {
-        try oldestAnswer.bind(1, id.text)
-        try oldestAnswer.bind(2, count)
-        guard let seq = try oldestAnswer.first({ $0.integer(0) }) ?? nil else { return }
-        try dropAnswers.bind(1, id.text)
-        try dropAnswers.bind(2, seq)
-        try dropAnswers.run()
-        try deleteAnswers.bind(1, id.text)
-        try deleteAnswers.bind(2, seq)
-        try deleteAnswers.run()
+    /// - Parameter value: a number.
+    func set(_ value: (Int) -> StoredValue, _ number: Int) throws(SQLiteError) {
+        let value = value(number)
+        try setStored.bind(1, value.name)
+        try setStored.bind(2, number)
+        try setStored.bind(3, value.checksum)
+        try setStored.run()
     }
 
-    func set(folded seq: Int) throws(SQLiteError) {
-        try setFolded.bind(1, seq)
-        try setFolded.run()
+    func set(secret: [UInt8]) throws(SQLiteError) {
+        let value = StoredValue.secret(secret)
+        try setStored.bind(1, value.name)
+        try setStored.bind(2, secret)
+        try setStored.bind(3, value.checksum)
+        try setStored.run()
     }
 
     /// Deletes up to `limit` dropped rows of the journal, the oldest first: they lie side by side.
     ///
-    /// - Parameter folded: the row up to which the journal is folded. What comes after it is read again after a crash.
+    /// - Parameter compacted: the row up to which the journal is compacted. What comes after it is read again after a
+    ///   crash.
     /// - Returns: whether there were any.
-    func deleteDropped(upTo folded: Int, limit: Int) throws(SQLiteError) -> Bool {
+    func deleteDropped(upTo compacted: Int, limit: Int) throws(SQLiteError) -> Bool {
         try lastDropped.bind(1, limit)
-        try lastDropped.bind(2, folded)
+        try lastDropped.bind(2, compacted)
         guard let last = try lastDropped.first({ $0.integer(0) }) ?? nil else { return false }
         try deleteDropped.bind(1, last)
         try deleteDropped.run()
@@ -147,22 +193,69 @@ extension Statements {
         return true
     }
 
-    func dueSessions(at now: Int, limit: Int) throws(SQLiteError) -> [SessionID] {
+    /// Moves pages from the end of the file to free places, and cuts it.
+    func giveBackPages() throws(SQLiteError) { try vacuum.run() }
+
+    /// - Parameter cursor: where the last call has stopped.
+    func dueSessions(
+        at now: Int, limit: Int, after cursor: (due: Int, id: String)
+    ) throws(SQLiteError) -> [(due: Int, id: SessionID?, text: String)] {
         try dueSessions.bind(1, now)
         try dueSessions.bind(2, limit)
-        return try dueSessions.all { $0.text(0).flatMap(SessionID.init) }.compactMap(\.self)
+        try dueSessions.bind(3, cursor.due)
+        try dueSessions.bind(4, cursor.id)
+        return try dueSessions.all { row in
+            let text = row.text(0) ?? ""
+            return (row.integer(1) ?? 0, SessionID(text), text)
+        }
     }
 
-    /// Until when the session is kept, as its last folded record says; 0 where there is none.
-    func keptUntil(_ id: SessionID) throws(SQLiteError) -> Int {
-        try keptUntil.bind(1, id.text)
-        return try keptUntil.first { $0.integer(0) ?? 0 } ?? 0
+    /// Forgets everything of a session. Its rows go at once, so that nothing can bring it back.
+    ///
+    /// - Returns: how many rows.
+    @discardableResult
+    func forget(_ id: SessionID, rows: [Int]) throws(SQLiteError) -> Int {
+        let all = try rows + answers(of: id).map(\.seq)
+        for seq in all {
+            try deleteAnswer(at: seq, of: id)
+            try deleteRow.bind(1, seq)
+            try deleteRow.run()
+        }
+        for statement in [deleteSession, deleteDamage] {
+            try statement.bind(1, id.text)
+            try statement.run()
+        }
+        return all.count
     }
 
-    func forget(_ id: SessionID) throws(SQLiteError) {
-        if let folded = try session(id) { try drop(folded.allRows) }
-        try dropAnswers(of: id, keeping: 0)
-        try deleteSession.bind(1, id.text)
-        try deleteSession.run()
+    func addDamage(_ reason: String, of id: String) throws(SQLiteError) {
+        try addDamage.bind(1, id)
+        try addDamage.bind(2, reason)
+        try addDamage.run()
+    }
+}
+
+/// A row of the table `store`.
+enum StoredValue {
+    case secret([UInt8])
+    case compacted(Int)
+    case closed(Int)
+
+    var name: String {
+        switch self {
+        case .secret: "secret"
+        case .compacted: "compacted"
+        case .closed: "closed"
+        }
+    }
+
+    var checksum: Int {
+        var sum = RowChecksum()
+        sum.add(name)
+        switch self {
+        case .secret(let bytes): sum.add(digestOf: bytes)
+        case .compacted(let seq), .closed(let seq): sum.add(seq)
+        }
+        return sum.value
     }
 }

@@ -1,13 +1,32 @@
 internal import Glibc
+internal import SQLite
 internal import Synchronization
 
 /// The directory that a store has for itself, locked until it is unlocked, or until the process ends, however it does.
 final class StoreDirectory: Sendable {
     let path: String
-    /// Owned: opened in `init`, closed by `unlock`, which gives the lock back.
-    private let lock: Mutex<CInt?>
+    /// Owned: opened in `init`, closed by `unlock`. The database's must stay open as long as SQLite has it open: closing it
+    /// would drop SQLite's own locks (fcntl(2)).
+    private let files: Mutex<(lock: CInt, database: CInt)?>
+    /// The files that must stay where they are.
+    private let kept = Mutex<[String: Identity]>([:])
 
     var database: String { "\(path)/sessions.sqlite" }
+    var log: String { database + "-wal" }
+    /// Is there where the database has to be rebuilt.
+    var marker: String { "\(path)/sessions.damaged" }
+    private var lockFile: String { "\(path)/lock" }
+
+    private struct Identity: Equatable {
+        let device: UInt
+        let inode: UInt
+
+        init?(_ path: String) {
+            var info = stat()
+            guard stat(path, &info) == 0 else { return nil }
+            (device, inode) = (UInt(info.st_dev), UInt(info.st_ino))
+        }
+    }
 
     /// Makes the directory, readable by its owner alone, where it is missing; one that is there keeps its permissions.
     init(_ path: String) throws(SQLiteStoreError) {
@@ -21,15 +40,46 @@ final class StoreDirectory: Sendable {
             Glibc.close(lock)
             throw isTaken ? .inUse(path: path) : error
         }
-        self.lock = Mutex(lock)
-        // SQLite gives its other files the permissions of this one.
-        let database = open(self.database, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard database >= 0 else {
-            let error = SQLiteStoreError.system("cannot make \(self.database)")
-            Glibc.close(lock)
-            throw error
+        self.files = Mutex((lock, -1))
+        try openDatabase()
+    }
+
+    /// To be called again when the database has been replaced.
+    func openDatabase() throws(SQLiteStoreError) {
+        // SQLite keeps its log beside the file that a link leads to, and would overlook the one that is here.
+        let file = open(database, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard file >= 0 else {
+            guard errno != ELOOP else {
+                throw .unavailable(reason: "\(database) is a symbolic link; link the directory instead")
+            }
+            throw .system("cannot make \(database)")
         }
-        Glibc.close(database)
+        files.withLock { files in
+            if let old = files?.database, old >= 0 { Glibc.close(old) }
+            files?.database = file
+        }
+    }
+
+    /// Remembers which files are here, SQLite's own among them.
+    func keepFiles() {
+        kept.withLock { kept in
+            for file in [path, lockFile, database, log, database + "-shm"] { kept[file] = Identity(file) }
+        }
+    }
+
+    /// What is not where it was, as an error names it; `nil` where all is. What is written to a file that has no name any
+    /// more, nobody will find.
+    var loss: String? {
+        kept.withLock { kept in
+            let lost = kept.first { Identity($0.key) != $0.value }
+            return lost.map { "\($0.key) was removed or replaced" }
+        }
+    }
+
+    /// The descriptor of the database, to be left open.
+    func withDatabase(_ body: (CInt) -> Void) {
+        // Not under the lock: it takes its time. It is closed when the store is, which waits for this.
+        if let file = files.withLock({ $0?.database }), file >= 0 { body(file) }
     }
 
     /// Makes the names in it outlive a loss of power. SQLite tries to, and takes no notice when it fails.
@@ -43,19 +93,25 @@ final class StoreDirectory: Sendable {
     deinit { unlock() }
 
     func unlock() {
-        lock.withLock { lock in
-            if let lock {
+        files.withLock { files in
+            if let files {
                 // Closing it is not enough where a child that is just being made has it, too.
-                flock(lock, LOCK_UN)
-                Glibc.close(lock)
+                flock(files.lock, LOCK_UN)
+                Glibc.close(files.lock)
+                if files.database >= 0 { Glibc.close(files.database) }
             }
-            lock = nil
+            files = nil
         }
+    }
+
+    static func touch(_ path: String) {
+        let file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        if file >= 0 { Glibc.close(file) }
     }
 }
 
 extension SQLiteStoreError {
-    fileprivate static func system(_ what: String) -> SQLiteStoreError {
+    static func system(_ what: String) -> SQLiteStoreError {
         .unavailable(reason: "\(what): \(String(cString: strerror(errno)))")
     }
 }

@@ -2,13 +2,16 @@ internal import Glibc
 internal import SQLite
 public import Sessions
 
-/// What a store holds at one moment, whether a server is at work on it or not. It reads, and locks nobody out.
+/// Reads what a store holds, whether a server is at work on it or not. It locks nobody out, and each call sees what is
+/// there at that moment: no snapshot is held from one call to the next, for a log that is still being read cannot begin
+/// anew.
 ///
 /// Used by one thread, and blocks it.
 public final class StoreSnapshot {
-    private let archive: Archive
-    private let unfolded: Unfolded
+    private let reader: JournalReader
+    private var tail = Tail()
     private let directory: String
+    private var path: String { "\(directory)/sessions.sqlite" }
 
     public init(directory: String) throws(SQLiteStoreError) {
         self.directory = directory
@@ -16,18 +19,18 @@ public final class StoreSnapshot {
         guard access(path, F_OK) == 0 else { throw .unavailable(reason: "there is no \(path)") }
         let version: Int
         do throws(SQLiteError) {
-            archive = try Archive(path: path, retention: Retention(versions: .max, answers: .max))
-            // The snapshot is taken by the first statement that reads, and held until the connection is closed.
-            try archive.database.execute("BEGIN")
-            version = try archive.database.integer("PRAGMA user_version") ?? 0
+            let database = try SQLiteDatabase(path: path, isReadOnly: true, isGuarded: true)
+            version = try database.integer("PRAGMA user_version") ?? 0
+            guard version > 0 else { throw .damage("\(path) has no tables") }
         } catch {
             throw SQLiteStoreError(error)
         }
-        guard version > 0 else { throw .damaged("\(path) has no tables") }
         guard version <= Schema.version else { throw .newer(schema: version) }
+        guard version == Schema.version else {
+            throw .unavailable(reason: "it has schema \(version); serve it once, and it is upgraded")
+        }
         do throws(SQLiteError) {
-            let folded = try archive.database.integer("SELECT value FROM store WHERE name = 'folded'") ?? 0
-            unfolded = try Ledger.replay(archive.database, after: folded).0
+            reader = try JournalReader(path: path, retention: Retention(versions: .max, answers: .max))
         } catch {
             throw SQLiteStoreError(error)
         }
@@ -35,31 +38,56 @@ public final class StoreSnapshot {
 
     /// All sessions, ended and expired ones that are still known among them, in order.
     public func sessions() throws(SQLiteStoreError) -> [SessionID] {
-        let folded: [SessionID]
-        do throws(SQLiteError) {
-            folded = try archive.database.prepare("SELECT id FROM sessions ORDER BY id")
-                .all { $0.text(0).flatMap(SessionID.init) }.compactMap(\.self)
-        } catch {
-            throw SQLiteStoreError(error)
+        try reading { () throws(ReadError) in
+            let compacted = try reader.sessions()
+            let recent = tail.newSessions
+            return recent.isEmpty ? compacted : Array(Set(compacted + recent)).sorted { $0.text < $1.text }
         }
-        let recent = unfolded.newSessions
-        return recent.isEmpty ? folded : Array(Set(folded + recent)).sorted { $0.text < $1.text }
     }
 
     public func load(_ id: SessionID) throws(SQLiteStoreError) -> SessionRecord? {
-        try reading { () throws(ReadError) in try archive.load(id, unfolded.places(of: id))?.record }
+        try reading { () throws(ReadError) in
+            if let damage = tail.damaged[id] { throw .damaged(damage) }
+            return try reader.load(id, token: nil, tail.places(of: id))?.record.records().first
+        }
     }
 
     /// Every version that is kept, oldest first.
     public func versions(of id: SessionID) throws(SQLiteStoreError) -> [SessionRecord] {
-        try reading { () throws(ReadError) in
-            try archive.history(of: id, from: .max, limit: .max, bytes: .max, unfolded.places(of: id)).reversed()
+        let found = try reading { () throws(ReadError) in
+            try reader.history(of: id, from: .max, limit: .max, bytes: .max, tail.places(of: id))
         }
+        do throws(ReadError) { return try found.records().reversed() } catch { throw damaged(error) }
     }
 
     /// Every answer that is kept, oldest first.
     public func answers(of id: SessionID) throws(SQLiteStoreError) -> [StoredAnswer] {
-        try reading { () throws(ReadError) in try archive.answers(of: id, unfolded.places(of: id)) }
+        let rows = try reading { () throws(ReadError) in try reader.answers(of: id, tail.places(of: id)) }
+        var answers: [StoredAnswer] = []
+        for row in rows {
+            guard let answer = try? StoredAnswer(parsing: row.text), answer.session == id else {
+                throw damaged(.damaged("an answer of \(id.text) is damaged"))
+            }
+            answers.append(answer)
+        }
+        return answers
+    }
+
+    /// Compares the checksum of every page.
+    ///
+    /// - Returns: the numbers of those that are damaged.
+    public func damagedPages() -> [Int] {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return [] }
+        // Left open: closing it would drop the locks that SQLite has in this process.
+        var pages: [Int] = []
+        PageChecksum.scan(file) { pages.append($0) }
+        return pages
+    }
+
+    /// Sessions of which something is lost, and what.
+    public func damagedSessions() throws(SQLiteStoreError) -> [(id: SessionID, reason: String)] {
+        try reading { () throws(ReadError) in tail.damaged.map { ($0.key, $0.value) }.sorted { $0.0.text < $1.0.text } }
     }
 
     /// Copies the whole store into a new file, which a store can be opened on as `sessions.sqlite`.
@@ -70,9 +98,15 @@ public final class StoreSnapshot {
         guard file >= 0 else { throw .unavailable(reason: "cannot make \(path): \(String(cString: strerror(errno)))") }
         defer { close(file) }
         do throws(SQLiteError) {
-            let target = try SQLiteDatabase(path: path)
-            try target.execute("PRAGMA synchronous = OFF")
-            try archive.database.copy(to: target, pages: 256, progress: progress)
+            let target = try SQLiteDatabase(path: path, isGuarded: true)
+            // With a header of its own first, it is known to be guarded before pages come.
+            try target.execute(
+                """
+                PRAGMA synchronous = OFF; PRAGMA page_size = \(PageChecksum.pageSize); CREATE TABLE t (x); DROP TABLE t
+                """)
+            try reader.database.execute("BEGIN")
+            defer { try? reader.database.execute("COMMIT") }
+            try reader.database.copy(to: target, pages: 256, progress: progress)
         } catch {
             unlink(path)
             throw SQLiteStoreError(error)
@@ -81,13 +115,33 @@ public final class StoreSnapshot {
         guard fsync(file) == 0 else { throw .unavailable(reason: "cannot flush \(path)") }
     }
 
-    private func reading<Value>(
-        _ body: () throws(ReadError) -> Value
-    ) throws(SQLiteStoreError) -> Value {
-        do throws(ReadError) {
-            return try body()
+    /// Reads from one snapshot, which is gone after.
+    private func reading<Value>(_ body: () throws(ReadError) -> Value) throws(SQLiteStoreError) -> Value {
+        let outcome: Result<Value, ReadError>
+        do throws(SQLiteError) {
+            outcome = try reader.withSnapshot {
+                Result { () throws(ReadError) in
+                    do throws(SQLiteError) { try refreshTail() } catch { throw .sqlite(error) }
+                    return try body()
+                }
+            }
         } catch {
-            throw .damaged("\(directory): \(error.reason)")
+            throw SQLiteStoreError(error)
+        }
+        do throws(ReadError) { return try outcome.get() } catch { throw damaged(error) }
+    }
+
+    /// Reads on in the journal, which the server has gone on writing.
+    private func refreshTail() throws(SQLiteError) {
+        let compacted = try Ledger.compacted(in: reader.database)
+        tail.forget(upTo: compacted)
+        tail = try Ledger.replay(reader.database, after: max(compacted, tail.lastSeq), into: tail).0
+    }
+
+    private func damaged(_ error: ReadError) -> SQLiteStoreError {
+        switch error {
+        case .sqlite(let error): SQLiteStoreError(error)
+        case .damaged, .missing, .closed: .damaged(error.reason)
         }
     }
 }

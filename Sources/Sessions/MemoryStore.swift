@@ -1,5 +1,5 @@
 public import FoundationEssentials
-internal import Sodium
+public import Sodium
 internal import Synchronization
 
 /// Keeps sessions in memory: fast, and gone with the process. Of ended ones it remembers the last `endedLimit`.
@@ -62,9 +62,11 @@ public final class MemoryStore: SessionStore {
 
     public var sessionCount: Int { sessions.withLock { $0.kept.count } }
 
-    public func load(_ id: SessionID) -> LoadedSession? {
+    public func load(_ id: SessionID, token: SHA256Digest?) -> LoadedSession? {
         sessions.withLock { sessions in
-            guard let kept = sessions.kept[id], let record = kept.versions.newest else { return nil }
+            guard let kept = sessions.kept[id], let record = kept.versions.newest,
+                token == nil || record.identity.token == token
+            else { return nil }
             return LoadedSession(
                 record: record, answeredKeys: kept.answers?.newestFirst.reversed().map(\.key) ?? [])
         }
@@ -82,6 +84,8 @@ public final class MemoryStore: SessionStore {
         }
         return fitting.isEmpty ? Array(records.prefix(1)) : Array(fitting)
     }
+
+    public func forks(of id: SessionID) -> [SessionID] { [] }
 
     public func answer(to key: String, of id: SessionID) -> StoredAnswer? {
         sessions.withLock { $0.kept[id]?.answers?.newestFirst.first { $0.key == key } }

@@ -104,7 +104,7 @@ public final class SessionHost: Sendable {
     /// What the store has of the session, unless its time is over.
     func load(_ id: SessionID) async throws(SessionError) -> LoadedSession? {
         let loaded: LoadedSession?
-        do { loaded = try await store.load(id) } catch { throw SessionError(error) }
+        do { loaded = try await store.load(id, token: nil) } catch { throw SessionError(error) }
         return loaded.flatMap { $0.record.keptUntil > now() ? $0 : nil }
     }
 
@@ -121,7 +121,7 @@ extension SessionError {
     init(_ error: StoreError) {
         switch error {
         case .full: self = .storageFull
-        case .unavailable: self = .notApplied
+        case .unavailable, .damaged: self = .notApplied
         case .unknownOutcome: self = .unknownOutcome
         }
     }

@@ -8,6 +8,7 @@ public final class SessionIdentity: Sendable {
     /// The name of its app.
     public let app: String
     public let token: SHA256Digest
+    public var origin: SessionID? { nil }
     /// In whole seconds.
     public let createdAt: Date
     /// Its members in a record's JSON text. Made once, for they are written with every version.

@@ -51,6 +51,9 @@ public final class SessionRecord: Sendable {
         return base
     }
 
+    /// The version whose record this one completes, where it is a delta record; `nil` where it is a full one.
+    public var baseVersion: Int? { base?.version }
+
     /// Whether the store has a text of it that tells everything.
     var isWhole: Bool {
         if case .saved(_, _, _, let isWhole) = content { isWhole } else { base == nil }

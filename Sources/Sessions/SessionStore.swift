@@ -1,4 +1,5 @@
 public import FoundationEssentials
+public import Sodium
 
 /// Where sessions are kept. It holds ids, versions and texts, and knows no coordinators.
 ///
@@ -15,7 +16,7 @@ public protocol SessionStore: Sendable {
     var secret: [UInt8] { get }
 
     /// The last committed version; `nil` where there is none, or none any more.
-    func load(_ id: SessionID) async throws(StoreError) -> LoadedSession?
+    func load(_ id: SessionID, token: SHA256Digest?) async throws(StoreError) -> LoadedSession?
 
     /// Versions of a session, newest first, as far back as they are kept.
     ///
@@ -26,6 +27,11 @@ public protocol SessionStore: Sendable {
     func history(
         of id: SessionID, from version: Int?, limit: Int, bytes: Int
     ) async throws(StoreError) -> [SessionRecord]
+
+    func forks(of id: SessionID) async throws(StoreError) -> [SessionID]
+
+    /// How it is, for `/readyz`.
+    var condition: StoreCondition { get }
 
     /// The answer that is kept under the key.
     func answer(to key: String, of id: SessionID) async throws(StoreError) -> StoredAnswer?
@@ -64,8 +70,12 @@ public struct Retention: Sendable, Equatable {
     public let versions: Int
     /// Answers under an `Idempotency-Key`.
     public let answers: Int
+    public let versionBytes: Int
+    public let answerBytes: Int
 
-    public init(versions: Int = 100, answers: Int = 256) {
+    public init(versions: Int = 100, answers: Int = 256, versionBytes: Int = 4 << 20, answerBytes: Int = 1 << 20) {
+        self.versionBytes = versionBytes
+        self.answerBytes = answerBytes
         self.versions = max(1, versions)
         self.answers = max(1, answers)
     }
@@ -102,6 +112,21 @@ extension SessionStore {
     }
 
     public func close() {}
+
+    public var condition: StoreCondition { StoreCondition() }
+}
+
+/// How a store is.
+public struct StoreCondition: Sendable, Equatable {
+    /// Why nothing can be committed now; `nil` where it can.
+    public var failure: String?
+    /// What else an operator should know: damage for one.
+    public var remarks: [String]
+
+    public init(failure: String? = nil, remarks: [String] = []) {
+        self.failure = failure
+        self.remarks = remarks
+    }
 }
 
 /// A change that was not made, because the stored version is not the one it was made from.
@@ -122,6 +147,8 @@ public enum StoreError: Error, Equatable, Sendable {
     case full
     /// Nothing was changed; it may work later.
     case unavailable(reason: String)
+    /// What the store has of this session is damaged. Nothing was changed.
+    case damaged(reason: String)
     /// It cannot be told whether the change was made.
     case unknownOutcome(reason: String)
 }

@@ -27,6 +27,12 @@ public struct StoredAnswer: Sendable, Equatable {
     }
 }
 
+extension StoredAnswer {
+    public var withoutBody: StoredAnswer {
+        StoredAnswer(session: session, key: key, fingerprint: fingerprint, version: version, body: [], replacedToken: replacedToken)
+    }
+}
+
 /// A request that is carried out once, however often it comes.
 public struct IdempotentRequest: Sendable {
     /// As it was sent.

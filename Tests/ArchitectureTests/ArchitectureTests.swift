@@ -7,7 +7,7 @@ import Testing
         "JSONCoding": [],
         "MicroHTTP": ["CMicroHTTPD", "Glibc", "Synchronization"],
         "Sodium": ["CSodium", "Glibc"],
-        "SQLite": ["CSQLite", "Glibc"],
+        "SQLite": ["CSQLite", "Glibc", "Synchronization"],
         "Coordinators": ["JSONCoding", "FoundationEssentials"],
         "CoordinatorsTesting": ["Coordinators", "JSONCoding", "FoundationEssentials"],
         "Sessions": ["Coordinators", "JSONCoding", "Sodium", "FoundationEssentials", "Synchronization"],

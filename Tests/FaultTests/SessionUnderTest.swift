@@ -102,7 +102,7 @@ final class Poster: Sendable {
     }
 
     /// - Returns: whether it was answered.
-    private func postNext() throws -> Bool {
+    func postNext() throws -> Bool {
         let (session, value) = state.withLock { state in
             if let pending = state.pending { return pending }
             state.count += 1

@@ -72,6 +72,12 @@ extension SessionID {
 }
 
 extension SessionStore {
+    func load(_ id: SessionID) async throws(StoreError) -> LoadedSession? { try await load(id, token: nil) }
+
+    func history(of id: SessionID, from version: Int?, limit: Int) async throws(StoreError) -> [SessionRecord] {
+        try await history(of: id, from: version, limit: limit, bytes: .max)
+    }
+
     /// Commits versions of a session one after the other.
     func commit(_ id: SessionID, versions: ClosedRange<Int>) async throws {
         for version in versions { #expect(await commit([try .make(id, version)]) == .success([])) }

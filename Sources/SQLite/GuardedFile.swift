@@ -1,0 +1,123 @@
+internal import CSQLite
+internal import Glibc
+internal import Synchronization
+
+/// SQLite's way to files (sqlite.org/vfs.html), as the system has it, but for two calls on databases: reading a page and
+/// writing one, see `PageChecksum`.
+///
+/// The system's file is taken as it is, with a copy of its table of methods in which these two are others; so all other
+/// calls are the system's own. Behind the file lies what this one has to know, `Extra`.
+enum GuardedFile {
+    /// What a connection asks for to be guarded.
+    static let name = "coordinatord"
+
+    /// Whether SQLite knows it; it is registered with the first use.
+    static let isRegistered: Bool = {
+        guard let system = system.pointer, let name = strdup(name) else { return false }
+        // Neither is freed: SQLite keeps them for as long as the process lives.
+        let guarded = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
+        guarded.initialize(to: system.pointee)
+        guarded.pointee.pNext = nil
+        guarded.pointee.zName = UnsafePointer(name)
+        guarded.pointee.szOsFile = CInt(extraOffset + MemoryLayout<Extra>.size)
+        guarded.pointee.xOpen = { GuardedFile.open($1, $2, $3, $4) }
+        return sqlite3_vfs_register(guarded, 0) == SQLITE_OK
+    }()
+
+    private struct Extra {
+        /// The system's own methods.
+        let methods: UnsafePointer<sqlite3_io_methods>
+        /// Whether the file's header says that its pages have checksums.
+        var isGuarded: Bool
+    }
+
+    /// Immutable after its initialisation, and what it points to is SQLite's for as long as the process lives.
+    private struct System: @unchecked Sendable {
+        let pointer = sqlite3_vfs_find(nil)
+    }
+
+    private static let system = System()
+    private static let extraOffset = (Int(system.pointer?.pointee.szOsFile ?? 0) + 15) & ~15
+
+    /// The system's table of methods, and the copy; both are there until the process ends.
+    private struct Tables: @unchecked Sendable {
+        let system: UnsafePointer<sqlite3_io_methods>
+        let guarded: UnsafePointer<sqlite3_io_methods>
+    }
+
+    private static let tables = Mutex<Tables?>(nil)
+
+    private static func extra(of file: UnsafeMutablePointer<sqlite3_file>) -> UnsafeMutablePointer<Extra> {
+        (UnsafeMutableRawPointer(file) + extraOffset).assumingMemoryBound(to: Extra.self)
+    }
+
+    private static func open(
+        _ path: UnsafePointer<CChar>?, _ file: UnsafeMutablePointer<sqlite3_file>?, _ flags: CInt,
+        _ outFlags: UnsafeMutablePointer<CInt>?
+    ) -> CInt {
+        guard let file, let system = system.pointer else { return SQLITE_CANTOPEN }
+        let code = system.pointee.xOpen(system, path, file, flags, outFlags)
+        guard code == SQLITE_OK, flags & SQLITE_OPEN_MAIN_DB != 0, let methods = file.pointee.pMethods else {
+            return code
+        }
+        guard let guarded = guardedMethods(for: methods) else {
+            _ = methods.pointee.xClose(file)
+            file.pointee.pMethods = nil
+            return SQLITE_CANTOPEN
+        }
+        extra(of: file).initialize(to: Extra(methods: methods, isGuarded: false))
+        file.pointee.pMethods = guarded
+        return SQLITE_OK
+    }
+
+    /// - Returns: `nil` where the system has other methods for this file than for those before; it has one table for all.
+    private static func guardedMethods(
+        for methods: UnsafePointer<sqlite3_io_methods>
+    ) -> UnsafePointer<sqlite3_io_methods>? {
+        let known = tables.withLock { tables in
+            if let tables { return tables }
+            let copy = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
+            copy.initialize(to: methods.pointee)
+            copy.pointee.xRead = { GuardedFile.read($0, $1, $2, $3) }
+            copy.pointee.xWrite = { GuardedFile.write($0, $1, $2, $3) }
+            let made = Tables(system: methods, guarded: copy)
+            tables = made
+            return made
+        }
+        return known.system == methods ? known.guarded : nil
+    }
+
+    private static func read(
+        _ file: UnsafeMutablePointer<sqlite3_file>?, _ bytes: UnsafeMutableRawPointer?, _ count: CInt, _ offset: Int64
+    ) -> CInt {
+        guard let file, let bytes else { return SQLITE_MISUSE }
+        let extra = extra(of: file)
+        let code = extra.pointee.methods.pointee.xRead(file, bytes, count, offset)
+        guard code == SQLITE_OK else { return code }
+        // SQLite reads the header alone first, then pages.
+        if offset == 0, count >= 100 { extra.pointee.isGuarded = PageChecksum.isGuarded(header: bytes) }
+        guard extra.pointee.isGuarded, isPage(count, offset) else { return code }
+        return PageChecksum.isRight(bytes, at: offset) ? code : wrongChecksum
+    }
+
+    private static func write(
+        _ file: UnsafeMutablePointer<sqlite3_file>?, _ bytes: UnsafeRawPointer?, _ count: CInt, _ offset: Int64
+    ) -> CInt {
+        guard let file, let bytes else { return SQLITE_MISUSE }
+        let extra = extra(of: file)
+        if offset == 0, count >= 100 { extra.pointee.isGuarded = PageChecksum.isGuarded(header: bytes) }
+        // The last bytes of a page are reserved, so nobody minds that they change in SQLite's own memory.
+        if extra.pointee.isGuarded, isPage(count, offset) {
+            PageChecksum.fill(UnsafeMutableRawPointer(mutating: bytes), at: offset)
+        }
+        return extra.pointee.methods.pointee.xWrite(file, bytes, count, offset)
+    }
+
+    /// An extended code of SQLITE_CORRUPT. After the plain one SQLite refuses all that is left of a transaction, whatever
+    /// else it is about.
+    private static let wrongChecksum = SQLITE_CORRUPT | 100 << 8
+
+    private static func isPage(_ count: CInt, _ offset: Int64) -> Bool {
+        Int(count) == PageChecksum.pageSize && offset % Int64(PageChecksum.pageSize) == 0
+    }
+}

@@ -1,0 +1,152 @@
+internal import SQLite
+internal import Sessions
+
+/// A row of the table `sessions`: where the kept versions of a session are.
+///
+/// The rows of the journal stay the text that they are in the table: numbers, oldest first, and behind a large record's
+/// its KiB: `17 18:62 23`. It is changed with nearly every version, at its ends, and read as a whole only when somebody
+/// asks for the past.
+struct CompactedSession {
+    let id: SessionID
+    /// The last one.
+    private(set) var version: Int
+    /// When to look whether the session can be forgotten; `nil` where that is in the table already.
+    private(set) var due: Int?
+    private(set) var rows: [UInt8]
+    /// In hexadecimal digits.
+    private(set) var token: String
+    let origin: String?
+    /// How many it has in the table `answers`.
+    var answers = 0
+    private var count: Int
+    /// Of the large records.
+    private var kibibytes: Int
+
+    /// Bytes from which on a record counts as large.
+    private static let largeSize = 4096
+
+    /// - Parameter place: of the session's first record that is kept, or of its end.
+    init(_ place: Place, of id: SessionID, token: String, origin: String?) {
+        self.id = id
+        self.version = place.version
+        self.due = place.keptUntil
+        self.token = token
+        self.origin = origin
+        (self.rows, self.count, self.kibibytes) = ([], 0, 0)
+        add(place)
+    }
+
+    static let columns = "version, rows, token, origin, answers, checksum"
+
+    /// From the columns.
+    ///
+    /// - Returns: `nil` where it is not what was written.
+    init?(_ row: borrowing SQLiteRow, of id: SessionID) {
+        guard let version = row.integer(0), let rows = row.utf8(1), let token = row.text(2) else { return nil }
+        self.init(version: version, rows: rows, token: token, origin: row.text(3), of: id)
+        answers = row.integer(4) ?? -1
+        guard checksum == row.integer(5) else { return nil }
+    }
+
+    /// - Returns: `nil` where no session can have that.
+    init?(version: Int, rows: [UInt8], token: String, origin: String?, of id: SessionID) {
+        (self.id, self.version, self.rows, self.token, self.origin) = (id, version, rows, token, origin)
+        guard let last = rows.last, CompactedSession.isDigit(last) else { return nil }
+        (self.count, self.kibibytes) = (1, 0)
+        // Only what has to be known now: it is read with nearly every version.
+        var size: Int?
+        for byte in rows {
+            switch byte {
+            case CompactedSession.space:
+                count += 1
+                kibibytes += size ?? 0
+                size = nil
+            case CompactedSession.colon: size = 0
+            case _ where CompactedSession.isDigit(byte):
+                if let number = size { size = min(number * 10 + Int(byte - 48), 1 << 32) }
+            default: return nil
+            }
+        }
+        kibibytes += size ?? 0
+        // Versions count from 1, without a gap.
+        guard version >= count else { return nil }
+    }
+
+    var checksum: Int {
+        var sum = RowChecksum()
+        sum.add(id.text)
+        sum.add(version)
+        sum.add(token)
+        sum.add(origin)
+        sum.add(answers)
+        sum.add(digestOf: rows)
+        return sum.value
+    }
+
+    /// Takes the next version.
+    mutating func append(_ place: Place) {
+        version = place.version
+        if let token = place.label?.token { self.token = token }
+        add(place)
+    }
+
+    private mutating func add(_ place: Place) {
+        if !rows.isEmpty { rows.append(CompactedSession.space) }
+        rows += "\(place.seq)".utf8
+        count += 1
+        guard place.size >= CompactedSession.largeSize else { return }
+        let size = (place.size + 1023) / 1024
+        rows += ":\(size)".utf8
+        kibibytes += size
+    }
+
+    /// Keeps the last rows: so many, and of no more bytes, but those that the last version needs.
+    ///
+    /// - Returns: the others.
+    mutating func keep(_ limit: Int, bytes: Int) -> [Int] {
+        var dropped: [Int] = []
+        var start = 0
+        while count > limit || (kibibytes > bytes / 1024 && count > 1 + SessionRecord.reach),
+            let end = rows[start...].firstIndex(of: CompactedSession.space),
+            let (seq, size) = CompactedSession.row(rows[start..<end])
+        {
+            dropped.append(seq)
+            kibibytes -= size
+            count -= 1
+            start = end + 1
+        }
+        rows.removeSubrange(..<start)
+        return dropped
+    }
+
+    /// All rows, oldest first.
+    var allRows: [Int] {
+        rows.split(separator: CompactedSession.space).compactMap { CompactedSession.row($0)?.seq }
+    }
+
+    /// The versions from that one down, newest first.
+    func versions(from newest: Int, limit: Int) -> [(version: Int, seq: Int)] {
+        let all = allRows
+        let last = min(newest, version)
+        let first = max(version - all.count + 1, last - limit + 1)
+        guard first <= last else { return [] }
+        return (first...last).reversed().map { ($0, all[all.count - 1 - (version - $0)]) }
+    }
+
+    private static let space = UInt8(ascii: " ")
+    private static let colon = UInt8(ascii: ":")
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
+
+    private static func row(_ text: ArraySlice<UInt8>) -> (seq: Int, kibibytes: Int)? {
+        let parts = text.split(separator: colon, omittingEmptySubsequences: false)
+        guard let seq = number(parts[0]), parts.count <= 2 else { return nil }
+        guard parts.count == 2 else { return (seq, 0) }
+        guard let size = number(parts[1]), size < 1 << 32 else { return nil }
+        return (seq, size)
+    }
+
+    private static func number(_ digits: ArraySlice<UInt8>) -> Int? {
+        Int(String(decoding: digits, as: UTF8.self)).flatMap { $0 > 0 ? $0 : nil }
+    }
+}

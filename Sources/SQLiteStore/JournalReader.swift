@@ -1,0 +1,255 @@
+internal import SQLite
+internal import Sessions
+internal import Sodium
+
+/// A connection that reads. What is not compacted yet it is told: `tail`, oldest first. It finds rows and compares their
+/// checksums; what is in them is for those who asked to read, see `FoundRecords`.
+final class JournalReader {
+    private let retention: Retention
+    private let path: String
+    let database: SQLiteDatabase
+    private let sessionLookup: Lookup
+    private let rowLookup: Lookup
+    private let answerLookup: Lookup
+    private let answers: Lookup
+    private let forks: SQLiteStatement
+    private let begin: SQLiteStatement
+    private let end: SQLiteStatement
+
+    init(path: String, retention: Retention) throws(SQLiteError) {
+        self.retention = retention
+        self.path = path
+        let database = try SQLiteDatabase(path: path, isReadOnly: true, isGuarded: true)
+        try database.execute("PRAGMA cache_size = -65536")
+        sessionLookup = try .session(database, path: path)
+        rowLookup = try .row(database, path: path)
+        answerLookup = try Lookup(
+            "SELECT seq, key, checksum FROM answers WHERE session = ?1 AND key = ?2 ORDER BY seq DESC LIMIT 1",
+            database, path: path)
+        answers = try Lookup(
+            "SELECT seq, key, checksum FROM answers WHERE session = ?1 ORDER BY seq DESC", database, path: path)
+        forks = try database.prepare("SELECT id FROM sessions WHERE origin = ?1")
+        begin = try database.prepare("BEGIN")
+        end = try database.prepare("COMMIT")
+        self.database = database
+    }
+
+    /// All that is read in `body` is read from one snapshot.
+    ///
+    /// - Throws: where there is none. Nothing was read then.
+    func withSnapshot<Value>(_ body: () -> Value) throws(SQLiteError) -> Value {
+        // Left behind by an end that has failed.
+        if database.isInTransaction { try end.run() }
+        try begin.run()
+        defer { try? end.run() }
+        return body()
+    }
+
+    /// The last version.
+    ///
+    /// - Parameter token: the digest that the session's token must have; `nil` for any. It is compared before any record is
+    ///   read.
+    /// - Returns: `nil` where there is no such session, or its token is another one.
+    func load(
+        _ id: SessionID, token: SHA256Digest?, _ tail: [Place]
+    ) throws(ReadError) -> (record: FoundRecords, answeredKeys: [String])? {
+        let past = try past(of: id, tail)
+        guard let newest = past.versions(from: .max, limit: 1).first else { return nil }
+        if let token {
+            guard let known = SHA256Digest(hex: past.token) else {
+                throw .damaged("the token of \(id.text) is damaged")
+            }
+            guard known == token else { return nil }
+        }
+        let records = try records(of: past, from: newest.version, limit: 1, bytes: .max)
+        guard !records.wanted.isEmpty else { throw .missing(seq: newest.seq) }
+        return (records, try answeredKeys(of: id, tail))
+    }
+
+    func history(
+        of id: SessionID, from version: Int, limit: Int, bytes: Int, _ tail: [Place]
+    ) throws(ReadError) -> FoundRecords {
+        let past = try past(of: id, tail)
+        guard let newest = past.versions(from: .max, limit: 1).first?.version else { return FoundRecords(of: id) }
+        let oldest = max(1, newest - min(retention.versions, newest) + 1)
+        let wanted = min(limit, max(0, min(version, newest) - oldest + 1))
+        return try records(of: past, from: version, limit: wanted, bytes: bytes)
+    }
+
+    func answer(to key: String, of id: SessionID, _ tail: [Place]) throws(ReadError) -> JournalRow? {
+        let seq: Int?
+        if let place = tail.last(where: { $0.key == key }) {
+            seq = place.seq
+        } else {
+            seq = try answerLookup.first(
+                "an answer of \(id.text)",
+                bind: { statement throws(SQLiteError) in
+                    try statement.bind(1, id.text)
+                    try statement.bind(2, key)
+                }
+            ) { JournalReader.answer($0, of: id)?.seq }
+        }
+        guard let seq else { return nil }
+        guard let row = try rowLookup.row(seq) else { throw .missing(seq: seq) }
+        guard row.session == id.text, row.label?.key == key else {
+            throw .damaged("row \(seq) of the journal is another's")
+        }
+        return row
+    }
+
+    /// All that are kept, oldest first.
+    func answers(of id: SessionID, _ tail: [Place]) throws(ReadError) -> [JournalRow] {
+        let compacted = try compactedAnswers(of: id, limit: .max).map(\.seq)
+        var rows: [JournalRow] = []
+        for seq in compacted + tail.filter({ !$0.isRecord }).map(\.seq) {
+            guard let row = try rowLookup.row(seq) else { continue }
+            rows.append(row)
+        }
+        return rows.suffix(retention.answers)
+    }
+
+    /// Those that are compacted, in order. Where the table is damaged, those that the journal has.
+    func sessions() throws(ReadError) -> [SessionID] {
+        func ids(_ database: borrowing SQLiteDatabase, _ sql: String) throws(SQLiteError) -> [SessionID] {
+            try database.prepare(sql).all { $0.text(0).flatMap(SessionID.init) }.compactMap(\.self)
+        }
+        do throws(SQLiteError) {
+            do throws(SQLiteError) { return try ids(database, "SELECT id FROM sessions ORDER BY id") } catch {
+                guard error.isDamage else { throw error }
+            }
+            let unguarded = try SQLiteDatabase(path: path, isReadOnly: true)
+            return try ids(unguarded, "SELECT DISTINCT session FROM journal ORDER BY session")
+        } catch {
+            throw .sqlite(error)
+        }
+    }
+
+    func forks(of id: SessionID) throws(ReadError) -> [SessionID] {
+        do throws(SQLiteError) {
+            try forks.bind(1, id.text)
+            return try forks.all { $0.text(0).flatMap(SessionID.init) }.compactMap(\.self)
+        } catch {
+            throw .sqlite(error)
+        }
+    }
+
+    private func answeredKeys(of id: SessionID, _ tail: [Place]) throws(ReadError) -> [String] {
+        let recent = tail.compactMap(\.key)
+        if tail.contains(where: { $0.kind == .first }) { return recent }
+        return try compactedAnswers(of: id, limit: retention.answers).map(\.key) + recent
+    }
+
+    /// Oldest first. Each of them counts: an event under a key that is missing would be applied again.
+    private func compactedAnswers(of id: SessionID, limit: Int) throws(ReadError) -> [(seq: Int, key: String)] {
+        guard let count = try sessionLookup.session(id)?.answers, count > 0 else { return [] }
+        let found = try answers.all(
+            "the answers of \(id.text)", count: count,
+            bind: { statement throws(SQLiteError) in try statement.bind(1, id.text) }
+        ) { JournalReader.answer($0, of: id) }
+        return found.prefix(limit).reversed()
+    }
+
+    /// - Returns: `nil` where it is not what was written.
+    private static func answer(_ row: borrowing SQLiteRow, of id: SessionID) -> (seq: Int, key: String)? {
+        guard let seq = row.integer(0), let key = row.text(1),
+            Statements.answerChecksum(key, at: seq, of: id) == row.integer(2)
+        else { return nil }
+        return (seq, key)
+    }
+}
+
+// Where versions are.
+extension JournalReader {
+    /// What the tail and the table tell of a session.
+    private struct Past {
+        let id: SessionID
+        /// Newest first.
+        var recent: [(version: Int, seq: Int)] = []
+        var compacted: CompactedSession?
+        var token = ""
+
+        func versions(from newest: Int, limit: Int) -> [(version: Int, seq: Int)] {
+            let found = Array(recent.lazy.filter { $0.version <= newest }.prefix(limit))
+            let below = min(newest, (recent.last?.version ?? .max) - 1)
+            guard let compacted, found.count < limit else { return found }
+            return found + compacted.versions(from: below, limit: limit - found.count)
+        }
+    }
+
+    private func past(of id: SessionID, _ tail: [Place]) throws(ReadError) -> Past {
+        var past = Past(id: id)
+        var isWhole = false
+        var token: String?
+        for place in tail.reversed() where place.isRecord && !isWhole {
+            past.recent.append((place.version, place.seq))
+            token = token ?? place.label?.token
+            // Nothing older is in the table, or the session has ended and nothing older counts.
+            isWhole = place.kind == .first || place.kind == .end
+        }
+        if !isWhole { past.compacted = try sessionLookup.session(id) }
+        past.token = token ?? past.compacted?.token ?? ""
+        return past
+    }
+
+    /// The first of these versions, newest first, up to one that has been dropped, or whose base has.
+    private func records(
+        of past: Past, from newest: Int, limit: Int, bytes: Int
+    ) throws(ReadError) -> FoundRecords {
+        var found = FoundRecords(of: past.id)
+        guard limit > 0 else { return found }
+        let places = past.versions(from: newest, limit: min(limit, .max - SessionRecord.reach) + SessionRecord.reach)
+        var size = 0
+        for (version, seq) in places.prefix(limit) {
+            guard let row = try row(seq, version, of: past.id) else { break }
+            if let base = row.base, found.bases[base] == nil {
+                guard let place = places.first(where: { $0.version == base }),
+                    let text = try self.row(place.seq, base, of: past.id)
+                else { break }
+                found.bases[base] = text
+                size += text.text.count
+            }
+            size += row.text.count
+            guard found.wanted.isEmpty || size <= bytes else { break }
+            found.wanted.append(row)
+        }
+        return found
+    }
+
+    private func row(_ seq: Int, _ version: Int, of id: SessionID) throws(ReadError) -> JournalRow? {
+        guard let row = try rowLookup.row(seq) else { return nil }
+        guard row.session == id.text, row.version == version else {
+            throw .damaged("row \(seq) of the journal is another's")
+        }
+        return row
+    }
+}
+
+/// Records as they were found, to be read by who asked for them.
+struct FoundRecords: Sendable {
+    let id: SessionID
+    /// Newest first.
+    var wanted: [JournalRow] = []
+    /// The full records that these complete, by their versions.
+    var bases: [Int: JournalRow] = [:]
+
+    init(of id: SessionID) {
+        self.id = id
+    }
+
+    func records() throws(ReadError) -> [SessionRecord] {
+        var read: [Int: SessionRecord] = [:]
+        var records: [SessionRecord] = []
+        for row in wanted {
+            if let base = row.base, read[base] == nil, let row = bases[base] { read[base] = try record(row, base: nil) }
+            records.append(try record(row, base: row.base.flatMap { read[$0] }))
+        }
+        return records
+    }
+
+    private func record(_ row: JournalRow, base: SessionRecord?) throws(ReadError) -> SessionRecord {
+        guard let text = try? RecordText(parsing: row.text), let record = try? SessionRecord(text, base: base),
+            record.id == id, record.version == row.version
+        else { throw .damaged("version \(row.version) of \(id.text) is damaged") }
+        return record
+    }
+}

@@ -1,0 +1,160 @@
+internal import FoundationEssentials
+internal import SQLite
+internal import Sessions
+internal import Sodium
+
+/// A row of the journal, but for its number. It is made by who commits, for the one writer has enough to do.
+struct JournalRow: Sendable {
+    enum Kind: Sendable {
+        /// The session's first record here.
+        case first
+        case next
+        /// The session has ended.
+        case end
+        case answer
+    }
+
+    /// What few rows tell.
+    struct Label: Sendable {
+        /// Of a full record, in hexadecimal digits.
+        var token: String?
+        /// Of the first record of a fork.
+        var origin: String?
+        /// Of an answer.
+        var key: String?
+    }
+
+    let session: String
+    let kind: Kind
+    /// Of the state in the record, or that the answer shows.
+    let version: Int
+    /// Of a record, in milliseconds since 1970; 0 of an answer.
+    let keptUntil: Int
+    /// The version whose record a delta record completes.
+    let base: Int?
+    let label: Label?
+    let text: [UInt8]
+    /// Of all the above.
+    private let sum: Int
+
+    init(
+        session: String, kind: Kind, version: Int, keptUntil: Int, base: Int? = nil, label: Label?, text: [UInt8]
+    ) {
+        self.session = session
+        self.kind = kind
+        self.version = version
+        self.keptUntil = keptUntil
+        self.base = base
+        self.label = label
+        self.text = text
+        var sum = RowChecksum()
+        sum.add(session)
+        sum.add(kind.number)
+        sum.add(version)
+        sum.add(keptUntil)
+        sum.add(base ?? 0)
+        if let label {
+            sum.add(label.token)
+            sum.add(label.origin)
+            sum.add(label.key)
+        }
+        sum.add(digestOf: text)
+        self.sum = sum.value
+    }
+
+    /// Of the row at that place: one that has got to another place is noticed.
+    func checksum(at seq: Int) -> Int {
+        sum &+ seq &* 0x1E37_79B9_7F4A_7C15
+    }
+
+    func place(at seq: Int) -> Place {
+        Place(
+            seq: seq, kind: kind, version: version, size: text.count, keptUntil: keptUntil,
+            label: label.map(Place.Label.init))
+    }
+}
+
+extension JournalRow {
+    init(_ record: SessionRecord, isFirst: Bool) {
+        let base = record.baseVersion
+        let origin = isFirst ? record.identity.origin?.text : nil
+        self.init(
+            session: record.id.text, kind: record.isEnd ? .end : isFirst ? .first : .next, version: record.version,
+            keptUntil: Int(exactly: (record.keptUntil.timeIntervalSince1970 * 1000).rounded()) ?? .max, base: base,
+            label: base == nil ? Label(token: record.identity.token.hex, origin: origin) : nil, text: record.text)
+    }
+
+    init(_ answer: StoredAnswer) {
+        self.init(
+            session: answer.session.text, kind: .answer, version: answer.version, keptUntil: 0,
+            label: Label(key: answer.key), text: answer.text)
+    }
+
+    static let columns = "session, kind, version, kept_until, base, token, origin, key, record, checksum"
+
+    /// From the columns.
+    ///
+    /// - Returns: `nil` where it is not what was written.
+    init?(_ row: borrowing SQLiteRow, seq: Int) {
+        guard let session = row.text(0), let kind = row.text(1).flatMap(Kind.init), let version = row.integer(2),
+            let keptUntil = row.integer(3), let text = row.utf8(8), let checksum = row.integer(9)
+        else { return nil }
+        let label = Label(token: row.text(5), origin: row.text(6), key: row.text(7))
+        self.init(
+            session: session, kind: kind, version: version, keptUntil: keptUntil, base: row.integer(4),
+            label: label.isEmpty ? nil : label, text: text)
+        guard self.checksum(at: seq) == checksum else { return nil }
+    }
+}
+
+extension JournalRow.Label {
+    var isEmpty: Bool { token == nil && origin == nil && key == nil }
+}
+
+extension JournalRow.Kind {
+    /// As the journal has it.
+    var name: StaticString {
+        switch self {
+        case .first: "first"
+        case .next: "next"
+        case .end: "end"
+        case .answer: "answer"
+        }
+    }
+
+    init?(name: String) {
+        switch name {
+        case "first": self = .first
+        case "next": self = .next
+        case "end": self = .end
+        case "answer": self = .answer
+        default: return nil
+        }
+    }
+
+    fileprivate var number: Int {
+        switch self {
+        case .first: 1
+        case .next: 2
+        case .end: 3
+        case .answer: 4
+        }
+    }
+}
+
+/// A change, ready to be written.
+struct EncodedChange: Sendable {
+    let id: SessionID
+    let expectedVersion: Int
+    let record: JournalRow?
+    let answer: JournalRow?
+
+    init(_ change: SessionChange) {
+        id = change.id
+        expectedVersion = change.expectedVersion
+        record = change.record.map { JournalRow($0, isFirst: change.expectedVersion == 0) }
+        answer = change.answer.map(JournalRow.init)
+    }
+
+    var size: Int { (record?.text.count ?? 0) + (answer?.text.count ?? 0) }
+}

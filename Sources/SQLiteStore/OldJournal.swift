@@ -1,0 +1,199 @@
+internal import SQLite
+internal import Sessions
+internal import Sodium
+
+/// The journal that a store is rebuilt from, of this schema or an earlier one, and what is left of it where it is damaged.
+final class OldJournal {
+    /// Reads as long as pages are what was written, and copies the log into the file when it is closed.
+    private var database: SQLiteDatabase?
+    private var rows: SQLiteStatement?
+    /// Sees what is on damaged pages, too.
+    private var unguarded: SQLiteDatabase?
+    private var unguardedRows: SQLiteStatement?
+    private let isBefore3: Bool
+    let secret: [UInt8]
+    /// Everything up to this row is in the tables; `nil` where that is damaged.
+    private let compacted: Int?
+    private let last: Int
+    /// Of the row that was read last.
+    private var seq = 0
+    /// Whether a page of it is damaged.
+    private(set) var isDamaged = false
+
+    init(_ path: String) throws(SQLiteError) {
+        let database = try SQLiteDatabase(path: path, isGuarded: true)
+        let unguarded = try SQLiteDatabase(path: path, isReadOnly: true)
+        isBefore3 = try unguarded.integer("PRAGMA user_version") ?? 0 < 3
+        let columns = isBefore3 ? OldJournal.columnsBefore3 : JournalRow.columns
+        let sql = "SELECT \(columns), seq FROM journal WHERE seq > ?1 ORDER BY seq LIMIT ?2"
+        rows = try database.prepare(sql)
+        unguardedRows = try unguarded.prepare(sql)
+        if isBefore3 {
+            secret = try unguarded.bytes("SELECT value FROM store WHERE name = 'secret'") ?? []
+            compacted = try unguarded.integer("SELECT value FROM store WHERE name = 'folded'")
+            guard secret.count == KeyedDigest.keySize else { throw .damage("the table store has no secret") }
+        } else {
+            secret = try Ledger.secret(in: unguarded)
+            compacted = try? Ledger.compacted(in: unguarded)
+        }
+        last = try OldJournal.last(in: unguarded)
+        self.database = consume database
+        self.unguarded = consume unguarded
+    }
+
+    /// Of the last row. Where the page that has it is damaged, it is known of a store that was closed.
+    private static func last(in database: borrowing SQLiteDatabase) throws(SQLiteError) -> Int {
+        do throws(SQLiteError) { return try database.integer("SELECT max(seq) FROM journal") ?? 0 } catch {
+            guard error.isDamage, let closed = try? Ledger.stored(StoredValue.closed, in: database), closed >= 0 else {
+                throw error.isDamage ? .damage("the end of the journal is damaged, and it was not closed") : error
+            }
+            return closed
+        }
+    }
+
+    /// Before 3, the checksum was the text's, and what now has columns of its own was in the text only.
+    private static let columnsBefore3 = """
+        session, kind, version, CASE WHEN json_valid(record) THEN record ->> '$.keptUntil' END,
+        CASE WHEN json_valid(record) THEN record ->> '$.base' END,
+        CASE WHEN json_valid(record) THEN record ->> '$.token' END, NULL, key, record, checksum
+        """
+
+    private enum Found {
+        case sound(Int, JournalRow)
+        /// With what it says of its session.
+        case unsound(Int, String)
+
+        var seq: Int {
+            switch self {
+            case .sound(let seq, _), .unsound(let seq, _): seq
+            }
+        }
+    }
+
+    /// The next rows, and of those that are not what was written what they say of their sessions.
+    ///
+    /// - Returns: `nil` at the end.
+    /// - Throws: damage, where something may be lost that only the tail of the journal had.
+    func next(_ count: Int) throws(SQLiteError) -> (rows: [(Int, JournalRow)], unsound: [String])? {
+        guard seq < last else { return nil }
+        var sound: [(Int, JournalRow)] = []
+        var unsound: [String] = []
+        while sound.count < count, seq < last {
+            for found in try nextFound() {
+                try checkTail(found)
+                seq = found.seq
+                switch found {
+                case .sound(let seq, let row): sound.append((seq, row))
+                case .unsound(_, let session): unsound.append(session)
+                }
+            }
+        }
+        if seq >= last, compacted == nil, isDamaged {
+            throw .damage("both the journal and the table store are damaged")
+        }
+        return (sound, unsound)
+    }
+
+    /// Behind the row up to which the journal is compacted there are no gaps.
+    private func checkTail(_ found: Found) throws(SQLiteError) {
+        guard let compacted, found.seq > compacted else { return }
+        let expected = max(seq, compacted) + 1
+        guard found.seq == expected else { throw .damage("row \(expected) of the journal is missing") }
+        if case .unsound = found { throw .damage("row \(found.seq) of the journal is damaged") }
+    }
+
+    private func nextFound() throws(SQLiteError) -> [Found] {
+        do throws(SQLiteError) {
+            return try found(rows, limit: 64)
+        } catch {
+            guard error.isDamage else { throw error }
+            isDamaged = true
+        }
+        // One by one, as far as they can be read, past what cannot.
+        var first = seq
+        while first < last {
+            if let found = try? found(unguardedRows, after: first, limit: 1), !found.isEmpty { return found }
+            first += 1
+        }
+        seq = last
+        return []
+    }
+
+    private func found(_ statement: SQLiteStatement?, after first: Int? = nil, limit: Int) throws(SQLiteError)
+        -> [Found]
+    {
+        guard let statement else { return [] }
+        try statement.bind(1, first ?? seq)
+        try statement.bind(2, limit)
+        return try statement.all { row -> Found? in
+            guard let seq = row.integer(10), seq > self.seq else { return nil }
+            let entry = isBefore3 ? JournalRow(before3: row) : JournalRow(row, seq: seq)
+            return entry.map { .sound(seq, $0) } ?? .unsound(seq, row.text(0) ?? "")
+        }.compactMap(\.self)
+    }
+
+    /// Rows that need not be taken. Where it is damaged, they are dropped again.
+    var dropped: Set<Int> {
+        guard let found = try? unguarded?.prepare("SELECT seq FROM dropped").all({ $0.integer(0) }) else { return [] }
+        return Set(found.compactMap(\.self))
+    }
+
+    /// Of every session, as the table tells.
+    ///
+    /// - Throws: where that is damaged as well, so that nobody can tell what is lost.
+    func lastVersions() throws(SQLiteError) -> [(id: String, version: Int)] {
+        let columns = isBefore3 ? "version, NULL, NULL, NULL, NULL, NULL" : CompactedSession.columns
+        let isBefore3 = isBefore3
+        let found = try unguarded?.prepare("SELECT \(columns), id FROM sessions").all { row -> (String, Int)? in
+            guard let text = row.text(6), let id = SessionID(text) else { return nil }
+            if isBefore3 { return row.integer(0).map { (text, $0) } }
+            return CompactedSession(row, of: id).map { (text, $0.version) }
+        }
+        return try whole(found, "sessions")
+    }
+
+    /// Where the answers are, as the table tells.
+    func answers() throws(SQLiteError) -> [(id: String, seq: Int)] {
+        let columns = isBefore3 ? "session, seq, key, NULL" : "session, seq, key, checksum"
+        let isBefore3 = isBefore3
+        let found = try unguarded?.prepare("SELECT \(columns) FROM answers").all { row -> (String, Int)? in
+            guard let text = row.text(0), let id = SessionID(text), let seq = row.integer(1), let key = row.text(2),
+                isBefore3 || Statements.answerChecksum(key, at: seq, of: id) == row.integer(3)
+            else { return nil }
+            return (text, seq)
+        }
+        return try whole(found, "answers")
+    }
+
+    private func whole<Value>(_ found: [Value?]?, _ table: String) throws(SQLiteError) -> [Value] {
+        let found = found ?? []
+        let sound = found.compactMap(\.self)
+        guard sound.count == found.count else {
+            throw .damage("both the journal and the table \(table) are damaged")
+        }
+        return sound
+    }
+
+    /// Nothing can be read after. SQLite copies its log into the file, and removes it.
+    func close() {
+        (rows, unguardedRows) = (nil, nil)
+        unguarded = nil
+        // The last to close it does so by itself, but another program may be reading.
+        try? database?.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        database = nil
+    }
+}
+
+extension JournalRow {
+    fileprivate init?(before3 row: borrowing SQLiteRow) {
+        guard let session = row.text(0), let kind = row.text(1).flatMap(Kind.init), let version = row.integer(2),
+            let text = row.utf8(8), Int(bitPattern: UInt(Checksum.of(text))) == row.integer(9)
+        else { return nil }
+        let isAnswer = kind == .answer
+        guard let keptUntil = isAnswer ? 0 : row.integer(3) else { return nil }
+        let label = Label(token: isAnswer ? nil : row.text(5), key: row.text(7))
+        self.init(
+            session: session, kind: kind, version: version, keptUntil: keptUntil, base: isAnswer ? nil : row.integer(4),
+            label: label.isEmpty ? nil : label, text: text)
+    }
+}

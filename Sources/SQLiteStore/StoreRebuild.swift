@@ -1,0 +1,182 @@
+internal import Glibc
+internal import SQLite
+internal import Sessions
+
+/// Makes a store anew from the journal of the one that is there: to upgrade an earlier schema, or because what is derived
+/// from the journal is damaged. The new file takes the place of the old one in one step; a crash before it changes
+/// nothing.
+struct StoreRebuild {
+    private let directory: StoreDirectory
+    private let retention: Retention
+    private let report: @Sendable (String) -> Void
+    private let source: OldJournal
+    private let target: Ledger
+    private let tail = SharedTail(Tail())
+    /// Of which a row was found that is not what was written, as far as it can be told.
+    private var suspects: Set<String> = []
+
+    private static func path(in directory: StoreDirectory) -> String { directory.database + ".rebuilt" }
+
+    /// Where the store is of an earlier schema, or was found damaged.
+    static func rebuildIfNeeded(
+        _ directory: StoreDirectory, _ retention: Retention, _ report: @escaping @Sendable (String) -> Void
+    ) throws(SQLiteStoreError) {
+        let version = try schema(of: directory)
+        if (1..<Schema.version).contains(version) {
+            try rebuild(directory, retention, because: "it has schema \(version)", report)
+        } else if access(directory.marker, F_OK) == 0 {
+            try rebuild(directory, retention, because: "it was found damaged", report)
+        }
+    }
+
+    /// Whether there is a journal of this schema.
+    static func isPossible(_ directory: StoreDirectory) throws(SQLiteStoreError) -> Bool {
+        try schema(of: directory) == Schema.version
+    }
+
+    private static func schema(of directory: StoreDirectory) throws(SQLiteStoreError) -> Int {
+        do throws(SQLiteError) {
+            return try SQLiteDatabase(path: directory.database, isGuarded: true).integer("PRAGMA user_version") ?? 0
+        } catch {
+            throw SQLiteStoreError(error)
+        }
+    }
+
+    /// - Throws: `damaged`, where it cannot be told what is lost; then nothing has changed.
+    static func rebuild(
+        _ directory: StoreDirectory, _ retention: Retention, because reason: String,
+        _ report: @escaping @Sendable (String) -> Void
+    ) throws(SQLiteStoreError) {
+        report("rebuilding \(directory.database) from its journal, because \(reason)")
+        var rebuild: StoreRebuild
+        let isDamaged: Bool
+        do throws(SQLiteError) {
+            rebuild = try StoreRebuild(directory, retention, report)
+            isDamaged = try rebuild.copy()
+        } catch {
+            throw SQLiteStoreError(error)
+        }
+        try rebuild.finish(keepingOld: isDamaged)
+    }
+
+    private init(
+        _ directory: StoreDirectory, _ retention: Retention, _ report: @escaping @Sendable (String) -> Void
+    ) throws(SQLiteError) {
+        self.directory = directory
+        self.retention = retention
+        self.report = report
+        source = try OldJournal(directory.database)
+        let path = StoreRebuild.path(in: directory)
+        for file in [path, path + "-wal", path + "-shm", path + "-journal"] { unlink(file) }
+        do throws(SQLiteStoreError) {
+            target = try Ledger(path: path, durability: .relaxed, retention: retention) { _ in }
+        } catch {
+            throw SQLiteError(code: 0, message: "cannot make \(path): \(error)")
+        }
+        try target.statements.set(secret: source.secret)
+    }
+
+    /// Rows that are written in one transaction.
+    private static let batchSize = 4096
+
+    /// - Returns: whether the old file is damaged.
+    private mutating func copy() throws(SQLiteError) -> Bool {
+        let dropped = source.dropped
+        var count = 0
+        while let (rows, unsound) = try source.next(StoreRebuild.batchSize) {
+            suspects.formUnion(unsound)
+            try changing { target throws(SQLiteError) in
+                for (seq, row) in rows where !dropped.contains(seq) {
+                    guard let id = SessionID(row.session) else { continue }
+                    try target.adopt(row, at: seq, of: id, tail)
+                }
+            }
+            count += rows.count
+            if tail.withLock({ $0.recentCount >= Ledger.compactionRows }) {
+                try compact()
+                report("rebuilding: \(count) rows of the journal so far")
+            }
+        }
+        try compact()
+        if source.isDamaged || !suspects.isEmpty { try markDamagedSessions() }
+        return source.isDamaged || !suspects.isEmpty
+    }
+
+    /// Those that lack something the old tables tell of.
+    private mutating func markDamagedSessions() throws(SQLiteError) {
+        for (id, version) in try source.lastVersions() {
+            do throws(ReadError) {
+                let session = try SessionID(id).flatMap { id throws(ReadError) in try target.sessionLookup.session(id) }
+                guard let session, session.version >= version else { throw .damaged("") }
+            } catch {
+                suspects.insert(id)
+            }
+        }
+        for (id, seq) in try source.answers() where (try? target.rowLookup.row(seq)) ?? nil == nil {
+            suspects.insert(id)
+        }
+        let suspects = suspects
+        try changing { target throws(SQLiteError) in
+            for id in suspects {
+                try target.statements.addDamage(
+                    "something that was acknowledged is lost since a damage of the disk", of: id)
+            }
+        }
+        for id in suspects.sorted() { report("session \(id) is damaged, and refused from now on") }
+    }
+
+    private func compact() throws(SQLiteError) {
+        do throws(CommitFailure) { try target.compactAll(tail) } catch {
+            throw SQLiteError(code: 0, message: "\(error)")
+        }
+    }
+
+    private func changing(_ work: (Ledger) throws(SQLiteError) -> Void) throws(SQLiteError) {
+        do throws(CommitFailure) { try target.transaction(tail) { () throws(SQLiteError) in try work(target) } } catch {
+            throw SQLiteError(code: 0, message: "\(error)")
+        }
+    }
+
+    /// Puts the new file into the place of the old one.
+    ///
+    /// - Parameter isKept: whether the old one stays, as `sessions.sqlite.damaged`, for whoever may find more in it.
+    private consuming func finish(keepingOld isKept: Bool) throws(SQLiteStoreError) {
+        let (directory, path) = (directory, StoreRebuild.path(in: directory))
+        // Both files are to be whole, without a log beside them.
+        source.close()
+        do throws(SQLiteError) {
+            try target.database.execute("PRAGMA journal_mode = DELETE")
+        } catch {
+            throw SQLiteStoreError(error)
+        }
+        try StoreRebuild.flush(path)
+        // What is in a log would be taken for the new file's.
+        guard StoreRebuild.isEmpty(directory.log) else {
+            throw .unavailable(reason: "\(directory.log) cannot be copied into its database")
+        }
+        unlink(directory.log)
+        let old = directory.database + ".damaged"
+        if isKept {
+            unlink(old)
+            guard link(directory.database, old) == 0 else { throw .system("cannot keep \(old)") }
+        }
+        guard rename(path, directory.database) == 0 else { throw .system("cannot replace \(directory.database)") }
+        unlink(directory.database + "-shm")
+        unlink(directory.marker)
+        try directory.flush()
+        try directory.openDatabase()
+        report("rebuilt \(directory.database)\(isKept ? "; the damaged one is kept as \(old)" : "")")
+    }
+
+    private static func isEmpty(_ path: String) -> Bool {
+        var info = stat()
+        return stat(path, &info) != 0 || info.st_size == 0
+    }
+
+    private static func flush(_ path: String) throws(SQLiteStoreError) {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw .system("cannot open \(path)") }
+        defer { close(file) }
+        guard fsync(file) == 0 else { throw .system("cannot flush \(path)") }
+    }
+}

@@ -1,0 +1,114 @@
+internal import FoundationEssentials
+internal import Sessions
+internal import Synchronization
+
+/// Something that an operator has to know.
+enum StoreTrouble: Sendable {
+    /// What a session needs is damaged: it is refused.
+    case session(SessionID?, String)
+    /// What is derived from the journal is damaged: it is made anew when the store is opened the next time.
+    case derived(String)
+    /// Something behind the traffic has failed, and is tried again.
+    case chore(String)
+
+    /// What counts as the same trouble.
+    fileprivate var subject: String {
+        switch self {
+        case .session(let id?, _): id.text
+        case .session(nil, let what), .derived(let what), .chore(let what): what
+        }
+    }
+
+    fileprivate var text: String {
+        switch self {
+        case .session(let id?, let what): "session \(id.text) is refused: \(what)"
+        case .session(nil, let what), .chore(let what): what
+        case .derived(let what): "\(what); the store is rebuilt from its journal when it is opened the next time"
+        }
+    }
+}
+
+/// The troubles of a store: each is reported at once, and again after a minute at the earliest.
+final class StoreTroubles: Sendable {
+    private struct State {
+        var reportedAt: [String: Date] = [:]
+        var damagedSessions: Set<SessionID> = []
+        var remarks: [String] = []
+        /// Why nothing can be committed now.
+        var failure: String?
+    }
+
+    private let state = Mutex(State())
+    /// Whether `failure` is set, for those who need not know more.
+    private let isFailing = Atomic(false)
+    private let marker: String
+    private let log: @Sendable (String) -> Void
+    private let now: @Sendable () -> Date
+
+    private static let silence: TimeInterval = 60
+    private static let largestCount = 1000
+    private static let remarkLimit = 8
+
+    /// - Parameter marker: the path of a file that is made where the store has to be rebuilt.
+    init(
+        marker: String, log: @escaping @Sendable (String) -> Void, now: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        self.marker = marker
+        self.log = log
+        self.now = now
+    }
+
+    func report(_ trouble: StoreTrouble) {
+        let now = now()
+        let isNews = state.withLock { state in
+            if state.reportedAt.count >= StoreTroubles.largestCount {
+                state.reportedAt = state.reportedAt.filter { now.timeIntervalSince($0.value) < StoreTroubles.silence }
+            }
+            switch trouble {
+            case .session(let id?, _):
+                if state.damagedSessions.count < StoreTroubles.largestCount { state.damagedSessions.insert(id) }
+            case .session(nil, let what), .derived(let what):
+                if state.remarks.count < StoreTroubles.remarkLimit, !state.remarks.contains(what) {
+                    state.remarks.append(what)
+                }
+            case .chore: break
+            }
+            if let last = state.reportedAt[trouble.subject], now.timeIntervalSince(last) < StoreTroubles.silence {
+                return false
+            }
+            guard state.reportedAt.count < StoreTroubles.largestCount else { return false }
+            state.reportedAt[trouble.subject] = now
+            return true
+        }
+        guard isNews else { return }
+        if case .derived = trouble { StoreDirectory.touch(marker) }
+        log(trouble.text)
+    }
+
+    /// Nothing can be committed until `recover`.
+    func fail(_ reason: String) {
+        let isNews = state.withLock { state in
+            defer { state.failure = reason }
+            return state.failure != reason
+        }
+        isFailing.store(true, ordering: .releasing)
+        if isNews { log("nothing can be committed: \(reason)") }
+    }
+
+    func recover() {
+        guard isFailing.load(ordering: .acquiring) else { return }
+        isFailing.store(false, ordering: .releasing)
+        state.withLock { $0.failure = nil }
+        log("commits succeed again")
+    }
+
+    var hasFailed: Bool { isFailing.load(ordering: .acquiring) }
+
+    var condition: StoreCondition {
+        state.withLock { state in
+            let count = state.damagedSessions.count
+            let sessions = count > 0 ? ["\(count) sessions are damaged"] : []
+            return StoreCondition(failure: state.failure, remarks: sessions + state.remarks)
+        }
+    }
+}

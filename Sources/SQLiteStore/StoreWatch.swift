@@ -1,0 +1,57 @@
+internal import Dispatch
+internal import SQLite
+internal import Synchronization
+
+/// Looks after a store that is at work: every second whether its files are still where they were and can be written, and
+/// every hour whether its pages are what was written.
+final class StoreWatch: Sendable {
+    private let directory: StoreDirectory
+    private let writer: CommitQueue
+    private let troubles: StoreTroubles
+    private let lookQueue = DispatchQueue(label: "coordinatord.store.watch", qos: .utility)
+    private let scanQueue = DispatchQueue(label: "coordinatord.store.scan", qos: .background)
+    private let isClosed = Atomic(false)
+
+    init(_ directory: StoreDirectory, _ writer: CommitQueue, _ troubles: StoreTroubles) {
+        self.directory = directory
+        self.writer = writer
+        self.troubles = troubles
+    }
+
+    func begin() {
+        repeated(on: lookQueue, after: .seconds(1)) { $0.look() }
+        scanQueue.async { [weak self] in self?.scan() }
+        repeated(on: scanQueue, after: .seconds(3600)) { $0.scan() }
+    }
+
+    private func repeated(
+        on queue: DispatchQueue, after interval: DispatchTimeInterval, _ work: @escaping @Sendable (StoreWatch) -> Void
+    ) {
+        queue.asyncAfter(deadline: .now() + interval) { [weak self] in
+            guard let self, !self.isClosed.load(ordering: .acquiring) else { return }
+            work(self)
+            self.repeated(on: queue, after: interval, work)
+        }
+    }
+
+    /// After it nothing is looked at any more.
+    func close() async {
+        isClosed.store(true, ordering: .releasing)
+        for queue in [lookQueue, scanQueue] {
+            await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
+        }
+    }
+
+    private func look() {
+        if let loss = directory.loss { return writer.fail(loss) }
+        writer.probe()
+    }
+
+    private func scan() {
+        directory.withDatabase { file in
+            PageChecksum.scan(file, pause: { !isClosed.load(ordering: .acquiring) }) { page in
+                troubles.report(.derived("page \(page) of \(directory.database) is damaged"))
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+internal import Sessions
+internal import Synchronization
+
+/// Where a record is, and what it is to its session.
+struct Place: Sendable {
+    /// What few rows tell; on its own, so that the others are small.
+    final class Label: Sendable {
+        let token: String?
+        let origin: String?
+        let key: String?
+
+        init(_ label: JournalRow.Label) {
+            token = label.token
+            origin = label.origin
+            key = label.key
+        }
+    }
+
+    let seq: Int
+    let kind: JournalRow.Kind
+    let version: Int
+    /// Bytes of its text.
+    let size: Int
+    /// Milliseconds since 1970.
+    let keptUntil: Int
+    let label: Label?
+
+    var isRecord: Bool { kind != .answer }
+    var key: String? { label?.key }
+}
+
+/// The tail of the journal, which is not compacted: where the records are that the tables do not tell of yet.
+struct Tail {
+    /// In the order of the journal, by session.
+    private(set) var recent: [SessionID: [Place]] = [:]
+    private(set) var recentCount = 0
+    /// Bytes of their texts.
+    private(set) var recentSize = 0
+    /// Of the last row that is in `recent`.
+    private(set) var lastSeq = 0
+    /// What is being compacted, or could not be: older than `recent`.
+    private(set) var compacting: [SessionID: [Place]] = [:]
+    /// The forks among them, by what they were forked from.
+    private var forks: [String: Set<SessionID>] = [:]
+    /// Sessions of which something is lost, and what.
+    var damaged: [SessionID: String] = [:]
+
+    mutating func append(_ place: Place, of id: SessionID) {
+        recent[id, default: []].append(place)
+        recentCount += 1
+        recentSize += place.size
+        lastSeq = place.seq
+        if let origin = place.label?.origin { forks[origin, default: []].insert(id) }
+    }
+
+    /// Oldest first.
+    func places(of id: SessionID) -> [Place] {
+        (compacting.isEmpty ? [] : compacting[id] ?? []) + (recent[id] ?? [])
+    }
+
+    func forks(of id: SessionID) -> Set<SessionID> { forks[id.text] ?? [] }
+
+    /// Those of which the tables know nothing.
+    var newSessions: [SessionID] {
+        Set(recent.keys).union(compacting.keys).filter { id in places(of: id).contains { $0.kind == .first } }
+    }
+
+    /// The last version; `nil` where only the tables know.
+    func version(of id: SessionID) -> Int? {
+        if let place = recent[id]?.last(where: \.isRecord) { return place.version }
+        return compacting.isEmpty ? nil : compacting[id]?.last(where: \.isRecord)?.version
+    }
+
+    /// From now on everything that is recent is being compacted, and what could not be before.
+    mutating func beginCompaction() {
+        compacting.merge(recent) { $0 + $1 }
+        recent = [:]
+        recentCount = 0
+        recentSize = 0
+    }
+
+    /// What was being compacted is in the tables.
+    ///
+    /// - Parameter stuck: sessions of which it is not.
+    mutating func endCompaction(but stuck: Set<SessionID>) {
+        compacting = stuck.isEmpty ? [:] : compacting.filter { stuck.contains($0.key) }
+        forks = forks.isEmpty ? [:] : forks.mapValues { $0.filter { recent[$0] != nil || compacting[$0] != nil } }
+        forks = forks.filter { !$0.value.isEmpty }
+    }
+
+    /// Rows up to that one are in the tables.
+    mutating func forget(upTo seq: Int) {
+        beginCompaction()
+        recent = compacting.compactMapValues { places in
+            let rest = places.filter { $0.seq > seq }
+            return rest.isEmpty ? nil : rest
+        }
+        compacting = [:]
+        recentCount = recent.values.reduce(0) { $0 + $1.count }
+    }
+}
+
+/// Written by the one who commits, read by all.
+final class SharedTail: Sendable {
+    private let content: Mutex<Tail>
+
+    init(_ content: Tail) {
+        self.content = Mutex(content)
+    }
+
+    func places(of id: SessionID) throws(StoreError) -> [Place] {
+        let (places, damage) = content.withLock { ($0.places(of: id), $0.damaged.isEmpty ? nil : $0.damaged[id]) }
+        if let damage { throw .damaged(reason: damage) }
+        return places
+    }
+
+    func withLock<Value, Failure: Error>(
+        _ body: (inout Tail) throws(Failure) -> sending Value
+    ) throws(Failure) -> sending Value {
+        try content.withLock { content throws(Failure) in try body(&content) }
+    }
+}

@@ -1,0 +1,140 @@
+import Foundation
+import Testing
+import TestSupport
+
+extension Faults {
+    /// What a client that has done nothing wrong can make the store's disk suffer, and what a damaged disk makes of it.
+    @Suite struct StoreAttackTests {
+        /// One session with a large state, and small events that each have a key.
+        @Test func `one client cannot fill the disk`() async throws {
+            let directory = TemporaryDirectory()
+            let server = try await ServerUnderTest(directory: directory.path)
+            let port = server.port
+            let attacker = try LargeSession(BlockingClient(port: port))
+            let neighbour = try SessionUnderTest(BlockingClient(port: port))
+            let poster = Poster(1, port: port, [neighbour])
+
+            let end = ContinuousClock.now + .seconds(10 * Scale.factor)
+            async let posted = blocking { try attacker.post(until: end, BlockingClient(port: port)) }
+            async let others: Void = blocking {
+                while ContinuousClock.now < end { _ = try poster.postNext() }
+            }
+            var largest = 0
+            while ContinuousClock.now < end {
+                largest = max(largest, StoreAttackTests.size(directory.path + "/store"))
+                try await Task.sleep(for: .milliseconds(100))
+            }
+            let count = try await posted
+            try await others
+
+            print("\(count) keyed events of 60 KB: at most \(largest >> 20) MiB on the disk")
+            #expect(count > 300)
+            #expect(largest < 300 << 20)
+            try neighbour.check(BlockingClient(port: port))
+            try attacker.checkLast(BlockingClient(port: port))
+            try await server.stop()
+        }
+
+        /// Bits flip in the file while the server is down; then clients come.
+        @Test func `a damaged page stops nobody else`() async throws {
+            for round in 0..<3 * Scale.factor {
+                let directory = TemporaryDirectory()
+                let server = try await ServerUnderTest(directory: directory.path, flags: ["--live-sessions", "8"])
+                let client = BlockingClient(port: server.port)
+                let sessions = try (0..<300).map { _ in try SessionUnderTest(client) }
+                for (number, session) in sessions.enumerated() {
+                    _ = try session.postAndRemember(number + 1, key: "first-\(number)", client)
+                }
+                try await server.stop()
+                try StoreAttackTests.damage(directory.path + "/store/sessions.sqlite")
+                client.disconnect()
+
+                try await server.restart()
+                let refused = try StoreAttackTests.use(sessions, client, round: round)
+                #expect(refused < sessions.count / 2)
+                // The server has noticed, and says so to whoever asks.
+                try await eventually {
+                    client.call("GET", "/readyz")?.text.contains("damaged") == true
+                }
+                try await server.stop()
+                client.disconnect()
+                try await server.restart()
+                _ = try StoreAttackTests.use(sessions, client, round: round + 1000)
+                try await server.stop()
+            }
+        }
+
+        /// Creates sessions, posts to all that are there, and reads them.
+        ///
+        /// - Returns: how many were refused, which only those whose own data is damaged may be.
+        static func use(_ sessions: [SessionUnderTest], _ client: BlockingClient, round: Int) throws -> Int {
+            for _ in 0..<50 { _ = try SessionUnderTest(client) }
+            var refused = 0
+            for (number, session) in sessions.enumerated() {
+                let state = try #require(client.call("GET", session.path, token: session.token))
+                #expect(state.status == 200 || state.status == 503, "\(state.text)")
+                guard state.status == 200 else {
+                    refused += 1
+                    continue
+                }
+                #expect(state.version == session.count + 1, "nothing that was acknowledged is lost")
+                if try !session.postAndRemember(number + 5000, key: "round-\(round)-\(number)", client) { refused += 1 }
+            }
+            return refused
+        }
+
+        /// Flips bits in one page of the file, not its first.
+        static func damage(_ path: String) throws {
+            var content = try Data(contentsOf: URL(filePath: path))
+            let page = Int.random(in: 1..<content.count / 8192)
+            for _ in 0..<8 { content[page * 8192 + Int.random(in: 0..<8192)] ^= 1 << UInt8.random(in: 0..<8) }
+            try content.write(to: URL(filePath: path))
+        }
+
+        static func size(_ directory: String) -> Int {
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+            return names.reduce(0) { sum, name in
+                let attributes = try? FileManager.default.attributesOfItem(atPath: "\(directory)/\(name)")
+                return sum + ((attributes?[.size] as? Int) ?? 0)
+            }
+        }
+    }
+}
+
+/// A session of `main` whose state is nearly as large as it may be.
+private final class LargeSession: @unchecked Sendable {
+    // Unchecked: one test uses it, one task at a time.
+    private let path: String
+    private let token: String
+    private var last: (key: String, body: String, reply: Reply)?
+
+    init(_ client: BlockingClient) throws {
+        let reply = try #require(client.call("POST", "/v1/sessions", body: #"{"app":"main"}"#))
+        path = "/v1/sessions/\(try #require(reply.member("id")))/events"
+        token = try #require(reply.member("token"))
+        let text = String(repeating: "x", count: 60_000)
+        let large = client.call("POST", path, token: token, body: #"{"type":"button02Tapped","payload":"\#(text)"}"#)
+        #expect(large?.status == 200)
+    }
+
+    /// - Returns: how many events were answered.
+    func post(until end: ContinuousClock.Instant, _ client: BlockingClient) throws -> Int {
+        var count = 0
+        while ContinuousClock.now < end {
+            let body = count % 2 == 0 ? #"{"type":"button01Tapped","payload":3}"# : #"{"type":"back"}"#
+            let key = "attack-\(count)"
+            guard let reply = client.call("POST", path, token: token, key: key, body: body), reply.status == 200 else {
+                throw TestFailure("an event was not answered")
+            }
+            last = (key, body, reply)
+            count += 1
+        }
+        return count
+    }
+
+    func checkLast(_ client: BlockingClient) throws {
+        let last = try #require(last)
+        let again = try #require(client.call("POST", path, token: token, key: last.key, body: last.body))
+        #expect(again.isReplay && again.body == last.reply.body)
+    }
+}

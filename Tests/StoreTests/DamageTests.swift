@@ -1,0 +1,253 @@
+import Foundation
+import SQLite
+import SQLiteStore
+import Sessions
+import Synchronization
+import Testing
+
+/// Bits that have flipped on the disk. Whatever they hit: nobody gets what was not written, no session becomes unknown,
+/// no event is applied again, and nobody else is kept from anything.
+@Suite struct DamageTests {
+    static let count = 400
+    /// How much more than the short form is to be done.
+    static let factor = ProcessInfo.processInfo.environment["COORDINATORD_TORTURE"].flatMap { Int($0) } ?? 1
+    let directory = TemporaryDirectory()
+    let ids: [SessionID]
+    let reports = Reports()
+
+    init() throws {
+        ids = try (1...DamageTests.count).map { try SessionID.make($0 * 7_919) }
+    }
+
+    var path: String { directory.path + "/sessions.sqlite" }
+
+    func open() throws -> SQLiteStore {
+        let reports = reports
+        return try SQLiteStore(directory: directory.path, report: { reports.append($0) }) { Issue.record("\($0)") }
+    }
+
+    /// A store of sessions with three versions and an answer each.
+    func fill() async throws {
+        let store = try open()
+        for id in ids {
+            for version in 1...3 {
+                let change = try SessionChange.make(id, version, key: version == 2 ? "k\(id.text)" : nil)
+                #expect(await store.commit([change]) == .success([]))
+            }
+        }
+        await store.close()
+    }
+
+    /// The pages of a table or an index.
+    func pages(of name: String, leaves: Bool = true) throws -> [Int] {
+        let reader = try SQLiteDatabase(path: path, isReadOnly: true)
+        let type = leaves ? "leaf" : "internal"
+        return try reader.prepare("SELECT pageno FROM dbstat WHERE name = '\(name)' AND pagetype = '\(type)'")
+            .all { $0.integer(0) }.compactMap(\.self)
+    }
+
+    func damage(page: Int, _ change: (inout Data) -> Void) throws {
+        let file = try FileHandle(forUpdating: URL(filePath: path))
+        defer { try? file.close() }
+        try file.seek(toOffset: UInt64((page - 1) * 8192))
+        var content = try #require(try file.read(upToCount: 8192))
+        change(&content)
+        try file.seek(toOffset: UInt64((page - 1) * 8192))
+        try file.write(contentsOf: content)
+    }
+
+    static func flip(_ content: inout Data) {
+        content[Int.random(in: 0..<content.count)] ^= 1 << UInt8.random(in: 0..<8)
+    }
+
+    /// Asks for everything that was acknowledged.
+    ///
+    /// - Returns: the sessions that were refused.
+    func refused(_ store: SQLiteStore, versions: ClosedRange<Int> = 3...3) async -> Set<SessionID> {
+        var refused: Set<SessionID> = []
+        for id in ids {
+            do {
+                let record = try await store.load(id)?.record
+                let version = try #require(record?.version, "no session is unknown")
+                #expect(versions.contains(version), "what was acknowledged is not forgotten")
+                #expect(record?.text == (try SessionRecord.make(id, version)).text, "what is told is what was written")
+                let answer = try await store.answer(to: "k\(id.text)", of: id)
+                #expect(
+                    answer == (try StoredAnswer.make(id, "k\(id.text)", version: 2)), "an answer is never forgotten")
+                let history = try await store.history(of: id, from: nil, limit: 9)
+                for record in history { #expect(record.text == (try SessionRecord.make(id, record.version)).text) }
+            } catch {
+                refused.insert(id)
+            }
+        }
+        return refused
+    }
+
+    /// Commits new sessions, and next versions of some that are there.
+    func expectCommits(_ store: SQLiteStore, after refused: Set<SessionID>, from first: Int) async throws {
+        for number in first..<first + 100 {
+            #expect(await store.commit([try .make(try .make(number * 104_729), 1)]) == .success([]), "a new session")
+        }
+        for id in ids.prefix(60) {
+            let outcome = await store.commit([try .make(id, 4)])
+            if case .failure = outcome { #expect(refused.contains(id), "\(id.text): \(outcome)") }
+            #expect(outcome != .success([CommitConflict(id: id, current: 0)]), "it is not unknown")
+        }
+    }
+
+    @Test(arguments: ["sessions", "answers", "sessions_by_due", "dropped"])
+    func `a damaged table is rebuilt, and until then nobody is kept from committing`(table: String) async throws {
+        try await fill()
+        let leaf = try #require(try pages(of: table).randomElement())
+        try damage(page: leaf) { content in
+            // One leaf, wholly.
+            for position in 0..<content.count { content[position] = UInt8.random(in: 0...255) }
+        }
+
+        let snapshot = try StoreSnapshot(directory: directory.path)
+        #expect(
+            try snapshot.sessions().sorted { $0.text < $1.text } == ids.sorted { $0.text < $1.text }, "all are listed")
+        #expect(snapshot.damagedPages() == [leaf])
+
+        // Where the store needs the page to open, it is rebuilt at once; else when it is opened the next time.
+        var store = try open()
+        let refused = await refused(store)
+        #expect(refused.count < ids.count / 2)
+        try await expectCommits(store, after: refused, from: 1_000_000)
+        await store.close()
+        store = try open()
+
+        #expect(reports.all.contains { $0.contains("rebuilt") })
+        for id in ids.prefix(60) where !refused.contains(id) {
+            #expect(try await store.load(id)?.record.version == 4)
+        }
+        for id in ids.dropFirst(60) { #expect(try await store.load(id)?.record.version == 3) }
+        for number in 1_000_000..<1_000_100 { #expect(try await store.load(.make(number * 104_729)) != nil) }
+        #expect(store.condition == StoreCondition())
+        await store.close()
+    }
+
+    @Test func `a damaged page of the journal costs its own sessions only, and they are listed`() async throws {
+        try await fill()
+        let leaf = try #require(try pages(of: "journal").randomElement())
+        try damage(page: leaf) { content in
+            for position in 0..<content.count { content[position] = UInt8.random(in: 0...255) }
+        }
+
+        var store = try open()
+        let refused = await refused(store)
+        #expect(!refused.isEmpty && refused.count < 60)
+        try await expectCommits(store, after: refused, from: 1_000_000)
+        await store.close()
+        store = try open()
+
+        let rebuilt = await self.refused(store, versions: 3...4)
+        #expect(rebuilt.isSubset(of: refused))
+        let snapshot = try StoreSnapshot(directory: directory.path)
+        #expect(Set(try snapshot.damagedSessions().map(\.id)).isSuperset(of: rebuilt))
+        for id in rebuilt { #expect(reports.all.contains { $0.contains(id.text) }) }
+        await store.close()
+    }
+
+    @Test func `one flipped bit anywhere is noticed, and takes nothing from anyone else`() async throws {
+        try await fill()
+        let sound = try Data(contentsOf: URL(filePath: path))
+        for round in 0..<12 * DamageTests.factor {
+            // The first page is SQLite's own, and the whole file depends on it.
+            let page = Int.random(in: 2...sound.count / 8192)
+            try sound.write(to: URL(filePath: path))
+            try damage(page: page, DamageTests.flip)
+            #expect(try StoreSnapshot(directory: directory.path).damagedPages() == [page])
+
+            var store = try open()
+            let refused = await refused(store)
+            #expect(refused.count <= ids.count / 4, "page \(page)")
+            try await expectCommits(store, after: refused, from: 1_000_000 + 1000 * round)
+            await store.close()
+            store = try open()
+
+            for id in ids.dropFirst(60) where !refused.contains(id) {
+                #expect(try await store.load(id)?.record.version == 3)
+            }
+            await store.close()
+        }
+    }
+
+    @Test(arguments: ["session", "version", "key", "kept_until", "token"])
+    func `each column of the journal has a checksum`(column: String) async throws {
+        try await fill()
+        let id = ids[9]
+        let isAnswer = column == "key"
+        do {
+            // As if the bits had been written so: the page's checksum is right.
+            let database = try SQLiteDatabase(path: path, isGuarded: true)
+            let value = [
+                "session": "'s_0000000000001'", "key": "'other'", "token": "'\(String(repeating: "cd", count: 32))'",
+            ]
+            try database.execute(
+                """
+                UPDATE journal SET \(column) = \(value[column] ?? "\(column) + 1")
+                WHERE session = '\(id.text)' AND kind \(isAnswer ? "=" : "<>") 'answer'
+                """)
+        }
+
+        let store = try open()
+
+        await #expect(throws: StoreError.self) {
+            if isAnswer { _ = try await store.answer(to: "k\(id.text)", of: id) } else { _ = try await store.load(id) }
+        }
+        #expect(try await store.load(ids[10])?.record.version == 3)
+        #expect(store.condition.remarks == ["1 sessions are damaged"])
+        await store.close()
+    }
+
+    @Test func `a damaged record keeps no other session from being forgotten`() async throws {
+        let store = try open()
+        for (number, id) in ids.prefix(50).enumerated() {
+            #expect(await store.commit([try .make(id, 1, keptUntil: 1000 + number)]) == .success([]))
+        }
+        await store.close()
+        do {
+            let database = try SQLiteDatabase(path: path, isGuarded: true)
+            try database.execute("UPDATE journal SET record = '{no JSON' WHERE session = '\(ids[3].text)'")
+        }
+
+        let again = try open()
+        let swept = try await again.sweep(at: Date(timeIntervalSince1970: 100), limit: 1000)
+
+        #expect(Set(swept) == Set(ids.prefix(50)).subtracting([ids[3]]))
+        #expect(reports.all.contains { $0.contains(ids[3].text) })
+        await again.close()
+    }
+
+    @Test func `the value that says what is compacted is guarded`() async throws {
+        try await fill()
+        do {
+            let database = try SQLiteDatabase(path: path, isGuarded: true)
+            try database.execute("UPDATE store SET value = value - 3 WHERE name = 'compacted'")
+        }
+
+        let store = try open()
+
+        #expect(reports.all.contains { $0.contains("“compacted”") })
+        #expect(await refused(store) == [])
+        await store.close()
+    }
+
+    @Test func `a store whose secret is lost is refused`() async throws {
+        try await fill()
+        let leaf = try #require(try pages(of: "store").first)
+        try damage(page: leaf) { content in
+            for position in 0..<content.count { content[position] = UInt8.random(in: 0...255) }
+        }
+
+        #expect { try open() } throws: { ($0 as? SQLiteStoreError)?.isDamage == true }
+    }
+
+    /// What an operator was told.
+    final class Reports: Sendable {
+        private let lines = Mutex<[String]>([])
+        var all: [String] { lines.withLock { $0 } }
+        func append(_ line: String) { lines.withLock { $0.append(line) } }
+    }
+}

@@ -1,0 +1,155 @@
+import Foundation
+import SQLite
+import SQLiteStore
+import Sessions
+import Synchronization
+import Testing
+
+/// What one client can make a store keep.
+@Suite struct StoreSizeTests {
+    let directory = TemporaryDirectory()
+
+    var path: String { directory.path + "/sessions.sqlite" }
+
+    func open(sizeLimit: Int = 0) throws -> SQLiteStore {
+        try SQLiteStore(directory: directory.path, sizeLimit: sizeLimit) { Issue.record("\($0)") }
+    }
+
+    func size(_ path: String) throws -> Int {
+        try #require(try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int)
+    }
+
+    /// Versions of 62 KiB each, every one with an answer of the same size.
+    func flood(_ store: SQLiteStore, _ id: SessionID, _ versions: ClosedRange<Int>) async throws {
+        for version in versions {
+            let change = SessionChange(
+                id: id, expectedVersion: version - 1, record: try .make(id, version, bytes: 62 << 10),
+                answer: try .make(id, "k\(version)", version: version, bytes: 62 << 10))
+            #expect(await store.commit([change]) == .success([]))
+        }
+    }
+
+    @Test func `large states and answers are bounded in bytes, and the file shrinks after them`() async throws {
+        let store = try open()
+        let id = try SessionID.make(1)
+        var largest = (file: 0, log: 0)
+        for round in 0..<9 {
+            try await flood(store, id, round * 100 + 1...round * 100 + 100)
+            largest = (max(largest.file, try size(path)), max(largest.log, try size(path + "-wal")))
+        }
+        // 112 MB were committed.
+        #expect(largest.file < 80 << 20, "the file had \(largest.file >> 20) MiB")
+        #expect(largest.log < 50 << 20, "the log had \(largest.log >> 20) MiB")
+
+        // What was applied is known to have been, whatever is left of the answer.
+        #expect(try await store.answer(to: "k900", of: id)?.body.count ?? 0 > 60_000)
+        #expect(try await store.answer(to: "k750", of: id)?.version == 750)
+        #expect(try await store.load(id)?.answeredKeys.contains("k750") == true)
+        #expect(try await store.load(id)?.record.version == 900)
+        for _ in 0..<100 where try size(path) > 40 << 20 { try await Task.sleep(for: .milliseconds(100)) }
+        #expect(try size(path) < 40 << 20, "it did not shrink")
+        await store.close()
+
+        let again = try open()
+        #expect(try await again.answer(to: "k750", of: id)?.body == [])
+        let kept = try await again.history(of: id, from: nil, limit: 200)
+        #expect(kept.count >= 10 && kept.count < 100)
+        #expect(kept.first?.version == 900)
+        await again.close()
+        #expect(try SQLiteDatabase(path: path, isReadOnly: true).text("PRAGMA integrity_check") == "ok")
+        #expect(try StoreSnapshot(directory: directory.path).damagedPages() == [])
+    }
+
+    @Test func `a store that is as large as it may be refuses, and takes events again when something is gone`()
+        async throws
+    {
+        let store = try open(sizeLimit: 8 << 20)
+        var full = 0
+        for number in 1...200 {
+            let change = SessionChange(
+                id: try .make(number), expectedVersion: 0,
+                record: try .make(try .make(number), 1, keptUntil: 1000, bytes: 62 << 10))
+            if await store.commit([change]) == .failure(.full) { full += 1 }
+        }
+        #expect(full > 50)
+        #expect(try size(path) < 24 << 20)
+
+        for _ in 0..<100 {
+            _ = try await store.sweep(at: Date(timeIntervalSince1970: 100), limit: 1000)
+            if store.sessionCount == 0 { break }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+
+        #expect(await store.commit([try .make(try .make(900), 1)]) == .success([]))
+        await store.close()
+    }
+
+    @Test func `the log stays small while many read without a pause`() async throws {
+        let store = try open()
+        let ids = try (1...50).map { try SessionID.make($0) }
+        for id in ids { try await store.commit(id, versions: 1...1) }
+        let isOver = Flag()
+        try await withThrowingTaskGroup { group in
+            for reader in 0..<16 {
+                group.addTask {
+                    while !isOver.isSet {
+                        _ = try await store.history(of: ids[reader], from: nil, limit: 100)
+                    }
+                }
+            }
+            var largest = 0
+            for round in 1...10 {
+                try await flood(store, ids[49], round * 50 - 48...round * 50 + 1)
+                largest = max(largest, try size(path + "-wal"))
+            }
+            isOver.set()
+            try await group.waitForAll()
+            #expect(largest < 50 << 20, "the log had \(largest >> 20) MiB")
+        }
+        await store.close()
+    }
+
+    @Test func `who reads and then does nothing holds no log back`() async throws {
+        let store = try open()
+        let id = try SessionID.make(1)
+        try await store.commit(id, versions: 1...1)
+        let snapshot = try StoreSnapshot(directory: directory.path)
+        #expect(try snapshot.versions(of: id).count == 1)
+
+        // As if what was read were being written to a pipe that nobody empties.
+        try await flood(store, id, 2...500)
+
+        #expect(try size(path + "-wal") < 50 << 20)
+        #expect(try snapshot.load(id)?.version == 500)
+        await store.close()
+    }
+}
+
+private final class Flag: Sendable {
+    private let value = Atomic(false)
+    var isSet: Bool { value.load(ordering: .relaxed) }
+    func set() { value.store(true, ordering: .relaxed) }
+}
+
+extension SessionRecord {
+    static func make(_ id: SessionID, _ version: Int, keptUntil: Int = 2_000_000_000_000, bytes: Int) throws
+        -> SessionRecord
+    {
+        let text = """
+            {"session":"\(id.text)","app":"a","token":"\(String(repeating: "ab", count: 32))","createdAt":1800000000000,\
+            "version":\(version),"time":\(1_800_000_000_000 + version),"keptUntil":\(keptUntil),\
+            "expiresAt":1900000000000,"event":"e","state":{"text":"\(String(repeating: "x", count: bytes))"}}
+            """
+        return try SessionRecord(parsing: Array(text.utf8))
+    }
+}
+
+extension StoredAnswer {
+    static func make(_ id: SessionID, _ key: String, version: Int, bytes: Int) throws -> StoredAnswer {
+        let text = """
+            {"session":"\(id.text)","key":"\(key)","fingerprint":"\(String(repeating: "cd", count: 32))",\
+            "version":\(version),"body":"\(String(repeating: "y", count: bytes))"}
+            """
+        return try StoredAnswer(parsing: Array(text.utf8))
+    }
+}

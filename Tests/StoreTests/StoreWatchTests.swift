@@ -1,0 +1,101 @@
+import Foundation
+import SQLite
+import SQLiteStore
+import Sessions
+import Synchronization
+import Testing
+
+/// What happens to the files of a store while it is open.
+@Suite struct StoreWatchTests {
+    let directory = TemporaryDirectory()
+    let failures = Failures()
+
+    var path: String { directory.path + "/sessions.sqlite" }
+
+    func open() throws -> SQLiteStore {
+        let failures = failures
+        return try SQLiteStore(directory: directory.path) { failures.append($0) }
+    }
+
+    @Test(arguments: ["sessions.sqlite", "sessions.sqlite-wal", "lock", ""], [true, false])
+    func `a store that is gone acknowledges nothing any more`(name: String, isReplaced: Bool) async throws {
+        let store = try open()
+        let id = try SessionID.make(1)
+        #expect(await store.commit([try .make(id, 1)]) == .success([]))
+
+        let lost = name.isEmpty ? directory.path : "\(directory.path)/\(name)"
+        try FileManager.default.moveItem(atPath: lost, toPath: directory.path + "-gone")
+        defer { try? FileManager.default.removeItem(atPath: directory.path + "-gone") }
+        if isReplaced { try Data("another one".utf8).write(to: URL(filePath: lost)) }
+        for _ in 0..<300 where failures.all.isEmpty { try await Task.sleep(for: .milliseconds(10)) }
+
+        #expect(failures.all.first?.hasSuffix("was removed or replaced") == true)
+        guard case .failure(.unavailable) = await store.commit([try .make(id, 2)]) else {
+            Issue.record("an event was acknowledged")
+            return
+        }
+        await store.close()
+    }
+
+    @Test func `another program's lock is told soon, and commits go on when it is gone`() async throws {
+        let store = try open()
+        let id = try SessionID.make(1)
+        let other = try SQLiteDatabase(path: path, isGuarded: true)
+        try other.execute("BEGIN EXCLUSIVE")
+
+        let clock = ContinuousClock()
+        let time = try await clock.measure {
+            guard case .failure(.unavailable) = await store.commit([try .make(id, 1)]) else {
+                Issue.record("it was committed")
+                return
+            }
+        }
+        #expect(time < .seconds(3))
+        #expect(store.condition.failure?.contains("locked") == true)
+
+        try other.execute("ROLLBACK")
+        for _ in 0..<300 where store.condition.failure != nil { try await Task.sleep(for: .milliseconds(10)) }
+        #expect(store.condition == StoreCondition())
+        #expect(await store.commit([try .make(id, 1)]) == .success([]))
+        #expect(failures.all == [])
+        await store.close()
+    }
+
+    @Test func `a database behind a symbolic link is refused, for its log lies elsewhere`() async throws {
+        await (try open()).close()
+        try FileManager.default.moveItem(atPath: path, toPath: directory.path + "/moved.sqlite")
+        try FileManager.default.createSymbolicLink(
+            atPath: path, withDestinationPath: directory.path + "/moved.sqlite")
+
+        #expect { try open() } throws: { "\($0)".contains("is a symbolic link") }
+    }
+
+    @Test func `a damaged tail of the journal is refused, for nobody knows what it held`() async throws {
+        let store = try open()
+        let id = try SessionID.make(1)
+        try await store.commit(id, versions: 1...5)
+        let copy = TemporaryDirectory()
+        try FileManager.default.createDirectory(atPath: copy.path, withIntermediateDirectories: true)
+        for name in ["sessions.sqlite", "sessions.sqlite-wal"] {
+            try FileManager.default.copyItem(atPath: "\(directory.path)/\(name)", toPath: "\(copy.path)/\(name)")
+        }
+        await store.close()
+        // As after a kill: nothing was compacted.
+        do {
+            let database = try SQLiteDatabase(path: copy.path + "/sessions.sqlite", isGuarded: true)
+            try database.execute("UPDATE journal SET version = 9 WHERE seq = 3")
+        }
+
+        #expect {
+            try SQLiteStore(directory: copy.path) { Issue.record("\($0)") }
+        } throws: {
+            "\($0)".contains("row 3 of the journal is damaged")
+        }
+    }
+
+    final class Failures: Sendable {
+        private let reasons = Mutex<[String]>([])
+        var all: [String] { reasons.withLock { $0 } }
+        func append(_ reason: String) { reasons.withLock { $0.append(reason) } }
+    }
+}

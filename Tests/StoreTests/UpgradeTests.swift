@@ -1,0 +1,97 @@
+import Foundation
+import SQLite
+import SQLiteStore
+import Sessions
+import Testing
+
+/// A store as an earlier build has written it, ended by `kill -9`, with what that build exported of it.
+@Suite struct UpgradeTests {
+    static let fixture = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: "Fixtures/schema2")
+    static let retention = Retention(versions: 30)
+
+    let directory = TemporaryDirectory()
+
+    init() throws {
+        try FileManager.default.createDirectory(atPath: directory.path, withIntermediateDirectories: true)
+        for name in ["sessions.sqlite", "sessions.sqlite-wal"] {
+            try FileManager.default.copyItem(
+                atPath: UpgradeTests.fixture.appending(path: name).path, toPath: "\(directory.path)/\(name)")
+        }
+    }
+
+    func open() throws -> SQLiteStore {
+        try SQLiteStore(directory: directory.path, retention: UpgradeTests.retention) { Issue.record("\($0)") }
+    }
+
+    /// Every record and answer of the store, as lines.
+    func export() throws -> [String] {
+        let snapshot = try StoreSnapshot(directory: directory.path)
+        return try snapshot.sessions().flatMap { id in
+            try snapshot.versions(of: id).map(\.text) + snapshot.answers(of: id).map(\.text)
+        }
+        .map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    @Test func `a store of schema 2 is upgraded with every session, answer and version`() async throws {
+        let before = try String(contentsOf: UpgradeTests.fixture.appending(path: "export.jsonl"), encoding: .utf8)
+            .split(separator: "\n").map(String.init)
+
+        let store = try open()
+
+        #expect(store.sessionCount == 11)
+        let after = try export()
+        #expect(Set(after).isSubset(of: before))
+        // What is older than the versions that are kept may be gone by now.
+        let last = before.compactMap { try? SessionRecord(parsing: Array($0.utf8)) }
+            .reduce(into: [SessionID: Int]()) { $0[$1.id] = max($0[$1.id] ?? 0, $1.version) }
+        for line in Set(before).subtracting(after) {
+            let record = try SessionRecord(parsing: Array(line.utf8))
+            #expect(record.version <= (last[record.id] ?? 0) - UpgradeTests.retention.versions)
+        }
+        #expect(store.condition == StoreCondition())
+        await store.close()
+
+        let again = try open()
+        #expect(try export() == after, "opened again")
+        await again.close()
+        let reader = try SQLiteDatabase(path: directory.path + "/sessions.sqlite", isReadOnly: true)
+        #expect(try reader.integer("PRAGMA user_version") == 3)
+        #expect(try reader.text("PRAGMA integrity_check") == "ok")
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
+                == ["lock", "sessions.sqlite", "sessions.sqlite-shm", "sessions.sqlite-wal"])
+    }
+
+    @Test func `an upgrade that was interrupted begins anew`() async throws {
+        try Data("what the last one has left".utf8).write(
+            to: URL(filePath: directory.path + "/sessions.sqlite.rebuilt"))
+        try Data("and its log".utf8).write(to: URL(filePath: directory.path + "/sessions.sqlite.rebuilt-wal"))
+
+        let store = try open()
+
+        #expect(store.sessionCount == 11)
+        await store.close()
+    }
+
+    @Test func `a session that a damaged row of schema 2 belongs to is refused, the others are upgraded`() async throws
+    {
+        let id: SessionID
+        do {
+            let old = try SQLiteDatabase(path: directory.path + "/sessions.sqlite")
+            let text = try old.text("SELECT session FROM journal WHERE seq = 3")
+            id = try #require(text.flatMap(SessionID.init))
+            try old.execute("UPDATE journal SET record = replace(record, 'version', 'worsion') WHERE seq = 3")
+        }
+
+        let store = try open()
+
+        await #expect(throws: StoreError.self) { try await store.load(id) }
+        #expect(store.condition.remarks == ["1 sessions are damaged"])
+        let snapshot = try StoreSnapshot(directory: directory.path)
+        #expect(try snapshot.damagedSessions().map(\.id) == [id])
+        for other in try snapshot.sessions() where other != id { #expect(try await store.load(other) != nil) }
+        #expect(FileManager.default.fileExists(atPath: directory.path + "/sessions.sqlite.damaged"))
+        await store.close()
+    }
+}
