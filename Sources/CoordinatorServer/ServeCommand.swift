@@ -40,23 +40,25 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
     var dataDirectory = "data"
 
     func run() async throws {
-        // A file that has reached its limit is an error to whoever writes to it, not the end of the process.
-        signal(SIGXFSZ, SIG_IGN)
+        // What a failed write means, the one who writes is told: to a pipe that nobody reads any more, to a file that has
+        // reached its limit.
+        for number in [SIGPIPE, SIGXFSZ] { signal(number, SIG_IGN) }
         Allocator.giveBackInBackground()
         let apps = try Server.soundApps(AppOptions(isDevelopment: development, dataDirectory: dataDirectory))
 
-        let logger = Logger(label: "coordinatord") { StreamLogHandler.standardError(label: $0) }
+        let logger = Logger(label: "coordinatord") { _ in LineLogHandler(.standardError) }
+        defer { LineOutput.standardError.flush(milliseconds: 1000) }
         let store = try storage.open { reason in
             // What is on the disk can only be told by opening it anew.
             logger.critical("the storage has failed: \(reason)")
+            LineOutput.standardError.flush(milliseconds: 500)
             _exit(EX_IOERR)
         }
         let host = SessionHost(
             apps: apps, store: store, settings: settings, retention: storage.retention,
             report: { logger.warning("\($0)") })
-        let handler = NavigationHandler(host: host, settings: clients.settings) { problem, id in
-            logger.error("\(problem)", metadata: ["request": "\(id.text)"])
-        }
+        let handler = NavigationHandler(
+            host: host, settings: clients.settings, report: FailureLog(logger).report)
         let server = try listen(clients.opened(handler))
         let line = "coordinatord listening on http://\(address.host):\(server.port) (store: \(storage.announcement))"
         let group = ServiceGroup(

@@ -1,4 +1,3 @@
-internal import Glibc
 internal import Logging
 internal import MicroHTTP
 internal import NavigationAPI
@@ -15,9 +14,7 @@ struct HTTPService: Service {
     let announcement: String
 
     func run() async {
-        print(announcement)
-        // Standard output may be a pipe, which is not flushed at the end of a line by itself.
-        fflush(nil)
+        LineOutput.standardOutput.write(announcement)
         try? await gracefulShutdown()
         handler.beginDraining()
         await server.stop(after: drain.delay, within: drain.time)
