@@ -6,12 +6,13 @@ internal import MicroHTTP
 internal import NavigationAPI
 internal import ServiceLifecycle
 internal import Sessions
-internal import UnixSignals
 
-/// `serve`: runs the server until SIGTERM or SIGINT.
+/// `serve`: runs the server until a signal ends it, see `StopSignals`.
 struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
-        CommandConfiguration(commandName: "serve", abstract: "Serves until SIGTERM or SIGINT, then drains and exits 0.")
+        CommandConfiguration(
+            commandName: "serve", abstract: "Serves until SIGTERM or Ctrl-C, then drains and exits 0.",
+            discussion: "SIGHUP and SIGQUIT drain, too. A second Ctrl-C ends the drain: what is under way is cut.")
     }
 
     @OptionGroup var address: AddressOptions
@@ -40,9 +41,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
     var dataDirectory = "data"
 
     func run() async throws {
-        // What a failed write means, the one who writes is told: to a pipe that nobody reads any more, to a file that has
-        // reached its limit.
-        for number in [SIGPIPE, SIGXFSZ] { signal(number, SIG_IGN) }
+        StopSignals.ignoreOthers()
         Allocator.giveBackInBackground()
         let apps = try Server.soundApps(AppOptions(isDevelopment: development, dataDirectory: dataDirectory))
 
@@ -59,19 +58,20 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
             report: { logger.warning("\($0)") })
         let handler = NavigationHandler(
             host: host, settings: clients.settings, report: FailureLog(logger).report)
+        // Before anybody can connect: from then on a signal drains.
+        let signals = await StopSignals()
         let server = try listen(clients.opened(handler))
-        let line = "coordinatord listening on http://\(address.host):\(server.port) (store: \(storage.announcement))"
+        let listening = HTTPService(
+            server: server, handler: handler, drain: connections.drain,
+            address: HTTPAuthority(host: address.host, port: server.port), store: storage.announcement, logger: logger)
         let group = ServiceGroup(
             configuration: .init(
                 services: [
                     .init(service: StoreService(store: store)),
                     .init(service: SweepService(host: host, logger: logger)),
-                    .init(
-                        service: HTTPService(
-                            server: server, handler: handler, drain: connections.drain, announcement: line)),
-                ],
-                gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
-        try await group.run()
+                    .init(service: listening),
+                ], logger: logger))
+        try await signals.run(group, logger: logger)
     }
 
     func validate() throws {
@@ -100,18 +100,5 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         } catch {
             throw ExitCode.cannotStart(EX_UNAVAILABLE, "\(error)")
         }
-    }
-}
-
-/// `--host` and `--port`.
-struct AddressOptions: ParsableArguments {
-    @Option(help: "The address to listen on.")
-    var host = "127.0.0.1"
-
-    @Option(help: "The port to listen on; 0 for any free one.")
-    var port = 8080
-
-    func validate() throws {
-        guard (0...65_535).contains(port) else { throw ValidationError("--port takes a number from 0 to 65535.") }
     }
 }
