@@ -7,7 +7,7 @@ internal import Coordinators
 @main
 struct OddServer: NavigationServer {
     static func apps(_ options: AppOptions) throws -> [App] {
-        guard options.dataDirectory != "/nowhere" else { throw Unusable(directory: options.dataDirectory) }
+        guard options.dataDirectory != "/tmp/nowhere" else { throw Unusable(directory: options.dataDirectory) }
         return [App(options.isDevelopment ? "development" : "production", root: OddCoordinator.init)]
     }
 
