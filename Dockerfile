@@ -26,6 +26,8 @@ VOLUME /data
 USER 10001:10001
 EXPOSE 8080
 STOPSIGNAL SIGTERM
+# Where the server says what address it listens on, and the health check looks, whatever the container's arguments are.
+ENV COORDINATORD_ADDRESS_FILE=/tmp/coordinatord-address
 HEALTHCHECK --interval=10s --timeout=5s --start-period=5s CMD ["coordinatord", "health"]
 ENTRYPOINT ["coordinatord"]
 CMD ["serve", "--host", "0.0.0.0", "--port", "8080", "--store", "sqlite:/data", "--data-directory", "/data"]

@@ -26,7 +26,8 @@ extension NavigationServer {
         do {
             made = try apps(options)
         } catch {
-            throw ExitCode.cannotStart(EX_CONFIG, "the apps cannot be made: \(error)")
+            let fault = Directory(path: options.dataDirectory).fault(option: "--data-directory")
+            throw ExitCode.cannotStart(EX_CONFIG, "the apps cannot be made: \(fault ?? "\(error)")")
         }
         let problems = made.isEmpty ? ["no app is declared"] : made.flatMap(\.problems)
         guard problems.isEmpty else { throw ExitCode.cannotStart(EX_SOFTWARE, problems.joined(separator: "; ")) }

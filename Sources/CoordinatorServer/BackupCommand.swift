@@ -14,12 +14,21 @@ struct BackupCommand: ParsableCommand {
     var file: String
 
     func run() throws {
+        // A file that has reached its limit is an error to whoever writes to it.
+        signal(SIGXFSZ, SIG_IGN)
         let snapshot = try stored.snapshot()
-        let bar = ProgressBar()
-        try stored.reading { () throws(SQLiteStoreError) in
-            try snapshot.copy(to: file) { done, total in bar.show(done, of: total) }
+        try NewFile.make(file) { draft in
+            let bar = ProgressBar()
+            defer { bar.end() }
+            do throws(SQLiteStoreError) {
+                try snapshot.copy(to: draft) { done, total in bar.show(done, of: total) }
+            } catch .unavailable(let reason) {
+                // The store was sound when it was opened: it is the copy that fails.
+                throw ExitCode.cannotStart(EX_IOERR, "\(file) cannot be written: \(reason)")
+            } catch {
+                throw stored.unusable(error)
+            }
         }
-        bar.end()
         print("\(file): \(try stored.reading(snapshot.sessions).count) sessions")
     }
 }

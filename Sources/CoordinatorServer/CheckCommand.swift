@@ -37,7 +37,7 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
                 (word, detail) = ("refused", "\(error)")
             }
             counts[word, default: 0] += 1
-            print(id.text, word, detail)
+            print("\(id.text) \(word) \(detail)".printable)
         }
         let words = ["restored", "migrated", "relaunched", "refused", "over"]
         print(words.map { "\($0): \(counts[$0] ?? 0)" }.joined(separator: ", "))

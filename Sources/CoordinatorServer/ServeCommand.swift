@@ -6,12 +6,13 @@ internal import MicroHTTP
 internal import NavigationAPI
 internal import ServiceLifecycle
 internal import Sessions
-internal import UnixSignals
 
-/// `serve`: runs the server until SIGTERM or SIGINT.
+/// `serve`: runs the server until a signal ends it, see `StopSignals`.
 struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
-        CommandConfiguration(commandName: "serve", abstract: "Serves until SIGTERM or SIGINT, then drains and exits 0.")
+        CommandConfiguration(
+            commandName: "serve", abstract: "Serves until SIGTERM or Ctrl-C, then drains and exits 0.",
+            discussion: "SIGHUP and SIGQUIT drain, too. A second Ctrl-C ends the drain: what is under way is cut.")
     }
 
     @OptionGroup var address: AddressOptions
@@ -44,37 +45,38 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
     var dataDirectory = "data"
 
     func run() async throws {
-        // A file that has reached its limit is an error to whoever writes to it, not the end of the process.
-        signal(SIGXFSZ, SIG_IGN)
+        StopSignals.ignoreOthers()
         Allocator.giveBackInBackground()
         let apps = try Server.soundApps(
             AppOptions(isDevelopment: development, dataDirectory: storage.isInMemory ? nil : dataDirectory))
 
-        let logger = Logger(label: "coordinatord") { StreamLogHandler.standardError(label: $0) }
+        let logger = Logger(label: "coordinatord") { _ in LineLogHandler(.standardError) }
+        defer { LineOutput.standardError.flush(milliseconds: 1000) }
         let store = try storage.open { reason in
             // What is on the disk can only be told by opening it anew.
             logger.critical("the storage has failed: \(reason)")
+            LineOutput.standardError.flush(milliseconds: 500)
             _exit(EX_IOERR)
         }
         let host = SessionHost(
             apps: apps, store: store, settings: settings, retention: storage.retention,
             report: { logger.warning("\($0)") })
-        let handler = NavigationHandler(host: host, settings: clients.settings) { problem, id in
-            logger.error("\(problem)", metadata: ["request": "\(id.text)"])
-        }
+        let handler = NavigationHandler(
+            host: host, settings: clients.settings, report: FailureLog(logger).report)
+        // Before anybody can connect: from then on a signal drains.
+        let signals = await StopSignals()
         let server = try listen(clients.opened(handler))
-        let line = "coordinatord listening on http://\(address.host):\(server.port) (store: \(storage.announcement))"
+        let listening = HTTPService(
+            server: server, handler: handler, drain: connections.drain,
+            address: HTTPAuthority(host: address.host, port: server.port), store: storage.announcement, logger: logger)
         let group = ServiceGroup(
             configuration: .init(
                 services: [
                     .init(service: StoreService(store: store)),
                     .init(service: SweepService(host: host, logger: logger)),
-                    .init(
-                        service: HTTPService(
-                            server: server, handler: handler, drain: connections.drain, announcement: line)),
-                ],
-                gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
-        try await group.run()
+                    .init(service: listening),
+                ], logger: logger))
+        try await signals.run(group, logger: logger)
     }
 
     func validate() throws {
@@ -103,18 +105,5 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         } catch {
             throw ExitCode.cannotStart(EX_UNAVAILABLE, "\(error)")
         }
-    }
-}
-
-/// `--host` and `--port`.
-struct AddressOptions: ParsableArguments {
-    @Option(help: "The address to listen on.")
-    var host = "127.0.0.1"
-
-    @Option(help: "The port to listen on; 0 for any free one.")
-    var port = 8080
-
-    func validate() throws {
-        guard (0...65_535).contains(port) else { throw ValidationError("--port takes a number from 0 to 65535.") }
     }
 }

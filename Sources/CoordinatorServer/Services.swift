@@ -1,4 +1,3 @@
-internal import Glibc
 internal import Logging
 internal import MicroHTTP
 internal import NavigationAPI
@@ -11,15 +10,23 @@ struct HTTPService: Service {
     let handler: NavigationHandler
     /// How long new connections are still taken when it is to stop, and how long the requests under way may take then.
     let drain: (delay: Duration, time: Duration)
-    /// Printed when the server is ready, signals and all.
-    let announcement: String
+    let address: HTTPAuthority
+    /// What the store is, and promises.
+    let store: String
+    let logger: Logger
 
     func run() async {
-        print(announcement)
-        // Standard output may be a pipe, which is not flushed at the end of a line by itself.
-        fflush(nil)
+        let file = AddressFile()
+        do { try file?.write(address) } catch {
+            logger.warning("\(AddressFile.variable) cannot be written: `health` asks the default address")
+        }
+        defer { file?.remove(address) }
+        LineOutput.standardOutput.write("coordinatord listening on http://\(address) (store: \(store))")
         try? await gracefulShutdown()
         handler.beginDraining()
+        logger.info(
+            "draining for \(drain.delay + drain.time) at most; a second Ctrl-C stops at once",
+            metadata: ["connections": "\(server.openConnections)"])
         await server.stop(after: drain.delay, within: drain.time)
     }
 }

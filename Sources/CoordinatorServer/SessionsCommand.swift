@@ -19,7 +19,7 @@ struct SessionsCommand: AsyncParsableCommand {
             let snapshot = try stored.snapshot()
             for id in try stored.reading(snapshot.sessions) {
                 let record = try stored.reading { () throws(SQLiteStoreError) in try snapshot.load(id) }
-                if let record { print(record.line) }
+                if let record { print(record.line.printable) }
             }
         }
     }
@@ -37,8 +37,8 @@ struct SessionsCommand: AsyncParsableCommand {
             guard let last = versions.last else {
                 throw ExitCode.cannotStart(EX_DATAERR, "there is no session \(id.text)")
             }
-            for record in versions { print(record.line) }
-            print(String(decoding: last.text, as: UTF8.self))
+            for record in versions { print(record.line.printable) }
+            print(String(decoding: last.text, as: UTF8.self).printable)
         }
     }
 
@@ -66,7 +66,10 @@ struct SessionsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Reads sessions as JSON lines from standard input.",
             discussion:
-                "No server may run on the store. A session that is there already stays as it is; then the exit code is 1."
+                """
+                The store is made where it is missing; no server may run on it. A session that is there already stays as it \
+                is; then the exit code is 1.
+                """
         )
         @OptionGroup var stored: StoredOptions
 
@@ -104,7 +107,7 @@ struct SessionsCommand: AsyncParsableCommand {
         }
 
         func run() async throws {
-            let store = try stored.open()
+            let store = try stored.openExisting()
             let snapshot = try stored.snapshot()
             var purged = 0
             for id in try over ? stored.reading(snapshot.sessions) : ids {

@@ -9,10 +9,11 @@ extension ExitCode {
     }
 }
 
+/// For what a command has to say before it ends. A server that runs says it through its logger, which never waits.
 enum StandardError {
     /// One line, whatever the text holds.
     static func print(_ text: String) {
-        let line = text.split(whereSeparator: \.isNewline).joined(separator: " ") + "\n"
+        let line = text.split(whereSeparator: \.isNewline).joined(separator: " ").printable + "\n"
         write(STDERR_FILENO, line, line.utf8.count)
     }
 }

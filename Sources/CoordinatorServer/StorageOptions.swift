@@ -78,7 +78,7 @@ struct StoredOptions: ParsableArguments {
         return try reading(snapshot.sessions)
     }
 
-    /// The store, which no server may be at work on.
+    /// The store, which no server may be at work on; made where it is missing.
     func open() throws -> SQLiteStore {
         try StorageOptions.open(directory, .strict, Retention(versions: .max, answers: .max)) { reason in
             StandardError.print("Error: the storage has failed: \(reason)")
@@ -86,9 +86,19 @@ struct StoredOptions: ParsableArguments {
         }
     }
 
-    func reading<Value>(_ body: () throws(SQLiteStoreError) -> Value) throws -> Value {
-        do throws(SQLiteStoreError) { return try body() } catch { throw ExitCode.cannotUse(directory, error) }
+    /// The same, where there is one.
+    func openExisting() throws -> SQLiteStore {
+        guard access("\(directory)/sessions.sqlite", F_OK) == 0 else {
+            throw ExitCode.cannotStart(EX_IOERR, "there is no store in \(directory)")
+        }
+        return try open()
     }
+
+    func reading<Value>(_ body: () throws(SQLiteStoreError) -> Value) throws -> Value {
+        do throws(SQLiteStoreError) { return try body() } catch { throw unusable(error) }
+    }
+
+    func unusable(_ error: SQLiteStoreError) -> ExitCode { .cannotUse(directory, error) }
 }
 
 extension ExitCode {
@@ -99,7 +109,10 @@ extension ExitCode {
         case .newer(let schema):
             cannotStart(EX_DATAERR, "\(directory) was written by a newer build, with schema \(schema)")
         case .damaged(let what): cannotStart(EX_DATAERR, "\(directory) is damaged: \(what)")
-        case .unavailable(let reason): cannotStart(EX_IOERR, "\(directory): \(reason)")
+        case .unavailable(let reason):
+            cannotStart(
+                EX_IOERR,
+                Directory(path: directory).fault(option: "--store sqlite:DIRECTORY") ?? "\(directory): \(reason)")
         }
     }
 }

@@ -35,8 +35,7 @@ public final class LivingCoordinator: Sendable {
         do {
             state = try saved ?? JSON(encoding: coordinator)
         } catch {
-            let error = String(describing: Swift.type(of: error))
-            throw .handlerFailed(coordinator: type.name, call: "encode", error: error)
+            throw .handlerFailed(coordinator: type.name, call: "encode", error: ThrownError(error))
         }
         var writer = JSONWriter()
         writer.object { writer in

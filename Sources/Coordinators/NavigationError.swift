@@ -14,8 +14,8 @@ public enum NavigationError: Error, Equatable, Sendable {
     case linkNotTaken
     /// A handler threw `Overloaded`: it can do no more now; try again after so many seconds.
     case overloaded(retryAfter: Int)
-    /// The coordinator's function threw. `call` is the function, `error` the type of what it threw.
-    case handlerFailed(coordinator: String, call: String, error: String)
+    /// The coordinator's function, `call`, threw.
+    case handlerFailed(coordinator: String, call: String, error: ThrownError)
     /// The coordinator asked for what cannot be.
     case impossibleRequest(coordinator: String, request: String, reason: String)
     /// A stack would hold more than `NavigationState.stackLimit` screens.

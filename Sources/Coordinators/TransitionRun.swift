@@ -55,6 +55,8 @@ public struct TransitionRun: Sendable {
         self.event = event
     }
 
+    public var appName: String { app.name }
+
     /// What comes of the event when no coordinator has to be called; `nil` when one has.
     public func resultAtOnce() throws(NavigationError) -> TransitionResult? {
         if objection != nil { return try heldUp() }
@@ -66,10 +68,14 @@ public struct TransitionRun: Sendable {
     }
 
     /// Works the agenda off and checks what came of it.
-    public mutating func result() async throws(NavigationError) -> TransitionResult {
+    ///
+    /// - Parameter entering: is told of each function of a coordinator before it is called.
+    public mutating func result(
+        entering: (RunningCall) -> Void = { _ in }
+    ) async throws(NavigationError) -> TransitionResult {
         var screens: [PlacedScreen]
         repeat {
-            while let step = agenda.popLast() { try await take(step) }
+            while let step = agenda.popLast() { try await take(step, entering) }
             if objection != nil { return try heldUp() }
             try settleLink()
             screens = state.screens
@@ -89,7 +95,9 @@ public struct TransitionRun: Sendable {
         return TransitionResult(state: state, transition: transition)
     }
 
-    private mutating func take(_ step: Step) async throws(NavigationError) {
+    private mutating func take(
+        _ step: Step, _ entering: (RunningCall) -> Void
+    ) async throws(NavigationError) {
         let id =
             switch step {
             case .call(_, let id), .perform(_, let id), .passOn(_, let id): id
@@ -99,6 +107,9 @@ public struct TransitionRun: Sendable {
         stepsTaken += 1
         guard stepsTaken <= TransitionRun.stepLimit else {
             throw .runawayTransition(coordinator: state.coordinators[index].name)
+        }
+        if case .call(let call, _) = step {
+            entering(RunningCall(coordinator: state.coordinators[index].name, call: call))
         }
         switch step {
         case .call(.open(let link), _): try await offer(link, to: index)
@@ -171,7 +182,7 @@ public struct TransitionRun: Sendable {
 
 extension TransitionRun.Call {
     /// The function as its author knows it, without the values.
-    private var name: String {
+    var name: String {
         switch self {
         case .start: "start"
         case .handle(let shape, _): "handle(\(shape.name))"
@@ -187,7 +198,6 @@ extension TransitionRun.Call {
             return .invalidEvent(shape, unfit.cause)
         }
         if let overloaded = error as? Overloaded { return .overloaded(retryAfter: overloaded.retryAfter) }
-        return .handlerFailed(
-            coordinator: coordinator.name, call: name, error: String(describing: type(of: error)))
+        return .handlerFailed(coordinator: coordinator.name, call: name, error: ThrownError(error))
     }
 }

@@ -54,9 +54,9 @@ final class Acceptor: @unchecked Sendable {
     /// Whether the door is closed.
     var hasEnded: Bool { isClosed.load(ordering: .acquiring) }
 
-    /// Closes the door, unless it is being closed, and waits until it is. To be called once.
+    /// Closes the door at once, also where `beginEnd` still lets some in, and blocks until it is closed. To be called once.
     func end() {
-        if !isPatient.load(ordering: .relaxed) { close(bell.ring) }
+        if !isPatient.exchange(false, ordering: .relaxed) { close(bell.ring) }
         pthread_join(thread, nil)
     }
 

@@ -33,7 +33,7 @@ final class Exchange: @unchecked Sendable {
     private var connection: OpaquePointer?
     private var isNew = true
     private var headers: HTTPHeaders = [:]
-    /// `nil` as long as the head is not known to be sound.
+    /// `nil` until the head is there.
     private var id: RequestID?
     private var body: [UInt8] = []
     private var refusal: HTTPRefusal?
@@ -118,6 +118,7 @@ extension Exchange {
         let refusal = check.refusal(size: size) ?? (isTargetReadable ? nil : .malformedHead)
         if let refusal {
             headers = [:]
+            id = RequestID()
             return queue(refusal, on: connection)
         }
         id = headers["X-Request-Id"].flatMap { RequestID($0) } ?? RequestID()
@@ -226,7 +227,7 @@ extension Exchange {
     }
 
     private func complete(with refusal: HTTPRefusal) {
-        complete { [core, headers] in core.handler.response(for: refusal, to: headers) }
+        complete { [core, refused] in core.handler.response(for: refusal, to: refused) }
     }
 
     private func resume() {
@@ -238,8 +239,12 @@ extension Exchange {
         complete(with: .stopping)
     }
 
+    private var refused: RefusedRequest {
+        RefusedRequest(id: id ?? RequestID(), target: target, headers: headers)
+    }
+
     private func queue(_ refusal: HTTPRefusal, on connection: OpaquePointer) -> MHD_Result {
-        queue(core.handler.response(for: refusal, to: headers), on: connection)
+        queue(core.handler.response(for: refusal, to: refused), on: connection)
     }
 
     private func queue(_ response: HTTPResponse, on connection: OpaquePointer) -> MHD_Result {

@@ -5,12 +5,22 @@ internal import Glibc
 public enum HTTPProbe {
     /// - Parameter timeout: seconds for each of connecting, sending and receiving.
     /// - Returns: the status; `nil` without an answer that is HTTP/1.1.
-    public static func status(of path: String, host: String, port: Int, timeout: Int) -> Int? {
+    public static func status(of path: String, at address: HTTPAuthority, timeout: Int) -> Int? {
         var hints = addrinfo()
         hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
         var found: UnsafeMutablePointer<addrinfo>?
-        guard getaddrinfo(host, String(port), &hints, &found) == 0, let address = found?.pointee else { return nil }
+        guard getaddrinfo(address.host, String(address.port), &hints, &found) == 0 else { return nil }
         defer { freeaddrinfo(found) }
+        let request = "GET \(path) HTTP/1.1\r\nHost: \(address)\r\nConnection: close\r\n\r\n"
+        // A name may have several addresses, and the server listen on one of them.
+        for next in sequence(first: found, next: { $0?.pointee.ai_next }) {
+            guard let next = next?.pointee else { break }
+            if let status = status(of: request, to: next, timeout) { return status }
+        }
+        return nil
+    }
+
+    private static func status(of request: String, to address: addrinfo, _ timeout: Int) -> Int? {
         let socket = socket(address.ai_family, address.ai_socktype, 0)
         guard socket >= 0 else { return nil }
         defer { close(socket) }
@@ -19,7 +29,6 @@ public enum HTTPProbe {
         let size = socklen_t(MemoryLayout<timeval>.size)
         setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, size)
         setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, size)
-        let request = "GET \(path) HTTP/1.1\r\nHost: \(host):\(port)\r\nConnection: close\r\n\r\n"
         guard connect(socket, address.ai_addr, address.ai_addrlen) == 0,
             send(socket, request, request.utf8.count, CInt(MSG_NOSIGNAL)) == request.utf8.count
         else { return nil }

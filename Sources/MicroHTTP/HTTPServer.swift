@@ -77,17 +77,24 @@ public final class HTTPServer: Sendable {
     deinit {
         watching.cancel()
         guard let (acceptor, daemon) = running.withLock({ $0.take() }) else { return }
-        acceptor.end()
-        core.abandonSuspended()
-        while core.hasSuspended { usleep(1000) }
-        daemon.stop()
+        BlockingWork.start { [core] in
+            acceptor.end()
+            core.abandonSuspended()
+            core.waitForResumed()
+            daemon.stop()
+        }
     }
+
+    /// Those that are accepted and not closed yet.
+    public var openConnections: Int { core.openConnections.load(ordering: .relaxed) }
 
     /// Requests that have begun to arrive and are not answered yet.
     public var requestsUnderWay: Int { core.requestsUnderWay.load(ordering: .relaxed) }
 
     /// Stops: closes each connection after its next answer, takes no new one, waits for the requests under way, answers
     /// 503 to those that are not done within `limit`, and closes what is left.
+    ///
+    /// A cancelled task waits no longer: all of that happens at once.
     ///
     /// - Parameters:
     ///   - delay: how long new connections are still taken.
@@ -101,7 +108,7 @@ public final class HTTPServer: Sendable {
         try? await Task.sleep(for: delay)
         acceptor.beginEnd()
         await wait(until: .now + .seconds(2)) { acceptor.hasEnded }
-        acceptor.end()
+        await BlockingWork.run { acceptor.end() }
         let start = ContinuousClock.now
         await wait(until: start + limit) { [core] in
             if ContinuousClock.now - start > idleGrace { core.watchdog.hangUpOnIdle() }
@@ -109,13 +116,14 @@ public final class HTTPServer: Sendable {
         }
         core.abandonSuspended()
         await wait(until: .now + .seconds(1)) { [core] in core.requestsUnderWay.load(ordering: .relaxed) == 0 }
-        while core.hasSuspended { usleep(1000) }
-        daemon.stop()
+        await BlockingWork.run { [core] in
+            core.waitForResumed()
+            daemon.stop()
+        }
     }
 
     private func wait(until deadline: ContinuousClock.Instant, for condition: () -> Bool) async {
         while !condition(), ContinuousClock.now < deadline {
-            // A cancelled wait ends at once: the caller is in a hurry.
             guard (try? await Task.sleep(for: .milliseconds(10))) != nil else { return }
         }
     }
@@ -154,7 +162,9 @@ public final class HTTPServer: Sendable {
             let file = file.map { String(cString: $0) } ?? "?"
             let reason = reason.map { String(cString: $0) } ?? "no reason given"
             let message = "libmicrohttpd panic at \(file):\(line): \(reason)\n"
-            write(STDERR_FILENO, message, message.utf8.count)
+            // Where its reader stalls, the end does not wait: a pipe that is ready takes a line at once.
+            var errors = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
+            if poll(&errors, 1, 500) > 0 { write(STDERR_FILENO, message, message.utf8.count) }
             _exit(EX_OSERR)
         }, nil)
 }
@@ -173,7 +183,7 @@ struct Daemon: @unchecked Sendable {
         }
     }
 
-    /// Closes every connection and joins the threads. None may be suspended.
+    /// Closes every connection and joins the threads, which blocks. None may be suspended.
     func stop() {
         MHD_stop_daemon(pointer)
     }
@@ -218,8 +228,9 @@ final class Core: Sendable {
         suspended.withLock { _ = $0.exchanges.removeValue(forKey: ObjectIdentifier(exchange)) }
     }
 
-    var hasSuspended: Bool {
-        suspended.withLock { !$0.exchanges.isEmpty }
+    /// To be called after `abandonSuspended`; blocks for the moment that resuming takes.
+    func waitForResumed() {
+        while suspended.withLock({ !$0.exchanges.isEmpty }) { usleep(1000) }
     }
 
     /// Answers 503 for every suspended exchange, and lets none be suspended from now on.

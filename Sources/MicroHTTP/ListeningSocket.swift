@@ -1,3 +1,5 @@
+// Its header brings in those of the sockets, and which of the two modules then owns them depends on the build.
+internal import CMicroHTTPD
 internal import Glibc
 
 /// Why a server cannot start.
@@ -18,8 +20,10 @@ extension HTTPServerError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .unknownHost(let host): "no address is known for the host “\(host)”"
-        case .addressInUse(let host, let port): "\(host):\(port) is in use by another process"
-        case .cannotListen(let host, let port, let reason): "cannot listen on \(host):\(port): \(reason)"
+        case .addressInUse(let host, let port):
+            "\(HTTPAuthority(host: host, port: port)) is in use by another process"
+        case .cannotListen(let host, let port, let reason):
+            "cannot listen on \(HTTPAuthority(host: host, port: port)): \(reason)"
         case .cannotStart(let reason): "the HTTP server cannot start: \(reason)"
         }
     }

@@ -16,16 +16,23 @@ public protocol HTTPHandler: Sendable {
     ///   free; an answer that is there before this returns costs no hop.
     func respond(to request: HTTPRequest, _ reply: @escaping Reply)
 
-    /// Puts into words what the server refuses by itself.
-    ///
-    /// - Parameter headers: of the request; none where they cannot be believed.
-    func response(for refusal: HTTPRefusal, to headers: HTTPHeaders) -> HTTPResponse
+    /// Puts into words what the server refuses by itself. Called once for each such request.
+    func response(for refusal: HTTPRefusal, to request: RefusedRequest) -> HTTPResponse
 }
 
 extension HTTPHandler {
-    public func response(for refusal: HTTPRefusal, to headers: HTTPHeaders) -> HTTPResponse {
+    public func response(for refusal: HTTPRefusal, to request: RefusedRequest) -> HTTPResponse {
         HTTPResponse(status: refusal.status)
     }
+}
+
+/// What is known of a request that the server refuses by itself.
+public struct RefusedRequest: Sendable {
+    public let id: RequestID
+    /// `nil` where it is none that this server takes.
+    public let target: HTTPTarget?
+    /// None where they cannot be believed.
+    public let headers: HTTPHeaders
 }
 
 /// Why a request never reaches the handler.

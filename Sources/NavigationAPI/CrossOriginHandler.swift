@@ -20,8 +20,8 @@ public final class CrossOriginHandler: HTTPHandler {
         handler.respond(to: request) { response in reply { self.opened(response(), to: headers) } }
     }
 
-    public func response(for refusal: HTTPRefusal, to headers: HTTPHeaders) -> HTTPResponse {
-        opened(handler.response(for: refusal, to: headers), to: headers)
+    public func response(for refusal: HTTPRefusal, to request: RefusedRequest) -> HTTPResponse {
+        opened(handler.response(for: refusal, to: request), to: request.headers)
     }
 
     private func isPreflight(_ request: HTTPRequest) -> Bool {

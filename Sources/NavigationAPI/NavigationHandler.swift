@@ -18,13 +18,13 @@ public final class NavigationHandler: HTTPHandler {
     private let host: SessionHost
     private let proxies: [IPNetwork]
     private let creationRates: AddressRates?
-    private let report: @Sendable (String, RequestID) -> Void
+    let report: @Sendable (ServerFailure) -> Void
     private let draining = Atomic(false)
 
-    /// - Parameter report: is told what went wrong on the server's side, in words that hold nothing of the request.
+    /// - Parameter report: is given every answer of 5xx.
     public init(
         host: SessionHost, settings: Settings = Settings(),
-        report: @escaping @Sendable (String, RequestID) -> Void = { _, _ in }
+        report: @escaping @Sendable (ServerFailure) -> Void = { _ in }
     ) {
         self.host = host
         self.proxies = settings.proxies
@@ -60,15 +60,6 @@ public final class NavigationHandler: HTTPHandler {
         } catch {
             refuse(error, of: request, reply)
         }
-    }
-
-    private func refuse(_ problem: Problem, of request: HTTPRequest, _ reply: Reply) {
-        if problem.status == 500 || problem.status == 504 { report(problem.detail, request.id) }
-        reply { problem.response }
-    }
-
-    public func response(for refusal: HTTPRefusal, to headers: HTTPHeaders) -> HTTPResponse {
-        Problem(refusal).response
     }
 
     /// What is there without any session.
@@ -176,12 +167,12 @@ extension NavigationHandler {
                 return session.apply(event, if: condition, once: once) { result in
                     switch result {
                     case .success(let outcome): reply { outcome.response }
-                    case .failure(let error): self.refuse(Problem(error), of: request, reply)
+                    case .failure(let error): self.refuse(error, of: request, event: event, reply)
                     }
                 }
             }
             // It has no entity tag, for what it answers is the state of no version.
-            self.replyLater(to: request, reply) { () async throws(SessionError) in
+            self.replyLater(to: request, event: event, reply) { () async throws(SessionError) in
                 let applied = try await session.preview(event, if: condition)
                 return .json(StateBody(applied.state, transition: applied.transition))
             }
@@ -236,7 +227,7 @@ extension NavigationHandler {
                 session = try await host.session(id, token: token.text)
             } catch {
                 guard case .unauthorized = error, repeatsAnswers else {
-                    return refuse(Problem(error), of: request, reply)
+                    return refuse(error, of: request, reply)
                 }
                 return repeatAnswer(to: request, of: id, replacedToken: token, reply)
             }
@@ -249,7 +240,7 @@ extension NavigationHandler {
     ) {
         let least = IdempotentRequest.leastTellingCharacters
         guard let once = try? IdempotentRequest(request, leastCharacters: least) else {
-            return refuse(Problem(SessionError.unauthorized), of: request, reply)
+            return refuse(.unauthorized, of: request, reply)
         }
         replyLater(to: request, reply) { () async throws(SessionError) in
             try await self.host.answer(to: once, of: id, replacedToken: token.text).response
@@ -257,7 +248,7 @@ extension NavigationHandler {
     }
 
     private func replyLater(
-        to request: HTTPRequest, _ reply: @escaping Reply,
+        to request: HTTPRequest, event: PostedEvent? = nil, _ reply: @escaping Reply,
         _ work: @escaping @Sendable () async throws(SessionError) -> HTTPResponse
     ) {
         Task.immediate {
@@ -265,7 +256,7 @@ extension NavigationHandler {
                 let response = try await work()
                 reply { response }
             } catch {
-                refuse(Problem(error), of: request, reply)
+                refuse(error, of: request, event: event, reply)
             }
         }
     }

@@ -21,6 +21,8 @@ struct Problem: Error {
         /// The state in which the event was refused.
         var state: SessionState?
         var headers: HTTPHeaders = [:]
+        /// For the log alone, see `ServerFailure`.
+        var details: [String: String] = [:]
     }
 
     private indirect enum Storage { case content(Content) }
@@ -158,7 +160,7 @@ extension Problem {
                 "Send the body as it is, with Content-Length; the connection is closed.")
         case .stopping:
             // Its handler was running, and may have gone on to commit.
-            self.init(SessionError.unknownOutcome)
+            self.init(SessionError.unknownOutcome(reason: "the server has stopped before the request was done"))
         }
     }
 }
@@ -185,10 +187,14 @@ extension Problem {
         case .tooManySessions:
             self.init(503, "too-many-sessions", "No more sessions", "The server holds as many as it may; try later.")
             self.headers.append("Retry-After", "60")
-        case .deadlineExceeded:
+        case .deadlineExceeded(let slow):
             self.init(504, "handler-deadline", "The app took too long", "Nothing has changed.")
-        case .notApplied:
+            self.details = ["app": slow.app, "limit": "\(slow.limit)"]
+            self.details["coordinator"] = slow.coordinator
+            self.details["call"] = slow.call
+        case .notApplied(let reason):
             self.init(503, "not-applied", "Not applied", "Nothing has changed; try again.")
+            self.details = ["cause": reason]
             self.headers.append("Retry-After", "1")
         case .storageFull:
             self.init(503, "storage-full", "The storage is full", "Nothing has changed; try again when there is room.")
@@ -207,15 +213,19 @@ extension Problem {
             self.init(412, "version-mismatch", "The session has another version", "“state” is the current one.")
             self.state = state
             self.headers.append("ETag", state.entityTag)
-        case .unknownOutcome:
+        case .unknownOutcome(let reason):
             self.init(503, "unknown", "Outcome unknown", "The event may have been applied or not: read the session.")
+            self.details = ["cause": reason]
             self.headers.append("Retry-After", "1")
         case .incompatible:
             self.init(
                 409, "session-incompatible", "The session is of another version of its app", "Create another one.")
-        case .cannotLaunch(let error): self.init(error)
+        case .cannotLaunch(let error, let app):
+            self.init(error)
+            self.details["app"] = app
         case .refused(let error, let state):
             self.init(error)
+            if self.status >= 500 { self.details["app"] = state.identity.app }
             switch error {
             case .eventNotAccepted: self.events = state.navigation.acceptedEvents
             case .nothingToGoBack: self.events = state.navigation.acceptedEvents
@@ -259,15 +269,19 @@ extension Problem {
                 409, "state-limit", "The session is too large",
                 "Its state would take more than \(NavigationState.sizeLimit) bytes.")
         case .handlerFailed(let name, let call, let error):
-            self.init(500, "handler-failed", "The app failed", "“\(name)”: \(call) threw \(error).")
+            self.init(500, "handler-failed", "The app failed", "“\(name)”: \(call) threw \(error.type).")
+            self.details = ["coordinator": name, "call": call, "error": "\(error)"]
         case .impossibleRequest(let name, let request, let reason):
             self.init(500, "impossible-request", "The app failed", "“\(name)” asked for \(request): \(reason).")
+            self.details = ["coordinator": name, "cause": self.detail]
         case .runawayTransition(let name):
             self.init(
                 500, "runaway-transition", "The app failed",
                 "The transition does not end; “\(name)” was the last to be called.")
+            self.details = ["coordinator": name, "cause": self.detail]
         case .invariantViolated(let violation):
             self.init(500, "invariant-violated", "The app failed", violation.explanation)
+            self.details = ["cause": violation.explanation]
         }
     }
 }

@@ -46,6 +46,14 @@ enum Route: Equatable {
         }
     }
 
+    /// The session's id, as it stands in the path.
+    var session: String? {
+        switch self {
+        case .session(let id), .events(let id), .coordinators(let id), .history(let id), .version(let id, _): id
+        case .sessions, .apps, .app, .livez, .readyz, .openAPI: nil
+        }
+    }
+
     /// The methods that the path takes, for `Allow`. HEAD is answered wherever GET is.
     var methods: [String] {
         switch self {

@@ -105,7 +105,7 @@ public struct AuthorizedSession: Sendable {
         case .success(let conflicts):
             if conflicts.isEmpty { return nil }
             host.forget(live)
-            return .notApplied
+            return .conflict
         case .failure(let error):
             if case .unknownOutcome = error { host.forget(live) }
             return SessionError(error)

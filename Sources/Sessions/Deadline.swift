@@ -1,8 +1,30 @@
 internal import Coordinators
 internal import Synchronization
 
-/// How a transition ended: by itself, or `nil` when the time was up.
-typealias TransitionOutcome = Result<TransitionResult, NavigationError>?
+/// How a transition ended.
+enum TransitionOutcome {
+    case done(TransitionResult)
+    case failed(NavigationError)
+    /// The time was up.
+    case late(SlowTransition)
+}
+
+/// A transition that took too long.
+public struct SlowTransition: Equatable, Sendable {
+    public let app: String
+    /// The coordinator, and its function, that was running when the time was up; `nil` where it had come to none yet.
+    public let coordinator: String?
+    public let call: String?
+    /// What it had.
+    public let limit: Duration
+
+    public init(app: String, coordinator: String?, call: String?, limit: Duration) {
+        self.app = app
+        self.coordinator = coordinator
+        self.call = call
+        self.limit = limit
+    }
+}
 
 /// Carries out a transition and gives up waiting for it after `limit`; then it is cancelled, and its result thrown away
 /// when it comes.
@@ -16,15 +38,19 @@ func carryOut(
     let task = Task.immediate {
         do throws(NavigationError) {
             var run = run
-            first.call(.success(try await run.result()))
+            first.call(.done(try await run.result(entering: first.enter)))
         } catch {
-            first.call(.failure(error))
+            first.call(.failed(error))
         }
     }
     guard !first.isCalled else { return }
     let timer = Task {
         try await Task.sleep(for: limit)
-        first.call(nil)
+        let running = first.running
+        first.call(
+            .late(
+                SlowTransition(
+                    app: run.appName, coordinator: running?.coordinator, call: running?.function, limit: limit)))
         task.cancel()
     }
     Task {
@@ -43,15 +69,16 @@ func result(
         carryOut(run, within: limit) { continuation.resume(returning: $0) }
     }
     switch outcome {
-    case .success(let result)?: return result
-    case .failure(let error)?: throw refusal(error)
-    case nil: throw .deadlineExceeded
+    case .done(let result): return result
+    case .failed(let error): throw refusal(error)
+    case .late(let transition): throw .deadlineExceeded(transition)
     }
 }
 
-/// A completion that is called once, by whoever is first.
+/// A completion that is called once, by whoever is first; and the call that keeps it waiting.
 private final class First: Sendable {
     private let called = Atomic(false)
+    private let entered = Mutex<RunningCall?>(nil)
     private let completion: @Sendable (TransitionOutcome) -> Void
 
     init(_ completion: @escaping @Sendable (TransitionOutcome) -> Void) {
@@ -59,6 +86,12 @@ private final class First: Sendable {
     }
 
     var isCalled: Bool { called.load(ordering: .acquiring) }
+
+    var running: RunningCall? { entered.withLock { $0 } }
+
+    func enter(_ running: RunningCall) {
+        entered.withLock { $0 = running }
+    }
 
     func call(_ outcome: TransitionOutcome) {
         if !called.exchange(true, ordering: .acquiringAndReleasing) { completion(outcome) }

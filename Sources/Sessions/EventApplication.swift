@@ -68,9 +68,9 @@ final class EventApplication: Sendable {
         }
         carryOut(run, within: session.host.settings.handlerDeadline) { [self] outcome in
             switch outcome {
-            case .success(let result)?: commit(result, on: before, at: now)
-            case .failure(let error)?: finish(.failure(.refused(error, state: before)))
-            case nil: finish(.failure(.deadlineExceeded))
+            case .done(let result): commit(result, on: before, at: now)
+            case .failed(let error): finish(.failure(.refused(error, state: before)))
+            case .late(let transition): finish(.failure(.deadlineExceeded(transition)))
             }
         }
     }

@@ -29,7 +29,7 @@ extension SessionHost {
             let now = self.now()
             return (
                 app,
-                try await self.launched { () throws(NavigationError) in
+                try await self.launched(app) { () throws(NavigationError) in
                     try app.beginLaunch(at: now, link: request.link)
                 }
             )
@@ -67,7 +67,7 @@ extension SessionHost {
             if let answered = try await self.answered(once, id, token) { return answered }
             if let created = try await self.commit(id, token, once, first) { return created }
             // Another server was faster.
-            guard let answered = try await self.answered(once, id, token) else { throw .notApplied }
+            guard let answered = try await self.answered(once, id, token) else { throw .conflict }
             return answered
         }
     }

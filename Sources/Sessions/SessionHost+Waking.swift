@@ -46,7 +46,7 @@ extension SessionHost {
         _ record: SessionRecord, _ saved: JSON, of app: App
     ) async throws(SessionError) -> SessionState {
         let now = now()
-        let result = try await launched { () throws(NavigationError) in try app.beginRelaunch(of: saved, at: now) }
+        let result = try await launched(app) { () throws(NavigationError) in try app.beginRelaunch(of: saved, at: now) }
         let state = SessionState(
             record.identity, version: record.version + 1,
             expiresAt: settings.expiry(of: app, createdAt: record.identity.createdAt, usedAt: now),
@@ -57,7 +57,7 @@ extension SessionHost {
         switch await store.commit([change]) {
         case .failure(let error): throw SessionError(error)
         // Another request has done the same, and was faster.
-        case .success(let conflicts) where !conflicts.isEmpty: throw .notApplied
+        case .success(let conflicts) where !conflicts.isEmpty: throw .conflict
         case .success: return state
         }
     }

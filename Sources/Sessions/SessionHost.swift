@@ -109,11 +109,11 @@ public final class SessionHost: Sendable {
     }
 
     func launched(
-        _ begin: () throws(NavigationError) -> TransitionRun
+        _ app: App, _ begin: () throws(NavigationError) -> TransitionRun
     ) async throws(SessionError) -> TransitionResult {
         let run: TransitionRun
-        do throws(NavigationError) { run = try begin() } catch { throw .cannotLaunch(error) }
-        return try await result(of: run, within: settings.handlerDeadline) { .cannotLaunch($0) }
+        do throws(NavigationError) { run = try begin() } catch { throw .cannotLaunch(error, app: app.name) }
+        return try await result(of: run, within: settings.handlerDeadline) { .cannotLaunch($0, app: app.name) }
     }
 }
 
@@ -121,8 +121,11 @@ extension SessionError {
     init(_ error: StoreError) {
         switch error {
         case .full: self = .storageFull
-        case .unavailable, .damaged: self = .notApplied
-        case .unknownOutcome: self = .unknownOutcome
+        case .unavailable(let reason), .damaged(let reason): self = .notApplied(reason: reason)
+        case .unknownOutcome(let reason): self = .unknownOutcome(reason: reason)
         }
     }
+
+    /// Another server was faster.
+    static let conflict = SessionError.notApplied(reason: "another server has changed the session meanwhile")
 }

@@ -6,7 +6,8 @@
 
 public import Coordinators
 
-/// Why a request to a session was not carried out. Nothing has changed, unless said otherwise.
+/// Why a request to a session was not carried out. Nothing has changed, unless said otherwise. A `reason` is for the log:
+/// it holds nothing of a request or of a session.
 public enum SessionError: Error, Equatable, Sendable {
     /// No such app.
     case unknownApp
@@ -23,13 +24,13 @@ public enum SessionError: Error, Equatable, Sendable {
     /// There are as many sessions as `SessionSettings.sessionLimit`.
     case tooManySessions
     /// A handler took longer than `SessionSettings.handlerDeadline`.
-    case deadlineExceeded
+    indirect case deadlineExceeded(SlowTransition)
     /// Another server has changed the session meanwhile, or the store cannot take it now: try again.
-    case notApplied
+    case notApplied(reason: String)
     /// The store has no room for it.
     case storageFull
     /// The store may have taken it, or not.
-    case unknownOutcome
+    case unknownOutcome(reason: String)
     /// The saved state is of no use to this build.
     case incompatible
     /// There is no such version, or none any more.
@@ -43,5 +44,5 @@ public enum SessionError: Error, Equatable, Sendable {
     /// The event was refused; `state` is what it was refused in.
     indirect case refused(NavigationError, state: SessionState)
     /// The app's first transition failed, so there is no session.
-    indirect case cannotLaunch(NavigationError)
+    indirect case cannotLaunch(NavigationError, app: String)
 }

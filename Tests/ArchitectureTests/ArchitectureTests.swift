@@ -19,7 +19,8 @@ import Testing
         ],
         "CoordinatorServer": [
             "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP", "CJemalloc", "ArgumentParser",
-            "Logging", "ServiceLifecycle", "UnixSignals", "Glibc", "FoundationEssentials",
+            "Logging", "ServiceLifecycle", "UnixSignals", "Dispatch", "FoundationEssentials", "Glibc",
+            "Synchronization",
         ],
         "ReferenceApps": [
             "Coordinators", "SQLite", "Sodium", "Dispatch", "FoundationEssentials", "Glibc", "Synchronization",

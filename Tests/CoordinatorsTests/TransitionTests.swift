@@ -69,7 +69,7 @@ import Testing
 
         await #expect(
             throws: CoordinatorTester.Failure(
-                .handlerFailed(coordinator: "root", call: "handle(fail)", error: "TestError"))
+                .handlerFailed(coordinator: "root", call: "handle(fail)", error: .init(type: "TestError")))
         ) {
             try await app.send("fail")
         }

@@ -9,6 +9,26 @@ extension Faults {
         @Test func `a panic of libmicrohttpd is told, and ends the process with a code of its own`() async throws {
             let directory = TemporaryDirectory()
             let server = try await ServerUnderTest(directory: directory.path)
+
+            try await PanicTests.panic(server)
+
+            let (code, _, errors) = try await server.program.exit()
+            #expect(code == EX_OSERR)
+            #expect(errors.contains(/libmicrohttpd panic at daemon\.c:\d+: Failed to remove FD from epoll set/))
+        }
+
+        @Test func `it ends the process also when nobody reads the log`() async throws {
+            let directory = TemporaryDirectory()
+            let server = try await ServerUnderTest(directory: directory.path)
+            LogTests.fill(server)
+
+            try await PanicTests.panic(server)
+
+            async let code = DiskTests.end(of: server)
+            #expect(try await code == EX_OSERR)
+        }
+
+        static func panic(_ server: ServerUnderTest) async throws {
             // Each thread's calls are in turn for a connection's beginning and for its end.
             let strace = try Program(
                 URL(filePath: "/usr/bin/env"),
@@ -24,10 +44,8 @@ extension Faults {
                 return client.isRefused
             }
 
-            let (code, _, errors) = try await server.program.exit()
-            #expect(code == EX_OSERR)
-            _ = try await strace.end()
-            #expect(errors.contains(/libmicrohttpd panic at daemon\.c:\d+: Failed to remove FD from epoll set/))
+            // Which ends with the server.
+            _ = strace
         }
     }
 }

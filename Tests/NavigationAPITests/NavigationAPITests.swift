@@ -47,6 +47,7 @@ struct Client {
     init(
         _ app: App = App("counter", root: { CounterCoordinator() }), handler: NavigationHandler.Settings = .init(),
         origins: Set<String> = [], store: any SessionStore = MemoryStore(), retention: Retention = Retention(),
+        reports: ServerFailureTests.Reports? = nil,
         _ adjust: (inout SessionSettings) -> Void = { _ in }
     ) async throws {
         var sessions = SessionSettings()
@@ -56,7 +57,7 @@ struct Client {
         var settings = HTTPServer.Settings()
         settings.port = 0
         let host = SessionHost(apps: [app], store: store, settings: sessions, retention: retention)
-        let navigation = NavigationHandler(host: host, settings: handler)
+        let navigation = NavigationHandler(host: host, settings: handler) { reports?.add($0) }
         server = try HTTPServer(
             settings, handler: origins.isEmpty ? navigation : CrossOriginHandler(navigation, origins: origins))
         connection = try Connection(port: server.port)

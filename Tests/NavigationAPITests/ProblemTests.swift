@@ -34,14 +34,19 @@ private struct EndlessCoordinator: Coordinator {
 }
 
 /// Commits nothing once it is told so.
-private final class FailingStore: SessionStore {
+final class FailingStore: SessionStore {
     private let store = MemoryStore()
+    /// Of commits.
     let failure = Mutex<StoreError?>(nil)
+    let readFailure = Mutex<StoreError?>(nil)
 
     var name: String { store.name }
     var secret: [UInt8] { store.secret }
     var sessionCount: Int { store.sessionCount }
-    func load(_ id: SessionID) -> LoadedSession? { store.load(id) }
+    func load(_ id: SessionID) throws(StoreError) -> LoadedSession? {
+        if let error = readFailure.withLock({ $0 }) { throw error }
+        return store.load(id)
+    }
     func answer(to key: String, of id: SessionID) -> StoredAnswer? { store.answer(to: key, of: id) }
     func sweep(at now: Date, limit: Int) -> [SessionID] { store.sweep(at: now, limit: limit) }
     func history(of id: SessionID, from version: Int?, limit: Int, bytes: Int) -> [SessionRecord] {

@@ -7,7 +7,7 @@ internal import Coordinators
 @main
 struct OddServer: NavigationServer {
     static func apps(_ options: AppOptions) throws -> [App] {
-        if let directory = options.dataDirectory, directory == "/nowhere" { throw Unusable(directory: directory) }
+        if let directory = options.dataDirectory, directory == "/tmp/nowhere" { throw Unusable(directory: directory) }
         return [App(options.isDevelopment ? "development" : "production", root: OddCoordinator.init)]
     }
 

@@ -145,7 +145,7 @@ import TestSupport
         #expect(list.output.hasPrefix("\(session.id) numbers 4 "))
         #expect(show.output.split(separator: "\n").count == 5)
         #expect(copied.output == "\(backup): 1 sessions\n" && copied.errors == "")
-        #expect(try await run("backup", backup).code == 74, "it overwrites nothing")
+        #expect(try await run("backup", backup).code == 73, "it overwrites nothing")
         _ = try await push(4, session, connection)
         let before = try await run("sessions", "show", session.id)
         #expect(before.output.split(separator: "\n").count == 6)

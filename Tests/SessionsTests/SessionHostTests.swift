@@ -210,7 +210,9 @@ final class TestClock: Sendable {
         let session = try await host.session(created.id, token: created.token.text)
 
         try await Gate.$current.withValue(gate) { () async throws in
-            await #expect(throws: SessionError.deadlineExceeded) {
+            let slow = SlowTransition(
+                app: "gate", coordinator: "gate", call: "handle(wait)", limit: .milliseconds(50))
+            await #expect(throws: SessionError.deadlineExceeded(slow)) {
                 try await session.apply(PostedEvent("wait", payload: 1))
             }
             #expect(try await session.apply(PostedEvent("pass", payload: 2)).state.version == 2)
@@ -286,7 +288,8 @@ final class TestClock: Sendable {
         let there = try await second.session(created.id, token: created.token.text)
         _ = try await here.apply(PostedEvent("pass", payload: 1))
 
-        await #expect(throws: SessionError.notApplied) { try await there.apply(PostedEvent("pass", payload: 2)) }
+        let conflict = SessionError.notApplied(reason: "another server has changed the session meanwhile")
+        await #expect(throws: conflict) { try await there.apply(PostedEvent("pass", payload: 2)) }
 
         let again = try await second.session(created.id, token: created.token.text)
         let state = try await again.apply(PostedEvent("pass", payload: 3)).state

@@ -45,6 +45,23 @@ public final class Program: @unchecked Sendable {
         }
     }
 
+    /// Reads standard error, which nobody does before, until a text comes.
+    ///
+    /// - Returns: all that has come. It gives up after twenty seconds of silence.
+    public func errors(until text: String) async throws -> String {
+        try await blocking { [errors] in
+            var all = ""
+            while !all.contains(text) {
+                let reading = errors.fileHandleForReading
+                var ready = pollfd(fd: reading.fileDescriptor, events: Int16(POLLIN), revents: 0)
+                let more = poll(&ready, 1, 20_000) > 0 ? reading.availableData : Data()
+                if more.isEmpty { throw TestFailure("ended without “\(text)”: \(all.suffix(1000))") }
+                all += String(decoding: more, as: UTF8.self)
+            }
+            return all
+        }
+    }
+
     public func signal(_ number: Int32) {
         kill(process.processIdentifier, number)
     }

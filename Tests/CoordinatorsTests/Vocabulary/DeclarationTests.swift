@@ -112,7 +112,10 @@ enum DefaultsApp {
         var app = try await CoordinatorTester(App("watch", root: { WatchCoordinator() }))
 
         #expect(app.app.problems == ["app “watch”: watch needs Clock, which is not registered"])
-        await app.expectRefusal(.handlerFailed(coordinator: "watch", call: "handle(look)", error: "DependencyError")) {
+        await app.expectRefusal(
+            .handlerFailed(
+                coordinator: "watch", call: "handle(look)", error: .init(type: "DependencyError", caseName: "missing"))
+        ) {
             try await $0.send("look")
         }
     }

@@ -183,7 +183,7 @@ import Testing
     @Test func `a handler that throws leaves all as it was`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
 
-        await app.expectRefusal(.handlerFailed(coordinator: "a", call: "handle(a)", error: "TestError")) {
+        await app.expectRefusal(.handlerFailed(coordinator: "a", call: "handle(a)", error: .init(type: "TestError"))) {
             try await $0.a(.keep("x"), .push("x"), .fail)
         }
         await app.expectRefusal(.overloaded(retryAfter: 7)) { try await $0.a(.push("x"), .overload) }

@@ -1,0 +1,45 @@
+internal import FoundationEssentials
+internal import Glibc
+
+/// A directory that the command line names.
+struct Directory {
+    let path: String
+
+    /// Why this process cannot work in the directory, or make it, and what to do about it; `nil` where it can.
+    ///
+    /// - Parameter option: that names another directory.
+    func fault(option: String) -> String? {
+        var place = path
+        // What is not there has to be made in what is.
+        while access(place, F_OK) != 0, errno == ENOENT, let parent = Directory.parent(of: place) { place = parent }
+        guard let fault = Directory.fault(of: place) ?? (place == path ? faultOfFile : nil) else { return nil }
+
+        let (user, group) = (geteuid(), getegid())
+        var remedy = "name another directory with \(option)"
+        if fault.code == EACCES, place == path {
+            remedy = "give it to that user (chown -R \(user):\(group) \(path)), or \(remedy)"
+        } else if fault.code == EACCES {
+            remedy = "make it for that user (install -d -o \(user) -g \(group) \(path)), or \(remedy)"
+        }
+        let reason = String(cString: strerror(fault.code)).lowercased()
+        return "\(path) cannot be used by user \(user), group \(group): \(fault.path): \(reason); \(remedy)"
+    }
+
+    private static func parent(of path: String) -> String? {
+        guard let slash = path.lastIndex(of: "/") else { return path == "." ? nil : "." }
+        if slash == path.startIndex { return path == "/" ? nil : "/" }
+        return String(path[..<slash])
+    }
+
+    /// The slash makes an error of what is no directory.
+    private static func fault(of path: String) -> (path: String, code: CInt)? {
+        access("\(path)/", R_OK | W_OK | X_OK) == 0 ? nil : (path, errno)
+    }
+
+    /// Of a file in it that another user has made, with an earlier server for one.
+    private var faultOfFile: (path: String, code: CInt)? {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+        let files = names.sorted().lazy.map { "\(path)/\($0)" }
+        return files.first { (file: String) in access(file, R_OK | W_OK) != 0 && errno == EACCES }.map { ($0, EACCES) }
+    }
+}

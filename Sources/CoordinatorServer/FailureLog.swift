@@ -1,0 +1,64 @@
+internal import Logging
+internal import MicroHTTP
+internal import NavigationAPI
+internal import Sessions
+internal import Synchronization
+
+/// Logs the answers of 5xx. What an app has done wrong is always logged. What the server refuses for a reason of its own,
+/// a full disk for one, it may refuse to everybody: of each such problem only the first ones of a second are logged, and
+/// the next one says how many were left out.
+final class FailureLog: Sendable {
+    private struct Second {
+        var number: Int64
+        var logged = 0
+        var leftOut = 0
+    }
+
+    private static let linesPerSecond = 10
+
+    private let logger: Logger
+    private let start = ContinuousClock.now
+    /// By problem, of which there are a few.
+    private let seconds = Mutex<[String: Second]>([:])
+
+    init(_ logger: Logger) {
+        self.logger = logger
+    }
+
+    func report(_ failure: ServerFailure) {
+        var metadata = failure.details.mapValues { Logger.MetadataValue.string($0) }
+        metadata["status"] = "\(failure.status)"
+        metadata["request"] = "\(failure.request.text)"
+        if let session = failure.session { metadata["session"] = "\(session.text)" }
+        if failure.status != 500, failure.status != 504 {
+            guard let leftOut = admit(failure.problem) else { return }
+            if leftOut > 0 { metadata["left-out"] = "\(leftOut)" }
+        }
+        logger.log(level: FailureLog.level(of: failure.problem), "\(failure.problem)", metadata: metadata)
+    }
+
+    /// - Returns: how many were left out before this one; `nil` where it is to be left out as well.
+    private func admit(_ problem: String) -> Int? {
+        let number = (ContinuousClock.now - start).components.seconds
+        return seconds.withLock { seconds in
+            var second = seconds[problem] ?? Second(number: number)
+            defer { seconds[problem] = second }
+            if second.number != number { (second.number, second.logged) = (number, 0) }
+            guard second.logged < FailureLog.linesPerSecond else {
+                second.leftOut += 1
+                return nil
+            }
+            defer { second.leftOut = 0 }
+            second.logged += 1
+            return second.leftOut
+        }
+    }
+
+    private static func level(of problem: String) -> Logger.Level {
+        switch problem {
+        case "draining", "unknown-method", "unknown-coding": .info
+        case "too-many-sessions": .warning
+        default: .error
+        }
+    }
+}

@@ -1,0 +1,8 @@
+/// A function of a coordinator that is about to be called.
+public struct RunningCall: Sendable {
+    public let coordinator: String
+    let call: TransitionRun.Call
+
+    /// As its author knows it, without the values: `start`, `handle(login)`.
+    public var function: String { call.name }
+}

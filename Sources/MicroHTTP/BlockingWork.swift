@@ -1,0 +1,35 @@
+internal import Glibc
+
+/// Work that blocks, on a thread made for it: it must not hold up the few that Swift's tasks run on.
+enum BlockingWork {
+    private final class Work: Sendable {
+        let body: @Sendable () -> Void
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+
+    static func run(_ body: @escaping @Sendable () -> Void) async {
+        await withCheckedContinuation { continuation in
+            start {
+                body()
+                continuation.resume()
+            }
+        }
+    }
+
+    /// The same for one who does not wait.
+    static func start(_ body: @escaping @Sendable () -> Void) {
+        // Owned by the thread from its start on.
+        let work = Unmanaged.passRetained(Work(body))
+        let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { work in
+            if let work { Unmanaged<Work>.fromOpaque(work).takeRetainedValue().body() }
+            return nil
+        }
+        var thread = pthread_t()
+        if pthread_create(&thread, nil, run, work.toOpaque()) == 0 {
+            pthread_detach(thread)
+        } else {
+            // Better here than not at all.
+            work.takeRetainedValue().body()
+        }
+    }
+}

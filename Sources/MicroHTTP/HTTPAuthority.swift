@@ -1,0 +1,12 @@
+/// Where a server is, as URLs and `Host` name it: an IPv6 address stands in brackets (RFC 3986, section 3.2.2).
+public struct HTTPAuthority: Sendable, Equatable, CustomStringConvertible {
+    public let host: String
+    public let port: Int
+
+    public init(host: String, port: Int) {
+        self.host = host
+        self.port = port
+    }
+
+    public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+}

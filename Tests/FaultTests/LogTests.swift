@@ -1,0 +1,149 @@
+import Foundation
+import Glibc
+import Testing
+import TestSupport
+
+extension Faults {
+    /// The log while nobody reads it: `Program` does not, unless it is asked to.
+    @Suite struct LogTests {
+        /// So many that neither the pipe nor the server's queue can hold what is logged of them.
+        static let much = 16_000
+
+        /// Posts events that fail, each of which is logged.
+        static func fail(_ count: Int, _ server: ServerUnderTest) async throws {
+            let threads = 4
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<threads {
+                    group.addTask {
+                        try await blocking {
+                            let client = BlockingClient(port: server.port)
+                            let session = try SessionUnderTest(client)
+                            for _ in 0..<count / threads {
+                                let reply = client.call(
+                                    "POST", "\(session.path)/events", token: session.token, body: #"{"type":"fail"}"#)
+                                guard reply?.status == 500 else { throw TestFailure("\(reply?.status ?? 0)") }
+                            }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+
+        /// Leaves no room for a byte in the pipe that the log is written to.
+        static func fill(_ server: ServerUnderTest) {
+            let pipe = open("/proc/\(server.program.processID)/fd/2", O_WRONLY | O_NONBLOCK)
+            while write(pipe, "x", 1) == 1 {}
+            close(pipe)
+        }
+
+        @Test func `a log that nobody reads holds up no request, and not the end`() async throws {
+            let directory = TemporaryDirectory()
+            let server = try await ServerUnderTest(directory: directory.path)
+            let client = BlockingClient(port: server.port)
+
+            try await LogTests.fail(LogTests.much, server)
+
+            for _ in 0..<20 { #expect(client.call("GET", "/readyz")?.status == 200) }
+            #expect(try SessionUnderTest(client).post(1, key: "key-1", client)?.status == 200)
+            client.disconnect()
+            let start = ContinuousClock.now
+            server.program.signal(SIGTERM)
+            #expect(try await server.program.end() == 0)
+            #expect(ContinuousClock.now - start < .seconds(6))
+        }
+
+        @Test func `when its reader is back, it is told how much is missing`() async throws {
+            let directory = TemporaryDirectory()
+            let server = try await ServerUnderTest(directory: directory.path)
+
+            try await LogTests.fail(LogTests.much, server)
+            let log = try await server.program.errors(until: " messages were dropped: the log was not read\n")
+
+            let match = try #require(log.firstMatch(of: /warning: (\d+) messages were dropped/))
+            let dropped = try #require(Int(match.output.1))
+            let logged = log.split(separator: "\n").count { $0.contains("error: handler-failed ") }
+            #expect(logged + dropped == LogTests.much)
+            try await LogTests.fail(4, server)
+            _ = try await server.program.errors(until: "handler-failed")
+            try await server.stop()
+        }
+
+        @Test func `a failed flush ends the process also when nobody reads the log`() async throws {
+            let directory = TemporaryDirectory()
+            try await ServerUnderTest(directory: directory.path).stop()
+            let server = try await ServerUnderTest(
+                directory: directory.path,
+                wrapper: [
+                    "strace", "-D", "-f", "--seccomp-bpf", "-e", "trace=fsync,fdatasync", "-e",
+                    "inject=fsync,fdatasync:error=EIO:when=20", "-o", "/dev/null",
+                ])
+            LogTests.fill(server)
+            let client = BlockingClient(port: server.port)
+            let session = try SessionUnderTest(client)
+
+            async let code = DiskTests.end(of: server)
+            try await blocking {
+                var value = 1
+                while session.post(value, key: "key-\(value)", client)?.status == 200 { value += 1 }
+            }
+
+            #expect(try await code == EX_IOERR)
+        }
+
+        @Test func `a write that fails is logged with its cause, the request and the session`() async throws {
+            let directory = TemporaryDirectory()
+            try await ServerUnderTest(directory: directory.path).stop()
+            let server = try await ServerUnderTest(
+                directory: directory.path,
+                wrapper: [
+                    "strace", "-D", "-f", "--seccomp-bpf", "-P", "\(directory.path)/store/sessions.sqlite-wal", "-e",
+                    "trace=pwrite64", "-e", "inject=pwrite64:error=EIO:when=60", "-o", "/dev/null",
+                ])
+            let client = BlockingClient(port: server.port)
+            let session = try SessionUnderTest(client)
+
+            let refused = try await blocking {
+                var value = 1
+                while let reply = session.post(value, key: "key-\(value)", client) {
+                    if reply.status != 200 { return reply }
+                    value += 1
+                }
+                throw TestFailure("cut")
+            }
+
+            #expect(refused.status == 503 && refused.text.contains("not-applied"))
+            let log = try await server.program.errors(until: "\n")
+            #expect(log.contains("error: not-applied cause=\"disk I/O error"))
+            #expect(log.contains("session=\(session.id) status=503") && log.contains(" request="))
+            #expect(!refused.text.contains("I/O"))
+            try await server.kill()
+        }
+
+        /// It is to be the first line there; who does not read it may still use the server.
+        @Test func `standard output that nobody reads keeps no server from serving`() async throws {
+            let directory = TemporaryDirectory()
+            let full = Pipe()
+            let writing = full.fileHandleForWriting.fileDescriptor
+            _ = fcntl(writing, F_SETFL, O_NONBLOCK)
+            while write(writing, "x", 1) == 1 {}
+            _ = fcntl(writing, F_SETFL, 0)
+            let server = Process()
+            server.executableURL = URL(filePath: try ServerUnderTest.executable)
+            server.arguments = ["serve", "--port", "0", "--store", "memory", "--data-directory", directory.path]
+            server.environment = ["COORDINATORD_ADDRESS_FILE": "\(directory.path)/address"]
+            server.standardOutput = full
+
+            try server.run()
+
+            defer { kill(server.processIdentifier, SIGKILL) }
+            try await eventually { FileManager.default.fileExists(atPath: "\(directory.path)/address") }
+            let words = try String(contentsOfFile: "\(directory.path)/address", encoding: .utf8).split(separator: " ")
+            let port = try #require(words.last.flatMap { Int($0.trimmingCharacters(in: .newlines)) })
+            #expect(BlockingClient(port: port).call("GET", "/readyz")?.status == 200)
+            kill(server.processIdentifier, SIGTERM)
+            try await blocking { server.waitUntilExit() }
+            #expect(server.terminationStatus == 0 && server.terminationReason == .exit)
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import Foundation
+import MicroHTTP
+import Synchronization
+import Testing
+import TestSupport
+
+/// Blocks the thread that it is called on until it is opened.
+private final class BlockingHandler: HTTPHandler {
+    private let gate = DispatchSemaphore(value: 0)
+    let called = Atomic(false)
+
+    func respond(to request: HTTPRequest, _ reply: @escaping Reply) {
+        called.store(true, ordering: .relaxed)
+        gate.wait()
+        reply { HTTPResponse(status: 200) }
+    }
+
+    func open() { gate.signal() }
+}
+
+@Suite struct StopTests {
+    /// A server joins its threads when it stops. Here they wait for a task, which a thread of Swift's has to run: as many
+    /// servers stop as there are such threads.
+    @Test func `servers that stop leave Swift's threads to others`() async throws {
+        let handlers = (0..<ProcessInfo.processInfo.activeProcessorCount + 1).map { _ in BlockingHandler() }
+        var connections: [Connection] = []
+        var servers: [HTTPServer] = []
+        for handler in handlers {
+            var settings = HTTPServer.Settings()
+            settings.port = 0
+            let server = try HTTPServer(settings, handler: handler)
+            connections.append(try Connection(port: server.port))
+            try await connections[connections.count - 1].send(Connection.bytes("GET", "/"))
+            try await eventually { handler.called.load(ordering: .relaxed) }
+            servers.append(server)
+        }
+        let isOpened = DispatchSemaphore(value: 0)
+        // So that the test ends where no thread is left for the task.
+        async let isInTime = blocking {
+            let result = isOpened.wait(timeout: .now() + 15)
+            for handler in handlers { handler.open() }
+            return result == .success
+        }
+
+        await withTaskGroup { group in
+            for server in servers { group.addTask { await server.stop(within: .zero) } }
+            group.addTask {
+                // Longer than a stop takes to come to the threads.
+                try? await Task.sleep(for: .seconds(3))
+                isOpened.signal()
+            }
+        }
+        #expect(try await isInTime)
+    }
+}

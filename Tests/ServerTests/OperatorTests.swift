@@ -1,0 +1,142 @@
+import Foundation
+import Testing
+import TestSupport
+
+/// What goes wrong for an operator, and what is said then.
+@Suite struct OperatorTests {
+    let directory: StorageTests.Directory
+
+    init() throws { directory = try StorageTests.Directory() }
+
+    func make(_ name: String, permissions: Int = 0o700) throws -> String {
+        let path = "\(directory.path)/\(name)"
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: permissions])
+        return path
+    }
+
+    func serve(
+        _ flags: String..., as user: Int? = nil
+    ) async throws -> (code: Int32, output: String, errors: String) {
+        let identity = user.map { ["setpriv", "--reuid=\($0)", "--regid=\($0)", "--clear-groups"] } ?? []
+        return try await Program(
+            URL(filePath: "/usr/bin/env"), identity + [Program.server.path, "serve", "--port", "0"] + flags
+        ).exit()
+    }
+
+    @Test(.enabled(if: getuid() == 0)) func `a store that belongs to somebody else`() async throws {
+        let apps = try make("apps", permissions: 0o777)
+        let store = try make("store")
+        chmod(directory.path, 0o755)
+
+        let result = try await serve("--store", "sqlite:\(store)", "--data-directory", apps, as: 10_001)
+
+        #expect(result.code == 74)
+        #expect(
+            result.errors == """
+                Error: \(store) cannot be used by user 10001, group 10001: \(store): permission denied; give it to that user \
+                (chown -R 10001:10001 \(store)), or name another directory with --store sqlite:DIRECTORY
+
+                """)
+    }
+
+    @Test(.enabled(if: getuid() == 0)) func `a data directory that belongs to somebody else, or cannot be made`()
+        async throws
+    {
+        let apps = try make("apps")
+        chmod(directory.path, 0o755)
+
+        let there = try await serve("--store", "memory", "--data-directory", apps, as: 10_001)
+        let missing = try await serve("--store", "memory", "--data-directory", "\(directory.path)/x", as: 10_001)
+
+        #expect(there.code == 78 && missing.code == 78)
+        #expect(
+            there.errors == """
+                Error: the apps cannot be made: \(apps) cannot be used by user 10001, group 10001: \(apps): permission denied; \
+                give it to that user (chown -R 10001:10001 \(apps)), or name another directory with --data-directory
+
+                """)
+        #expect(missing.errors.contains("install -d -o 10001 -g 10001 \(directory.path)/x"))
+    }
+
+    @Test(.enabled(if: getuid() == 0)) func `files that an earlier server has left to another user`() async throws {
+        let apps = try make("apps")
+        chmod(directory.path, 0o755)
+        #expect(FileManager.default.createFile(atPath: "\(apps)/accounts.sqlite", contents: nil))
+        chmod("\(apps)/accounts.sqlite", 0o600)
+        chown(apps, 10_001, 10_001)
+
+        let result = try await serve("--store", "memory", "--data-directory", apps, as: 10_001)
+
+        #expect(result.code == 78)
+        #expect(result.errors.contains("\(apps)/accounts.sqlite: permission denied; give it to that user"))
+    }
+
+    @Test func `a directory below what is none`() async throws {
+        let file = "\(directory.path)/file"
+        #expect(FileManager.default.createFile(atPath: file, contents: nil))
+        let apps = try make("apps")
+
+        let store = try await serve("--store", "sqlite:\(file)/store", "--data-directory", apps)
+        let data = try await serve("--store", "memory", "--data-directory", "\(file)/apps")
+
+        #expect(store.code == 74 && data.code == 78)
+        #expect(store.errors.hasSuffix("not a directory; name another directory with --store sqlite:DIRECTORY\n"))
+        #expect(data.errors.hasSuffix("not a directory; name another directory with --data-directory\n"))
+        #expect(store.errors.contains("\(file)/store cannot be used by user \(geteuid()), group \(getegid()): "))
+    }
+
+    @Test(arguments: [["--over"], ["s_vGNoFnEWTqnck"]])
+    func `nothing is purged where no store is, and none is made`(what: [String]) async throws {
+        let missing = "\(directory.path)/missing"
+
+        let result = try await Program(
+            Program.server, ["sessions", "purge", "--store", "sqlite:\(missing)"] + what
+        ).exit()
+
+        #expect(result.code == 74 && result.output == "")
+        #expect(result.errors == "Error: there is no store in \(missing)\n")
+        #expect(!FileManager.default.fileExists(atPath: missing))
+    }
+
+    @Test func `a backup onto a file names that file, and leaves it`() async throws {
+        let storage = try StorageTests()
+        let (program, _) = try await storage.serve()
+        let file = "\(directory.path)/file"
+        try Data("mine".utf8).write(to: URL(filePath: file))
+
+        let result = try await storage.run("backup", file)
+        let nowhere = try await storage.run("backup", "\(directory.path)/nowhere/file")
+
+        #expect(result.code == 73 && result.errors == "Error: \(file) cannot be made: file exists\n")
+        #expect(
+            nowhere.code == 73 && nowhere.errors.hasSuffix("/nowhere/file cannot be made: no such file or directory\n"))
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == "mine")
+        try await storage.stop(program)
+    }
+
+    /// What is imported may have been made by anyone.
+    @Test func `names that steer a terminal reach none`() async throws {
+        let storage = try StorageTests()
+        let (program, connection) = try await storage.serve()
+        let session = try await storage.open(connection)
+        try await storage.stop(program)
+        let lines = try await storage.run("sessions", "export").output
+        // Escape as JSON writes it; the two others may stand there as they are.
+        let name = "n\\u001b]0;x\\u0007\u{9B}31m\u{202E}"
+        let elsewhere = "sqlite:\(directory.path)/elsewhere"
+        let imported = lines.replacing(#""app":"numbers""#, with: #""app":"\#(name)""#)
+        #expect(imported != lines)
+        #expect(try await storage.run("sessions", "import", input: imported, store: elsewhere).code == 0)
+
+        let list = try await storage.run("sessions", "list", store: elsewhere)
+        let show = try await storage.run("sessions", "show", session.id, store: elsewhere)
+        let check = try await storage.run("check", "--data-directory", "\(directory.path)/apps", store: elsewhere)
+
+        for text in [list.output, show.output, check.output] {
+            #expect(text.contains(#"n\u001b]0;x\u0007\u009b31m\u202e"#))
+            #expect(!text.unicodeScalars.contains { $0 != "\n" && $0.properties.generalCategory == .control })
+            #expect(!text.unicodeScalars.contains { $0.properties.isBidiControl })
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import Foundation
+import JSONCoding
+import Testing
+import TestSupport
+
+/// What ends the server, and how.
+@Suite struct StopTests {
+    /// A connection whose event is with its handler.
+    static func waiter(at port: Int, milliseconds: Int) async throws -> Connection {
+        let connection = try Connection(port: port)
+        let type = ["Content-Type": "application/json"]
+        let created = try await connection.request(
+            "POST", "/v1/sessions", headers: type, body: Data(#"{"app":"numbers"}"#.utf8))
+        let body = try JSON(parsing: Array(created.body))
+        let id = try #require(body["session"]?["id"]?.string), token = try #require(body["token"]?.string)
+        try await connection.send(
+            Connection.bytes(
+                "POST", "/v1/sessions/\(id)/events", headers: type.merging(["Authorization": "Bearer \(token)"]) { $1 },
+                body: Data(#"{"type":"wait","payload":{"milliseconds":\#(milliseconds)}}"#.utf8)))
+        return connection
+    }
+
+    @Test(arguments: [SIGTERM, SIGINT, SIGHUP, SIGQUIT]) func `a signal drains`(signal: Int32) async throws {
+        let (program, port, _) = try await ServerTests.start()
+        let waiter = try await StopTests.waiter(at: port, milliseconds: 1000)
+        try await Task.sleep(for: .milliseconds(200))
+
+        program.signal(signal)
+
+        #expect(try await waiter.receive().status == 200)
+        #expect(try await program.exit().code == 0)
+    }
+
+    @Test(arguments: [SIGPIPE, SIGUSR1, SIGUSR2]) func `other signals mean nothing`(signal: Int32) async throws {
+        let (program, port, _) = try await ServerTests.start()
+
+        program.signal(signal)
+
+        try await Task.sleep(for: .milliseconds(200))
+        #expect(try await Connection(port: port).request("GET", "/readyz").status == 200)
+        program.signal(SIGTERM)
+        #expect(try await program.exit().code == 0)
+    }
+
+    @Test func `under nohup, SIGHUP means nothing`() async throws {
+        let program = try Program(
+            URL(filePath: "/usr/bin/env"),
+            [
+                "nohup", Program.server.path, "serve", "--port", "0", "--store", "memory", "--data-directory",
+                ServerTests.dataDirectory,
+            ])
+        let line = try await program.line()
+        let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
+
+        program.signal(SIGHUP)
+
+        try await Task.sleep(for: .milliseconds(200))
+        #expect(try await Connection(port: port).request("GET", "/readyz").status == 200)
+        program.signal(SIGTERM)
+        #expect(try await program.exit().code == 0)
+    }
+
+    @Test func `it says that it drains, and ends at the second Ctrl-C`() async throws {
+        let (program, port, _) = try await ServerTests.start("--drain-time", "60s")
+        let halfOpen = try Connection(port: port)
+        try await halfOpen.send("GET /livez HTTP/1.1\r\nHost: ")
+        let waiter = try await StopTests.waiter(at: port, milliseconds: 60_000)
+
+        let start = ContinuousClock.now
+        program.signal(SIGINT)
+        let log = try await program.errors(until: "connections=")
+        #expect(log.contains("draining for 60.0 seconds at most; a second Ctrl-C stops at once"))
+        program.signal(SIGINT)
+
+        #expect(try await program.end() == 130)
+        #expect(ContinuousClock.now - start < .seconds(9), "by itself it would have waited for the limits")
+        _ = (halfOpen, waiter)
+    }
+
+    @Test func `SIGTERM twice still drains`() async throws {
+        let (program, port, _) = try await ServerTests.start()
+        let waiter = try await StopTests.waiter(at: port, milliseconds: 1000)
+        try await Task.sleep(for: .milliseconds(200))
+
+        program.signal(SIGTERM)
+        _ = try await program.errors(until: "draining")
+        program.signal(SIGTERM)
+
+        #expect(try await waiter.receive().status == 200)
+        #expect(try await program.exit().code == 0)
+    }
+}
