@@ -14,7 +14,15 @@ struct StorageOptions: ParsableArguments {
     @Option(help: "How many versions of a session are kept.")
     var history = 100
 
+    @Option(
+        help: """
+            About how much --store memory may take: 512M, 2G. When it is full, sessions can only be read and ended. \
+            (default: half of the memory)
+            """)
+    var storeSize: ByteSize?
+
     func validate() throws {
+        if case .sqlite = store, storeSize != nil { throw ValidationError("--store-size is for --store memory.") }
         guard history > 0 else { throw ValidationError("--history takes a number from 1.") }
     }
 
@@ -23,7 +31,8 @@ struct StorageOptions: ParsableArguments {
     /// - Throws: an exit code, when standard error has been told why.
     func open(failed: @escaping @Sendable (String) -> Void) throws -> any SessionStore {
         switch store {
-        case .memory: MemoryStore(retention: retention)
+        case .memory:
+            MemoryStore(retention: retention, limitBytes: storeSize?.bytes ?? MachineMemory.size / 2)
         case .sqlite(let directory): try StorageOptions.open(directory, durability.forSQLite, retention, failed: failed)
         }
     }

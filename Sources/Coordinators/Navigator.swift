@@ -151,7 +151,8 @@ extension Navigator {
 extension Navigator {
     /// Gives the session another token with this transition: to be asked for when the user signs in or gains rights, so
     /// that who has seen the token before gains nothing (session fixation). The answer tells the client the new one;
-    /// the old one is dead from then on.
+    /// the old one is dead from then on. Asked for when the user signs out as well, it seals what was: the new token gives no
+    /// right to the versions before.
     public mutating func rotateToken() {
         requests.append(.rotateToken)
     }

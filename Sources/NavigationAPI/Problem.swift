@@ -199,10 +199,17 @@ extension Problem {
             self.init(
                 422, "key-reused", "Idempotency-Key used before",
                 "It was used for another request; take a new key for each.")
-        case .answerForgotten:
+        case .answerForgotten(let state):
             self.init(
                 409, "answer-forgotten", "The answer is not kept any more",
-                "The session was created under this key before; its token may not be told again.")
+                "What was sent under this key was done before, and is not done again.")
+            self.state = state
+            if let state { self.headers.append("ETag", state.entityTag) }
+        case .damaged:
+            self.init(
+                503, "session-damaged", "The session is damaged",
+                "What is stored of this session is damaged; nothing has changed.")
+            self.headers.append("Retry-After", "60")
         case .stale(let state):
             self.init(412, "version-mismatch", "The session has another version", "“state” is the current one.")
             self.state = state

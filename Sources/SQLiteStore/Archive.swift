@@ -57,6 +57,15 @@ final class Archive {
         return LoadedSession(record: record, answeredKeys: try answeredKeys(of: id, unfolded))
     }
 
+    /// Those in one of whose records there is that session as the origin, or words that look like it.
+    func sessions(naming origin: SessionID) throws(ReadError) -> [SessionID] {
+        try reading { () throws(SQLiteError) in
+            let select = try database.prepare("SELECT DISTINCT session FROM journal WHERE instr(record, ?1)")
+            try select.bind(1, #""origin":"\#(origin.text)""#)
+            return try select.all { $0.text(0).flatMap(SessionID.init) }.compactMap(\.self)
+        }
+    }
+
     func history(
         of id: SessionID, from version: Int, limit: Int, _ unfolded: [Place]
     ) throws(ReadError) -> [SessionRecord] {

@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 internal import SQLite
 internal import Sessions
 internal import Sodium
@@ -10,6 +11,7 @@ final class Ledger {
     let database: SQLiteDatabase
     let retention: Retention
     let secret: [UInt8]
+    let latestTime: Date
     /// What the tables did not tell when the store was opened.
     let replayed: Unfolded
     /// That were there when it was opened.
@@ -30,6 +32,9 @@ final class Ledger {
         do throws(SQLiteError) {
             statements = try Statements(database)
             secret = try Ledger.secret(in: database)
+            let last = "SELECT record FROM journal WHERE kind <> 'answer' ORDER BY seq DESC LIMIT 1"
+            let latest = try database.integer("SELECT record ->> '$.time' FROM (\(last))")
+            latestTime = Date(timeIntervalSince1970: TimeInterval(latest ?? 0) / 1000)
             folded = try database.integer("SELECT value FROM store WHERE name = 'folded'") ?? 0
             (replayed, lastSeq) = try Ledger.replay(database, after: folded)
             sessionCount = (try database.integer("SELECT count(*) FROM sessions") ?? 0) + replayed.newSessions.count

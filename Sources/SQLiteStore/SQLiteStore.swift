@@ -12,6 +12,7 @@
 public import FoundationEssentials
 internal import SQLite
 public import Sessions
+public import Sodium
 internal import Synchronization
 
 public final class SQLiteStore: SessionStore {
@@ -25,6 +26,7 @@ public final class SQLiteStore: SessionStore {
 
     public let name: String
     public let secret: [UInt8]
+    public let latestTime: Date
     private let directory: StoreDirectory
     private let unfolded: SharedUnfolded
     private let writer: CommitQueue
@@ -44,6 +46,7 @@ public final class SQLiteStore: SessionStore {
         let ledger = try Ledger(path: directory.database, durability: durability, retention: retention)
         try directory.flush()
         secret = ledger.secret
+        latestTime = ledger.latestTime
         unfolded = SharedUnfolded(ledger.replayed)
         do throws(SQLiteError) {
             reader = ReadQueue(try Archive(path: directory.database, retention: retention))
@@ -55,9 +58,17 @@ public final class SQLiteStore: SessionStore {
 
     public var sessionCount: Int { writer.sessionCount.load(ordering: .relaxed) }
 
-    public func load(_ id: SessionID) async throws(StoreError) -> LoadedSession? {
+    public func load(_ id: SessionID, token: SHA256Digest?) async throws(StoreError) -> LoadedSession? {
         let recent = unfolded.places(of: id)
-        return try await reader.read { archive throws(ReadError) in try archive.load(id, recent) }
+        let loaded = try await reader.read { archive throws(ReadError) in try archive.load(id, recent) }
+        return token == nil || loaded?.record.identity.token == token ? loaded : nil
+    }
+
+    public func forks(of id: SessionID) async throws(StoreError) -> [SessionID] {
+        let named = try await reader.read { archive throws(ReadError) in try archive.sessions(naming: id) }
+        var forks: [SessionID] = []
+        for other in named where try await load(other, token: nil)?.record.identity.origin == id { forks.append(other) }
+        return forks
     }
 
     public func history(of id: SessionID, from version: Int?, limit: Int) async throws(StoreError) -> [SessionRecord] {

@@ -3,6 +3,7 @@ import Foundation
 import JSONCoding
 import MicroHTTP
 import Sessions
+import Sodium
 import Synchronization
 import Testing
 import TestSupport
@@ -41,7 +42,9 @@ private final class FailingStore: SessionStore {
     var name: String { store.name }
     var secret: [UInt8] { store.secret }
     var sessionCount: Int { store.sessionCount }
-    func load(_ id: SessionID) -> LoadedSession? { store.load(id) }
+    var latestTime: Date { store.latestTime }
+    func load(_ id: SessionID, token: SHA256Digest?) -> LoadedSession? { store.load(id, token: token) }
+    func forks(of id: SessionID) -> [SessionID] { store.forks(of: id) }
     func answer(to key: String, of id: SessionID) -> StoredAnswer? { store.answer(to: key, of: id) }
     func sweep(at now: Date, limit: Int) -> [SessionID] { store.sweep(at: now, limit: limit) }
     func history(of id: SessionID, from version: Int?, limit: Int) -> [SessionRecord] {
@@ -72,7 +75,7 @@ private final class FailingStore: SessionStore {
 
     @Test(arguments: [
         (StoreError.full, "storage-full", "10"), (.unavailable(reason: "x"), "not-applied", "1"),
-        (.unknownOutcome(reason: "x"), "unknown", "1"),
+        (.unknownOutcome(reason: "x"), "unknown", "1"), (.damaged(reason: "x"), "session-damaged", "60"),
     ])
     func `a store that fails`(error: StoreError, problem: String, retryAfter: String) async throws {
         let store = FailingStore()
