@@ -83,10 +83,13 @@ let package = Package(
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
         .testTarget(name: "SessionsTests", dependencies: ["Sessions", "Sodium", "Coordinators", "JSONCoding"]),
         .testTarget(
-            name: "StoreTests", dependencies: ["Sessions", "SQLiteStore", "SQLite", "Coordinators", "JSONCoding"]),
+            name: "StoreTests",
+            dependencies: ["Sessions", "SQLiteStore", "SQLite", "Sodium", "Coordinators", "JSONCoding"]),
         .testTarget(
             name: "NavigationAPITests",
-            dependencies: ["NavigationAPI", "Sessions", "Coordinators", "MicroHTTP", "JSONCoding", "TestSupport"]),
+            dependencies: [
+                "NavigationAPI", "Sessions", "Sodium", "Coordinators", "MicroHTTP", "JSONCoding", "TestSupport",
+            ]),
         .testTarget(
             name: "ReferenceAppsTests",
             dependencies: ["ReferenceApps", "CoordinatorsTesting", "Coordinators", "SQLite", "TestSupport"]),

@@ -26,7 +26,7 @@ extension NavigationServer {
         do {
             made = try apps(options)
         } catch {
-            let fault = Directory(path: options.dataDirectory).fault(option: "--data-directory")
+            let fault = options.dataDirectory.flatMap { Directory(path: $0).fault(option: "--data-directory") }
             throw ExitCode.cannotStart(EX_CONFIG, "the apps cannot be made: \(fault ?? "\(error)")")
         }
         let problems = made.isEmpty ? ["no app is declared"] : made.flatMap(\.problems)

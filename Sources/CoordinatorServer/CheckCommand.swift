@@ -11,7 +11,8 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
             abstract: "Tells for every stored session what this build would do with it.",
             discussion: """
                 Sessions are restored as they are, migrated from what an older version of the app has saved, relaunched \
-                with their defaults, or refused. Exits 1 when any would be refused.
+                with their defaults, or refused. Damaged sessions, and damaged pages of the store, are listed. Exits 1 when \
+                any session would be refused or anything is damaged.
                 """)
     }
 
@@ -32,6 +33,7 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
             let (word, detail): (String, String)
             do throws(SQLiteStoreError) {
                 guard let record = try snapshot.load(id) else { continue }
+                _ = try snapshot.answers(of: id)
                 (word, detail) = host.fate(of: record).words
             } catch {
                 (word, detail) = ("refused", "\(error)")
@@ -41,7 +43,9 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
         }
         let words = ["restored", "migrated", "relaunched", "refused", "over"]
         print(words.map { "\($0): \(counts[$0] ?? 0)" }.joined(separator: ", "))
-        if counts["refused"] != nil { throw ExitCode(1) }
+        let damaged = snapshot.damagedPages()
+        for page in damaged { print("page \(page) of the database is damaged") }
+        if counts["refused"] != nil || !damaged.isEmpty { throw ExitCode(1) }
     }
 }
 

@@ -25,8 +25,15 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
 
     @OptionGroup var lifetimes: LifetimeOptions
 
-    @Option(help: "How many sessions are kept in memory; the others rest in the store.")
+    @Option(help: "How many sessions are kept in memory; the others are loaded from the store when they are used.")
     var liveSessions = 100_000
+
+    @Option(
+        help: """
+            About how much memory they may take: 512M, 2G. (default: a quarter of the machine's, or of the control \
+            group's where that is less)
+            """)
+    var liveMemory: ByteSize?
 
     @Option(help: "How many sessions there may be, resting and just ended ones too.")
     var sessions = 10_000_000
@@ -52,7 +59,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
 
         let logger = Logger(label: "coordinatord") { _ in LineLogHandler(.standardError) }
         defer { LineOutput.standardError.flush(milliseconds: 1000) }
-        let store = try storage.open { reason in
+        let store = try storage.open(report: { logger.warning("\($0)") }) { reason in
             // What is on the disk can only be told by opening it anew.
             logger.critical("the storage has failed: \(reason)")
             LineOutput.standardError.flush(milliseconds: 500)
@@ -90,6 +97,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         settings.idleLifetime = lifetimes.idleExpiry.seconds
         settings.absoluteLifetime = lifetimes.absoluteExpiry.seconds
         settings.liveLimit = liveSessions
+        settings.liveMemory = liveMemory?.bytes ?? MachineMemory.size / 4
         settings.sessionLimit = sessions
         settings.eventRate = eventsPerSecond
         return settings

@@ -14,6 +14,13 @@ struct StorageOptions: ParsableArguments {
     @Option(help: "How many versions of a session are kept.")
     var history = 100
 
+    @Option(
+        help: """
+            How much the store may take: 512M, 20G. When it is full, sessions can only be read and ended. (default: \
+            half of the memory for --store memory, any size for a file)
+            """)
+    var storeSize: ByteSize?
+
     func validate() throws {
         guard history > 0 else { throw ValidationError("--history takes a number from 1.") }
     }
@@ -25,20 +32,27 @@ struct StorageOptions: ParsableArguments {
     var retention: Retention { Retention(versions: history) }
 
     /// - Throws: an exit code, when standard error has been told why.
-    func open(failed: @escaping @Sendable (String) -> Void) throws -> any SessionStore {
+    func open(
+        report: @escaping @Sendable (String) -> Void, failed: @escaping @Sendable (String) -> Void
+    ) throws -> any SessionStore {
         switch store {
-        case .memory: MemoryStore(retention: retention)
-        case .sqlite(let directory): try StorageOptions.open(directory, durability.forSQLite, retention, failed: failed)
+        case .memory:
+            MemoryStore(retention: retention, limitBytes: storeSize?.bytes ?? MachineMemory.size / 2)
+        case .sqlite(let directory):
+            try StorageOptions.open(
+                directory, durability.forSQLite, retention, sizeLimit: storeSize?.bytes ?? 0, report: report,
+                failed: failed)
         }
     }
 
     static func open(
         _ directory: String, _ durability: SQLiteStore.Durability = .strict, _ retention: Retention,
-        failed: @escaping @Sendable (String) -> Void
+        sizeLimit: Int = 0, report: @escaping @Sendable (String) -> Void, failed: @escaping @Sendable (String) -> Void
     ) throws -> SQLiteStore {
         do {
             return try SQLiteStore(
-                directory: directory, durability: durability, retention: retention, failed: failed)
+                directory: directory, durability: durability, retention: retention, sizeLimit: sizeLimit,
+                report: report, failed: failed)
         } catch {
             throw ExitCode.cannotUse(directory, error)
         }
@@ -80,7 +94,9 @@ struct StoredOptions: ParsableArguments {
 
     /// The store, which no server may be at work on; made where it is missing.
     func open() throws -> SQLiteStore {
-        try StorageOptions.open(directory, .strict, Retention(versions: .max, answers: .max)) { reason in
+        // As much as there is stays, whatever the server keeps.
+        let everything = Retention(versions: .max, answers: .max, versionBytes: .max, answerBytes: .max)
+        return try StorageOptions.open(directory, .strict, everything, report: StandardError.print) { reason in
             StandardError.print("Error: the storage has failed: \(reason)")
             _exit(EX_IOERR)
         }

@@ -15,6 +15,8 @@ public final class App: Sendable {
     public let expiry: Expiry
     /// What becomes of a session that an older version saved and this one cannot bring back.
     public let incompatibleSessions: IncompatibleSessions
+    /// Whether the end of a session is that of its forks too, and of theirs.
+    public let endsForks: Bool
     let dependencies: ResolvedDependencies
     let rootType: CoordinatorType
     /// The root's type first.
@@ -28,14 +30,18 @@ public final class App: Sendable {
     ///   - dependencies: what its coordinators resolve.
     ///   - expiry: how long its sessions live.
     ///   - incompatibleSessions: what becomes of sessions that there is no way to migrate.
+    ///   - endsForks: whether ending a session ends its forks too, and theirs: so that who signs out by it is signed out
+    ///     everywhere that the session was forked to.
     public init<Root: Coordinator>(
         _ name: String, version: Int = 1, root: @escaping @Sendable () -> Root,
         coordinators: [any Coordinator.Type] = [], dependencies: Dependencies = Dependencies(),
-        expiry: Expiry = Expiry(), incompatibleSessions: IncompatibleSessions = .relaunched
+        expiry: Expiry = Expiry(), incompatibleSessions: IncompatibleSessions = .relaunched,
+        endsForks: Bool = false
     ) {
         self.name = name
         self.expiry = expiry
         self.incompatibleSessions = incompatibleSessions
+        self.endsForks = endsForks
         self.version = version
         self.makeRoot = { root() }
         let all: [any Coordinator.Type] = [Root.self] + coordinators.filter { $0 != Root.self }

@@ -50,6 +50,19 @@ extension NavigationState {
         }
     }
 
+    /// Bytes of what it holds when it is saved.
+    ///
+    /// - Parameter parts: of another state that it is saved against, not counted.
+    package func savedSize(beside parts: SharedParts? = nil) -> Int {
+        var size = defaults.encoded.count
+        for coordinator in coordinators where !parts.has(coordinator) { size += coordinator.encodedSize }
+        forEachScreen { if !parts.has($0) { size += $0.savedSize } }
+        guard let alert else { return size }
+        var writer = JSONWriter()
+        alert.save(to: &writer)
+        return size + writer.count
+    }
+
     /// What `sizeLimit` bounds, in bytes.
     func size(with screens: [PlacedScreen]) -> Int {
         var size = defaults.encoded.count

@@ -73,7 +73,9 @@ extension Outcome {
             response.headers.append("ETag", applied.state.entityTag)
         case .answered(let answer, let isReplay, _):
             let member = token.map { "{\"token\":\"\($0.text)\"," }
-            let body = member.map { Array($0.utf8) + answer.body.dropFirst() } ?? answer.body
+            // What is answered has a body; where it is gone, there is an error instead.
+            let kept = answer.body ?? []
+            let body = member.map { Array($0.utf8) + kept.dropFirst() } ?? kept
             response = .json(body, status: status)
             response.headers.append("ETag", EntityTag.text(answer.version))
             if isReplay { response.headers.append("Idempotency-Replayed", "true") }

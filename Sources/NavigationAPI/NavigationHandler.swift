@@ -72,7 +72,9 @@ public final class NavigationHandler: HTTPHandler {
         case .livez: return .json(HealthBody(status: "alive"))
         case .readyz:
             if draining.load(ordering: .relaxed) { throw .draining }
-            return .json(HealthBody(status: "ready", store: host.store.name))
+            let condition = host.store.condition
+            if let failure = condition.failure { throw .storeUnavailable(failure) }
+            return .json(HealthBody(status: "ready", store: host.store.name, remarks: condition.remarks))
         case .openAPI:
             return .openAPI
         case .sessions, .session, .events, .coordinators, .history, .version: throw .unknownPath

@@ -109,11 +109,13 @@ private struct EventBody: JSONWritable {
 struct HealthBody: JSONWritable {
     let status: String
     var store: String?
+    var remarks: [String] = []
 
     func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("status", status)
             writer.member("store", ifAny: store)
+            if !remarks.isEmpty { writer.member("remarks", remarks) }
         }
     }
 }

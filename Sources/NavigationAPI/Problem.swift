@@ -91,6 +91,16 @@ extension Problem {
     )
     .with { $0.headers.append("Retry-After", "1") }
 
+    static func storeUnavailable(_ reason: String) -> Problem {
+        Problem(
+            503, "store-unavailable", "The store is not available", "Nothing can be committed now: \(reason)."
+        )
+        .with {
+            $0.headers.append("Retry-After", "1")
+            $0.details = ["cause": reason]
+        }
+    }
+
     static func tooManyCreations(retryAfter seconds: Int) -> Problem {
         Problem(
             429, "too-many-creations", "Too many sessions from one address", "Wait as long as Retry-After says."
@@ -205,10 +215,18 @@ extension Problem {
             self.init(
                 422, "key-reused", "Idempotency-Key used before",
                 "It was used for another request; take a new key for each.")
-        case .answerForgotten:
+        case .answerForgotten(let state):
             self.init(
                 409, "answer-forgotten", "The answer is not kept any more",
-                "The session was created under this key before; its token may not be told again.")
+                "What was sent under this key was done before, and is not done again.")
+            self.state = state
+            if let state { self.headers.append("ETag", state.entityTag) }
+        case .damaged(let reason):
+            self.init(
+                503, "session-damaged", "The session is damaged",
+                "What is stored of this session is damaged; nothing has changed.")
+            self.headers.append("Retry-After", "60")
+            self.details = ["cause": reason]
         case .stale(let state):
             self.init(412, "version-mismatch", "The session has another version", "“state” is the current one.")
             self.state = state

@@ -105,6 +105,7 @@ final class CommitQueue: Sendable {
         } catch {
             if case .damaged(let damaged) = error { return serve(waiting, but: damaged) }
             let storeError = take(error)
+            if storeError == .full { return serveFull(waiting) }
             if case .unavailable(let reason) = storeError { troubles.fail(reason) }
             for one in waiting { one.completion(.failure(storeError)) }
             return
@@ -138,6 +139,14 @@ final class CommitQueue: Sendable {
             one.completion(.failure(.damaged(reason: reason)))
         }
         if !others.isEmpty { serve(others) }
+    }
+
+    /// Where there is no room, sessions can be ended all the same.
+    private func serveFull(_ waiting: [Waiting]) {
+        let ends = waiting.filter { $0.changes.allSatisfy(\.isEnd) }
+        let isAll = ends.count == waiting.count
+        for one in waiting where isAll || !one.changes.allSatisfy(\.isEnd) { one.completion(.failure(.full)) }
+        if !isAll, !ends.isEmpty { serve(ends) }
     }
 
     /// What cannot wait for a quiet moment.

@@ -3,9 +3,9 @@ internal import Sessions
 
 /// A row of the table `sessions`: where the kept versions of a session are.
 ///
-/// The rows of the journal stay the text that they are in the table: numbers, oldest first, and behind a large record's
-/// its KiB: `17 18:62 23`. It is changed with nearly every version, at its ends, and read as a whole only when somebody
-/// asks for the past.
+/// The rows of the journal stay the text that they are in the table: numbers, oldest first, and behind that of a full record
+/// `=` and its bytes, behind that of a large delta record `:` and its bytes: `17=1043 18 23:2048`. It is changed with nearly
+/// every version, at its ends, and read as a whole only when somebody asks for the past.
 struct CompactedSession {
     let id: SessionID
     /// The last one.
@@ -19,11 +19,13 @@ struct CompactedSession {
     /// How many it has in the table `answers`.
     var answers = 0
     private var count: Int
-    /// Of the large records.
-    private var kibibytes: Int
+    /// Of the last full record and those after it, which complete it.
+    private var countFromFull: Int
+    /// Of the full and the large records.
+    private var bytes: Int
 
-    /// Bytes from which on a record counts as large.
-    private static let largeSize = 4096
+    /// Bytes from which on a delta record counts as large.
+    private static let largeSize = 512
 
     /// - Parameter place: of the session's first record that is kept, or of its end.
     init(_ place: Place, of id: SessionID, token: String, origin: String?) {
@@ -32,7 +34,7 @@ struct CompactedSession {
         self.due = place.keptUntil
         self.token = token
         self.origin = origin
-        (self.rows, self.count, self.kibibytes) = ([], 0, 0)
+        (self.rows, self.count, self.countFromFull, self.bytes) = ([], 0, 0, 0)
         add(place)
     }
 
@@ -52,22 +54,26 @@ struct CompactedSession {
     init?(version: Int, rows: [UInt8], token: String, origin: String?, of id: SessionID) {
         (self.id, self.version, self.rows, self.token, self.origin) = (id, version, rows, token, origin)
         guard let last = rows.last, CompactedSession.isDigit(last) else { return nil }
-        (self.count, self.kibibytes) = (1, 0)
+        (self.count, self.countFromFull, self.bytes) = (1, 1, 0)
         // Only what has to be known now: it is read with nearly every version.
         var size: Int?
         for byte in rows {
             switch byte {
             case CompactedSession.space:
                 count += 1
-                kibibytes += size ?? 0
+                countFromFull += 1
+                bytes += size ?? 0
                 size = nil
+            case CompactedSession.equals:
+                countFromFull = 1
+                size = 0
             case CompactedSession.colon: size = 0
             case _ where CompactedSession.isDigit(byte):
                 if let number = size { size = min(number * 10 + Int(byte - 48), 1 << 32) }
             default: return nil
             }
         }
-        kibibytes += size ?? 0
+        bytes += size ?? 0
         // Versions count from 1, without a gap.
         guard version >= count else { return nil }
     }
@@ -94,24 +100,25 @@ struct CompactedSession {
         if !rows.isEmpty { rows.append(CompactedSession.space) }
         rows += "\(place.seq)".utf8
         count += 1
-        guard place.size >= CompactedSession.largeSize else { return }
-        let size = (place.size + 1023) / 1024
-        rows += ":\(size)".utf8
-        kibibytes += size
+        let isFull = place.label?.token != nil
+        countFromFull = isFull ? 1 : countFromFull + 1
+        guard isFull || place.size >= CompactedSession.largeSize else { return }
+        rows += "\(isFull ? "=" : ":")\(place.size)".utf8
+        bytes += place.size
     }
 
     /// Keeps the last rows: so many, and of no more bytes, but those that the last version needs.
     ///
     /// - Returns: the others.
-    mutating func keep(_ limit: Int, bytes: Int) -> [Int] {
+    mutating func keep(_ limit: Int, bytes byteLimit: Int) -> [Int] {
         var dropped: [Int] = []
         var start = 0
-        while count > limit || (kibibytes > bytes / 1024 && count > 1 + SessionRecord.reach),
+        while count > limit || (bytes > byteLimit && count > countFromFull),
             let end = rows[start...].firstIndex(of: CompactedSession.space),
             let (seq, size) = CompactedSession.row(rows[start..<end])
         {
             dropped.append(seq)
-            kibibytes -= size
+            bytes -= size
             count -= 1
             start = end + 1
         }
@@ -135,11 +142,12 @@ struct CompactedSession {
 
     private static let space = UInt8(ascii: " ")
     private static let colon = UInt8(ascii: ":")
+    private static let equals = UInt8(ascii: "=")
 
     private static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
 
-    private static func row(_ text: ArraySlice<UInt8>) -> (seq: Int, kibibytes: Int)? {
-        let parts = text.split(separator: colon, omittingEmptySubsequences: false)
+    private static func row(_ text: ArraySlice<UInt8>) -> (seq: Int, bytes: Int)? {
+        let parts = text.split(omittingEmptySubsequences: false) { $0 == colon || $0 == equals }
         guard let seq = number(parts[0]), parts.count <= 2 else { return nil }
         guard parts.count == 2 else { return (seq, 0) }
         guard let size = number(parts[1]), size < 1 << 32 else { return nil }

@@ -156,5 +156,6 @@ struct EncodedChange: Sendable {
         answer = change.answer.map(JournalRow.init)
     }
 
-    var size: Int { (record?.text.count ?? 0) + (answer?.text.count ?? 0) }
+    /// Whether it makes room, and needs none.
+    var isEnd: Bool { record?.kind == .end && answer == nil }
 }

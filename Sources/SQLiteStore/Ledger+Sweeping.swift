@@ -14,6 +14,11 @@ extension Ledger {
         var examined = 0
         var forgotten: [SessionID] = []
         try transaction(tail) { () throws(SQLiteError) in
+            // A clock that is put back must not let sessions live again after a restart.
+            if now - clock >= Ledger.sweepDelay {
+                try statements.set(StoredValue.clock, now)
+                clock = now
+            }
             let due: [(due: Int, id: SessionID?, text: String)]
             do throws(SQLiteError) {
                 due = try statements.dueSessions(at: now, limit: limit, after: sweepCursor)

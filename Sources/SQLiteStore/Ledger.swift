@@ -1,3 +1,5 @@
+internal import FoundationEssentials
+internal import FoundationEssentials
 internal import SQLite
 internal import Sessions
 internal import Sodium
@@ -11,6 +13,7 @@ final class Ledger {
     let database: SQLiteDatabase
     let retention: Retention
     let secret: [UInt8]
+    let latestTime: Date
     /// What the tables did not tell when the store was opened.
     let replayed: Tail
     /// That were there when it was opened.
@@ -33,6 +36,8 @@ final class Ledger {
     var sweepCursor = (due: Int.min, id: "")
     /// Of the log, as of the last checkpoint.
     var copiedPages = 0
+    /// The time that was noted last, see `latestTime`; milliseconds.
+    var clock = 0
     /// In pages; 0 for any number.
     let sizeLimit: Int
     let report: @Sendable (StoreTrouble) -> Void
@@ -50,6 +55,7 @@ final class Ledger {
             compacted = try Ledger.compacted(in: database)
             (replayed, lastSeq) = try Ledger.replay(database, after: compacted)
             try Ledger.tryAppending(to: database, after: lastSeq, statements)
+            latestTime = Ledger.latestTime(in: database)
             sessionCount = (try database.integer("SELECT count(*) FROM sessions") ?? 0) + replayed.newSessions.count
         } catch {
             throw SQLiteStoreError(error)
@@ -100,12 +106,13 @@ final class Ledger {
         }
         try database.execute("BEGIN IMMEDIATE; \(Schema.tables)")
         let insert = try database.prepare(
-            "INSERT INTO store VALUES ('secret', ?1, ?2), ('compacted', 0, ?3), ('closed', 0, ?4)")
+            "INSERT INTO store VALUES ('secret', ?1, ?2), ('compacted', 0, ?3), ('closed', 0, ?4), ('clock', 0, ?5)")
         let secret = Sodium.randomBytes(KeyedDigest.keySize)
         try insert.bind(1, secret)
         try insert.bind(2, StoredValue.secret(secret).checksum)
         try insert.bind(3, StoredValue.compacted(0).checksum)
         try insert.bind(4, StoredValue.closed(0).checksum)
+        try insert.bind(5, StoredValue.clock(0).checksum)
         try insert.run()
         try database.execute("PRAGMA user_version = \(Schema.version); COMMIT")
     }
@@ -139,6 +146,17 @@ final class Ledger {
     func note(isClosed: Bool, _ tail: SharedTail) throws(CommitFailure) {
         let seq = isClosed ? lastSeq : -1
         try transaction(tail) { () throws(SQLiteError) in try statements.set(StoredValue.closed, seq) }
+    }
+
+    /// The latest time that is known: of the last record, or of the last look for sessions whose time is over. Where it
+    /// cannot be read, it is not known.
+    private static func latestTime(in database: borrowing SQLiteDatabase) -> Date {
+        let last = "SELECT record FROM journal WHERE kind <> 'answer' ORDER BY seq DESC LIMIT 1"
+        let time = try? database.integer(
+            "SELECT CASE WHEN json_valid(record) THEN record ->> '$.time' END FROM (\(last))")
+        let clock = try? stored(StoredValue.clock, in: database)
+        let latest = max(time.flatMap(\.self) ?? 0, clock ?? 0)
+        return Date(timeIntervalSince1970: TimeInterval(latest) / 1000)
     }
 
     /// Sees whether the pages are sound that every commit needs: the last one of the journal, and those that say which are
@@ -209,7 +227,7 @@ extension Ledger {
     /// - Returns: the conflicts, by the positions of the changes.
     func commit(_ changes: [EncodedChange], _ tail: SharedTail) throws(CommitFailure) -> [Int: CommitConflict] {
         let current = try versions(of: changes, tail)
-        guard try hasRoom else { throw .refused(.full) }
+        guard try hasRoom || changes.allSatisfy(\.isEnd) else { throw .refused(.full) }
         var conflicts: [Int: CommitConflict] = [:]
         var places: [(SessionID, Place)] = []
         places.reserveCapacity(changes.count)

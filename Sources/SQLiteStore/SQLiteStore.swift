@@ -28,6 +28,7 @@ public final class SQLiteStore: SessionStore {
 
     public let name: String
     public let secret: [UInt8]
+    public let latestTime: Date
     private let directory: StoreDirectory
     private let tail: SharedTail
     private let writer: CommitQueue
@@ -69,6 +70,7 @@ public final class SQLiteStore: SessionStore {
         }
         try directory.flush()
         secret = ledger.secret
+        latestTime = ledger.latestTime
         tail = SharedTail(ledger.replayed)
         do throws(CommitFailure) { try ledger.note(isClosed: false, tail) } catch {
             throw .unavailable(reason: "cannot write \(directory.database): \(error)")

@@ -240,12 +240,14 @@ enum StoredValue {
     case secret([UInt8])
     case compacted(Int)
     case closed(Int)
+    case clock(Int)
 
     var name: String {
         switch self {
         case .secret: "secret"
         case .compacted: "compacted"
         case .closed: "closed"
+        case .clock: "clock"
         }
     }
 
@@ -254,7 +256,7 @@ enum StoredValue {
         sum.add(name)
         switch self {
         case .secret(let bytes): sum.add(digestOf: bytes)
-        case .compacted(let seq), .closed(let seq): sum.add(seq)
+        case .compacted(let number), .closed(let number), .clock(let number): sum.add(number)
         }
         return sum.value
     }

@@ -64,6 +64,7 @@ public final class StoreSnapshot {
     public func answers(of id: SessionID) throws(SQLiteStoreError) -> [StoredAnswer] {
         let rows = try reading { () throws(ReadError) in try reader.answers(of: id, tail.places(of: id)) }
         var answers: [StoredAnswer] = []
+        if let damage = tail.damaged[id] { throw damaged(.damaged(damage)) }
         for row in rows {
             guard let answer = try? StoredAnswer(parsing: row.text), answer.session == id else {
                 throw damaged(.damaged("an answer of \(id.text) is damaged"))

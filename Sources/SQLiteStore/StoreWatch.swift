@@ -50,7 +50,7 @@ final class StoreWatch: Sendable {
     private func scan() {
         directory.withDatabase { file in
             PageChecksum.scan(file, pause: { !isClosed.load(ordering: .acquiring) }) { page in
-                troubles.report(.derived("page \(page) of \(directory.database) is damaged"))
+                troubles.report(.derived("page \(page) of the database is damaged"))
             }
         }
     }

@@ -10,7 +10,7 @@ public struct HistoryEntry: Sendable, Equatable {
 }
 
 extension AuthorizedSession {
-    /// The last versions, newest first: as far back as the store keeps them.
+    /// The last versions, newest first: as far back as the store keeps them, and as the token gives a right to them.
     ///
     /// One request at a time reads the past of a session, however many ask, so that those of other sessions wait for one
     /// at most.
@@ -22,7 +22,8 @@ extension AuthorizedSession {
     public func history(
         from version: Int? = nil, limit: Int, bytes: Int = .max
     ) async throws(SessionError) -> [HistoryEntry] {
-        try await records(from: version, limit: limit, bytes: bytes).compactMap { record in
+        let current = try state()
+        return try await records(from: version, limit: limit, bytes: bytes, of: current).compactMap { record in
             record.note.map { HistoryEntry(version: record.version, time: record.time, note: $0) }
         }
     }
@@ -30,11 +31,12 @@ extension AuthorizedSession {
     /// The state as it was.
     ///
     /// - Parameter version: `nil` for the current one.
-    /// - Throws: `unknownVersion` where it was never there or is not kept any more.
+    /// - Throws: `unknownVersion` where it was never there, is not kept any more, or was made before the token was replaced.
     public func past(_ version: Int?) async throws(SessionError) -> SessionState {
         let current = try state()
         guard let version, version != current.version else { return current }
-        guard let record = try await records(from: version, limit: 1, bytes: 0).first, record.version == version,
+        guard let record = try await records(from: version, limit: 1, bytes: 0, of: current).first,
+            record.version == version,
             let saved = record.savedState, let expiresAt = record.expiresAt
         else { throw .unknownVersion }
         let navigation: NavigationState
@@ -43,15 +45,21 @@ extension AuthorizedSession {
             record.identity, version: version, expiresAt: expiresAt, navigation: navigation, base: nil)
     }
 
-    private func records(from version: Int?, limit: Int, bytes: Int) async throws(SessionError) -> [SessionRecord] {
-        try await host.pastReads.inTurn(live.id) { () async throws(SessionError) in
+    /// - Parameter current: what the token was proved for: neither what came before it was given, nor what came after it
+    ///   may have been replaced.
+    private func records(
+        from version: Int?, limit: Int, bytes: Int, of current: SessionState
+    ) async throws(SessionError) -> [SessionRecord] {
+        let newest = min(version ?? current.version, current.version)
+        let records = try await host.pastReads.inTurn(live.id) { () async throws(SessionError) in
             // The token may have been replaced while this waited.
             _ = try state()
             do throws(StoreError) {
-                return try await host.store.history(of: live.id, from: version, limit: limit, bytes: bytes)
+                return try await host.store.history(of: live.id, from: newest, limit: limit, bytes: bytes)
             } catch {
                 throw SessionError(error)
             }
         }
+        return records.filter { $0.version >= current.identity.firstVersion }
     }
 }

@@ -34,6 +34,13 @@ public struct AuthorizedSession: Sendable {
         _ completion: @escaping Completion
     ) {
         do { try live.admit(host.eventRate, at: host.now()) } catch { return completion(.failure(error)) }
+        applyAdmitted(event, if: condition, once: once, completion)
+    }
+
+    private func applyAdmitted(
+        _ event: PostedEvent, if condition: VersionCondition?, once: IdempotentRequest?,
+        _ completion: @escaping Completion
+    ) {
         let application = EventApplication(of: event, in: self, if: condition, once: once, completion)
         if live.turns.enterAtOnce() { return application.begin() }
         Task.immediate {
@@ -42,7 +49,7 @@ public struct AuthorizedSession: Sendable {
             case .full: completion(.failure(.tooManyWaiting))
             case .closed:
                 do throws(SessionError) {
-                    try await again().apply(event, if: condition, once: once, completion)
+                    try await again().applyAdmitted(event, if: condition, once: once, completion)
                 } catch {
                     completion(.failure(error))
                 }
@@ -70,46 +77,14 @@ public struct AuthorizedSession: Sendable {
         return AppliedEvent(state: after, transition: result.transition)
     }
 
-    /// Ends the session. It is known as ended for `SessionSettings.graveTime`.
+    /// Ends the session, and its forks where its app wants that. It is known as ended for `SessionSettings.graveTime`.
     public func end(if condition: VersionCondition? = nil) async throws(SessionError) {
-        switch await live.turns.enter(limit: host.settings.waitingLimit) {
-        case .entered: break
-        case .full: throw .tooManyWaiting
-        case .closed: return try await again().end(if: condition)
-        }
-        defer { live.turns.leave() }
-        let now = host.now()
-        let last = try state(if: condition)
-        let end = SessionRecord(
-            last.identity, version: last.version + 1, time: now, keptUntil: now + host.settings.graveTime,
-            content: .ended)
-        let change = SessionChange(id: live.id, expectedVersion: last.version, record: end)
-        if let failure = failure(of: await host.store.commit([change])) { throw failure }
-        live.end()
-        host.forget(live)
+        try await host.end(live, for: token, if: condition)
     }
 
-    /// The same session, brought back, after this form of it has gone to rest.
-    private func again() async throws(SessionError) -> AuthorizedSession {
-        if let session = host.sessionInMemory(live.id) {
-            return AuthorizedSession(host: host, live: session, token: token)
-        }
-        guard let loaded = try await host.load(live.id) else { throw .unauthorized }
-        return AuthorizedSession(host: host, live: try await host.wake(loaded), token: token)
-    }
-
-    /// Why the commit of this session's next form failed; `nil` where it did not. When another server was faster, the
-    /// copy in memory is out of date: the next request loads the session anew.
-    func failure(of outcome: CommitOutcome) -> SessionError? {
-        switch outcome {
-        case .success(let conflicts):
-            if conflicts.isEmpty { return nil }
-            host.forget(live)
-            return .conflict
-        case .failure(let error):
-            if case .unknownOutcome = error { host.forget(live) }
-            return SessionError(error)
-        }
+    /// The same session, loaded anew, after this form of it was evicted.
+    func again() async throws(SessionError) -> AuthorizedSession {
+        AuthorizedSession(host: host, live: try await host.inMemory(live.id, for: nil), token: token)
     }
 }
 

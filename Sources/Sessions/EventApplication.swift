@@ -24,7 +24,7 @@ final class EventApplication: Sendable {
         self.completion = completion
     }
 
-    /// To be called by who has the turn, which it gives back.
+    /// Call while holding the session's turn; releases it.
     func begin() {
         guard let once, session.live.mayHaveAnswered(once.key) else { return apply() }
         Task.immediate {
@@ -46,6 +46,10 @@ final class EventApplication: Sendable {
         let isReplacedHere = token != nil && answer.replacedToken == session.token
         guard isReplacedHere || session.live.isOpen(to: session.token) else { return .failure(.unauthorized) }
         guard answer.fingerprint == once.fingerprint else { return .failure(.keyReused) }
+        guard answer.body != nil else {
+            let current = try? session.live.current(for: session.token, at: session.host.now())
+            return .failure(.answerForgotten(current))
+        }
         return .success(.answered(answer, isReplay: true, token: token))
     }
 
@@ -82,7 +86,7 @@ final class EventApplication: Sendable {
         let state =
             hasChanged
             ? before.next(
-                result.state, as: token.map(before.identity.with),
+                result.state, as: token.map { before.identity.with($0, from: before.version + 1) },
                 expiresAt: host.settings.expiry(of: live.app, createdAt: before.identity.createdAt, usedAt: now))
             : before
         let applied = AppliedEvent(state: state, transition: result.transition, token: token)
@@ -90,10 +94,11 @@ final class EventApplication: Sendable {
         guard hasChanged || answer != nil else { return finish(.success(.applied(applied))) }
         let record =
             hasChanged
-            ? SessionRecord(state, result.transition, at: now, graveTime: host.settings.graveTime) : nil
+            ? SessionRecord(state, result.transition, at: now, keptUntil: host.settings.keptUntil(state, of: live.app))
+            : nil
         let change = SessionChange(id: live.id, expectedVersion: before.version, record: record, answer: answer)
         host.store.commit([change]) { [self] outcome in
-            if let failure = session.failure(of: outcome) { return finish(.failure(failure)) }
+            if let failure = host.failure(of: outcome, for: live) { return finish(.failure(failure)) }
             live.publish(state)
             guard let answer else { return finish(.success(.applied(applied))) }
             live.remember(answered: answer.key, limit: host.retention.answers)
@@ -110,5 +115,6 @@ final class EventApplication: Sendable {
     private func finish(_ result: Result<Outcome, SessionError>) {
         completion(result)
         session.live.turns.leave()
+        session.host.evictIfOver()
     }
 }

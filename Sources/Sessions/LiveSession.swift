@@ -8,6 +8,8 @@ final class LiveSession: Sendable {
     private struct Committed {
         var state: SessionState
         var hasEnded = false
+        /// Where it counts, as long as it is among the `LiveSessions`.
+        var usage: LiveUsage?
     }
 
     let id: SessionID
@@ -42,18 +44,41 @@ final class LiveSession: Sendable {
         throw .tooManyEvents(retryAfter: wait)
     }
 
-    /// The last committed state, for who has the token.
-    func current(for token: SHA256Digest, at now: Date) throws(SessionError) -> SessionState {
+    /// The last committed state.
+    ///
+    /// - Parameter token: of who asks; `nil` for the server itself.
+    func current(for token: SHA256Digest?, at now: Date) throws(SessionError) -> SessionState {
         let (state, hasEnded) = committed.withLock { ($0.state, $0.hasEnded) }
-        guard state.identity.token == token else { throw .unauthorized }
+        guard token == nil || state.identity.token == token else { throw .unauthorized }
         guard !hasEnded else { throw .ended }
         guard state.expiresAt > now else { throw .expired }
         return state
     }
 
-    /// To be called by who has the turn, after the store has committed.
+    /// Call while holding the turn, after the store has committed.
     func publish(_ state: SessionState) {
-        committed.withLock { $0.state = state }
+        committed.withLock { committed in
+            committed.usage?.add(bytes: state.footprint - committed.state.footprint)
+            committed.state = state
+        }
+    }
+
+    /// About how many bytes it takes.
+    var footprint: Int { committed.withLock { $0.state.footprint } }
+
+    /// Counts it from now on.
+    func enter(_ usage: LiveUsage) {
+        committed.withLock { committed in
+            committed.usage = usage
+            usage.add(sessions: 1, bytes: committed.state.footprint)
+        }
+    }
+
+    func leave() {
+        committed.withLock { committed in
+            committed.usage?.add(sessions: -1, bytes: -committed.state.footprint)
+            committed.usage = nil
+        }
     }
 
     func end() {
@@ -76,10 +101,15 @@ final class LiveSession: Sendable {
 }
 
 extension SessionRecord {
-    /// The state as a version of its session, known for `graveTime` longer than it lives.
-    convenience init(_ state: SessionState, _ transition: Transition, at time: Date, graveTime: TimeInterval) {
+    /// The state as a version of its session.
+    convenience init(_ state: SessionState, _ transition: Transition, at time: Date, keptUntil: Date) {
         self.init(
-            state.identity, version: state.version, time: time, keptUntil: state.expiresAt + graveTime,
+            state.identity, version: state.version, time: time, keptUntil: keptUntil,
             content: .state(state, transition))
+    }
+
+    /// The end of a session after that version.
+    convenience init(endOf identity: SessionIdentity, after version: Int, at time: Date, keptUntil: Date) {
+        self.init(identity, version: version + 1, time: time, keptUntil: keptUntil, content: .ended)
     }
 }

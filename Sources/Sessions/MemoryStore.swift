@@ -4,45 +4,73 @@ internal import Synchronization
 
 /// Keeps sessions in memory: fast, and gone with the process. Of ended ones it remembers the last `endedLimit`.
 public final class MemoryStore: SessionStore {
-    /// What is kept of a session. Only touched under the store's lock.
-    private final class Kept {
-        var versions: Ring<SessionRecord>
-        /// `nil` as long as no request had a key.
-        var answers: Ring<StoredAnswer>?
-
-        init(_ retention: Retention) {
-            versions = Ring(capacity: retention.versions)
-        }
-
-        func keep(_ answer: StoredAnswer, _ retention: Retention) {
-            if answers == nil { answers = Ring(capacity: retention.answers) }
-            answers?.append(answer)
-        }
-    }
-
     private struct Sessions {
-        var kept: [SessionID: Kept] = [:]
+        var kept: [SessionID: KeptSession] = [:]
+        var due = DueHeap<KeptSession>()
         /// The ended ones in the order of their ends.
         var ended: Ring<SessionID>
+        /// By the session that they were forked from.
+        var forks: [SessionID: Set<SessionID>] = [:]
+        /// About what they take.
+        var bytes = 0
+        var latestTime = Date.distantPast
 
         /// Makes the change if it fits.
         mutating func commit(_ change: SessionChange, _ retention: Retention) -> CommitConflict? {
-            var session = kept[change.id]
+            let session = kept[change.id]
             let current = session?.versions.newest?.version ?? 0
             guard current == change.expectedVersion, current > 0 || change.record != nil else {
                 return CommitConflict(id: change.id, current: current)
             }
-            if let record = change.record {
-                // Bounded, or a client that creates and ends sessions without end would fill the memory.
-                if record.isEnd, let forgotten = ended.append(change.id) { kept[forgotten] = nil }
-                if record.isEnd || session == nil {
-                    session = Kept(retention)
-                    kept[change.id] = session
+            if let record = change.record { latestTime = max(latestTime, record.time) }
+            if let session, change.record?.isEnd != true {
+                bytes -= session.footprint
+                session.keep(change, retention)
+                bytes += session.footprint
+                if let keptUntil = change.record?.keptUntil, keptUntil < session.due {
+                    session.due = keptUntil
+                    due.settle(session)
                 }
-                session?.versions.append(record)
+            } else if let record = change.record {
+                forget(change.id)
+                insert(KeptSession(change, record, retention), forkOf: record.identity.origin)
+                // Bounded, or a client that creates and ends sessions without end would fill the memory.
+                if record.isEnd, let oldest = ended.append(change.id), kept[oldest]?.hasEnded == true { forget(oldest) }
             }
-            if let answer = change.answer { session?.keep(answer, retention) }
             return nil
+        }
+
+        private mutating func insert(_ session: KeptSession, forkOf origin: SessionID?) {
+            kept[session.id] = session
+            due.insert(session)
+            bytes += session.footprint
+            if let origin { forks[origin, default: []].insert(session.id) }
+        }
+
+        private mutating func forget(_ id: SessionID) {
+            guard let session = kept.removeValue(forKey: id) else { return }
+            due.remove(session)
+            bytes -= session.footprint
+            guard let origin = session.versions.newest?.identity.origin else { return }
+            forks[origin]?.remove(id)
+            if forks[origin]?.isEmpty == true { forks[origin] = nil }
+        }
+
+        /// Looks at up to `limit` sessions whose time may be over, and forgets those whose is.
+        mutating func sweep(at now: Date, limit: Int) -> (examined: Int, forgotten: [SessionID]) {
+            latestTime = max(latestTime, now)
+            var forgotten: [SessionID] = []
+            for examined in 0..<limit {
+                guard let session = due.first, session.due <= now else { return (examined, forgotten) }
+                session.due = session.versions.newest?.keptUntil ?? now
+                if session.due <= now {
+                    forget(session.id)
+                    forgotten.append(session.id)
+                } else {
+                    due.settle(session)
+                }
+            }
+            return (limit, forgotten)
         }
     }
 
@@ -51,16 +79,21 @@ public final class MemoryStore: SessionStore {
 
     private let sessions: Mutex<Sessions>
     private let retention: Retention
+    private let byteLimit: Int
 
     public let name = "memory"
     public let secret = Sodium.randomBytes(KeyedDigest.keySize)
 
-    public init(retention: Retention = Retention()) {
+    /// - Parameter limitBytes: about how much memory it may take; beyond, sessions can only be read and ended.
+    public init(retention: Retention = Retention(), limitBytes: Int = .max) {
         self.retention = retention
+        self.byteLimit = limitBytes
         self.sessions = Mutex(Sessions(ended: Ring(capacity: MemoryStore.endedLimit)))
     }
 
     public var sessionCount: Int { sessions.withLock { $0.kept.count } }
+
+    public var latestTime: Date { sessions.withLock { $0.latestTime } }
 
     public func load(_ id: SessionID, token: SHA256Digest?) -> LoadedSession? {
         sessions.withLock { sessions in
@@ -70,6 +103,10 @@ public final class MemoryStore: SessionStore {
             return LoadedSession(
                 record: record, answeredKeys: kept.answers?.newestFirst.reversed().map(\.key) ?? [])
         }
+    }
+
+    public func forks(of id: SessionID) -> [SessionID] {
+        sessions.withLock { Array($0.forks[id] ?? []) }
     }
 
     public func history(of id: SessionID, from version: Int?, limit: Int, bytes: Int) -> [SessionRecord] {
@@ -85,23 +122,31 @@ public final class MemoryStore: SessionStore {
         return fitting.isEmpty ? Array(records.prefix(1)) : Array(fitting)
     }
 
-    public func forks(of id: SessionID) -> [SessionID] { [] }
-
     public func answer(to key: String, of id: SessionID) -> StoredAnswer? {
         sessions.withLock { $0.kept[id]?.answers?.newestFirst.first { $0.key == key } }
     }
 
     public func commit(_ changes: [SessionChange], _ completion: @escaping @Sendable (CommitOutcome) -> Void) {
-        let conflicts = sessions.withLock { sessions in changes.compactMap { sessions.commit($0, retention) } }
-        completion(.success(conflicts))
+        let growth = changes.reduce(0) { $0 + KeptSession.growth(by: $1) }
+        let outcome: CommitOutcome = sessions.withLock { sessions in
+            // What frees memory is taken in any case.
+            guard growth == 0 || sessions.bytes + growth <= byteLimit else { return .failure(.full) }
+            return .success(changes.compactMap { sessions.commit($0, retention) })
+        }
+        completion(outcome)
     }
 
+    /// So many sessions are looked at while nobody else gets at the store.
+    private static let sweepSize = 100
+
     public func sweep(at now: Date, limit: Int) -> [SessionID] {
-        sessions.withLock { sessions in
-            let swept = sessions.kept.lazy.filter { $0.value.versions.newest.map { $0.keptUntil <= now } ?? true }
-            let ids = Array(swept.map(\.key).prefix(limit))
-            for id in ids { sessions.kept[id] = nil }
-            return ids
+        var swept: [SessionID] = []
+        while swept.count < limit {
+            let size = min(MemoryStore.sweepSize, limit - swept.count)
+            let (examined, forgotten) = sessions.withLock { $0.sweep(at: now, limit: size) }
+            swept += forgotten
+            if examined < size { break }
         }
+        return swept
     }
 }

@@ -6,11 +6,14 @@ final class RecordBase: Sendable {
     let version: Int
     private let identity: SessionIdentity
     let parts: SharedParts
+    /// Of the state as it is saved, in bytes.
+    let size: Int
 
     init(version: Int, _ identity: SessionIdentity, _ navigation: NavigationState) {
         self.version = version
         self.identity = identity
         self.parts = SharedParts(of: navigation)
+        self.size = navigation.savedSize()
     }
 
     /// Whether the record of that version is to lean on this one.

@@ -2,7 +2,7 @@
 struct Ring<Element> {
     private let capacity: Int
     private var elements: [Element] = []
-    /// Where the oldest is, once it is full.
+    /// Where the oldest is, once it has been full.
     private var start = 0
 
     init(capacity: Int) {
@@ -13,7 +13,9 @@ struct Ring<Element> {
     @discardableResult
     mutating func append(_ element: Element) -> Element? {
         guard elements.count >= capacity else {
-            elements.append(element)
+            // Behind the newest: at the end, or before the oldest.
+            elements.insert(element, at: start == 0 ? elements.count : start)
+            if start > 0 { start += 1 }
             return nil
         }
         guard capacity > 0 else { return element }
@@ -21,11 +23,24 @@ struct Ring<Element> {
         return exchange(&elements[start], with: element)
     }
 
+    /// - Returns: `nil` where there is none.
+    @discardableResult
+    mutating func removeOldest() -> Element? {
+        guard !elements.isEmpty else { return nil }
+        defer { if start >= elements.count { start = 0 } }
+        return elements.remove(at: start)
+    }
+
     var newest: Element? { elements.isEmpty ? nil : self[0] }
     var count: Int { elements.count }
 
     /// - Parameter age: 0 for the newest.
-    subscript(age: Int) -> Element { elements[(start + elements.count - 1 - age) % elements.count] }
+    subscript(age: Int) -> Element {
+        get { elements[index(age)] }
+        set { elements[index(age)] = newValue }
+    }
+
+    private func index(_ age: Int) -> Int { (start + elements.count - 1 - age) % elements.count }
 
     var newestFirst: some RandomAccessCollection<Element> {
         elements.indices.lazy.map { self[$0] }

@@ -2,6 +2,7 @@ internal import Coordinators
 internal import FoundationEssentials
 internal import JSONCoding
 internal import Sodium
+internal import Synchronization
 
 /// What a new session is to be.
 public struct SessionRequest: Sendable {
@@ -31,25 +32,43 @@ extension SessionHost {
                 app,
                 try await self.launched(app) { () throws(NavigationError) in
                     try app.beginLaunch(at: now, link: request.link)
-                }
+                }, nil
             )
         }
     }
 
-    /// Opens a session where another one is, or was.
+    /// Opens a session where another one is, or was. It lives no longer than the other one can.
     ///
     /// - Parameter version: of the other session; `nil` for its last one.
     public func fork(
         _ session: AuthorizedSession, version: Int?, once: IdempotentRequest? = nil
     ) async throws(SessionError) -> CreatedSession {
+        guard session.live.app.endsForks else { return try await create(once, from: session, version) }
+        // The other one ends before this, so that there is no fork, or after, so that its end finds the fork.
+        switch await session.live.turns.enter(limit: settings.waitingLimit) {
+        case .entered: break
+        case .full: throw .tooManyWaiting
+        case .closed: return try await fork(try await session.again(), version: version, once: once)
+        }
+        defer { session.live.turns.leave() }
+        return try await create(once, from: session, version)
+    }
+
+    private func create(
+        _ once: IdempotentRequest?, from session: AuthorizedSession, _ version: Int?
+    ) async throws(SessionError) -> CreatedSession {
         try await create(once) { () async throws(SessionError) in
             let past = try await session.past(version)
             let transition = Transition(event: nil, operations: [], finished: [])
-            return (session.live.app, TransitionResult(state: past.navigation, transition: transition))
+            return (
+                session.live.app, TransitionResult(state: past.navigation, transition: transition), past.identity
+            )
         }
     }
 
-    private typealias First = @Sendable () async throws(SessionError) -> (App, TransitionResult)
+    /// The first state, and the session that it was another one's of.
+    private typealias First =
+        @Sendable () async throws(SessionError) -> (App, TransitionResult, origin: SessionIdentity?)
 
     private func create(
         _ once: IdempotentRequest?, _ first: First
@@ -77,26 +96,27 @@ extension SessionHost {
         _ id: SessionID, _ token: SessionToken, _ once: IdempotentRequest?, _ first: First
     ) async throws(SessionError) -> CreatedSession? {
         guard store.sessionCount < settings.sessionLimit else { throw .tooManySessions }
-        let (app, result) = try await first()
-        let createdAt = now()
+        let (app, result, origin) = try await first()
+        let now = now()
+        let createdAt = origin?.createdAt ?? now
         let identity = SessionIdentity(
-            id: id, app: app.name, token: token.digest, createdAt: createdAt.wholeSeconds)
+            id: id, app: app.name, token: token.digest, createdAt: createdAt.wholeSeconds, origin: origin?.id)
         let state = SessionState(
-            identity, version: 1, expiresAt: settings.expiry(of: app, createdAt: createdAt, usedAt: createdAt),
+            identity, version: 1, expiresAt: settings.expiry(of: app, createdAt: createdAt, usedAt: now),
             navigation: result.state)
+        guard origin == nil || state.expiresAt > now else { throw .expired }
         let applied = AppliedEvent(state: state, transition: result.transition)
         let answer = once?.stored(applied)
         let change = SessionChange(
             id: id, expectedVersion: 0,
-            record: SessionRecord(state, result.transition, at: createdAt, graveTime: settings.graveTime),
+            record: SessionRecord(state, result.transition, at: now, keptUntil: settings.keptUntil(state, of: app)),
             answer: answer)
-        switch await store.commit([change]) {
+        let keys = answer.map { AnsweredKeys([$0.key], limit: retention.answers) }
+        switch await commitFirst(change, of: LiveSession(state, of: app, answered: keys)) {
         case .failure(let error): throw SessionError(error)
         case .success(let conflicts) where !conflicts.isEmpty: return nil
         case .success: break
         }
-        let keys = answer.map { AnsweredKeys([$0.key], limit: retention.answers) }
-        _ = remember(LiveSession(state, of: app, answered: keys))
         return CreatedSession(
             outcome: answer.map { .answered($0, isReplay: false) } ?? .applied(applied), id: id, token: token)
     }
@@ -105,15 +125,16 @@ extension SessionHost {
     private func answered(
         _ once: IdempotentRequest, _ id: SessionID, _ token: SessionToken
     ) async throws(SessionError) -> CreatedSession? {
-        guard let loaded = try await load(id) else { return nil }
+        guard let loaded = try await loaded(id, for: nil) else { return nil }
         guard !loaded.record.isEnd else { throw .ended }
         // The app has given it another token since, which must not be told here.
-        guard loaded.record.identity.token == token.digest else { throw .answerForgotten }
+        guard loaded.record.identity.token == token.digest else { throw .answerForgotten(nil) }
         let answer: StoredAnswer?
         do { answer = try await store.answer(to: once.key, of: id) } catch { throw SessionError(error) }
         // As many others came since as are kept.
-        guard let answer else { throw .answerForgotten }
+        guard let answer else { throw .answerForgotten(nil) }
         guard answer.fingerprint == once.fingerprint else { throw .keyReused }
+        guard answer.body != nil else { throw .answerForgotten(nil) }
         return CreatedSession(outcome: .answered(answer, isReplay: true), id: id, token: token)
     }
 }

@@ -18,8 +18,10 @@ public enum Fate: Sendable, Equatable {
 }
 
 extension SessionHost {
-    /// Brings a session back into memory. No coordinator is called, unless it has to be started anew.
-    func wake(_ loaded: LoadedSession) async throws(SessionError) -> LiveSession {
+    /// A session as it was saved. No coordinator is called, unless it has to be started anew.
+    ///
+    /// - Returns: `nil` where it had to be, and another request has changed the session meanwhile.
+    func restored(_ loaded: LoadedSession) async throws(SessionError) -> LiveSession? {
         let record = loaded.record
         guard let expiresAt = record.expiresAt, let saved = record.savedState else { throw .ended }
         guard expiresAt > now() else { throw .expired }
@@ -32,19 +34,20 @@ extension SessionHost {
             let base = isAsSaved ? RecordBase(version: record.version, record.identity, navigation) : nil
             let state = SessionState(
                 record.identity, version: record.version, expiresAt: expiresAt, navigation: navigation, base: base)
-            return remember(LiveSession(state, of: app, answered: keys))
+            return LiveSession(state, of: app, answered: keys)
         } catch {
             guard app.incompatibleSessions == .relaunched else { throw .incompatible }
-            let session = LiveSession(try await relaunch(record, saved, of: app), of: app, answered: keys)
+            guard let state = try await relaunch(record, saved, of: app) else { return nil }
             let count = relaunches.add(1, ordering: .relaxed).newValue
             report("relaunched session \(record.id.text) of \(app.name), \(count) so far: \(error.explanation)")
-            return remember(session)
+            return LiveSession(state, of: app, answered: keys)
         }
     }
 
+    /// - Returns: `nil` where another request was faster.
     private func relaunch(
         _ record: SessionRecord, _ saved: JSON, of app: App
-    ) async throws(SessionError) -> SessionState {
+    ) async throws(SessionError) -> SessionState? {
         let now = now()
         let result = try await launched(app) { () throws(NavigationError) in try app.beginRelaunch(of: saved, at: now) }
         let state = SessionState(
@@ -53,12 +56,11 @@ extension SessionHost {
             navigation: result.state)
         let change = SessionChange(
             id: record.id, expectedVersion: record.version,
-            record: SessionRecord(state, result.transition, at: now, graveTime: settings.graveTime))
+            record: SessionRecord(
+                state, result.transition, at: now, keptUntil: settings.keptUntil(state, of: app)))
         switch await store.commit([change]) {
         case .failure(let error): throw SessionError(error)
-        // Another request has done the same, and was faster.
-        case .success(let conflicts) where !conflicts.isEmpty: throw .conflict
-        case .success: return state
+        case .success(let conflicts): return conflicts.isEmpty ? state : nil
         }
     }
 
@@ -66,7 +68,7 @@ extension SessionHost {
         apps.first { $0.name == record.identity.app }
     }
 
-    /// What `wake` would do, without doing it.
+    /// What `restored` would do, without doing it.
     public func fate(of record: SessionRecord) -> Fate {
         guard let expiresAt = record.expiresAt, let saved = record.savedState, expiresAt > now() else { return .over }
         guard let app = app(of: record) else { return .refused(reason: "there is no app “\(record.identity.app)”") }

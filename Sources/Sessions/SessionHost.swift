@@ -14,10 +14,11 @@ public final class SessionHost: Sendable {
     let settings: SessionSettings
     let retention: Retention
     let eventRate: RateLimit?
-    let now: @Sendable () -> Date
+    private let clock: SteadyClock
     /// Is told what an operator should know, in words that hold nothing of a request.
     let report: @Sendable (String) -> Void
     let live: Mutex<LiveSessions>
+    let usage: LiveUsage
     let creations = KeyedTurns()
     let pastReads = KeyedTurns()
     /// Sessions that were started anew, because there was no way to bring them back.
@@ -25,10 +26,10 @@ public final class SessionHost: Sendable {
 
     /// - Parameters:
     ///   - retention: as the store has it.
-    ///   - now: the clock.
+    ///   - now: a clock of the caller's own; `nil` for the system's. When it is put back, the host's is not.
     public init(
         apps: [App], store: any SessionStore, settings: SessionSettings = SessionSettings(),
-        retention: Retention = Retention(), now: @escaping @Sendable () -> Date = { Date() },
+        retention: Retention = Retention(), now: (@Sendable () -> Date)? = nil,
         report: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         self.apps = apps
@@ -36,14 +37,28 @@ public final class SessionHost: Sendable {
         self.settings = settings
         self.retention = retention
         self.eventRate = RateLimit(perSecond: settings.eventRate)
-        self.now = now
         self.report = report
-        self.live = Mutex(LiveSessions(limit: settings.liveLimit))
+        self.usage = LiveUsage(count: settings.liveLimit, bytes: settings.liveMemory)
+        self.live = Mutex(LiveSessions(usage))
+        // What the store tells happened before: a clock that was put back since does not bring back what expired.
+        let start = store.latestTime
+        if let now {
+            self.clock = SteadyClock(startingAt: start, wall: now) { 0 }
+        } else {
+            self.clock = SteadyClock(startingAt: start) { Date() }
+        }
+        let behind = start.timeIntervalSince(now?() ?? Date())
+        if behind > 1 {
+            report("the clock is \(Int(min(behind, 1e12))) seconds behind the newest record; time goes on from there")
+        }
     }
+
+    /// The time, which is never put back.
+    func now() -> Date { clock.now() }
 
     /// The same as `session(_:token:)` for a session in memory, which needs no `await`; `nil` where it is not there.
     public func liveSession(_ id: SessionID, token: String) throws(SessionError) -> AuthorizedSession? {
-        guard let session = sessionInMemory(id) else { return nil }
+        guard let session = live.withLock({ $0[id] }) else { return nil }
         let token = SessionToken.digest(of: token)
         guard session.isOpen(to: token) else { throw .unauthorized }
         return AuthorizedSession(host: self, live: session, token: token)
@@ -51,10 +66,10 @@ public final class SessionHost: Sendable {
 
     /// The session that the token gives a right to; brought back from the store when it is not in memory.
     public func session(_ id: SessionID, token: String) async throws(SessionError) -> AuthorizedSession {
-        if let session = try liveSession(id, token: token) { return session }
         let token = SessionToken.digest(of: token)
-        guard let loaded = try await load(id), loaded.record.identity.token == token else { throw .unauthorized }
-        return AuthorizedSession(host: self, live: try await wake(loaded), token: token)
+        let session = try await inMemory(id, for: token)
+        guard session.isOpen(to: token) else { throw .unauthorized }
+        return AuthorizedSession(host: self, live: session, token: token)
     }
 
     /// The first answer to an event that has replaced the session's token, for who posts it again under its key and with
@@ -66,9 +81,10 @@ public final class SessionHost: Sendable {
         do { answer = try await store.answer(to: repeated.key, of: id) } catch { throw SessionError(error) }
         guard let answer, answer.fingerprint == repeated.fingerprint,
             answer.replacedToken == SessionToken.digest(of: replacedToken),
-            let loaded = try await load(id), let expiresAt = loaded.record.expiresAt, expiresAt > now(),
+            let loaded = try await loaded(id, for: nil), let expiresAt = loaded.record.expiresAt, expiresAt > now(),
             let token = repeated.token(toldBy: answer, to: loaded.record.identity, secret: store.secret)
         else { throw .unauthorized }
+        guard answer.body != nil else { throw .answerForgotten(nil) }
         return .answered(answer, isReplay: true, token: token)
     }
 
@@ -83,30 +99,13 @@ public final class SessionHost: Sendable {
         live.withLock { live in
             for id in swept { live.remove(id) }
         }
+        // Where nobody comes, nobody evicts what is too much.
+        for _ in 0...2 * liveCount / LiveSessions.searchLimit where usage.isOver { evictIfOver() }
         return swept.count
     }
 
     /// The number of sessions in memory.
     public var liveCount: Int { live.withLock { $0.count } }
-
-    func sessionInMemory(_ id: SessionID) -> LiveSession? {
-        live.withLock { $0[id] }
-    }
-
-    func forget(_ session: LiveSession) {
-        live.withLock { $0.remove(session) }
-    }
-
-    func remember(_ session: LiveSession) -> LiveSession {
-        live.withLock { $0.insert(session) }
-    }
-
-    /// What the store has of the session, unless its time is over.
-    func load(_ id: SessionID) async throws(SessionError) -> LoadedSession? {
-        let loaded: LoadedSession?
-        do { loaded = try await store.load(id, token: nil) } catch { throw SessionError(error) }
-        return loaded.flatMap { $0.record.keptUntil > now() ? $0 : nil }
-    }
 
     func launched(
         _ app: App, _ begin: () throws(NavigationError) -> TransitionRun
@@ -121,11 +120,12 @@ extension SessionError {
     init(_ error: StoreError) {
         switch error {
         case .full: self = .storageFull
-        case .unavailable(let reason), .damaged(let reason): self = .notApplied(reason: reason)
+        case .unavailable(let reason): self = .notApplied(reason: reason)
+        case .damaged(let reason): self = .damaged(reason: reason)
         case .unknownOutcome(let reason): self = .unknownOutcome(reason: reason)
         }
     }
 
     /// Another server was faster.
-    static let conflict = SessionError.notApplied(reason: "another server has changed the session meanwhile")
+    public static let conflict = SessionError.notApplied(reason: "another server has changed the session meanwhile")
 }

@@ -8,35 +8,48 @@ public final class SessionIdentity: Sendable {
     /// The name of its app.
     public let app: String
     public let token: SHA256Digest
-    public var origin: SessionID? { nil }
-    /// In whole seconds.
+    /// In whole seconds. A fork's is its origin's, for it may not live longer.
     public let createdAt: Date
+    /// The session that it was forked from.
+    public let origin: SessionID?
+    /// The first version that the token gives a right to: those before were made before the token was replaced.
+    public let firstVersion: Int
     /// Its members in a record's JSON text. Made once, for they are written with every version.
     let encodedMembers: [UInt8]
 
-    public init(id: SessionID, app: String, token: SHA256Digest, createdAt: Date) {
+    public init(
+        id: SessionID, app: String, token: SHA256Digest, createdAt: Date, origin: SessionID? = nil,
+        firstVersion: Int = 1
+    ) {
         self.id = id
         self.app = app
         self.token = token
         self.createdAt = createdAt
+        self.origin = origin
+        self.firstVersion = firstVersion
         var writer = JSONWriter()
         writer.member("session", id.text)
         writer.member("app", app)
         writer.member("token", token.hex)
         writer.member("createdAt", createdAt.milliseconds)
+        writer.member("origin", ifAny: origin?.text)
+        writer.member("firstVersion", ifAny: firstVersion > 1 ? firstVersion : nil)
         self.encodedMembers = writer.bytes
     }
 }
 
 extension SessionIdentity {
-    func with(_ token: SessionToken) -> SessionIdentity {
-        SessionIdentity(id: id, app: app, token: token.digest, createdAt: createdAt)
+    /// The same session with another token, which gives no right to the versions before that one.
+    func with(_ token: SessionToken, from version: Int) -> SessionIdentity {
+        SessionIdentity(
+            id: id, app: app, token: token.digest, createdAt: createdAt, origin: origin, firstVersion: version)
     }
 }
 
 extension SessionIdentity: Equatable {
     public static func == (left: SessionIdentity, right: SessionIdentity) -> Bool {
         left.id == right.id && left.app == right.app && left.token == right.token && left.createdAt == right.createdAt
+            && left.origin == right.origin && left.firstVersion == right.firstVersion
     }
 }
 

@@ -6,10 +6,11 @@ internal import Sodium
 // The text of a record: one line of JSON with stable names, which a person can read. Times are milliseconds since 1970.
 //
 //     {"session": "s_…", "app": "tabs", "token": "(SHA-256 in hexadecimal digits)", "createdAt": 1764500000000,
-//      "version": 7, "time": …, "keptUntil": …,
+//      "origin": "s_…", "firstVersion": 4, "version": 7, "time": …, "keptUntil": …,
 //      "expiresAt": …, "event": "item", "operations": […], "finished": […], "visible": {…}, "state": {…}}
 //
-// The last line's members are missing once the session has ended; `state` is what `NavigationState.encoded` writes.
+// `origin` is there in a fork, `firstVersion` where the token was replaced, see `SessionIdentity`. The last line's members
+// are missing once the session has ended; `state` is what `NavigationState.encoded` writes.
 //
 // Most records lean on that of an earlier version, the `base`, which tells everything: they have no `app`, `token` and
 // `createdAt`, `visible` is a key, and `state` only names what it shares with the other one, see `SharedParts`.
@@ -45,7 +46,7 @@ extension SessionRecord {
                 }
                 writer.name("state")
                 navigation.save(to: &writer, against: base?.parts)
-            case .saved(let state, let expiresAt, let note, _):
+            case .saved(let state, let expiresAt, let note, _, _):
                 writer.member("expiresAt", expiresAt.milliseconds)
                 writer.member("event", ifAny: note.event)
                 writer.member("operations", note.operations)
@@ -74,14 +75,18 @@ extension SessionRecord {
         } else {
             identity = SessionIdentity(
                 id: id, app: try json.part("app"), token: try json.digest("token"),
-                createdAt: try json.time("createdAt"))
+                createdAt: try json.time("createdAt"),
+                origin: json["origin"] == nil ? nil : try json.id("origin"),
+                firstVersion: json["firstVersion"] == nil ? 1 : try json.part("firstVersion"))
+            guard (1...version).contains(identity.firstVersion) else { throw .invalid(member: "firstVersion") }
         }
         self.init(
             identity, version: version, time: try json.time("time"), keptUntil: try json.time("keptUntil"),
-            content: try SessionRecord.content(json, base))
+            content: try SessionRecord.content(text, base))
     }
 
-    private static func content(_ json: JSON, _ base: SessionRecord?) throws(RecordError) -> Content {
+    private static func content(_ text: RecordText, _ base: SessionRecord?) throws(RecordError) -> Content {
+        let json = text.json
         guard var state = json["state"] else { return .ended }
         var visible = json["visible"] ?? .null
         if let base {
@@ -99,34 +104,37 @@ extension SessionRecord {
         let note = TransitionNote(
             event: json["event"]?.string, visible: visible, operations: json["operations"] ?? [],
             finished: json["finished"] ?? [])
-        return .saved(state, expiresAt: try json.time("expiresAt"), note: note, isWhole: base == nil)
+        return .saved(
+            state, expiresAt: try json.time("expiresAt"), note: note, isWhole: base == nil, size: text.size)
     }
 }
 
 /// The text of a record, read as far as that goes without the record that it may lean on.
 public struct RecordText: Sendable {
     fileprivate let json: JSON
+    fileprivate let size: Int
     /// The version that it leans on; `nil` where it tells everything.
     public let base: Int?
 
     /// - Throws: what is wrong with the text.
     public init(parsing text: [UInt8]) throws(RecordError) {
         json = try JSON(record: text)
+        size = text.count
         base = json["base"] == nil ? nil : try json.version("base")
     }
 }
 
 extension StoredAnswer {
-    /// One line of JSON: `{"session", "key", "fingerprint", "version", "replacedToken"?, "body"}`.
+    /// One line of JSON: `{"session", "key", "fingerprint", "version", "replacedToken"?, "body"?}`.
     public var text: [UInt8] {
-        JSONWriter.bytes(capacity: 2 * body.count + 200) { writer in
+        JSONWriter.bytes(capacity: 2 * (body?.count ?? 0) + 200) { writer in
             writer.object { writer in
                 writer.member("session", session.text)
                 writer.member("key", key)
                 writer.member("fingerprint", fingerprint.hex)
                 writer.member("version", version)
                 writer.member("replacedToken", ifAny: replacedToken?.hex)
-                writer.member("body", String(decoding: body, as: UTF8.self))
+                writer.member("body", ifAny: body.map { String(decoding: $0, as: UTF8.self) })
             }
         }
     }
@@ -136,7 +144,8 @@ extension StoredAnswer {
         let json = try JSON(record: text)
         self.init(
             session: try json.id(), key: try json.part("key"), fingerprint: try json.digest("fingerprint"),
-            version: try json.version("version"), body: Array((try json.part("body") as String).utf8),
+            version: try json.version("version"),
+            body: json["body"] == nil ? nil : Array((try json.part("body") as String).utf8),
             replacedToken: json["replacedToken"] == nil ? nil : try json.digest("replacedToken"))
     }
 }
@@ -176,8 +185,8 @@ extension JSON {
         Date(milliseconds: try part(name))
     }
 
-    fileprivate func id() throws(RecordError) -> SessionID {
-        guard let id = SessionID(try part("session")) else { throw .invalid(member: "session") }
+    fileprivate func id(_ name: String = "session") throws(RecordError) -> SessionID {
+        guard let id = SessionID(try part(name)) else { throw .invalid(member: name) }
         return id
     }
 

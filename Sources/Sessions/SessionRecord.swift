@@ -12,7 +12,7 @@ public final class SessionRecord: Sendable {
         case state(SessionState, Transition)
         /// Read back from a store: the state, when the session expires, and the members that tell the transition. Its text
         /// may have told everything or leant on an earlier version's.
-        case saved(JSON, expiresAt: Date, note: TransitionNote, isWhole: Bool)
+        case saved(JSON, expiresAt: Date, note: TransitionNote, isWhole: Bool, size: Int)
         /// The session has ended.
         case ended
     }
@@ -56,7 +56,16 @@ public final class SessionRecord: Sendable {
 
     /// Whether the store has a text of it that tells everything.
     var isWhole: Bool {
-        if case .saved(_, _, _, let isWhole) = content { isWhole } else { base == nil }
+        if case .saved(_, _, _, let isWhole, _) = content { isWhole } else { base == nil }
+    }
+
+    /// Of its text, in bytes. Not counted: of one that was not read back it is an estimate.
+    public var size: Int {
+        switch content {
+        case .state(let state, let transition): state.savedSize + transition.encodedMembers.count + 300
+        case .saved(_, _, _, _, let size): size
+        case .ended: 300
+        }
     }
 
     /// Whether it is the session's end.
@@ -68,7 +77,7 @@ public final class SessionRecord: Sendable {
     public var expiresAt: Date? {
         switch content {
         case .state(let state, _): state.expiresAt
-        case .saved(_, let expiresAt, _, _): expiresAt
+        case .saved(_, let expiresAt, _, _, _): expiresAt
         case .ended: nil
         }
     }
@@ -80,7 +89,7 @@ public final class SessionRecord: Sendable {
     public var note: TransitionNote? {
         switch content {
         case .state(let state, let transition): TransitionNote(transition, visible: state.navigation.visible)
-        case .saved(_, _, let note, _): note
+        case .saved(_, _, let note, _, _): note
         case .ended: nil
         }
     }
@@ -89,7 +98,7 @@ public final class SessionRecord: Sendable {
     var savedState: JSON? {
         switch content {
         case .state(let state, _): try? JSON(parsing: state.navigation.encoded, maximumDepth: Self.depthLimit)
-        case .saved(let state, _, _, _): state
+        case .saved(let state, _, _, _, _): state
         case .ended: nil
         }
     }

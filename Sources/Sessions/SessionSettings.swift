@@ -16,16 +16,29 @@ public struct SessionSettings: Sendable {
     public var eventRate = 10_000
     /// Sessions in all, the ended ones among them that are still known.
     public var sessionLimit = 10_000_000
-    /// Sessions that are kept in memory; the others rest in the store until they are asked for.
+    /// Sessions that are kept in memory; the others are loaded from the store when they are asked for.
     public var liveLimit = 100_000
+    /// About how many bytes they may take; see `MemoryEstimate`.
+    public var liveMemory = Int.max
 
     public init() {}
 
     /// Whole seconds, as clients are told it.
     func expiry(of app: App, createdAt: Date, usedAt: Date) -> Date {
         let idle = app.expiry.idle?.seconds ?? idleLifetime
-        let absolute = app.expiry.absolute?.seconds ?? absoluteLifetime
-        return min(usedAt + idle, createdAt + absolute).bounded.wholeSeconds
+        return min(usedAt + idle, absoluteEnd(of: app, createdAt: createdAt)).bounded.wholeSeconds
+    }
+
+    private func absoluteEnd(of app: App, createdAt: Date) -> Date {
+        createdAt + (app.expiry.absolute?.seconds ?? absoluteLifetime)
+    }
+
+    /// When a session may be forgotten that is not used any more.
+    ///
+    /// A fork that its origin's end has to find stays known as long as anything that was forked from it can live.
+    func keptUntil(_ state: SessionState, of app: App) -> Date {
+        let isLink = app.endsForks && state.identity.origin != nil
+        return (isLink ? absoluteEnd(of: app, createdAt: state.identity.createdAt) : state.expiresAt) + graveTime
     }
 }
 

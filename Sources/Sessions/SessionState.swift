@@ -10,6 +10,8 @@ public final class SessionState: Sendable {
     public let navigation: NavigationState
     /// What the next version's record can lean on; `nil` where that has to tell everything.
     let base: RecordBase?
+    /// Bytes that its record spends on the state: what is not in an earlier base.
+    let savedSize: Int
 
     init(
         _ identity: SessionIdentity, version: Int, expiresAt: Date, navigation: NavigationState, base: RecordBase?
@@ -19,6 +21,7 @@ public final class SessionState: Sendable {
         self.expiresAt = expiresAt
         self.navigation = navigation
         self.base = base
+        savedSize = base?.version == version ? base?.size ?? 0 : navigation.savedSize(beside: base?.parts)
     }
 
     /// A state whose record tells everything.

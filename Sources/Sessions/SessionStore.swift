@@ -15,8 +15,20 @@ public protocol SessionStore: Sendable {
     /// `KeyedDigest.keySize` random bytes that the store keeps for as long as it keeps sessions.
     var secret: [UInt8] { get }
 
-    /// The last committed version; `nil` where there is none, or none any more.
+    /// The latest time that a record tells, or that was swept at, among what the store knew when it was opened.
+    var latestTime: Date { get }
+
+    /// The last committed version.
+    ///
+    /// - Parameter token: the one that the session must have, compared before the record is read; `nil` for any.
+    /// - Returns: `nil` where there is no such session, or none any more, or where it has another token.
     func load(_ id: SessionID, token: SHA256Digest?) async throws(StoreError) -> LoadedSession?
+
+    /// The sessions that were forked from this one, as far as they are known; ended ones may be among them.
+    func forks(of id: SessionID) async throws(StoreError) -> [SessionID]
+
+    /// How it is, for `/readyz`.
+    var condition: StoreCondition { get }
 
     /// Versions of a session, newest first, as far back as they are kept.
     ///
@@ -27,11 +39,6 @@ public protocol SessionStore: Sendable {
     func history(
         of id: SessionID, from version: Int?, limit: Int, bytes: Int
     ) async throws(StoreError) -> [SessionRecord]
-
-    func forks(of id: SessionID) async throws(StoreError) -> [SessionID]
-
-    /// How it is, for `/readyz`.
-    var condition: StoreCondition { get }
 
     /// The answer that is kept under the key.
     func answer(to key: String, of id: SessionID) async throws(StoreError) -> StoredAnswer?
@@ -70,14 +77,19 @@ public struct Retention: Sendable, Equatable {
     public let versions: Int
     /// Answers under an `Idempotency-Key`.
     public let answers: Int
+    /// Bytes of the versions' records together: beyond, older versions go, but never the current one.
     public let versionBytes: Int
+    /// Bytes of the answers' bodies together: beyond, the bodies of older answers go, but never the last one's. Their keys
+    /// stay, for what was applied is never applied again.
     public let answerBytes: Int
 
-    public init(versions: Int = 100, answers: Int = 256, versionBytes: Int = 4 << 20, answerBytes: Int = 1 << 20) {
-        self.versionBytes = versionBytes
-        self.answerBytes = answerBytes
+    public init(
+        versions: Int = 100, answers: Int = 256, versionBytes: Int = 4 << 20, answerBytes: Int = 1 << 20
+    ) {
         self.versions = max(1, versions)
         self.answers = max(1, answers)
+        self.versionBytes = versionBytes
+        self.answerBytes = answerBytes
     }
 
     /// The versions, and those that their records may lean on.
@@ -147,7 +159,7 @@ public enum StoreError: Error, Equatable, Sendable {
     case full
     /// Nothing was changed; it may work later.
     case unavailable(reason: String)
-    /// What the store has of this session is damaged. Nothing was changed.
+    /// What it has of this session is damaged. Nothing was changed.
     case damaged(reason: String)
     /// It cannot be told whether the change was made.
     case unknownOutcome(reason: String)

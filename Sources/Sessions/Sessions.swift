@@ -29,6 +29,8 @@ public enum SessionError: Error, Equatable, Sendable {
     case notApplied(reason: String)
     /// The store has no room for it.
     case storageFull
+    /// What the store has of this session is damaged.
+    case damaged(reason: String)
     /// The store may have taken it, or not.
     case unknownOutcome(reason: String)
     /// The saved state is of no use to this build.
@@ -37,8 +39,9 @@ public enum SessionError: Error, Equatable, Sendable {
     case unknownVersion
     /// The `Idempotency-Key` was used before for another request.
     case keyReused
-    /// The `Idempotency-Key` was used before, and its answer is not kept any more.
-    case answerForgotten
+    /// The `Idempotency-Key` was used before, and its answer is not kept any more. The state is the current one, for who
+    /// may read it.
+    indirect case answerForgotten(SessionState?)
     /// The session is of another version than was asked for.
     indirect case stale(SessionState)
     /// The event was refused; `state` is what it was refused in.

@@ -10,12 +10,13 @@ public struct StoredAnswer: Sendable, Equatable {
     public let fingerprint: SHA256Digest
     /// Of the state that it shows.
     public let version: Int
-    public let body: [UInt8]
+    /// `nil` where it is not kept any more, see `Retention.answerBytes`.
+    public let body: [UInt8]?
     /// The token that the event was posted with, where the event has replaced it.
     public let replacedToken: SHA256Digest?
 
     public init(
-        session: SessionID, key: String, fingerprint: SHA256Digest, version: Int, body: [UInt8],
+        session: SessionID, key: String, fingerprint: SHA256Digest, version: Int, body: [UInt8]?,
         replacedToken: SHA256Digest? = nil
     ) {
         self.session = session
@@ -28,8 +29,11 @@ public struct StoredAnswer: Sendable, Equatable {
 }
 
 extension StoredAnswer {
+    /// What stays of it when its body goes.
     public var withoutBody: StoredAnswer {
-        StoredAnswer(session: session, key: key, fingerprint: fingerprint, version: version, body: [], replacedToken: replacedToken)
+        StoredAnswer(
+            session: session, key: key, fingerprint: fingerprint, version: version, body: nil,
+            replacedToken: replacedToken)
     }
 }
 

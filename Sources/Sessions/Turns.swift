@@ -59,6 +59,16 @@ final class Turns: Sendable {
         next?.resume(returning: .entered)
     }
 
+    /// Whoever has the turn keeps it, and nobody will have it after: those who wait are told so.
+    func close() {
+        let waiting = state.withLock { state in
+            state.isClosed = true
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume(returning: .closed) }
+    }
+
     /// - Returns: whether nobody had the turn, so that nobody will have it again.
     func closeIfIdle() -> Bool {
         state.withLock { state in

@@ -1,7 +1,7 @@
 internal import CSodium
 
 /// A SHA-256 digest (FIPS 180-4). Equality takes the same time whatever the bytes are.
-public struct SHA256Digest: Sendable, Equatable {
+public struct SHA256Digest: Sendable, Hashable {
     /// 32 bytes as four words in the order of memory, so that a digest needs no allocation of its own.
     private var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
 
@@ -57,5 +57,12 @@ public struct SHA256Digest: Sendable, Equatable {
                 sodium_memcmp(left, right, MemoryLayout.size(ofValue: left.pointee)) == 0
             }
         }
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(words.0)
+        hasher.combine(words.1)
+        hasher.combine(words.2)
+        hasher.combine(words.3)
     }
 }

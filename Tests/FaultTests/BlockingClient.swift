@@ -43,13 +43,30 @@ final class BlockingClient: @unchecked Sendable {
         _ method: String, _ path: String, token: String? = nil, key: String? = nil, address: String? = nil,
         body: String? = nil
     ) -> Reply? {
+        begin(method, path, token: token, key: key, address: address, body: body) ? finish() : nil
+    }
+
+    /// Sends a request. `finish` waits for the reply: in between others can be begun, on other connections.
+    ///
+    /// - Returns: whether it was sent.
+    func begin(
+        _ method: String, _ path: String, token: String? = nil, key: String? = nil, address: String? = nil,
+        body: String? = nil
+    ) -> Bool {
         var head = "\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         if let token { head += "Authorization: Bearer \(token)\r\n" }
         if let address { head += "X-Forwarded-For: \(address)\r\n" }
         if let key { head += "Idempotency-Key: \(key)\r\n" }
         if let body { head += "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n" }
         isRefused = !connect()
-        let reply = !isRefused && send(Array((head + "\r\n" + (body ?? "")).utf8)) ? receive() : nil
+        if !isRefused, send(Array((head + "\r\n" + (body ?? "")).utf8)) { return true }
+        disconnect()
+        return false
+    }
+
+    /// The reply to what was begun; `nil` where the connection is cut.
+    func finish() -> Reply? {
+        let reply = receive()
         if reply?.isLast ?? true { disconnect() }
         return reply
     }

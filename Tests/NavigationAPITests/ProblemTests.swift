@@ -3,6 +3,7 @@ import Foundation
 import JSONCoding
 import MicroHTTP
 import Sessions
+import Sodium
 import Synchronization
 import Testing
 import TestSupport
@@ -39,14 +40,18 @@ final class FailingStore: SessionStore {
     /// Of commits.
     let failure = Mutex<StoreError?>(nil)
     let readFailure = Mutex<StoreError?>(nil)
+    let conditionNow = Mutex(StoreCondition())
 
     var name: String { store.name }
     var secret: [UInt8] { store.secret }
     var sessionCount: Int { store.sessionCount }
-    func load(_ id: SessionID) throws(StoreError) -> LoadedSession? {
+    var condition: StoreCondition { conditionNow.withLock { $0 } }
+    var latestTime: Date { store.latestTime }
+    func load(_ id: SessionID, token: SHA256Digest?) throws(StoreError) -> LoadedSession? {
         if let error = readFailure.withLock({ $0 }) { throw error }
-        return store.load(id)
+        return store.load(id, token: token)
     }
+    func forks(of id: SessionID) -> [SessionID] { store.forks(of: id) }
     func answer(to key: String, of id: SessionID) -> StoredAnswer? { store.answer(to: key, of: id) }
     func sweep(at now: Date, limit: Int) -> [SessionID] { store.sweep(at: now, limit: limit) }
     func history(of id: SessionID, from version: Int?, limit: Int, bytes: Int) -> [SessionRecord] {
@@ -77,7 +82,7 @@ final class FailingStore: SessionStore {
 
     @Test(arguments: [
         (StoreError.full, "storage-full", "10"), (.unavailable(reason: "x"), "not-applied", "1"),
-        (.unknownOutcome(reason: "x"), "unknown", "1"),
+        (.unknownOutcome(reason: "x"), "unknown", "1"), (.damaged(reason: "x"), "session-damaged", "60"),
     ])
     func `a store that fails`(error: StoreError, problem: String, retryAfter: String) async throws {
         let store = FailingStore()
@@ -90,6 +95,18 @@ final class FailingStore: SessionStore {
         #expect(answer.headers["retry-after"] == retryAfter)
         store.failure.withLock { $0 = nil }
         #expect(try await client.post(#"{"type":"fine"}"#).status == 200)
+    }
+
+    @Test func `a store that can commit nothing is not ready, and one with a remark is`() async throws {
+        let store = FailingStore()
+        let client = try await Client(ProblemTests.app, store: store)
+        store.conditionNow.withLock { $0 = StoreCondition(remarks: ["page 7 of the database is damaged"]) }
+
+        let ready = try await client.call("GET", "/readyz")
+        #expect(ready.status == 200 && ready.text.contains(#""remarks":["page 7 of the database is damaged"]"#))
+
+        store.conditionNow.withLock { $0.failure = "database is locked" }
+        try await client.call("GET", "/readyz").expect(503, "store-unavailable")
     }
 
     @Test func `a session whose time is over`() async throws {

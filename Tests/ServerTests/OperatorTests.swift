@@ -46,8 +46,9 @@ import TestSupport
         let apps = try make("apps")
         chmod(directory.path, 0o755)
 
-        let there = try await serve("--store", "memory", "--data-directory", apps, as: 10_001)
-        let missing = try await serve("--store", "memory", "--data-directory", "\(directory.path)/x", as: 10_001)
+        let there = try await serve("--store", "sqlite:\(directory.path)/other", "--data-directory", apps, as: 10_001)
+        let missing = try await serve(
+            "--store", "sqlite:\(directory.path)/other", "--data-directory", "\(directory.path)/x", as: 10_001)
 
         #expect(there.code == 78 && missing.code == 78)
         #expect(
@@ -66,7 +67,7 @@ import TestSupport
         chmod("\(apps)/accounts.sqlite", 0o600)
         chown(apps, 10_001, 10_001)
 
-        let result = try await serve("--store", "memory", "--data-directory", apps, as: 10_001)
+        let result = try await serve("--store", "sqlite:\(directory.path)/other", "--data-directory", apps, as: 10_001)
 
         #expect(result.code == 78)
         #expect(result.errors.contains("\(apps)/accounts.sqlite: permission denied; give it to that user"))
@@ -78,7 +79,7 @@ import TestSupport
         let apps = try make("apps")
 
         let store = try await serve("--store", "sqlite:\(file)/store", "--data-directory", apps)
-        let data = try await serve("--store", "memory", "--data-directory", "\(file)/apps")
+        let data = try await serve("--store", "sqlite:\(directory.path)/other", "--data-directory", "\(file)/apps")
 
         #expect(store.code == 74 && data.code == 78)
         #expect(store.errors.hasSuffix("not a directory; name another directory with --store sqlite:DIRECTORY\n"))

@@ -14,7 +14,7 @@ extension Outcome {
     /// What is answered under a key: the text, and whether it is answered again.
     var answered: (text: String, isReplay: Bool)? {
         guard case .answered(let answer, let isReplay, _) = self else { return nil }
-        return (String(decoding: answer.body, as: UTF8.self), isReplay)
+        return (String(decoding: answer.body ?? [], as: UTF8.self), isReplay)
     }
 }
 

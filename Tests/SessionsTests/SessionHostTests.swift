@@ -74,6 +74,10 @@ extension AuthorizedSession {
 
 struct NotApplied: Error {}
 
+extension MemoryStore {
+    func load(_ id: SessionID) -> LoadedSession? { load(id, token: nil) }
+}
+
 extension CreatedSession {
     /// Of one that was created without a key.
     var state: SessionState {

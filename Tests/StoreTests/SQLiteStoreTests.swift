@@ -77,6 +77,21 @@ import Testing
         await store.close()
     }
 
+    @Test func `who opens it is told the latest time that it knows`() async throws {
+        let store = try open()
+        #expect(store.latestTime == Date(timeIntervalSince1970: 0))
+        try await store.commit(.make(1), versions: 1...7)
+        _ = await store.commit([
+            SessionChange(id: try .make(1), expectedVersion: 7, record: nil, answer: try .make(.make(1), "a"))
+        ])
+        await store.close()
+
+        let again = try open()
+
+        #expect(again.latestTime == Date(timeIntervalSince1970: 1_800_000_000.007))
+        await again.close()
+    }
+
     @Test func `a second opener is refused as long as the first is there`() async throws {
         let path = directory.path
         let store = try open()

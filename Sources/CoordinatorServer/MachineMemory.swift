@@ -1,0 +1,42 @@
+internal import FoundationEssentials
+internal import Glibc
+
+/// The memory that this process may have: the machine's, or its control group's where that is less (cgroups(7)).
+enum MachineMemory {
+    /// In bytes.
+    static var size: Int {
+        let machine = sysconf(CInt(_SC_PHYS_PAGES)) * sysconf(CInt(_SC_PAGESIZE))
+        return min(machine, groupLimit(root: ""))
+    }
+
+    /// The least limit of the process's control groups and those above them; `Int.max` where there is none.
+    ///
+    /// - Parameter root: where `/proc` and `/sys` are; empty but in tests.
+    static func groupLimit(root: String) -> Int {
+        var limit = Int.max
+        // Each line is “number:controllers:path”; version 2 has the number 0 and no controllers (proc(5)).
+        for line in (text(of: "\(root)/proc/self/cgroup") ?? "").split(separator: "\n") {
+            let parts = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+            guard parts.count == 3 else { continue }
+            let isUnified = parts[0] == "0" && parts[1].isEmpty
+            guard isUnified || parts[1].split(separator: ",").contains("memory") else { continue }
+            let mount = "\(root)/sys/fs/cgroup" + (isUnified ? "" : "/memory")
+            var path = parts[2]
+            while true {
+                // Inside a container the path may be the host's, and only the mount itself be there.
+                let file = "\(mount)\(path)/\(isUnified ? "memory.max" : "memory.limit_in_bytes")"
+                // Without a limit it is “max”, or a number that no machine has.
+                if let number = text(of: file)?.split(separator: "\n").first.flatMap({ Int($0) }) {
+                    limit = min(limit, number)
+                }
+                guard let slash = path.lastIndex(of: "/") else { break }
+                path = path[..<slash]
+            }
+        }
+        return limit
+    }
+
+    private static func text(of path: String) -> String? {
+        FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
+    }
+}

@@ -1,0 +1,100 @@
+import Foundation
+import Testing
+import TestSupport
+
+@testable import CoordinatorServer
+
+/// What the server may take of memory.
+@Suite struct MemoryOptionsTests {
+    /// A tree of files in place of `/proc` and `/sys`.
+    func root(_ files: [String: String]) throws -> StorageTests.Directory {
+        let directory = try StorageTests.Directory()
+        for (path, text) in files {
+            let file = URL(filePath: directory.path + path)
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data(text.utf8).write(to: file)
+        }
+        return directory
+    }
+
+    @Test(arguments: [
+        // Version 2: the least of the group's and those above it.
+        (["/proc/self/cgroup": "0::/a/b\n", "/sys/fs/cgroup/a/b/memory.max": "max\n"], Int.max),
+        (
+            [
+                "/proc/self/cgroup": "0::/a/b\n", "/sys/fs/cgroup/a/b/memory.max": "max\n",
+                "/sys/fs/cgroup/a/memory.max": "500\n", "/sys/fs/cgroup/memory.max": "900\n",
+            ], 500
+        ),
+        // In a container: the path is the host's, or there is none.
+        (["/proc/self/cgroup": "0::/docker/x\n", "/sys/fs/cgroup/memory.max": "700\n"], 700),
+        (["/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/memory.max": "700\n"], 700),
+        // Version 1.
+        (
+            [
+                "/proc/self/cgroup": "12:cpu,cpuacct:/x\n7:memory:/y\n0::/\n",
+                "/sys/fs/cgroup/memory/y/memory.limit_in_bytes": "300\n",
+                "/sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+            ], 300
+        ),
+        ([:], .max), (["/proc/self/cgroup": "what is this\n::\n"], .max),
+    ])
+    func `the control group's limit`(files: [String: String], limit: Int) throws {
+        let root = try root(files)
+        #expect(MachineMemory.groupLimit(root: root.path) == limit)
+    }
+
+    @Test func `the machine has some memory`() {
+        #expect((1 << 26...1 << 50).contains(MachineMemory.size))
+    }
+
+    @Test(arguments: [("64K", 65_536), ("3M", 3 << 20), ("2G", 2 << 30)])
+    func `a size`(text: String, bytes: Int) {
+        #expect(ByteSize(argument: text)?.bytes == bytes)
+    }
+
+    @Test(arguments: ["", "M", "0M", "-1M", "12", "1T", "9223372036854775807G"])
+    func `no size`(text: String) {
+        #expect(ByteSize(argument: text) == nil)
+    }
+
+    @Test func `a store in a file takes as much as it may`() async throws {
+        let directory = try StorageTests.Directory()
+        let program = try Program.coordinatord(
+            "serve", "--port", "0", "--store", "sqlite:\(directory.path)/store", "--store-size", "192K",
+            "--data-directory", directory.path)
+        let line = try await program.line()
+        let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
+        let connection = try Connection(port: port)
+
+        var statuses: [Int] = []
+        repeat {
+            statuses.append(try await connection.request("POST", "/v1/sessions").status)
+        } while statuses.last == 201 && statuses.count < 2000
+
+        #expect(statuses.count > 10 && statuses.last == 503)
+        #expect(try await connection.request("GET", "/readyz").status == 200)
+        program.signal(SIGTERM)
+        #expect(try await program.exit().code == 0)
+    }
+
+    @Test func `a store in memory takes as much as it may`() async throws {
+        let directory = try StorageTests.Directory()
+        let program = try Program.coordinatord(
+            "serve", "--port", "0", "--store", "memory", "--store-size", "64K", "--live-memory", "64K",
+            "--data-directory", directory.path)
+        let line = try await program.line()
+        let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
+        let connection = try Connection(port: port)
+
+        var statuses: [Int] = []
+        repeat {
+            statuses.append(try await connection.request("POST", "/v1/sessions").status)
+        } while statuses.last == 201 && statuses.count < 1000
+
+        #expect(statuses.last == 503 && statuses.count > 5)
+        program.signal(SIGTERM)
+        #expect(try await program.exit().code == 0)
+    }
+}

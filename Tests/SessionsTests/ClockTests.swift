@@ -1,0 +1,65 @@
+import Coordinators
+import Foundation
+import Synchronization
+import Testing
+
+@testable import Sessions
+
+/// A clock that is put back.
+@Suite struct ClockTests {
+    @Test func `what has expired stays so`() async throws {
+        let clock = TestClock()
+        let host = SessionHostTests.make(clock: clock)
+        let created = try await host.create()
+        let session = try await host.session(created.id, token: created.token.text)
+        clock.advance(25 * 3600)
+        #expect(throws: SessionError.expired) { try session.state() }
+
+        clock.advance(-24 * 3600)
+
+        #expect(throws: SessionError.expired) { try session.state() }
+        await #expect(throws: SessionError.expired) { try await session.apply(PostedEvent("pass", payload: 1)) }
+    }
+
+    @Test func `and to a server that is started then, as far as the store has seen`() async throws {
+        let clock = TestClock()
+        let store = MemoryStore()
+        let first = SessionHostTests.make(store: store, clock: clock)
+        let created = try await first.create()
+        clock.advance(25 * 3600)
+        try await first.sweep()
+        clock.advance(-24 * 3600)
+
+        let reports = Mutex<[String]>([])
+        let second = SessionHost(apps: [SessionHostTests.app], store: store, now: clock.read) { report in
+            reports.withLock { $0.append(report) }
+        }
+
+        await #expect(throws: SessionError.expired) {
+            try await second.session(created.id, token: created.token.text)
+        }
+        #expect(
+            reports.withLock { $0 }
+                == ["the clock is 86400 seconds behind the newest record; time goes on from there"])
+    }
+
+    @Test func `time goes on from where it was, and follows the clock when that is further`() {
+        let wall = Mutex(1_000_000.0)
+        let uptime = Mutex(5.0)
+        let clock = SteadyClock(
+            startingAt: .distantPast, wall: { Date(timeIntervalSince1970: wall.withLock { $0 }) },
+            uptime: { uptime.withLock { Int($0 * 1e6) } })
+        func pass(_ seconds: Double, wall moved: Double) -> Double {
+            uptime.withLock { $0 += seconds }
+            wall.withLock { $0 += moved }
+            return clock.now().timeIntervalSince1970
+        }
+
+        #expect(pass(0, wall: 0) == 1_000_000)
+        #expect(pass(10, wall: 10) == 1_000_010)
+        #expect(pass(10, wall: -3600) == 1_000_020, "put back")
+        #expect(pass(10, wall: 10) == 1_000_030)
+        #expect(pass(1, wall: 7200) == 1_003_620, "put forward")
+        #expect(pass(1, wall: 1) == 1_003_621)
+    }
+}

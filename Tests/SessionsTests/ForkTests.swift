@@ -1,0 +1,251 @@
+import Coordinators
+import Foundation
+import Sessions
+import Testing
+
+/// Sessions that were made from others: how long they live, what of the past they may begin from, and whether they end
+/// together.
+@Suite(.timeLimit(.minutes(1))) struct ForkTests {
+    static let bound = App("gate", root: { GateCoordinator() }, endsForks: true)
+    let store = HeldStore()
+    let clock = TestClock()
+
+    func host(_ app: App = bound) -> SessionHost {
+        SessionHost(apps: [app], store: store, now: clock.read)
+    }
+
+    func open(_ created: CreatedSession, on host: SessionHost) async throws -> AuthorizedSession {
+        try await host.session(created.id, token: created.token.text)
+    }
+
+    @Test(arguments: [bound, SessionHostTests.app])
+    func `a fork lives no longer than its origin can, nor does a fork of it`(app: App) async throws {
+        let host = host(app)
+        let created = try await host.create()
+        var session = try await open(created, on: host)
+        let end = try session.state().identity.createdAt + 30 * 24 * 3600
+
+        for day in 1...30 {
+            clock.advance(23.9 * 3600)
+            session = try await open(try await host.fork(session, version: nil), on: host)
+            #expect(try session.state().expiresAt <= end, "day \(day)")
+        }
+
+        clock.advance(23.9 * 3600)
+        #expect(throws: SessionError.expired) { try session.state() }
+    }
+
+    @Test func `it knows where it comes from`() async throws {
+        let host = host()
+        let created = try await host.create()
+        let fork = try await host.fork(try await open(created, on: host), version: nil)
+
+        #expect(try fork.state.identity.origin == created.id)
+        let record = try #require(store.store.load(fork.id)?.record)
+        #expect(try SessionRecord(parsing: record.text).identity == record.identity)
+        #expect(store.forks(of: created.id) == [fork.id] && store.forks(of: fork.id) == [])
+    }
+
+    @Test func `where the app wants it, forks end with their origin, and theirs with them`() async throws {
+        let host = host()
+        let created = try await host.create()
+        let origin = try await open(created, on: host)
+        var forks: [CreatedSession] = []
+        var parent = origin
+        for _ in 0..<4 {
+            forks.append(try await host.fork(parent, version: nil))
+            forks.append(try await host.fork(parent, version: 1))
+            parent = try await open(forks[forks.count - 2], on: host)
+        }
+        // Some of them are in memory, others only in the store.
+        let other = self.host()
+        let stranger = try await other.create()
+
+        try await open(created, on: other).end()
+
+        for one in forks + [created] {
+            await #expect(throws: SessionError.ended) { try await open(one, on: other) }
+        }
+        #expect(try await open(stranger, on: other).state().version == 1)
+    }
+
+    @Test func `where it does not, they live on`() async throws {
+        let host = host(SessionHostTests.app)
+        let origin = try await open(try await host.create(), on: host)
+        let fork = try await host.fork(origin, version: nil)
+
+        try await origin.end()
+
+        #expect(try await open(fork, on: host).apply(PostedEvent("pass", payload: 1)).state.version == 2)
+    }
+
+    @Test func `the end of a fork is not its origin's`() async throws {
+        let host = host()
+        let origin = try await open(try await host.create(), on: host)
+        let (one, other) = (try await host.fork(origin, version: nil), try await host.fork(origin, version: nil))
+
+        try await open(one, on: host).end()
+
+        #expect(try origin.state().version == 1)
+        #expect(try await open(other, on: host).state().version == 1)
+    }
+
+    @Test func `a fork that is just being made does not escape`() async throws {
+        let host = host()
+        let created = try await host.create()
+        let origin = try await open(created, on: host)
+        store.hold(.commit)
+        let fork = Task.immediate { try await host.fork(origin, version: nil) }
+        try await SessionHostTests.eventually { store.heldCount == 1 }
+
+        let end = Task.immediate { try await origin.end() }
+        let late = Task.immediate { try await host.fork(origin, version: nil) }
+        store.release()
+
+        let made = try await fork.value
+        try await end.value
+        await #expect(throws: SessionError.ended) { try await open(made, on: host) }
+        await #expect(throws: SessionError.ended) { try await late.value }
+    }
+
+    @Test func `nor does the fork of one that was not used for long`() async throws {
+        let host = host()
+        let created = try await host.create()
+        let origin = try await open(created, on: host)
+        let middle = try await host.fork(origin, version: nil)
+        let last = try await host.fork(try await open(middle, on: host), version: nil)
+        for _ in 0..<5 {
+            clock.advance(20 * 3600)
+            _ = try await origin.apply(PostedEvent("pass", payload: 1))
+            _ = try await open(last, on: host).apply(PostedEvent("pass", payload: 1))
+            try await host.sweep()
+        }
+        await #expect(throws: SessionError.expired) { try await open(middle, on: host).state() }
+
+        try await origin.end()
+
+        await #expect(throws: SessionError.ended) { try await open(last, on: host) }
+    }
+
+    @Test func `one that this build cannot bring back ends too`() async throws {
+        func app(version: Int) -> App {
+            App(
+                "gate", version: version, root: { GateCoordinator() }, incompatibleSessions: .refused, endsForks: true)
+        }
+        let (older, newer) = (host(app(version: 1)), host(app(version: 2)))
+        let created = try await older.create()
+        let fork = try await older.fork(try await open(created, on: older), version: nil)
+        _ = try await open(fork, on: newer).apply(PostedEvent("pass", payload: 1))
+        let other = host(app(version: 1))
+        await #expect(throws: SessionError.incompatible) { try await open(fork, on: other) }
+
+        try await open(created, on: other).end()
+
+        await #expect(throws: SessionError.ended) { try await open(fork, on: host(app(version: 2))) }
+    }
+}
+
+/// Replaces its token when it is told so.
+private struct DeskCoordinator: Coordinator {
+    var notes: [Int] = []
+
+    enum Event: NavigationEvent {
+        case note(Int)
+        case signIn, signOut
+        static let examples: [Event] = [.note(1), .signIn, .signOut]
+    }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("desk")) }
+
+    mutating func handle(_ event: Event, _ navigator: inout Navigator) {
+        switch event {
+        case .note(let number): notes.append(number)
+        case .signIn: navigator.rotateToken()
+        case .signOut:
+            notes = []
+            navigator.rotateToken()
+        }
+    }
+}
+
+/// A replaced token leaves behind what came before it.
+@Suite(.timeLimit(.minutes(1))) struct SealedPastTests {
+    let store = MemoryStore()
+    var host: SessionHost {
+        SessionHost(apps: [App("desk", root: { DeskCoordinator() })], store: store, now: TestClock().read)
+    }
+
+    /// Signed in with version 2, two notes, signed out with version 5.
+    func signedOut() async throws -> (host: SessionHost, session: AuthorizedSession, before: AuthorizedSession) {
+        let host = host
+        let created = try await host.create()
+        var session = try await host.session(created.id, token: created.token.text)
+        let token = try #require(try await session.apply(PostedEvent("signIn")).token)
+        session = try await host.session(created.id, token: token.text)
+        for number in 1...2 { _ = try await session.apply(PostedEvent("note", payload: .integer(number))) }
+        let last = try #require(try await session.apply(PostedEvent("signOut")).token)
+        return (host, try await host.session(created.id, token: last.text), session)
+    }
+
+    @Test func `the new token gives no right to the versions before it`() async throws {
+        let (host, session, _) = try await signedOut()
+        _ = try await session.apply(PostedEvent("note", payload: 9))
+
+        #expect(try await session.history(limit: 10).map(\.version) == [6, 5])
+        #expect(try await session.past(5).version == 5)
+        for version in 1...4 {
+            await #expect(throws: SessionError.unknownVersion) { try await session.past(version) }
+            await #expect(throws: SessionError.unknownVersion) { try await host.fork(session, version: version) }
+        }
+        let fork = try await host.fork(session, version: 5)
+        #expect(try fork.state.version == 1)
+    }
+
+    @Test func `nor has another server, or this one after a restart, forgotten that`() async throws {
+        let (_, session, _) = try await signedOut()
+        let record = try #require(store.load(session.id)?.record)
+
+        #expect(record.identity.firstVersion == 5)
+        #expect(try SessionRecord(parsing: record.text).identity == record.identity)
+        #expect(try session.state().identity.firstVersion == 5)
+    }
+
+    @Test func `the old token gives no right to the versions after it`() async throws {
+        let (_, _, before) = try await signedOut()
+
+        await #expect(throws: SessionError.unauthorized) { try await before.history(limit: 10) }
+        await #expect(throws: SessionError.unauthorized) { try await before.past(4) }
+    }
+
+    @Test func `not even to one that is made while the history is read`() async throws {
+        let held = HeldStore(store)
+        let host = SessionHost(apps: [App("desk", root: { DeskCoordinator() })], store: held, now: TestClock().read)
+        let created = try await host.create()
+        let session = try await host.session(created.id, token: created.token.text)
+        held.hold(.history)
+        let list = Task.immediate { try await session.history(limit: 10) }
+        try await SessionHostTests.eventually { held.heldCount == 1 }
+
+        _ = try await session.apply(PostedEvent("signIn"))
+        held.release()
+
+        #expect(try await list.value.map(\.version) == [1])
+    }
+
+    @Test func `records from before this was so hide nothing`() throws {
+        let text = SessionChange.make(.make(1), 3, keptUntil: 2_000_000_000).record?.text ?? []
+        let identity = try SessionRecord(parsing: text).identity
+
+        #expect(identity.firstVersion == 1 && identity.origin == nil)
+        #expect(!String(decoding: text, as: UTF8.self).contains("firstVersion"))
+    }
+
+    @Test(arguments: [0, 4, -1, Int.max])
+    func `a past that cannot be is no record`(firstVersion: Int) {
+        let text = String(
+            decoding: SessionChange.make(.make(1), 3, keptUntil: 2_000_000_000).record?.text ?? [], as: UTF8.self)
+        let changed = text.replacing(#""version":3"#, with: #""firstVersion":\#(firstVersion),"version":3"#)
+
+        #expect(throws: RecordError.invalid(member: "firstVersion")) { try SessionRecord(parsing: Array(changed.utf8)) }
+    }
+}

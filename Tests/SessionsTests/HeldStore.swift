@@ -1,0 +1,68 @@
+import Foundation
+import Sessions
+import Sodium
+import Synchronization
+
+/// A store that holds back what it has just loaded or committed, or is to list, until it is told to let it go.
+final class HeldStore: SessionStore {
+    enum Call: Hashable { case load(hasToken: Bool), commit, history }
+
+    let store: MemoryStore
+    private let state = Mutex((holds: Set<Call>(), held: [CheckedContinuation<Void, Never>](), calls: [Call]()))
+
+    init(_ store: MemoryStore = MemoryStore()) {
+        self.store = store
+    }
+
+    var heldCount: Int { state.withLock { $0.held.count } }
+    func count(of call: Call) -> Int { state.withLock { state in state.calls.count { $0 == call } } }
+    func hold(_ call: Call) { state.withLock { _ = $0.holds.insert(call) } }
+
+    func release() {
+        let held = state.withLock { state in
+            state.holds = []
+            defer { state.held = [] }
+            return state.held
+        }
+        for continuation in held { continuation.resume() }
+    }
+
+    private func pass(_ call: Call) async {
+        await withCheckedContinuation { continuation in
+            let isHeld = state.withLock { state in
+                state.calls.append(call)
+                if state.holds.contains(call) { state.held.append(continuation) }
+                return state.holds.contains(call)
+            }
+            if !isHeld { continuation.resume() }
+        }
+    }
+
+    var name: String { store.name }
+    var secret: [UInt8] { store.secret }
+    var sessionCount: Int { store.sessionCount }
+    var latestTime: Date { store.latestTime }
+
+    func load(_ id: SessionID, token: SHA256Digest?) async -> LoadedSession? {
+        let loaded = store.load(id, token: token)
+        await pass(.load(hasToken: token != nil))
+        return loaded
+    }
+
+    func commit(_ changes: [SessionChange], _ completion: @escaping @Sendable (CommitOutcome) -> Void) {
+        store.commit(changes) { outcome in
+            Task.immediate {
+                await self.pass(.commit)
+                completion(outcome)
+            }
+        }
+    }
+
+    func forks(of id: SessionID) -> [SessionID] { store.forks(of: id) }
+    func answer(to key: String, of id: SessionID) -> StoredAnswer? { store.answer(to: key, of: id) }
+    func sweep(at now: Date, limit: Int) -> [SessionID] { store.sweep(at: now, limit: limit) }
+    func history(of id: SessionID, from version: Int?, limit: Int, bytes: Int) async -> [SessionRecord] {
+        await pass(.history)
+        return store.history(of: id, from: version, limit: limit, bytes: bytes)
+    }
+}

@@ -1,0 +1,147 @@
+import Coordinators
+import Foundation
+import Sessions
+import Synchronization
+import Testing
+
+/// Sessions on their way from the store into memory, and what others do to them meanwhile.
+@Suite(.timeLimit(.minutes(1))) struct LoadingTests {
+    let store = HeldStore()
+
+    func host(liveLimit: Int = 100, _ adjust: (inout SessionSettings) -> Void = { _ in }) -> SessionHost {
+        var settings = SessionSettings()
+        settings.liveLimit = liveLimit
+        adjust(&settings)
+        return SessionHost(apps: [SessionHostTests.app], store: store, settings: settings, now: TestClock().read)
+    }
+
+    /// A session that is not in memory, of a host that has room for one; and the same for who was given it before.
+    func evicted() async throws -> (host: SessionHost, created: CreatedSession, before: AuthorizedSession) {
+        let host = host(liveLimit: 1)
+        let created = try await host.create()
+        let before = try await host.session(created.id, token: created.token.text)
+        try await host.evictAll()
+        return (host, created, before)
+    }
+
+    @Test func `all who ask for a session wait for one load of it`() async throws {
+        let created = try await host().create()
+        let host = host()
+        store.hold(.load(hasToken: true))
+
+        let asking = (0..<8).map { _ in
+            Task.immediate { try await host.session(created.id, token: created.token.text) }
+        }
+        try await SessionHostTests.eventually { store.heldCount == 1 }
+        store.release()
+
+        for one in asking { #expect(try await one.value.state().version == 1) }
+        #expect(store.count(of: .load(hasToken: true)) == 1 && host.liveCount == 1)
+    }
+
+    @Test func `who has a wrong token waits for nobody`() async throws {
+        let created = try await host().create()
+        let host = host()
+        store.hold(.load(hasToken: true))
+        let owner = Task.immediate { try await host.session(created.id, token: created.token.text) }
+        let stranger = Task.immediate { try await host.session(created.id, token: "wrong") }
+
+        try await SessionHostTests.eventually { store.heldCount == 2 }
+        store.release()
+
+        #expect(try await owner.value.state().version == 1)
+        await #expect(throws: SessionError.unauthorized) { try await stranger.value }
+    }
+
+    @Test func `what was read before the session ended does not come into memory`() async throws {
+        let (host, created, before) = try await evicted()
+        store.hold(.load(hasToken: true))
+        let late = Task.immediate { try await host.session(created.id, token: created.token.text) }
+        try await SessionHostTests.eventually { store.heldCount == 1 }
+
+        try await before.end()
+        store.release()
+
+        await #expect(throws: SessionError.ended) { try await late.value }
+        await #expect(throws: SessionError.ended) { try await host.session(created.id, token: created.token.text) }
+    }
+
+    @Test func `nor what was read before an event, when the session has gone again`() async throws {
+        let (host, created, before) = try await evicted()
+        store.hold(.load(hasToken: true))
+        let late = Task.immediate { try await host.session(created.id, token: created.token.text) }
+        try await SessionHostTests.eventually { store.heldCount == 1 }
+
+        #expect(try await before.apply(PostedEvent("pass", payload: 1)).state.version == 2)
+        try await host.evictAll()
+        store.release()
+
+        let session = try await late.value
+        #expect(try session.state().version == 2)
+        #expect(try await session.apply(PostedEvent("pass", payload: 2)).state.version == 3)
+    }
+
+    @Test func `all who wait go on from what another server has made of the session`() async throws {
+        let gate = Gate()
+        let (one, other) = (host(), host())
+        let created = try await one.create()
+        let session = try await one.session(created.id, token: created.token.text)
+
+        try await Gate.$current.withValue(gate) {
+            let first = Task.immediate { try await session.apply(PostedEvent("wait", payload: 1)) }
+            let second = Task.immediate { try await session.apply(PostedEvent("pass", payload: 2)) }
+            try await SessionHostTests.eventually { gate.waitingCount == 1 }
+            let elsewhere = try await other.session(created.id, token: created.token.text)
+            _ = try await elsewhere.apply(PostedEvent("pass", payload: 3))
+            gate.open()
+
+            await #expect(throws: SessionError.conflict) { try await first.value }
+            #expect(SessionHostTests.passed(try await second.value.state) == [3, 2])
+        }
+    }
+
+    @Test func `however many wait, an end finds a place`() async throws {
+        let gate = Gate()
+        let host = host { $0.waitingLimit = 1 }
+        let created = try await host.create()
+        let session = try await host.session(created.id, token: created.token.text)
+
+        try await Gate.$current.withValue(gate) {
+            let first = Task.immediate { try await session.apply(PostedEvent("wait", payload: 1)) }
+            let second = Task.immediate { try await session.apply(PostedEvent("pass", payload: 2)) }
+            try await SessionHostTests.eventually { gate.waitingCount == 1 }
+            await #expect(throws: SessionError.tooManyWaiting) {
+                try await session.apply(PostedEvent("pass", payload: 3))
+            }
+            let end = Task.immediate { try await session.end() }
+            gate.open()
+
+            _ = try await first.value
+            _ = try await second.value
+            try await end.value
+        }
+        #expect(throws: SessionError.ended) { try session.state() }
+    }
+
+    @Test func `an event that finds its session evicted counts once`() async throws {
+        let host = host(liveLimit: 1) { $0.eventRate = 2 }
+        let created = try await host.create()
+        let session = try await host.session(created.id, token: created.token.text)
+        try await host.evictAll()
+
+        _ = try await session.apply(PostedEvent("pass", payload: 1))
+
+        let again = try await host.session(created.id, token: created.token.text)
+        for number in 2...3 { _ = try await again.apply(PostedEvent("pass", payload: .integer(number))) }
+        await #expect(throws: SessionError.tooManyEvents(retryAfter: 1)) {
+            try await again.apply(PostedEvent("pass", payload: 4))
+        }
+    }
+}
+
+extension SessionHost {
+    /// Fills the memory of a host that has room for one session with others.
+    func evictAll() async throws {
+        for _ in 0..<3 { _ = try await create() }
+    }
+}
