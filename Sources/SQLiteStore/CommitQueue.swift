@@ -239,7 +239,7 @@ extension CommitQueue {
         queue.async {
             guard self.line.withLock({ $0.failure == nil }) else { return }
             do throws(CommitFailure) {
-                try self.withLedger { ledger throws(CommitFailure) in try ledger.probe() }
+                try self.withLedger { ledger throws(CommitFailure) in try ledger.probe(self.tail) }
                 self.troubles.recover()
             } catch {
                 if case .unavailable(let reason) = self.take(error) { self.troubles.fail(reason) }
@@ -329,7 +329,7 @@ extension Ledger {
     }
 
     /// Takes the lock that a commit needs, and gives it back.
-    fileprivate func probe() throws(CommitFailure) {
-        try transaction(SharedTail(Tail())) {}
+    fileprivate func probe(_ tail: SharedTail) throws(CommitFailure) {
+        try transaction(tail) {}
     }
 }

@@ -50,7 +50,12 @@ extension Ledger {
 
     /// Goes on with the round by about `count` rows, and deletes about as many.
     private func compact(_ count: Int) throws(SQLiteError) {
-        if hasDropped && isDeleting { hasDropped = try statements.deleteDropped(upTo: compacted, limit: count) }
+        if hasDropped && isDeleting {
+            // Where this fails, it must not keep sessions from being compacted.
+            isDeleting = false
+            hasDropped = try statements.deleteDropped(upTo: compacted, limit: count)
+            isDeleting = true
+        }
         guard self.round != nil else { return }
         var rows = 0
         while rows < count, let round, round.reached < round.places.count {
@@ -72,10 +77,12 @@ extension Ledger {
 
     /// What a damaged page keeps from being compacted is left in the tail; the rest goes on.
     private func note(_ error: SQLiteError) {
-        guard error.isDamage, let round, round.reached < round.places.count else {
-            isDeleting = isDeleting && !error.isDamage
-            return report(
-                error.isDamage ? .derived("nothing can be deleted: \(error)") : .chore("compacting failed: \(error)"))
+        guard error.isDamage else {
+            isDeleting = true
+            return report(.chore("compacting the journal failed: \(error)"))
+        }
+        guard isDeleting, let round, round.reached < round.places.count else {
+            return report(.derived("nothing can be deleted from the journal: \(error)"))
         }
         stuck.insert(round.places[round.reached].id)
         report(.derived("the tables cannot be written: \(error)"))

@@ -138,6 +138,12 @@ final class OldJournal {
         return Set(found.compactMap(\.self))
     }
 
+    /// Those that are known to lack something since an earlier damage.
+    func damagedSessions() throws(SQLiteError) -> [String] {
+        guard !isBefore3, let database = try database?.prepare("SELECT id FROM damaged") else { return [] }
+        return try database.all { $0.text(0) }.compactMap(\.self)
+    }
+
     /// Of every session, as the table tells.
     ///
     /// - Throws: where that is damaged as well, so that nobody can tell what is lost.

@@ -82,6 +82,7 @@ struct StoreRebuild {
     /// - Returns: whether the old file is damaged.
     private mutating func copy() throws(SQLiteError) -> Bool {
         let dropped = source.dropped
+        let known = try source.damagedSessions()
         var count = 0
         while let (rows, unsound) = try source.next(StoreRebuild.batchSize) {
             suspects.formUnion(unsound)
@@ -98,12 +99,15 @@ struct StoreRebuild {
             }
         }
         try compact()
-        if source.isDamaged || !suspects.isEmpty { try markDamagedSessions() }
-        return source.isDamaged || !suspects.isEmpty
+        let isDamaged = source.isDamaged || !suspects.isEmpty
+        if isDamaged { try findLosses() }
+        suspects.formUnion(known)
+        try markDamagedSessions()
+        return isDamaged
     }
 
-    /// Those that lack something the old tables tell of.
-    private mutating func markDamagedSessions() throws(SQLiteError) {
+    /// Finds the sessions that lack something the old tables tell of.
+    private mutating func findLosses() throws(SQLiteError) {
         for (id, version) in try source.lastVersions() {
             do throws(ReadError) {
                 let session = try SessionID(id).flatMap { id throws(ReadError) in try target.sessionLookup.session(id) }
@@ -115,7 +119,9 @@ struct StoreRebuild {
         for (id, seq) in try source.answers() where (try? target.rowLookup.row(seq)) ?? nil == nil {
             suspects.insert(id)
         }
-        let suspects = suspects
+    }
+
+    private func markDamagedSessions() throws(SQLiteError) {
         try changing { target throws(SQLiteError) in
             for id in suspects {
                 try target.statements.addDamage(

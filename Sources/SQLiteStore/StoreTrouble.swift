@@ -102,8 +102,6 @@ final class StoreTroubles: Sendable {
         log("commits succeed again")
     }
 
-    var hasFailed: Bool { isFailing.load(ordering: .acquiring) }
-
     var condition: StoreCondition {
         state.withLock { state in
             let count = state.damagedSessions.count

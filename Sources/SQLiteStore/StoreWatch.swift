@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import Glibc
 internal import SQLite
 internal import Synchronization
 
@@ -49,7 +50,12 @@ final class StoreWatch: Sendable {
 
     private func scan() {
         directory.withDatabase { file in
-            PageChecksum.scan(file, pause: { !isClosed.load(ordering: .acquiring) }) { page in
+            // At most 100 MiB a second, for others want the disk, too.
+            func pause() -> Bool {
+                usleep(10_000)
+                return !isClosed.load(ordering: .acquiring)
+            }
+            PageChecksum.scan(file, pause: pause) { page in
                 troubles.report(.derived("page \(page) of the database is damaged"))
             }
         }

@@ -147,6 +147,12 @@ import Testing
         #expect(Set(try snapshot.damagedSessions().map(\.id)).isSuperset(of: rebuilt))
         for id in rebuilt { #expect(reports.all.contains { $0.contains(id.text) }) }
         await store.close()
+
+        // What is known to be damaged stays known, however often the store is rebuilt.
+        #expect(FileManager.default.createFile(atPath: directory.path + "/sessions.damaged", contents: nil))
+        store = try open()
+        #expect(await self.refused(store, versions: 3...4).isSuperset(of: rebuilt))
+        await store.close()
     }
 
     @Test func `one flipped bit anywhere is noticed, and takes nothing from anyone else`() async throws {

@@ -6,7 +6,7 @@ public enum CleanLogin {
     public static func app(_ repository: any LoginRepository) -> App {
         App(
             "clean-login", root: AppCoordinator.init, coordinators: [LoginCoordinator.self, MainCoordinator.self],
-            dependencies: .accounts(repository))
+            dependencies: .accounts(repository), endsForks: true)
     }
 }
 

@@ -9,7 +9,7 @@ public enum Shop {
             coordinators: [
                 TabCoordinator.self, HomeCoordinator.self, SearchCoordinator.self, SignInCoordinator.self,
                 CheckoutCoordinator.self,
-            ], dependencies: .accounts(repository))
+            ], dependencies: .accounts(repository), endsForks: true)
     }
 }
 
