@@ -4,7 +4,7 @@ package import JSONCoding
 // event; `App+Restore.swift` reads it. The round trip is tested for every state of every app.
 
 extension NavigationState {
-    /// Bytes that what coordinators, screens and defaults hold may take when they are saved.
+    /// Bytes that what coordinators, screens, the alert and defaults hold may take when they are saved.
     public static let sizeLimit = 64 * 1024
 
     /// The state as JSON text. Equal states give equal bytes.
@@ -57,10 +57,7 @@ extension NavigationState {
         var size = defaults.encoded.count
         for coordinator in coordinators where !parts.has(coordinator) { size += coordinator.encodedSize }
         forEachScreen { if !parts.has($0) { size += $0.savedSize } }
-        guard let alert else { return size }
-        var writer = JSONWriter()
-        alert.save(to: &writer)
-        return size + writer.count
+        return size + questionSize
     }
 
     /// What `sizeLimit` bounds, in bytes.
@@ -68,7 +65,15 @@ extension NavigationState {
         var size = defaults.encoded.count
         for coordinator in coordinators { size += coordinator.encodedSize }
         for screen in screens { size += screen.savedSize }
-        return size
+        return size + questionSize
+    }
+
+    /// Of the alert, with the events of its buttons.
+    private var questionSize: Int {
+        guard let alert else { return 0 }
+        var writer = JSONWriter()
+        alert.save(to: &writer)
+        return writer.count
     }
 }
 

@@ -53,4 +53,17 @@ import Testing
 
         #expect(app.state == before)
     }
+
+    @Test func `an alert counts for the size of a session`() async throws {
+        var app = try await CoordinatorTester(Numbers.app)
+        try await app.send("alert", .string(String(repeating: "x", count: 60_000)))
+        try await app.answer("ok")
+        let before = app.state
+
+        await #expect(throws: (any Error).self) {
+            try await app.send("alert", .string(String(repeating: "x", count: 70_000)))
+        }
+
+        #expect(app.state == before)
+    }
 }
