@@ -1,0 +1,154 @@
+internal import SQLite
+internal import Sessions
+
+/// Why a batch was not committed.
+enum CommitFailure: Error {
+    /// Nothing is changed.
+    case refused(StoreError)
+    /// Nothing is changed, because of these changes: what is damaged.
+    case damaged([Int: String])
+    /// Nothing is changed, and nothing can be: what every commit needs is damaged.
+    case unwritable(String)
+    /// Nobody can tell what is on the disk.
+    case flushFailed(String)
+}
+
+extension Ledger {
+    /// Commits all the changes that fit in one transaction.
+    ///
+    /// - Returns: the conflicts, by the positions of the changes.
+    func commit(_ changes: [EncodedChange], _ tail: SharedTail) throws(CommitFailure) -> [Int: CommitConflict] {
+        let current = try versions(of: changes, tail)
+        guard try hasRoom || changes.allSatisfy(\.isEnd) else { throw .refused(.full) }
+        var conflicts: [Int: CommitConflict] = [:]
+        var places: [(SessionID, Place)] = []
+        places.reserveCapacity(changes.count)
+        let slice = max(2 * changes.count, 64)
+        try transaction(tail, compacting: slice, isAppending: true) { () throws(SQLiteError) in
+            (conflicts, places) = ([:], [])
+            var seq = lastSeq
+            // Of sessions that have changed in this transaction.
+            var versions = [SessionID: Int](minimumCapacity: changes.count > 1 ? changes.count : 0)
+            for (index, change) in changes.enumerated() {
+                let id = change.id
+                let current = versions[id] ?? current[index]
+                guard current == change.expectedVersion, current > 0 || change.record != nil else {
+                    conflicts[index] = CommitConflict(id: id, current: current)
+                    continue
+                }
+                for row in [change.record, change.answer] {
+                    guard let row else { continue }
+                    seq += 1
+                    try statements.append(row, at: seq)
+                    places.append((id, row.place(at: seq)))
+                }
+                if changes.count > 1 { versions[id] = change.record?.version ?? current }
+            }
+        }
+        advance(by: places.count)
+        tail.withLock { tail in for (id, place) in places { tail.append(place, of: id) } }
+        return conflicts
+    }
+
+    /// The last committed version of each change's session; 0 where there is none.
+    private func versions(of changes: [EncodedChange], _ tail: SharedTail) throws(CommitFailure) -> [Int] {
+        let known = tail.withLock { tail in
+            changes.map { tail.damaged.isEmpty || tail.damaged[$0.id] == nil ? tail.version(of: $0.id) : -1 }
+        }
+        var versions: [Int] = []
+        versions.reserveCapacity(changes.count)
+        var damaged: [Int: String] = [:]
+        for (index, change) in changes.enumerated() {
+            do throws(ReadError) {
+                versions.append(try version(of: change.id, known[index]))
+            } catch {
+                if case .sqlite = error { throw .refused(.unavailable(reason: error.reason)) }
+                // A new session's id is random, or was looked up before: it is not what is damaged.
+                if change.expectedVersion > 0 || known[index] == -1 { damaged[index] = error.reason }
+                versions.append(0)
+            }
+        }
+        guard damaged.isEmpty else { throw .damaged(damaged) }
+        return versions
+    }
+
+    /// - Parameter known: what the tail tells: -1 where the session is damaged.
+    private func version(of id: SessionID, _ known: Int?) throws(ReadError) -> Int {
+        if known == -1 { throw .damaged("\(id.text) is damaged") }
+        if let known { return known }
+        return try sessionLookup.session(id)?.version ?? 0
+    }
+
+    /// Whether the file may grow. Free pages in it are as good as room on the disk.
+    private var hasRoom: Bool {
+        get throws(CommitFailure) {
+            guard sizeLimit > 0 else { return true }
+            do throws(SQLiteError) { return try usedPages < sizeLimit } catch { throw .refused(StoreError(error)) }
+        }
+    }
+
+    var usedPages: Int {
+        get throws(SQLiteError) {
+            let count = try statements.pageCount.first { $0.integer(0) } ?? nil
+            return (count ?? 0) - (try freePages)
+        }
+    }
+
+    var freePages: Int {
+        get throws(SQLiteError) {
+            let count = try statements.freePageCount.first { $0.integer(0) } ?? nil
+            return count ?? 0
+        }
+    }
+
+    /// Does the work in a transaction of its own, and behind it, where there is any, a slice of the compaction, which is
+    /// left out where it fails.
+    func transaction(
+        _ tail: SharedTail, compacting slice: Int = 0, isAppending: Bool = false,
+        _ work: () throws(SQLiteError) -> Void
+    ) throws(CommitFailure) {
+        do throws(SQLiteError) {
+            try statements.begin.run()
+            try work()
+            if slice > 0, hasChores {
+                try compactIfPossible(slice)
+                // Some errors undo the whole transaction.
+                if !database.isInTransaction {
+                    try statements.begin.run()
+                    try work()
+                }
+            }
+        } catch {
+            try rollBack()
+            throw isAppending && error.isDamage ? .unwritable("\(error)") : .refused(StoreError(error))
+        }
+        do throws(SQLiteError) {
+            try statements.commit.run()
+        } catch {
+            // A write that failed leaves no whole transaction behind. Anything else may have failed in the flush.
+            guard error.isFailedWrite else { throw .flushFailed("\(error)") }
+            try rollBack()
+            throw .refused(StoreError(error))
+        }
+        settleCompaction(tail)
+    }
+
+    private func rollBack() throws(CommitFailure) {
+        forgetSlice()
+        // Some errors have rolled back already.
+        guard database.isInTransaction else { return }
+        do { try statements.rollback.run() } catch { throw .flushFailed("\(error)") }
+    }
+}
+
+extension StoreError {
+    init(_ error: SQLiteError) {
+        self = error.isNoSpace ? .full : .unavailable(reason: "\(error)")
+    }
+}
+
+extension SQLiteStoreError {
+    init(_ error: SQLiteError) {
+        self = error.isDamage ? .damaged("\(error)") : .unavailable(reason: "\(error)")
+    }
+}
