@@ -18,8 +18,12 @@ struct SessionsCommand: AsyncParsableCommand {
         func run() throws {
             let snapshot = try stored.snapshot()
             for id in try stored.reading(snapshot.sessions) {
-                let record = try stored.reading { () throws(SQLiteStoreError) in try snapshot.load(id) }
-                if let record { print(record.line.printable) }
+                do throws(SQLiteStoreError) {
+                    if let record = try snapshot.load(id) { print(record.line.printable) }
+                } catch {
+                    guard case .damaged(let what) = error else { throw stored.unusable(error) }
+                    print("\(id.text) damaged: \(what)")
+                }
             }
         }
     }
@@ -52,12 +56,19 @@ struct SessionsCommand: AsyncParsableCommand {
 
         func run() throws {
             let snapshot = try stored.snapshot()
+            var isWhole = true
             for id in try ids.isEmpty ? stored.reading(snapshot.sessions) : ids {
-                try stored.reading { () throws(SQLiteStoreError) in
-                    for record in try snapshot.versions(of: id) { print(String(decoding: record.text, as: UTF8.self)) }
-                    for answer in try snapshot.answers(of: id) { print(String(decoding: answer.text, as: UTF8.self)) }
+                do throws(SQLiteStoreError) {
+                    // A session is written whole or not at all.
+                    let texts = try snapshot.versions(of: id).map(\.text) + snapshot.answers(of: id).map(\.text)
+                    for text in texts { print(String(decoding: text, as: UTF8.self)) }
+                } catch {
+                    guard case .damaged(let what) = error else { throw stored.unusable(error) }
+                    StandardError.print("Error: session \(id.text) is damaged, and left out: \(what)")
+                    isWhole = false
                 }
             }
+            guard isWhole else { throw ExitCode(1) }
         }
     }
 
@@ -108,17 +119,25 @@ struct SessionsCommand: AsyncParsableCommand {
 
         func run() async throws {
             let store = try stored.openExisting()
-            let snapshot = try stored.snapshot()
             var purged = 0
-            for id in try over ? stored.reading(snapshot.sessions) : ids {
-                let record = try stored.reading { () throws(SQLiteStoreError) in try snapshot.load(id) }
-                guard let record, !over || record.isOver(at: Date()) else { continue }
-                try await store.forget(id)
+            for id in try over ? sessionsThatAreOver() : ids {
+                guard try await store.forget(id) else { continue }
                 purged += 1
             }
             await store.close()
             print("purged: \(purged)")
             if !over, purged < ids.count { throw ExitCode(1) }
+        }
+
+        /// What is damaged is left where it is: nobody can tell whether its time is over.
+        private func sessionsThatAreOver() throws -> [SessionID] {
+            let snapshot = try stored.snapshot()
+            return try stored.reading(snapshot.sessions).filter { id in
+                do throws(SQLiteStoreError) { return try snapshot.load(id)?.isOver(at: Date()) ?? false } catch {
+                    guard case .damaged = error else { throw stored.unusable(error) }
+                    return false
+                }
+            }
         }
     }
 }

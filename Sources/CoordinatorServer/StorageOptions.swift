@@ -124,7 +124,8 @@ extension ExitCode {
         case .inUse(let path): cannotStart(EX_UNAVAILABLE, "\(path) is in use by another process")
         case .newer(let schema):
             cannotStart(EX_DATAERR, "\(directory) was written by a newer build, with schema \(schema)")
-        case .damaged(let what): cannotStart(EX_DATAERR, "\(directory) is damaged: \(what)")
+        case .damaged(let what):
+            cannotStart(EX_DATAERR, "\(directory) is damaged: \(what); a backup can be served instead")
         case .unavailable(let reason):
             cannotStart(
                 EX_IOERR,

@@ -183,7 +183,7 @@ extension Problem {
         case .unauthorized:
             self.init(
                 401, "unauthorized", "No right to this session",
-                "Send Authorization: Bearer with the token that the session's creation answered.")
+                "Send Authorization: Bearer with the session's token, the last one that an answer has had.")
             self.headers.append("WWW-Authenticate", "Bearer")
         case .ended: self.init(410, "session-ended", "The session has ended", "Create another one.")
         case .expired: self.init(410, "session-expired", "The session has expired", "Create another one.")

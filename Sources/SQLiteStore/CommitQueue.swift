@@ -111,6 +111,7 @@ final class CommitQueue: Sendable {
             return
         }
         troubles.recover()
+        if !changes.allSatisfy(\.isEnd) { troubles.isFull(false) }
         let created = changes.indices.count { changes[$0].expectedVersion == 0 && conflicts[$0] == nil }
         sessionCount.add(created, ordering: .relaxed)
         var position = 0
@@ -145,6 +146,7 @@ final class CommitQueue: Sendable {
     private func serveFull(_ waiting: [Waiting]) {
         let ends = waiting.filter { $0.changes.allSatisfy(\.isEnd) }
         let isAll = ends.count == waiting.count
+        troubles.isFull(true)
         for one in waiting where isAll || !one.changes.allSatisfy(\.isEnd) { one.completion(.failure(.full)) }
         if !isAll, !ends.isEmpty { serve(ends) }
     }
@@ -273,6 +275,8 @@ extension CommitQueue {
     }
 
     private static let sweepSize = 100
+    /// How often pages are given back when the store is closed, at most.
+    private static let lastVacuums = 1000
 
     private func sweepSome(at now: Int) -> Result<(examined: Int, forgotten: [SessionID]), StoreError> {
         do throws(CommitFailure) {
@@ -288,19 +292,23 @@ extension CommitQueue {
     }
 
     /// Forgets a session, whatever its time.
-    func forget(_ id: SessionID) async throws(StoreError) {
-        let outcome: Result<Void, CommitFailure> = await withCheckedContinuation { continuation in
+    ///
+    /// - Returns: whether it was there.
+    func forget(_ id: SessionID) async throws(StoreError) -> Bool {
+        let outcome: Result<Bool, CommitFailure> = await withCheckedContinuation { continuation in
             queue.async {
                 continuation.resume(
                     returning: Result { () throws(CommitFailure) in
                         try self.withLedger { ledger throws(CommitFailure) in
                             try ledger.compactAll(self.tail)
-                            if try ledger.forget(id, self.tail) { self.sessionCount.subtract(1, ordering: .relaxed) }
+                            let isKnown = try ledger.forget(id, self.tail)
+                            if isKnown { self.sessionCount.subtract(1, ordering: .relaxed) }
+                            return isKnown
                         }
                     })
             }
         }
-        if case .failure(let failure) = outcome { throw take(failure) }
+        do { return try outcome.get() } catch { throw take(error) }
     }
 
     /// Compacts what is left and closes the file; SQLite then copies its log into it.
@@ -311,6 +319,9 @@ extension CommitQueue {
                 self.ledger.withLock { ledger in
                     // What cannot be compacted now is when the store is opened again.
                     try? ledger?.compactAll(self.tail)
+                    for _ in 0..<CommitQueue.lastVacuums {
+                        guard (try? ledger?.giveBackPages(self.tail)) == true else { break }
+                    }
                     try? ledger?.note(isClosed: true, self.tail)
                     ledger = nil
                 }

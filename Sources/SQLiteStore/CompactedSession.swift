@@ -53,27 +53,30 @@ struct CompactedSession {
     /// - Returns: `nil` where no session can have that.
     init?(version: Int, rows: [UInt8], token: String, origin: String?, of id: SessionID) {
         (self.id, self.version, self.rows, self.token, self.origin) = (id, version, rows, token, origin)
-        guard let last = rows.last, CompactedSession.isDigit(last) else { return nil }
-        (self.count, self.countFromFull, self.bytes) = (1, 1, 0)
-        // Only what has to be known now: it is read with nearly every version.
-        var size: Int?
-        for byte in rows {
+        (self.count, self.countFromFull, self.bytes) = (0, 0, 0)
+        // In one go, for it is read with nearly every version.
+        var (seq, size): (Int, Int?) = (0, nil)
+        for byte in rows + [CompactedSession.space] {
             switch byte {
             case CompactedSession.space:
+                guard seq > 0, size != 0 else { return nil }
                 count += 1
                 countFromFull += 1
                 bytes += size ?? 0
-                size = nil
-            case CompactedSession.equals:
-                countFromFull = 1
+                (seq, size) = (0, nil)
+            case CompactedSession.equals, CompactedSession.colon:
+                guard size == nil else { return nil }
+                if byte == CompactedSession.equals { countFromFull = 0 }
                 size = 0
-            case CompactedSession.colon: size = 0
             case _ where CompactedSession.isDigit(byte):
-                if let number = size { size = min(number * 10 + Int(byte - 48), 1 << 32) }
+                let number = (size ?? seq) * 10 + Int(byte - 48)
+                guard number <= (size == nil ? CompactedSession.largestSeq : CompactedSession.largestSize) else {
+                    return nil
+                }
+                if size == nil { seq = number } else { size = number }
             default: return nil
             }
         }
-        bytes += size ?? 0
         // Versions count from 1, without a gap.
         guard version >= count else { return nil }
     }
@@ -143,6 +146,8 @@ struct CompactedSession {
     private static let space = UInt8(ascii: " ")
     private static let colon = UInt8(ascii: ":")
     private static let equals = UInt8(ascii: "=")
+    /// As many sizes as a row of the table holds do not overflow.
+    private static let (largestSeq, largestSize) = (1 << 53, 1 << 32)
 
     private static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
 

@@ -94,14 +94,13 @@ extension Ledger {
     ///
     /// - Returns: whether it was there.
     func forget(_ id: SessionID, _ tail: SharedTail) throws(CommitFailure) -> Bool {
-        let session: CompactedSession?
-        do throws(ReadError) { session = try sessionLookup.session(id) } catch {
-            throw .refused(.damaged(reason: error.reason))
-        }
+        // Of a damaged one goes what can be found.
+        let session = (try? sessionLookup.session(id)) ?? nil
+        let isDamaged = tail.withLock { $0.damaged.removeValue(forKey: id) != nil }
         try transaction(tail) { () throws(SQLiteError) in
             try statements.forget(id, rows: session?.allRows ?? [])
         }
-        return session != nil
+        return session != nil || isDamaged
     }
 
     /// Milliseconds.

@@ -14,6 +14,8 @@ final class Ledger {
     let retention: Retention
     let secret: [UInt8]
     let latestTime: Date
+    /// Whether it was closed after its last commit.
+    let wasClosed: Bool
     /// What the tables did not tell when the store was opened.
     let replayed: Tail
     /// That were there when it was opened.
@@ -55,6 +57,7 @@ final class Ledger {
             compacted = try Ledger.compacted(in: database)
             (replayed, lastSeq) = try Ledger.replay(database, after: compacted)
             try Ledger.tryAppending(to: database, after: lastSeq, statements)
+            wasClosed = try Ledger.stored(StoredValue.closed, in: database) >= 0
             latestTime = Ledger.latestTime(in: database)
             sessionCount = (try database.integer("SELECT count(*) FROM sessions") ?? 0) + replayed.newSessions.count
         } catch {
@@ -146,6 +149,8 @@ final class Ledger {
     func note(isClosed: Bool, _ tail: SharedTail) throws(CommitFailure) {
         let seq = isClosed ? lastSeq : -1
         try transaction(tail) { () throws(SQLiteError) in try statements.set(StoredValue.closed, seq) }
+        // In the file itself, for it is to tell that a log is missing.
+        if !isClosed { do { try database.checkpoint() } catch { throw .refused(StoreError(error)) } }
     }
 
     /// The latest time that is known: of the last record, or of the last look for sessions whose time is over. Where it

@@ -53,6 +53,7 @@ public final class SQLiteStore: SessionStore {
         directory = try StoreDirectory(path)
         let troubles = StoreTroubles(marker: directory.marker, log: report)
         if durability == .strict { try WriteAheadLog.check(directory.log) }
+        let hadLog = directory.hasLog
         try StoreRebuild.rebuildIfNeeded(directory, retention, report)
         let database = directory.database
         func openLedger() throws(SQLiteStoreError) -> Ledger {
@@ -67,6 +68,10 @@ public final class SQLiteStore: SessionStore {
             guard case .damaged(let what) = error, try StoreRebuild.isPossible(directory) else { throw error }
             try StoreRebuild.rebuild(directory, retention, because: what, report)
             ledger = try openLedger()
+        }
+        // A store that was not closed has a log.
+        guard hadLog || ledger.wasClosed else {
+            throw .damaged("\(directory.log) is missing, and with it what was acknowledged last; put it back")
         }
         try directory.flush()
         secret = ledger.secret
@@ -165,8 +170,10 @@ public final class SQLiteStore: SessionStore {
         try await writer.sweep(at: now, limit: limit)
     }
 
-    /// Forgets a session for good, whatever its time. Nobody may be using it.
-    public func forget(_ id: SessionID) async throws(StoreError) {
+    /// Forgets a session for good, whatever its time, also a damaged one. Nobody may be using it.
+    ///
+    /// - Returns: whether it was there.
+    public func forget(_ id: SessionID) async throws(StoreError) -> Bool {
         try await writer.forget(id)
     }
 

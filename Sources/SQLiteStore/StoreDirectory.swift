@@ -41,7 +41,30 @@ final class StoreDirectory: Sendable {
             throw isTaken ? .inUse(path: path) : error
         }
         self.files = Mutex((lock, -1))
+        // SQLite would make a new database, and throw the log away that has what the old one lacks.
+        guard size(of: database) > 0 || size(of: log) == 0 else {
+            throw .damaged("\(log) is there without its database; put that back, or remove the log, and what is in it")
+        }
         try openDatabase()
+    }
+
+    /// 0 where there is none.
+    private func size(of path: String) -> Int {
+        var info = stat()
+        return stat(path, &info) == 0 ? Int(info.st_size) : 0
+    }
+
+    /// Whether SQLite's log is there, in which a crash leaves what is not in the database yet.
+    var hasLog: Bool { access(log, F_OK) == 0 }
+
+    /// Makes an empty file that has the permissions of the database.
+    func makeFile(_ path: String) throws(SQLiteStoreError) {
+        var info = stat()
+        guard stat(database, &info) == 0 else { throw .system("cannot use \(database)") }
+        let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, info.st_mode & 0o777)
+        guard file >= 0 else { throw .system("cannot make \(path)") }
+        fchmod(file, info.st_mode & 0o777)
+        Glibc.close(file)
     }
 
     /// To be called again when the database has been replaced.

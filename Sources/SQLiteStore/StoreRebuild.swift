@@ -69,6 +69,7 @@ struct StoreRebuild {
         let path = StoreRebuild.path(in: directory)
         for file in [path, path + "-wal", path + "-shm", path + "-journal"] { unlink(file) }
         do throws(SQLiteStoreError) {
+            try directory.makeFile(path)
             target = try Ledger(path: path, durability: .relaxed, retention: retention) { _ in }
         } catch {
             throw SQLiteError(code: 0, message: "cannot make \(path): \(error)")

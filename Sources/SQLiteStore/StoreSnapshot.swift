@@ -108,6 +108,13 @@ public final class StoreSnapshot {
             try reader.database.execute("BEGIN")
             defer { try? reader.database.execute("COMMIT") }
             try reader.database.copy(to: target, pages: 256, progress: progress)
+            // It is whole without a log.
+            let last = try target.integer("SELECT max(seq) FROM journal") ?? 0
+            let note = try target.prepare("UPDATE store SET value = ?1, checksum = ?2 WHERE name = 'closed'")
+            try note.bind(1, last)
+            try note.bind(2, StoredValue.closed(last).checksum)
+            try note.run()
+            try target.execute("PRAGMA journal_mode = DELETE")
         } catch {
             unlink(path)
             throw SQLiteStoreError(error)

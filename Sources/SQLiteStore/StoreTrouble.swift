@@ -41,6 +41,7 @@ final class StoreTroubles: Sendable {
     private let state = Mutex(State())
     /// Whether `failure` is set, for those who need not know more.
     private let isFailing = Atomic(false)
+    private let full = Atomic(false)
     private let marker: String
     private let log: @Sendable (String) -> Void
     private let now: @Sendable () -> Date
@@ -102,11 +103,18 @@ final class StoreTroubles: Sendable {
         log("commits succeed again")
     }
 
+    /// Whether there was no room for the last commit.
+    func isFull(_ isFull: Bool) {
+        if self.full.load(ordering: .relaxed) != isFull { self.full.store(isFull, ordering: .relaxed) }
+    }
+
     var condition: StoreCondition {
-        state.withLock { state in
+        let isFull = full.load(ordering: .relaxed)
+        return state.withLock { state in
             let count = state.damagedSessions.count
             let sessions = count > 0 ? ["\(count) sessions are damaged"] : []
-            return StoreCondition(failure: state.failure, remarks: sessions + state.remarks)
+            let full = isFull ? ["the store is full: sessions can only be read and ended"] : []
+            return StoreCondition(failure: state.failure, remarks: full + sessions + state.remarks)
         }
     }
 }

@@ -118,6 +118,8 @@ import Testing
         store = try open()
 
         #expect(reports.all.contains { $0.contains("rebuilt") })
+        let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
         for id in ids.prefix(60) where !refused.contains(id) {
             #expect(try await store.load(id)?.record.version == 4)
         }

@@ -37,6 +37,22 @@ import Testing
         await store.close()
     }
 
+    @Test(arguments: ["sessions.sqlite", "sessions.sqlite-wal"])
+    func `a store that lacks one of its files is refused`(name: String) async throws {
+        let store = try open()
+        try await store.commit(try .make(1), versions: 1...3)
+        // As after a kill, and then somebody has tidied up.
+        let copy = TemporaryDirectory()
+        try FileManager.default.copyItem(atPath: directory.path, toPath: copy.path)
+        await store.close()
+        try FileManager.default.removeItem(atPath: "\(copy.path)/\(name)")
+
+        #expect { try SQLiteStore(directory: copy.path) { _ in } } throws: {
+            ($0 as? SQLiteStoreError)?.isDamage == true
+        }
+        #expect(failures.all == [])
+    }
+
     @Test func `another program's lock is told soon, and commits go on when it is gone`() async throws {
         let store = try open()
         let id = try SessionID.make(1)
