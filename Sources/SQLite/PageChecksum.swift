@@ -46,8 +46,7 @@ public enum PageChecksum {
     static func isRight(_ page: UnsafeRawPointer, at offset: Int64) -> Bool {
         let sum = UInt64(
             littleEndian: page.loadUnaligned(fromByteOffset: pageSize - size, as: UInt64.self))
-        // Pages that SQLite has left out of the file so far read as zeros.
-        return sum == compute(page, number: offset / Int64(pageSize)) || isZero(page)
+        return sum == compute(page, number: offset / Int64(pageSize))
     }
 
     private static func isZero(_ page: UnsafeRawPointer) -> Bool {
@@ -60,7 +59,8 @@ public enum PageChecksum {
         return Int(size) == pageSize && header.load(fromByteOffset: 20, as: UInt8.self) == PageChecksum.size
     }
 
-    /// Reads the whole file and compares. A server may be writing to it: what differs is looked at again.
+    /// Reads the whole file and compares. A server may be writing to it: what differs is looked at again. Pages of zeros are
+    /// passed over: SQLite leaves pages out that were free again before they were written. It does not read them.
     ///
     /// - Parameters:
     ///   - file: a descriptor. Who has the database open in the same process must not close it before the database, for
@@ -74,7 +74,7 @@ public enum PageChecksum {
         var offset: Int64 = 0
         while pread(file, page, pageSize, Int(offset)) == pageSize {
             var tries = 0
-            while !isRight(page, at: offset), tries < 5 {
+            while !isRight(page, at: offset), !isZero(page), tries < 5 {
                 tries += 1
                 usleep(20_000)
                 guard pread(file, page, pageSize, Int(offset)) == pageSize else { return }

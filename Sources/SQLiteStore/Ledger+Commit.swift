@@ -125,6 +125,15 @@ extension Ledger {
         do throws(SQLiteError) {
             try statements.commit.run()
         } catch {
+            if error.isDamage {
+                // SQLite has found a page that makes no sense although its checksum is right, and refuses all that was done
+                // beside it. Without the compaction it may do it.
+                try rollBack()
+                guard slice > 0, isCompacting else { throw .unwritable("\(error)") }
+                isCompacting = false
+                report(.derived("the journal cannot be compacted: \(error)"))
+                return try transaction(tail, isAppending: isAppending, work)
+            }
             // A write that failed leaves no whole transaction behind. Anything else may have failed in the flush.
             guard error.isFailedWrite else { throw .flushFailed("\(error)") }
             try rollBack()

@@ -32,7 +32,7 @@ extension Ledger {
     }
 
     /// Whether there is something to compact or to delete.
-    var hasChores: Bool { round != nil || (hasDropped && isDeleting) }
+    var hasChores: Bool { isCompacting && (round != nil || (hasDropped && isDeleting)) }
 
     /// The same as `compact`, but what goes wrong is undone alone. To be called in a transaction, at its end.
     func compactIfPossible(_ count: Int) throws(SQLiteError) {

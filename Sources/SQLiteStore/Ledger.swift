@@ -32,7 +32,9 @@ final class Ledger {
     var stuck: Set<SessionID> = []
     /// Whether rows of the journal may wait to be dropped.
     var hasDropped = true
-    /// Whether they can be.
+    /// Whether sessions can be compacted.
+    var isCompacting = true
+    /// Whether rows can be dropped.
     var isDeleting = true
     /// Where the last sweep has stopped.
     var sweepCursor = (due: Int.min, id: "")
@@ -109,13 +111,17 @@ final class Ledger {
         }
         try database.execute("BEGIN IMMEDIATE; \(Schema.tables)")
         let insert = try database.prepare(
-            "INSERT INTO store VALUES ('secret', ?1, ?2), ('compacted', 0, ?3), ('closed', 0, ?4), ('clock', 0, ?5)")
+            """
+            INSERT INTO store VALUES ('secret', ?1, ?2), ('compacted', 0, ?3), ('closed', 0, ?4), ('clock', 0, ?5),
+                ('damaged', 0, ?6)
+            """)
         let secret = Sodium.randomBytes(KeyedDigest.keySize)
         try insert.bind(1, secret)
         try insert.bind(2, StoredValue.secret(secret).checksum)
         try insert.bind(3, StoredValue.compacted(0).checksum)
         try insert.bind(4, StoredValue.closed(0).checksum)
         try insert.bind(5, StoredValue.clock(0).checksum)
+        try insert.bind(6, StoredValue.damaged(0).checksum)
         try insert.run()
         try database.execute("PRAGMA user_version = \(Schema.version); COMMIT")
     }

@@ -15,12 +15,15 @@ final class OldJournal {
     /// Everything up to this row is in the tables; `nil` where that is damaged.
     private let compacted: Int?
     private let last: Int
+    /// How many sessions are known to be damaged.
+    private let damageCount: Int
     /// Of the row that was read last.
     private var seq = 0
     /// Whether a page of it is damaged.
     private(set) var isDamaged = false
 
-    init(_ path: String) throws(SQLiteError) {
+    /// - Parameter secretCopy: what the secret is where the database's is damaged.
+    init(_ path: String, secretCopy: [UInt8]?) throws(SQLiteError) {
         let database = try SQLiteDatabase(path: path, isGuarded: true)
         let unguarded = try SQLiteDatabase(path: path, isReadOnly: true)
         isBefore3 = try unguarded.integer("PRAGMA user_version") ?? 0 < 3
@@ -31,10 +34,17 @@ final class OldJournal {
         if isBefore3 {
             secret = try unguarded.bytes("SELECT value FROM store WHERE name = 'secret'") ?? []
             compacted = try unguarded.integer("SELECT value FROM store WHERE name = 'folded'")
+            damageCount = 0
             guard secret.count == KeyedDigest.keySize else { throw .damage("the table store has no secret") }
         } else {
-            secret = try Ledger.secret(in: unguarded)
+            secret = try OldJournal.secret(in: unguarded, or: secretCopy)
             compacted = try? Ledger.compacted(in: unguarded)
+            // Where nobody can tell, the table is asked; it has none in nearly every store.
+            if let count = try? Ledger.stored(StoredValue.damaged, in: unguarded) {
+                damageCount = count
+            } else {
+                damageCount = try unguarded.integer("SELECT count(*) FROM damaged") ?? 0
+            }
         }
         last = try OldJournal.last(in: unguarded)
         self.database = consume database
@@ -57,6 +67,15 @@ final class OldJournal {
         CASE WHEN json_valid(record) THEN record ->> '$.base' END,
         CASE WHEN json_valid(record) THEN record ->> '$.token' END, NULL, key, record, checksum
         """
+
+    private static func secret(
+        in database: borrowing SQLiteDatabase, or copy: [UInt8]?
+    ) throws(SQLiteError) -> [UInt8] {
+        do throws(SQLiteError) { return try Ledger.secret(in: database) } catch {
+            guard let copy, error.isDamage else { throw error }
+            return copy
+        }
+    }
 
     private enum Found {
         case sound(Int, JournalRow)
@@ -134,14 +153,19 @@ final class OldJournal {
 
     /// Rows that need not be taken. Where it is damaged, they are dropped again.
     var dropped: Set<Int> {
-        guard let found = try? unguarded?.prepare("SELECT seq FROM dropped").all({ $0.integer(0) }) else { return [] }
+        // Only of sound pages: whatever else has numbers would be dropped as well.
+        guard let found = try? database?.prepare("SELECT seq FROM dropped").all({ $0.integer(0) }) else { return [] }
         return Set(found.compactMap(\.self))
     }
 
     /// Those that are known to lack something since an earlier damage.
     func damagedSessions() throws(SQLiteError) -> [String] {
-        guard !isBefore3, let database = try database?.prepare("SELECT id FROM damaged") else { return [] }
-        return try database.all { $0.text(0) }.compactMap(\.self)
+        guard damageCount > 0 else { return [] }
+        let found =
+            try unguarded?.prepare("SELECT id FROM damaged").all { $0.text(0).flatMap(SessionID.init)?.text } ?? []
+        let ids = found.compactMap(\.self)
+        guard ids.count == damageCount else { throw .damage("the list of damaged sessions is damaged") }
+        return ids
     }
 
     /// Of every session, as the table tells.

@@ -73,6 +73,7 @@ public final class SQLiteStore: SessionStore {
         guard hadLog || ledger.wasClosed else {
             throw .damaged("\(directory.log) is missing, and with it what was acknowledged last; put it back")
         }
+        try directory.keepCopy(of: ledger.secret)
         try directory.flush()
         secret = ledger.secret
         latestTime = ledger.latestTime

@@ -70,7 +70,8 @@ enum Schema {
         CREATE TABLE damaged (id TEXT NOT NULL PRIMARY KEY, reason TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
         -- secret: 32 random bytes. compacted: the journal is compacted up to this row. closed: the journal's last row, where
-        -- the store was closed after it; else -1. clock: the latest time, in milliseconds since 1970, to the minute.
+        -- the store was closed after it; else -1. clock: the latest time, in milliseconds since 1970, to the minute. damaged:
+        -- how many sessions are in the table of that name.
         CREATE TABLE store (
             name TEXT NOT NULL PRIMARY KEY, value ANY NOT NULL, checksum INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;

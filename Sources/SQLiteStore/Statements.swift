@@ -34,6 +34,7 @@ final class Statements {
     private let deleteSession: SQLiteStatement
     private let deleteDamage: SQLiteStatement
     private let addDamage: SQLiteStatement
+    private let damageCount: SQLiteStatement
 
     init(_ database: borrowing SQLiteDatabase) throws(SQLiteError) {
         begin = try database.prepare("BEGIN IMMEDIATE")
@@ -72,6 +73,7 @@ final class Statements {
         deleteRow = try database.prepare("DELETE FROM journal WHERE seq = ?1")
         deleteSession = try database.prepare("DELETE FROM sessions WHERE id = ?1")
         deleteDamage = try database.prepare("DELETE FROM damaged WHERE id = ?1")
+        damageCount = try database.prepare("SELECT count(*) FROM damaged")
         addDamage = try database.prepare("INSERT OR REPLACE INTO damaged VALUES (?1, ?2)")
     }
 
@@ -225,7 +227,13 @@ extension Statements {
             try statement.bind(1, id.text)
             try statement.run()
         }
+        try countDamages()
         return all.count
+    }
+
+    /// Counts the damaged sessions anew.
+    func countDamages() throws(SQLiteError) {
+        try set(StoredValue.damaged, try damageCount.first { $0.integer(0) ?? 0 } ?? 0)
     }
 
     func addDamage(_ reason: String, of id: String) throws(SQLiteError) {
@@ -241,6 +249,7 @@ enum StoredValue {
     case compacted(Int)
     case closed(Int)
     case clock(Int)
+    case damaged(Int)
 
     var name: String {
         switch self {
@@ -248,6 +257,7 @@ enum StoredValue {
         case .compacted: "compacted"
         case .closed: "closed"
         case .clock: "clock"
+        case .damaged: "damaged"
         }
     }
 
@@ -256,7 +266,7 @@ enum StoredValue {
         sum.add(name)
         switch self {
         case .secret(let bytes): sum.add(digestOf: bytes)
-        case .compacted(let number), .closed(let number), .clock(let number): sum.add(number)
+        case .compacted(let number), .closed(let number), .clock(let number), .damaged(let number): sum.add(number)
         }
         return sum.value
     }

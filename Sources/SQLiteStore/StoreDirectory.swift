@@ -1,5 +1,6 @@
 internal import Glibc
 internal import SQLite
+internal import Sodium
 internal import Synchronization
 
 /// The directory that a store has for itself, locked until it is unlocked, or until the process ends, however it does.
@@ -15,6 +16,8 @@ final class StoreDirectory: Sendable {
     var log: String { database + "-wal" }
     /// Is there where the database has to be rebuilt.
     var marker: String { "\(path)/sessions.damaged" }
+    /// Has the store's secret a second time: it is all that cannot be made anew from the journal.
+    private var secretFile: String { "\(path)/secret" }
     private var lockFile: String { "\(path)/lock" }
 
     private struct Identity: Equatable {
@@ -52,6 +55,34 @@ final class StoreDirectory: Sendable {
     private func size(of path: String) -> Int {
         var info = stat()
         return stat(path, &info) == 0 ? Int(info.st_size) : 0
+    }
+
+    /// `nil` where there is none, or it is not what was written.
+    var secretCopy: [UInt8]? {
+        let file = open(secretFile, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        defer { Glibc.close(file) }
+        var bytes = [UInt8](repeating: 0, count: KeyedDigest.keySize + 8)
+        guard read(file, &bytes, bytes.count) == bytes.count else { return nil }
+        let secret = Array(bytes.prefix(KeyedDigest.keySize))
+        return bytes == StoreDirectory.guarded(secret) ? secret : nil
+    }
+
+    func keepCopy(of secret: [UInt8]) throws(SQLiteStoreError) {
+        guard secretCopy != secret else { return }
+        let draft = secretFile + ".new"
+        let file = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw .system("cannot make \(draft)") }
+        defer { Glibc.close(file) }
+        let bytes = StoreDirectory.guarded(secret)
+        guard write(file, bytes, bytes.count) == bytes.count, fsync(file) == 0, rename(draft, secretFile) == 0 else {
+            throw .system("cannot write \(secretFile)")
+        }
+    }
+
+    /// With its checksum behind it.
+    private static func guarded(_ secret: [UInt8]) -> [UInt8] {
+        secret + withUnsafeBytes(of: Checksum.of(secret).littleEndian) { Array($0) }
     }
 
     /// Whether SQLite's log is there, in which a crash leaves what is not in the database yet.

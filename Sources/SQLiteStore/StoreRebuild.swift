@@ -65,7 +65,7 @@ struct StoreRebuild {
         self.directory = directory
         self.retention = retention
         self.report = report
-        source = try OldJournal(directory.database)
+        source = try OldJournal(directory.database, secretCopy: directory.secretCopy)
         let path = StoreRebuild.path(in: directory)
         for file in [path, path + "-wal", path + "-shm", path + "-journal"] { unlink(file) }
         do throws(SQLiteStoreError) {
@@ -128,6 +128,7 @@ struct StoreRebuild {
                 try target.statements.addDamage(
                     "something that was acknowledged is lost since a damage of the disk", of: id)
             }
+            try target.statements.countDamages()
         }
         for id in suspects.sorted() { report("session \(id) is damaged, and refused from now on") }
     }

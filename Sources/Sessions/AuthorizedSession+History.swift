@@ -38,7 +38,11 @@ extension AuthorizedSession {
         guard let record = try await records(from: version, limit: 1, bytes: 0, of: current).first,
             record.version == version,
             let saved = record.savedState, let expiresAt = record.expiresAt
-        else { throw .unknownVersion }
+        else {
+            // It may have been ended meanwhile, and its past is gone.
+            _ = try self.state()
+            throw .unknownVersion
+        }
         let navigation: NavigationState
         do { navigation = try live.app.restore(saved) } catch { throw .incompatible }
         return SessionState(

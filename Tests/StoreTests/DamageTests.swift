@@ -242,14 +242,53 @@ import Testing
         await store.close()
     }
 
-    @Test func `a store whose secret is lost is refused`() async throws {
+    @Test func `the secret is there twice`() async throws {
         try await fill()
-        let leaf = try #require(try pages(of: "store").first)
-        try damage(page: leaf) { content in
+        let secret: [UInt8]
+        do {
+            let store = try open()
+            secret = store.secret
+            await store.close()
+        }
+        try damage(page: try #require(try pages(of: "store").first)) { content in
             for position in 0..<content.count { content[position] = UInt8.random(in: 0...255) }
         }
 
+        let store = try open()
+        #expect(store.secret == secret)
+        #expect(await refused(store) == [])
+        await store.close()
+
+        try FileManager.default.removeItem(atPath: directory.path + "/secret")
+        await (try open()).close()
+        try FileManager.default.removeItem(atPath: directory.path + "/secret")
+        try damage(page: try #require(try pages(of: "store").first)) { content in
+            for position in 0..<content.count { content[position] = UInt8.random(in: 0...255) }
+        }
         #expect { try open() } throws: { ($0 as? SQLiteStoreError)?.isDamage == true }
+    }
+
+    @Test(arguments: ["sessions", "answers", "sessions_by_due", "dropped", "damaged"], [true, false])
+    func `a page of zeros, or another's, is a damaged one`(table: String, isZero: Bool) async throws {
+        try await fill()
+        let leaf = try #require(try pages(of: table).randomElement())
+        let other = try #require(try pages(of: "journal").randomElement())
+        let content = try Data(contentsOf: URL(filePath: path))
+        try damage(page: leaf) { page in
+            page = isZero ? Data(count: 8192) : content[(other - 1) * 8192..<other * 8192]
+        }
+
+        var store = try open()
+        let refused = await refused(store)
+        #expect(refused.count < ids.count / 2)
+        try await expectCommits(store, after: refused, from: 1_000_000)
+        await store.close()
+        // Whatever was not seen by then is seen by who looks for it.
+        #expect(FileManager.default.createFile(atPath: directory.path + "/sessions.damaged", contents: nil))
+        store = try open()
+
+        #expect(await self.refused(store, versions: 3...4) == [])
+        await store.close()
     }
 
     /// What an operator was told.

@@ -60,7 +60,7 @@ import Testing
         #expect(try reader.text("PRAGMA integrity_check") == "ok")
         #expect(
             try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
-                == ["lock", "sessions.sqlite", "sessions.sqlite-shm", "sessions.sqlite-wal"])
+                == ["lock", "secret", "sessions.sqlite", "sessions.sqlite-shm", "sessions.sqlite-wal"])
     }
 
     @Test func `an upgrade that was interrupted begins anew`() async throws {
