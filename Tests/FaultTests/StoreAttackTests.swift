@@ -46,15 +46,18 @@ extension Faults {
                     _ = try session.postAndRemember(number + 1, key: "first-\(number)", client)
                 }
                 try await server.stop()
-                try StoreAttackTests.damage(directory.path + "/store/sessions.sqlite")
+                let database = directory.path + "/store/sessions.sqlite"
+                try StoreAttackTests.damage(database)
+                let number = StoreAttackTests.number(of: database)
                 client.disconnect()
 
                 try await server.restart()
                 let refused = try StoreAttackTests.use(sessions, client, round: round)
                 #expect(refused < sessions.count / 2)
-                // The server has noticed, and says so to whoever asks.
+                // The server has noticed and says so to whoever asks; or it could not open it so, and has rebuilt it.
                 try await eventually {
-                    client.call("GET", "/readyz")?.text.contains("damaged") == true
+                    StoreAttackTests.number(of: database) != number
+                        || client.call("GET", "/readyz")?.text.contains("damaged") == true
                 }
                 try await server.stop()
                 client.disconnect()
@@ -89,6 +92,11 @@ extension Faults {
             let page = Int.random(in: 1..<content.count / 8192)
             for _ in 0..<8 { content[page * 8192 + Int.random(in: 0..<8192)] ^= 1 << UInt8.random(in: 0..<8) }
             try content.write(to: URL(filePath: path))
+        }
+
+        /// Of the file in the file system: another one is another file.
+        static func number(of path: String) -> Int? {
+            (try? FileManager.default.attributesOfItem(atPath: path))?[.systemFileNumber] as? Int
         }
 
         static func size(_ directory: String) -> Int {
