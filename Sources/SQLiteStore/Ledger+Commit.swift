@@ -20,6 +20,7 @@ extension Ledger {
     func commit(_ changes: [EncodedChange], _ tail: SharedTail) throws(CommitFailure) -> [Int: CommitConflict] {
         let current = try versions(of: changes, tail)
         guard try hasRoom || changes.allSatisfy(\.isEnd) else { throw .refused(.full) }
+        if isNotedClosed { try note(isClosed: false, tail) }
         var conflicts: [Int: CommitConflict] = [:]
         var places: [(SessionID, Place)] = []
         places.reserveCapacity(changes.count)

@@ -1,5 +1,4 @@
 internal import FoundationEssentials
-internal import FoundationEssentials
 internal import SQLite
 internal import Sessions
 internal import Sodium
@@ -14,8 +13,9 @@ final class Ledger {
     let retention: Retention
     let secret: [UInt8]
     let latestTime: Date
-    /// Whether it was closed after its last commit.
-    let wasClosed: Bool
+    /// Whether the file says that it was closed after its last commit. Taken back with the first commit, not before: a store
+    /// for which there is no room can be opened and read.
+    private(set) var isNotedClosed: Bool
     /// What the tables did not tell when the store was opened.
     let replayed: Tail
     /// That were there when it was opened.
@@ -59,7 +59,7 @@ final class Ledger {
             compacted = try Ledger.compacted(in: database)
             (replayed, lastSeq) = try Ledger.replay(database, after: compacted)
             try Ledger.tryAppending(to: database, after: lastSeq, statements)
-            wasClosed = try Ledger.stored(StoredValue.closed, in: database) >= 0
+            isNotedClosed = try Ledger.stored(StoredValue.closed, in: database) >= 0
             latestTime = Ledger.latestTime(in: database)
             sessionCount = (try database.integer("SELECT count(*) FROM sessions") ?? 0) + replayed.newSessions.count
         } catch {
@@ -77,12 +77,15 @@ final class Ledger {
         let version: Int
         do throws(SQLiteError) {
             let database = try SQLiteDatabase(path: path, isGuarded: true, busyTimeout: busyTimeout)
+            // In a file that has them already this would be a write, for which there may be no room.
+            if try database.integer("PRAGMA page_count") == 0 {
+                try database.execute(
+                    "PRAGMA page_size = \(PageChecksum.pageSize); PRAGMA auto_vacuum = INCREMENTAL")
+            }
             // Overwriting what is deleted (SECURE_DELETE, which Debian's SQLite does by default) doubles what a deletion
             // writes; FAST overwrites what is written anyway. `docs/security.md` says what stays in the file.
             try database.execute(
                 """
-                PRAGMA page_size = \(PageChecksum.pageSize);
-                PRAGMA auto_vacuum = INCREMENTAL;
                 PRAGMA secure_delete = FAST;
                 PRAGMA journal_mode = WAL;
                 PRAGMA journal_size_limit = \(2 * restartedLogLimit * PageChecksum.pageSize);
@@ -156,7 +159,12 @@ final class Ledger {
         let seq = isClosed ? lastSeq : -1
         try transaction(tail) { () throws(SQLiteError) in try statements.set(StoredValue.closed, seq) }
         // In the file itself, for it is to tell that a log is missing.
-        if !isClosed { do { try database.checkpoint() } catch { throw .refused(StoreError(error)) } }
+        if !isClosed {
+            do throws(SQLiteError) { try database.checkpoint() } catch {
+                throw error.isFailedFlush ? .flushFailed("\(error)") : .refused(StoreError(error))
+            }
+        }
+        isNotedClosed = isClosed
     }
 
     /// The latest time that is known: of the last record, or of the last look for sessions whose time is over. Where it

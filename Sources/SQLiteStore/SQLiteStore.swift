@@ -70,7 +70,7 @@ public final class SQLiteStore: SessionStore {
             ledger = try openLedger()
         }
         // A store that was not closed has a log.
-        guard hadLog || ledger.wasClosed else {
+        guard hadLog || ledger.isNotedClosed else {
             throw .damaged("\(directory.log) is missing, and with it what was acknowledged last; put it back")
         }
         try directory.keepCopy(of: ledger.secret)
@@ -78,9 +78,6 @@ public final class SQLiteStore: SessionStore {
         secret = ledger.secret
         latestTime = ledger.latestTime
         tail = SharedTail(ledger.replayed)
-        do throws(CommitFailure) { try ledger.note(isClosed: false, tail) } catch {
-            throw .unavailable(reason: "cannot write \(directory.database): \(error)")
-        }
         for (id, reason) in ledger.replayed.damaged { troubles.report(.session(id, reason)) }
         do throws(SQLiteError) {
             reader = ReadQueue(try JournalReader(path: directory.database, retention: retention))

@@ -36,7 +36,9 @@ struct StoreRebuild {
 
     private static func schema(of directory: StoreDirectory) throws(SQLiteStoreError) -> Int {
         do throws(SQLiteError) {
-            return try SQLiteDatabase(path: directory.database, isGuarded: true).integer("PRAGMA user_version") ?? 0
+            // One that may write would copy the log into the file when it is closed, and take the last room there is.
+            return try SQLiteDatabase(path: directory.database, isReadOnly: true, isGuarded: true)
+                .integer("PRAGMA user_version") ?? 0
         } catch {
             throw SQLiteStoreError(error)
         }

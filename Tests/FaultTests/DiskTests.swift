@@ -120,6 +120,14 @@ extension Faults {
             let state = try #require(client.call("GET", session.path, token: session.token))
             #expect(state.status == 200 && state.version == count + 1)
 
+            // A server that is started while there is no room serves reads, too.
+            try await server.kill()
+            try await server.restart()
+            client.disconnect()
+            #expect(client.call("GET", session.path, token: session.token)?.text == state.text)
+            let refusedAgain = try #require(session.post(value, key: "key-\(value)", client))
+            #expect([200, 503].contains(refusedAgain.status))
+
             try await makeRoom(server)
             try await blocking {
                 for next in value..<value + 50 {
