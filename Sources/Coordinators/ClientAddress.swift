@@ -3,10 +3,20 @@
 /// It is opaque, and equal for every event from the same place, which several clients may share. It is there for limits
 /// on what one client may do, and shows nowhere: it cannot be encoded, and prints as `•••`.
 public struct ClientAddress: Sendable, Hashable {
-    private let text: String
+    private enum Place: Hashable {
+        case network(UInt64, UInt64)
+        case name(String)
+    }
+
+    private let place: Place
 
     public init(_ text: String) {
-        self.text = text
+        place = .name(text)
+    }
+
+    /// - Parameter bits: of a network address.
+    package init(bits: (UInt64, UInt64)) {
+        place = .network(bits.0, bits.1)
     }
 }
 

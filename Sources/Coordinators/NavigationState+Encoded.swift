@@ -56,7 +56,8 @@ extension NavigationState {
     package func savedSize(beside parts: SharedParts? = nil) -> Int {
         var size = defaults.encoded.count
         for coordinator in coordinators where !parts.has(coordinator) { size += coordinator.encodedSize }
-        forEachScreen { if !parts.has($0) { size += $0.savedSize } }
+        size += stack.savedSize(beside: parts)
+        for flow in presented { size += flow.stack.savedSize(beside: parts) }
         return size + questionSize
     }
 
@@ -74,6 +75,19 @@ extension NavigationState {
         var writer = JSONWriter()
         alert.save(to: &writer)
         return writer.count
+    }
+}
+
+extension ScreenStack {
+    /// The same of a stack. What lies within a part that is shared is shared, too, and not looked at.
+    fileprivate func savedSize(beside parts: SharedParts?) -> Int {
+        var size = 0
+        for screen in screens where !parts.has(screen) {
+            size += screen.savedSize
+            guard let tabs = screen.tabs else { continue }
+            for tab in tabs.items where !parts.has(tab) { size += tab.stack.savedSize(beside: parts) }
+        }
+        return size
     }
 }
 

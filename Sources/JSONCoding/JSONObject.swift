@@ -44,7 +44,11 @@ public struct JSONObject: Sendable {
     /// - Precondition: no member has that name.
     mutating func append(_ name: String, _ value: JSON) {
         members.append(Member(name: name, value: value))
-        if places != nil { places?[Name(text: name)] = members.count - 1 } else { indexNames() }
+        if places != nil {
+            places?[Name(text: name)] = members.count - 1
+        } else if members.count > JSONObject.scanLimit {
+            indexNames()
+        }
     }
 
     mutating func reserveCapacity(_ capacity: Int) { members.reserveCapacity(capacity) }

@@ -57,10 +57,8 @@ public struct IPAddress: Sendable, Hashable {
     /// What one client has: an IPv4 address, or the network of 2⁶⁴ IPv6 addresses that a line is given (RFC 6177).
     public var subscriber: IPAddress { isMapped ? self : IPAddress(network: network, host: 0) }
 
-    /// Tells subscribers apart. Of at most 15 bytes, which a Swift string holds without an allocation.
-    public var subscriberText: String {
-        isMapped ? String(UInt32(truncatingIfNeeded: host), radix: 36) : "/" + String(network, radix: 36)
-    }
+    /// 128 bits, in two halves.
+    package var bits: (UInt64, UInt64) { (network, host) }
 
     fileprivate func isEqual(to other: IPAddress, bits: Int) -> Bool {
         // Shifts by 64 and more leave nothing.

@@ -163,7 +163,8 @@ extension NavigationHandler {
         try withSession(id, request, reply, repeatsAnswers: !isDryRun) { session throws(Problem) in
             let condition = try EntityTag.condition(request.headers.values("If-Match"))
             let once = try IdempotentRequest(request)
-            let client = ClientAddress(request.client(behind: self.proxies)?.subscriberText ?? session.id.text)
+            let address = request.client(behind: self.proxies)?.subscriber
+            let client = address.map { ClientAddress(bits: $0.bits) } ?? ClientAddress(session.id.text)
             let event = try PostedEvent(request, from: client)
             guard isDryRun else {
                 return session.apply(event, if: condition, once: once) { result in

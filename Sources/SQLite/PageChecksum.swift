@@ -31,9 +31,9 @@ public enum PageChecksum {
         return mixed(mixed(a, b), c)
     }
 
-    /// A bijection for each word: a page that differs in one word has another checksum.
-    @inline(__always)
-    private static func mixed(_ sum: UInt64, _ word: UInt64) -> UInt64 {
+    /// Adds a word to a sum. A bijection for each word: what differs in one word has another sum.
+    @inlinable @inline(__always)
+    public static func mixed(_ sum: UInt64, _ word: UInt64) -> UInt64 {
         let both = sum ^ UInt64(littleEndian: word)
         return (both << 29 | both >> 35) &* 0x9E37_79B9_7F4A_7C15
     }

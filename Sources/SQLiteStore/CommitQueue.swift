@@ -157,7 +157,8 @@ final class CommitQueue: Sendable {
             let isMuch = tail.withLock {
                 $0.recentCount >= Ledger.compactionRows || $0.recentSize >= Ledger.compactionBytes
             }
-            if isMuch { ledger.beginRound(tail) }
+            // What the last round has dropped goes first.
+            if isMuch, !ledger.hasChores { ledger.beginRound(tail) }
             try ledger.checkpoint(from: Ledger.busyLogLimit, reader)
         }
     }

@@ -24,8 +24,7 @@ extension Ledger {
         var conflicts: [Int: CommitConflict] = [:]
         var places: [(SessionID, Place)] = []
         places.reserveCapacity(changes.count)
-        let slice = max(2 * changes.count, 64)
-        try transaction(tail, compacting: slice, isAppending: true) { () throws(SQLiteError) in
+        try transaction(tail, compacting: slice(beside: changes.count), isAppending: true) { () throws(SQLiteError) in
             (conflicts, places) = ([:], [])
             var seq = lastSeq
             // Of sessions that have changed in this transaction.
@@ -50,6 +49,17 @@ extension Ledger {
         tail.withLock { tail in for (id, place) in places { tail.append(place, of: id) } }
         return conflicts
     }
+
+    /// How much of the compaction to do in a transaction beside so many changes: thrice as much as comes in, but seldom and
+    /// much at once, for the pages that it changes are written once for all of it.
+    private func slice(beside count: Int) -> Int {
+        owedRows += max(3 * count, 64)
+        guard owedRows >= Ledger.sliceRows else { return 0 }
+        defer { owedRows = 0 }
+        return owedRows
+    }
+
+    private static let sliceRows = 512
 
     /// The last committed version of each change's session; 0 where there is none.
     private func versions(of changes: [EncodedChange], _ tail: SharedTail) throws(CommitFailure) -> [Int] {

@@ -48,15 +48,16 @@ extension Ledger {
         try statements.releaseSavepoint.run()
     }
 
-    /// Goes on with the round by about `count` rows, and deletes about as many.
+    /// Goes on with the round by about `count` rows, or, behind it, deletes about as many of those that it has dropped: when
+    /// all sessions have been compacted, these lie side by side.
     private func compact(_ count: Int) throws(SQLiteError) {
-        if hasDropped && isDeleting {
+        guard round != nil else {
             // Where this fails, it must not keep sessions from being compacted.
             isDeleting = false
             hasDropped = try statements.deleteDropped(upTo: compacted, limit: count)
             isDeleting = true
+            return
         }
-        guard self.round != nil else { return }
         var rows = 0
         while rows < count, let round, round.reached < round.places.count {
             let (id, places) = round.places[round.reached]

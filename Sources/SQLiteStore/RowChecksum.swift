@@ -1,28 +1,34 @@
+internal import SQLite
 internal import Sodium
 
-/// Gathers what a row's checksum covers: every column that gives it meaning, each with its length, so that no two rows
-/// have the same bytes.
+/// A row's checksum: of every column that gives it meaning, each text with its length, so that no two rows are summed up
+/// from the same numbers. It tells damage, not malice.
 struct RowChecksum {
-    private var bytes: [UInt8] = []
-
-    init() {
-        bytes.reserveCapacity(256)
-    }
+    private var sum: UInt64 = 0x243F_6A88_85A3_08D3
 
     mutating func add(_ number: Int) {
-        withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) }
+        sum = PageChecksum.mixed(sum, UInt64(bitPattern: Int64(number)))
     }
 
     mutating func add(_ text: String?) {
         guard let text else { return add(-1) }
-        add(text.utf8.count)
-        bytes.append(contentsOf: text.utf8)
+        let bytes = text.utf8Span.span
+        add(bytes.count)
+        var (word, shift): (UInt64, UInt64) = (0, 0)
+        for index in bytes.indices {
+            word |= UInt64(bytes[index]) << shift
+            shift += 8
+            guard shift == 64 else { continue }
+            sum = PageChecksum.mixed(sum, word)
+            (word, shift) = (0, 0)
+        }
+        if shift > 0 { sum = PageChecksum.mixed(sum, word) }
     }
 
-    /// A long text counts with a checksum of its own, instead of being copied.
+    /// A long text counts with its SipHash.
     mutating func add(digestOf text: [UInt8]) {
         add(Int(bitPattern: UInt(Checksum.of(text))))
     }
 
-    var value: Int { Int(bitPattern: UInt(Checksum.of(bytes))) }
+    var value: Int { Int(bitPattern: UInt(sum)) }
 }

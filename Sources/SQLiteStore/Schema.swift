@@ -30,7 +30,7 @@ enum Schema {
             -- Of an answer: the SHA-256 of the request's Idempotency-Key.
             key TEXT,
             record TEXT NOT NULL,
-            -- SipHash-2-4 of all columns, see `JournalRow`.
+            -- Of all columns, see `RowChecksum`.
             checksum INTEGER NOT NULL
         ) STRICT;
 

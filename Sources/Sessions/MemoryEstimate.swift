@@ -11,11 +11,3 @@ enum MemoryEstimate {
     /// An answer without its body.
     static let answer = 256
 }
-
-extension SessionState {
-    /// About how many bytes a session takes in memory with this state, and with what of an earlier one its records need.
-    var footprint: Int {
-        let shared = base.map { $0.version == version ? 0 : $0.size } ?? 0
-        return MemoryEstimate.session + MemoryEstimate.bytesPerSavedByte * (savedSize + shared)
-    }
-}

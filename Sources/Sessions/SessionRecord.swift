@@ -25,6 +25,8 @@ public final class SessionRecord: Sendable {
     /// When the session may be forgotten: expired and ended ones are known for a while, so that their clients can be
     /// told.
     public let keptUntil: Date
+    /// Of its text, in bytes. Not counted: of one that was not read back it is an estimate.
+    public let size: Int
     let content: Content
 
     init(_ identity: SessionIdentity, version: Int, time: Date, keptUntil: Date, content: Content) {
@@ -33,6 +35,12 @@ public final class SessionRecord: Sendable {
         self.time = time
         self.keptUntil = keptUntil
         self.content = content
+        size =
+            switch content {
+            case .state(let state, let transition): state.savedSize + transition.encodedMembers.count + 300
+            case .saved(_, _, _, _, let size): size
+            case .ended: 300
+            }
     }
 
     public var id: SessionID { identity.id }
@@ -57,15 +65,6 @@ public final class SessionRecord: Sendable {
     /// Whether the store has a text of it that tells everything.
     var isWhole: Bool {
         if case .saved(_, _, _, let isWhole, _) = content { isWhole } else { base == nil }
-    }
-
-    /// Of its text, in bytes. Not counted: of one that was not read back it is an estimate.
-    public var size: Int {
-        switch content {
-        case .state(let state, let transition): state.savedSize + transition.encodedMembers.count + 300
-        case .saved(_, _, _, _, let size): size
-        case .ended: 300
-        }
     }
 
     /// Whether it is the session's end.

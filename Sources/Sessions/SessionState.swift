@@ -12,6 +12,8 @@ public final class SessionState: Sendable {
     let base: RecordBase?
     /// Bytes that its record spends on the state: what is not in an earlier base.
     let savedSize: Int
+    /// About how many bytes a session takes in memory with this state, and with what of an earlier one its records need.
+    let footprint: Int
 
     init(
         _ identity: SessionIdentity, version: Int, expiresAt: Date, navigation: NavigationState, base: RecordBase?
@@ -21,7 +23,10 @@ public final class SessionState: Sendable {
         self.expiresAt = expiresAt
         self.navigation = navigation
         self.base = base
-        savedSize = base?.version == version ? base?.size ?? 0 : navigation.savedSize(beside: base?.parts)
+        let baseSize = base?.size ?? 0
+        let isBase = base?.version == version
+        savedSize = isBase ? baseSize : navigation.savedSize(beside: base?.parts)
+        footprint = MemoryEstimate.session + MemoryEstimate.bytesPerSavedByte * (savedSize + (isBase ? 0 : baseSize))
     }
 
     /// A state whose record tells everything.

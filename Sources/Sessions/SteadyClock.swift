@@ -35,8 +35,7 @@ final class SteadyClock: Sendable {
     private static let start = ContinuousClock.now
 
     static let uptime: @Sendable () -> Int = {
-        let (seconds, attoseconds) = start.duration(to: .now).components
-        return Int(seconds) * 1_000_000 + Int(attoseconds / 1_000_000_000_000)
+        Int(start.duration(to: .now).attoseconds / 1_000_000_000_000)
     }
 }
 
