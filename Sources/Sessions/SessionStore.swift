@@ -164,3 +164,12 @@ public enum StoreError: Error, Equatable, Sendable {
     /// It cannot be told whether the change was made.
     case unknownOutcome(reason: String)
 }
+
+extension StoreError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .full: "the store is full"
+        case .unavailable(let reason), .damaged(let reason), .unknownOutcome(let reason): reason
+        }
+    }
+}

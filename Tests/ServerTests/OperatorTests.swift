@@ -95,7 +95,7 @@ import TestSupport
             Program.server, ["sessions", "purge", "--store", "sqlite:\(missing)"] + what
         ).exit()
 
-        #expect(result.code == 74 && result.output == "")
+        #expect(result.code == 66 && result.output == "")
         #expect(result.errors == "Error: there is no store in \(missing)\n")
         #expect(!FileManager.default.fileExists(atPath: missing))
     }
