@@ -160,9 +160,11 @@ extension ExitCode {
                 `sessions export` can still read
                 """)
         case .unavailable(let reason):
-            cannotStart(
-                EX_IOERR,
-                Directory(path: directory).fault(option: "--store sqlite:DIRECTORY") ?? "\(directory): \(reason)")
+            if let fault = Directory(path: directory).fault(option: "--store sqlite:DIRECTORY") {
+                cannotStart(EX_CONFIG, fault)
+            } else {
+                cannotStart(EX_IOERR, "\(directory): \(reason)")
+            }
         }
     }
 }
