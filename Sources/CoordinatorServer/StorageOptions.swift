@@ -16,13 +16,14 @@ struct StorageOptions: ParsableArguments {
 
     @Option(
         help: """
-            How much the store may take: 512M, 20G. When it is full, sessions can only be read and ended. (default: \
+            How much the store may take. When it is full, sessions can only be read and ended. \(ByteSize.form) (default: \
             half of the memory for --store memory, any size for a file)
-            """)
+            """, transform: ByteSize.parse)
     var storeSize: ByteSize?
 
     func validate() throws {
         guard history > 0 else { throw ValidationError("--history takes a number from 1.") }
+        try storeSize?.validate("--store-size", from: ByteSize(64 << 10))
     }
 
     var isInMemory: Bool {

@@ -89,7 +89,7 @@ public final class SQLiteStore: SessionStore {
         }
         directory.keepFiles()
         writer = CommitQueue(ledger, tail, reader, troubles, failed: failed)
-        watch = StoreWatch(directory, writer, troubles)
+        watch = StoreWatch(directory, writer, troubles, sizeLimit: sizeLimit)
         self.troubles = troubles
         watch.begin()
     }
