@@ -96,7 +96,7 @@ let package = Package(
         .testTarget(name: "FaultTests", dependencies: ["coordinatord", "TestSupport"]),
         .testTarget(
             name: "ServerTests",
-            dependencies: ["coordinatord", "oddserver", "CoordinatorServer", "JSONCoding", "TestSupport"]),
+            dependencies: ["coordinatord", "oddserver", "CoordinatorServer", "SQLite", "JSONCoding", "TestSupport"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -2,7 +2,9 @@ internal import ArgumentParser
 
 /// `--host` and `--port`.
 struct AddressOptions: ParsableArguments {
-    @Option(help: "The address to listen on.")
+    @Option(
+        help: "The name or address to listen on; 0.0.0.0 or :: for all. (default: 127.0.0.1)",
+        transform: HostArgument.parse)
     var host = "127.0.0.1"
 
     @Option(help: "The port to listen on; 0 for any free one.")

@@ -1,4 +1,4 @@
-internal import ArgumentParser
+public import ArgumentParser
 internal import Coordinators
 internal import Glibc
 
@@ -26,11 +26,19 @@ extension NavigationServer {
         do {
             made = try apps(options)
         } catch {
-            let fault = options.dataDirectory.flatMap { Directory(path: $0).fault(option: "--data-directory") }
-            throw ExitCode.cannotStart(EX_CONFIG, "the apps cannot be made: \(fault ?? "\(error)")")
+            throw ExitCode.cannotUse(options.dataDirectory, because: "the apps cannot be made: \(error)")
         }
         let problems = made.isEmpty ? ["no app is declared"] : made.flatMap(\.problems)
         guard problems.isEmpty else { throw ExitCode.cannotStart(EX_SOFTWARE, problems.joined(separator: "; ")) }
         return made
+    }
+}
+
+extension ExitCode {
+    /// For commands of an author's own, too: the apps' data cannot be used. Standard error is told what is wrong with the
+    /// directory and what to do about it, or else the reason.
+    public static func cannotUse(_ dataDirectory: String?, because reason: String) -> ExitCode {
+        let fault = dataDirectory.flatMap { Directory(path: $0).fault(option: "--data-directory") }
+        return cannotStart(EX_CONFIG, fault ?? reason)
     }
 }

@@ -1,17 +1,43 @@
 internal import ArgumentParser
 
-/// An amount of memory or storage as it is given on the command line: a number and a unit, powers of 1024.
-struct ByteSize: ExpressibleByArgument, Equatable {
+/// An amount of memory or storage as it is given on the command line.
+struct ByteSize: Equatable, Comparable, CustomStringConvertible {
+    /// How it is written, for help and errors.
+    static let form = "A size is bytes, or a number with K, M or G, powers of 1024: 512M."
+
     private static let units: [Character: Int] = ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30]
 
     let bytes: Int
 
-    init?(argument: String) {
-        guard let last = argument.last, let unit = ByteSize.units[last], let number = Int(argument.dropLast()),
-            number > 0
-        else { return nil }
-        let (bytes, overflow) = number.multipliedReportingOverflow(by: unit)
+    init(_ bytes: Int) {
+        self.bytes = bytes
+    }
+
+    init?(_ text: String) {
+        let unit = text.last.flatMap { ByteSize.units[$0] }
+        guard let number = Int(unit == nil ? text : String(text.dropLast())), number > 0 else { return nil }
+        let (bytes, overflow) = number.multipliedReportingOverflow(by: unit ?? 1)
         guard !overflow else { return nil }
         self.bytes = bytes
+    }
+
+    static func parse(_ text: String) throws -> ByteSize {
+        guard let size = ByteSize(text) else { throw ValidationError(form) }
+        return size
+    }
+
+    static func < (first: ByteSize, second: ByteSize) -> Bool { first.bytes < second.bytes }
+
+    /// Throws unless an option's size is in these bounds. The least one is there for whoever forgets the unit.
+    func validate(_ option: String, from least: ByteSize, to most: ByteSize? = nil) throws {
+        guard self < least || most.map({ $0 < self }) == true else { return }
+        let bounds = most.map { "from \(least) to \($0)" } ?? "from \(least) on"
+        throw ValidationError("\(option) takes a size \(bounds). \(ByteSize.form)")
+    }
+
+    /// With the largest unit that fits.
+    var description: String {
+        let unit = ByteSize.units.filter { bytes % $0.value == 0 }.max { $0.value < $1.value }
+        return unit.map { "\(bytes / $0.value)\($0.key)" } ?? "\(bytes)"
     }
 }

@@ -21,14 +21,22 @@ struct ConnectionOptions: ParsableArguments {
     @Option(help: "How long a connection without a request is kept.")
     var idleTime = Span(seconds: 60)
 
-    @Option(help: "Bytes of a request's head; each field, parameter and cookie counts for 64 more.")
-    var headSize = 8192
+    @Option(
+        help: """
+            How large a request's head may be; each field, parameter and cookie counts for 64 bytes more. \
+            \(ByteSize.form) (default: 8K)
+            """, transform: ByteSize.parse)
+    var headSize = ByteSize(8 << 10)
 
-    @Option(help: "Bytes of a request's body.")
-    var bodySize = 65_536
+    @Option(help: "How large a request's body may be. \(ByteSize.form) (default: 64K)", transform: ByteSize.parse)
+    var bodySize = ByteSize(64 << 10)
 
-    @Option(help: "Bytes of all answers over 16 KiB that are being sent; beyond it, the slowest is cut off.")
-    var answersSize = 33_554_432
+    @Option(
+        help: """
+            How large all answers over 16K may be together that are being sent; beyond it, the slowest is cut off. \
+            \(ByteSize.form) (default: 32M)
+            """, transform: ByteSize.parse)
+    var answersSize = ByteSize(32 << 20)
 
     @Option(help: "How long new connections are taken after SIGTERM, while /readyz says 503. (default: not at all)")
     var drainDelay: Span?
@@ -37,15 +45,9 @@ struct ConnectionOptions: ParsableArguments {
     var drainTime = Span(seconds: 8)
 
     func validate() throws {
-        guard (2048...1_048_576).contains(headSize) else {
-            throw ValidationError("--head-size takes a number from 2048 to 1048576.")
-        }
-        guard (1024...16_777_216).contains(bodySize) else {
-            throw ValidationError("--body-size takes a number from 1024 to 16777216.")
-        }
-        guard (1_048_576...1_099_511_627_776).contains(answersSize) else {
-            throw ValidationError("--answers-size takes a number from 1048576 to 1099511627776.")
-        }
+        try headSize.validate("--head-size", from: ByteSize(2 << 10), to: ByteSize(1 << 20))
+        try bodySize.validate("--body-size", from: ByteSize(1 << 10), to: ByteSize(16 << 20))
+        try answersSize.validate("--answers-size", from: ByteSize(1 << 20), to: ByteSize(1 << 40))
         guard connections > 0 else { throw ValidationError("--connections takes a number from 1.") }
         guard connectionsPerAddress >= 0 else {
             throw ValidationError("--connections-per-address takes a number from 0.")
@@ -58,9 +60,9 @@ struct ConnectionOptions: ParsableArguments {
         settings.limits.head = headTime.milliseconds
         settings.limits.body = bodyTime.milliseconds
         settings.limits.sending = answerTime.milliseconds
-        settings.headLimit = headSize
-        settings.bodyLimit = bodySize
-        settings.sendingLimit = answersSize
+        settings.headLimit = headSize.bytes
+        settings.bodyLimit = bodySize.bytes
+        settings.sendingLimit = answersSize.bytes
         settings.idleTimeout = idleTime.milliseconds / 1000
     }
 

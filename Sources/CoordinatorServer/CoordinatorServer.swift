@@ -45,9 +45,15 @@ struct ServerCommand<Server: NavigationServer>: AsyncParsableCommand {
         CommandConfiguration(
             commandName: "coordinatord",
             abstract: "Holds navigation state per client session, and serves it over HTTP.",
+            version: "coordinatord \(Release.version)",
             subcommands: [
                 ServeCommand<Server>.self, CheckCommand<Server>.self, SessionsCommand.self, BackupCommand.self,
                 GraphCommand<Server>.self, HealthCommand.self,
             ] + Server.commands)
     }
+}
+
+/// This package, as `openapi.yaml` and `--version` name it.
+enum Release {
+    static let version = "0.1.0"
 }

@@ -10,19 +10,36 @@ struct Directory {
     /// - Parameter option: that names another directory.
     func fault(option: String) -> String? {
         var place = path
-        // What is not there has to be made in what is.
-        while access(place, F_OK) != 0, errno == ENOENT, let parent = Directory.parent(of: place) { place = parent }
+        var isHidden = false
+        // What is not there has to be made in what is; what cannot be seen is hidden by a directory above it.
+        while access(place, F_OK) != 0, errno == ENOENT || errno == EACCES, let parent = Directory.parent(of: place) {
+            isHidden = isHidden || errno == EACCES
+            place = parent
+        }
         guard let fault = Directory.fault(of: place) ?? (place == path ? faultOfFile : nil) else { return nil }
 
         let (user, group) = (geteuid(), getegid())
         var remedy = "name another directory with \(option)"
-        if fault.code == EACCES, place == path {
-            remedy = "give it to that user (chown -R \(user):\(group) \(path)), or \(remedy)"
-        } else if fault.code == EACCES {
-            remedy = "make it for that user (install -d -o \(user) -g \(group) \(path)), or \(remedy)"
+        if fault.code == EACCES {
+            let way =
+                if isHidden {
+                    "let that user enter \(place) (chmod a+x \(place))"
+                } else if place != path {
+                    "make it for that user (install -d -o \(user) -g \(group) \(path))"
+                } else if Directory.owner(of: fault.path) == user {
+                    "permit that user to read and write (chmod u+rwX \(fault.path))"
+                } else {
+                    "give it to that user (chown -R \(user):\(group) \(path))"
+                }
+            remedy = "\(way), or \(remedy)"
         }
         let reason = String(cString: strerror(fault.code)).lowercased()
         return "\(path) cannot be used by user \(user), group \(group): \(fault.path): \(reason); \(remedy)"
+    }
+
+    private static func owner(of path: String) -> uid_t? {
+        var info = stat()
+        return stat(path, &info) == 0 ? info.st_uid : nil
     }
 
     private static func parent(of path: String) -> String? {

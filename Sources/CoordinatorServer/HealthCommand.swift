@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import FoundationEssentials
 internal import MicroHTTP
 
 /// `health`: asks a running server whether it is ready. For a container's health check, which has no other client.
@@ -10,7 +11,7 @@ struct HealthCommand: ParsableCommand {
             environment names in \(AddressFile.variable), as in the image; else 127.0.0.1:8080.
             """)
 
-    @Option(help: "The address that the server listens on.")
+    @Option(help: "The name or address that the server listens on: 127.0.0.1, ::1.", transform: HostArgument.parse)
     var host: String?
 
     @Option(help: "The port that it listens on.")
@@ -24,8 +25,44 @@ struct HealthCommand: ParsableCommand {
         let isGiven = host != nil || port != nil
         let written = isGiven ? nil : AddressFile()?.read()
         let address = written ?? HTTPAuthority(host: host ?? "127.0.0.1", port: port ?? 8080)
-        let status = HTTPProbe.status(of: "/readyz", at: address, timeout: 3)
-        print(status.map { "\(address): readyz answered \($0)" } ?? "no answer from \(address)")
-        guard status == 200 else { throw ExitCode(1) }
+        let (status, body): (Int, String)
+        do throws(HTTPProbeError) {
+            (status, body) = try HTTPProbe.get("/readyz", at: address, timeout: HealthCommand.timeout)
+        } catch {
+            throw HealthCommand.failure(HealthCommand.reason(error, address))
+        }
+        let answer = try? JSONDecoder().decode(Answer.self, from: Data(body.utf8))
+        switch (status, answer) {
+        case (200, let answer?) where answer.store != nil:
+            print("\(address) is ready")
+            for remark in answer.remarks ?? [] { print("remark: \(remark)".printable) }
+        case (503, let answer?):
+            let reasons = [answer.title, answer.detail].compactMap(\.self).joined(separator: ": ")
+            throw HealthCommand.failure("\(address) is not ready: \(reasons)")
+        default:
+            throw HealthCommand.failure("\(address) answers \(status) to GET /readyz, as no coordinatord does")
+        }
     }
+
+    /// What `/readyz` answers, ready or not.
+    private struct Answer: Decodable {
+        let store: String?
+        let remarks: [String]?
+        let title: String?
+        let detail: String?
+    }
+
+    private static func reason(_ error: HTTPProbeError, _ address: HTTPAuthority) -> String {
+        switch error {
+        case .unknownHost: "no address is known for the host “\(address.host)”"
+        case .noConnection(let reason): "no server answers at \(address): \(reason)"
+        case .timedOut: "no answer from \(address) within \(timeout) seconds"
+        case .notHTTP: "what listens at \(address) does not speak HTTP/1.1"
+        }
+    }
+
+    /// Seconds.
+    private static let timeout = 3
+
+    private static func failure(_ reason: String) -> ExitCode { .cannotStart(1, reason) }
 }

@@ -30,9 +30,9 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
 
     @Option(
         help: """
-            About how much memory they may take: 512M, 2G. (default: a quarter of the machine's, or of the control \
-            group's where that is less)
-            """)
+            About how much memory they may take. \(ByteSize.form) (default: a quarter of the machine's, or of the \
+            control group's where that is less)
+            """, transform: ByteSize.parse)
     var liveMemory: ByteSize?
 
     @Option(help: "How many sessions there may be, resting and just ended ones too.")
@@ -88,6 +88,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
 
     func validate() throws {
         guard liveSessions > 0 else { throw ValidationError("--live-sessions takes a number from 1.") }
+        try liveMemory?.validate("--live-memory", from: ByteSize(64 << 10))
         guard sessions > 0 else { throw ValidationError("--sessions takes a number from 1.") }
         guard eventsPerSecond >= 0 else { throw ValidationError("--events-per-second takes a number from 0.") }
     }

@@ -12,32 +12,36 @@ struct SessionsCommand: AsyncParsableCommand {
 
     /// One line for each session.
     struct List: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists the sessions, one a line.")
+        static let configuration = CommandConfiguration(
+            abstract: "Lists the sessions, one a line.",
+            discussion: "Those that are damaged are marked, and named on standard error; then the exit code is 1.")
         @OptionGroup var stored: StoredOptions
 
         func run() throws {
             let snapshot = try stored.snapshot()
-            for id in try stored.reading(snapshot.sessions) {
-                do throws(SQLiteStoreError) {
+            let isWhole = try stored.forEach(
+                in: snapshot, damaged: { print("\($0.text) damaged") },
+                { id throws(SQLiteStoreError) in
                     if let record = try snapshot.load(id) { print(record.line.printable) }
-                } catch {
-                    guard case .damaged(let what) = error else { throw stored.unusable(error) }
-                    print("\(id.text) damaged: \(what)")
-                }
-            }
+                })
+            guard isWhole else { throw ExitCode(1) }
         }
     }
 
     /// All versions of a session that are kept.
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Shows a session: its versions, and the record of the last one.")
+            abstract: "Shows a session: its versions, and the record of the last one.",
+            discussion: "The exit code is 1 where it is damaged, and 65 where there is none.")
         @OptionGroup var stored: StoredOptions
         @Argument(help: "The session's id.", transform: SessionID.parse) var id: SessionID
 
         func run() throws {
             let snapshot = try stored.snapshot()
-            let versions = try stored.reading { () throws(SQLiteStoreError) in try snapshot.versions(of: id) }
+            var versions: [SessionRecord] = []
+            let isWhole = try stored.forEach(
+                [id], in: snapshot, { id throws(SQLiteStoreError) in versions = try snapshot.versions(of: id) })
+            guard isWhole else { throw ExitCode(1) }
             guard let last = versions.last else {
                 throw ExitCode.cannotStart(EX_DATAERR, "there is no session \(id.text)")
             }
@@ -49,26 +53,29 @@ struct SessionsCommand: AsyncParsableCommand {
     /// Every record and every answer.
     struct Export: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Writes sessions as JSON lines to standard output: their versions and kept answers.")
+            abstract: "Writes sessions as JSON lines to standard output: their versions and kept answers.",
+            discussion: """
+                A session is written whole or not at all. Those that are damaged are left out, and named on standard error; \
+                then the exit code is 1.
+                """)
         @OptionGroup var stored: StoredOptions
         @Argument(help: "The sessions' ids; all where there are none.", transform: SessionID.parse) var ids:
             [SessionID] = []
 
         func run() throws {
             let snapshot = try stored.snapshot()
-            var isWhole = true
-            for id in try ids.isEmpty ? stored.reading(snapshot.sessions) : ids {
-                do throws(SQLiteStoreError) {
-                    // A session is written whole or not at all.
+            var unknown: [SessionID] = []
+            let isWhole = try stored.forEach(
+                ids, in: snapshot,
+                { id throws(SQLiteStoreError) in
                     let texts = try snapshot.versions(of: id).map(\.text) + snapshot.answers(of: id).map(\.text)
                     for text in texts { print(String(decoding: text, as: UTF8.self)) }
-                } catch {
-                    guard case .damaged(let what) = error else { throw stored.unusable(error) }
-                    StandardError.print("Error: session \(id.text) is damaged, and left out: \(what)")
-                    isWhole = false
-                }
-            }
-            guard isWhole else { throw ExitCode(1) }
+                    if texts.isEmpty { unknown.append(id) }
+                })
+            // Of those that nobody has named, some may have been forgotten meanwhile.
+            if ids.isEmpty { unknown = [] }
+            for id in unknown { StandardError.print("Error: there is no session \(id.text)") }
+            guard isWhole, unknown.isEmpty else { throw ExitCode(1) }
         }
     }
 
@@ -108,7 +115,10 @@ struct SessionsCommand: AsyncParsableCommand {
     struct Purge: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Forgets sessions: those that are named, or all that have ended or expired.",
-            discussion: "No server may run on the store.")
+            discussion: """
+                No server may run on the store. Damaged sessions go when they are named; with --over they are named on \
+                standard error, and stay. The exit code is 1 where a session was not there, or stays.
+                """)
         @OptionGroup var stored: StoredOptions
         @Flag(help: "All that have ended or expired.") var over = false
         @Argument(help: "The sessions' ids.", transform: SessionID.parse) var ids: [SessionID] = []
@@ -118,26 +128,43 @@ struct SessionsCommand: AsyncParsableCommand {
         }
 
         func run() async throws {
-            let store = try stored.openExisting()
+            var (rest, isWhole) = over ? try sessionsThatAreOver() : (ids, true)
             var purged = 0
-            for id in try over ? sessionsThatAreOver() : ids {
-                guard try await store.forget(id) else { continue }
-                purged += 1
+            for isLast in [false, true] {
+                let store = try stored.openExisting()
+                var failed: [SessionID] = []
+                for id in rest {
+                    do {
+                        if try await store.forget(id) {
+                            purged += 1
+                        } else {
+                            StandardError.print("Error: there is no session \(id.text)")
+                            isWhole = false
+                        }
+                    } catch {
+                        failed.append(id)
+                        if isLast { StandardError.print("Error: session \(id.text) cannot be purged: \(error)") }
+                    }
+                }
+                await store.close()
+                rest = failed
+                // A store whose damage was in the way is rebuilt when it is opened again.
+                if rest.isEmpty { break }
             }
-            await store.close()
             print("purged: \(purged)")
-            if !over, purged < ids.count { throw ExitCode(1) }
+            guard isWhole, rest.isEmpty else { throw ExitCode(1) }
         }
 
         /// What is damaged is left where it is: nobody can tell whether its time is over.
-        private func sessionsThatAreOver() throws -> [SessionID] {
+        private func sessionsThatAreOver() throws -> ([SessionID], isWhole: Bool) {
             let snapshot = try stored.snapshot()
-            return try stored.reading(snapshot.sessions).filter { id in
-                do throws(SQLiteStoreError) { return try snapshot.load(id)?.isOver(at: Date()) ?? false } catch {
-                    guard case .damaged = error else { throw stored.unusable(error) }
-                    return false
-                }
-            }
+            var over: [SessionID] = []
+            let isWhole = try stored.forEach(
+                in: snapshot,
+                { id throws(SQLiteStoreError) in
+                    if try snapshot.load(id)?.isOver(at: Date()) == true { over.append(id) }
+                })
+            return (over, isWhole)
         }
     }
 }

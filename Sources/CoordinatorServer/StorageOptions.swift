@@ -16,13 +16,14 @@ struct StorageOptions: ParsableArguments {
 
     @Option(
         help: """
-            How much the store may take: 512M, 20G. When it is full, sessions can only be read and ended. (default: \
+            How much the store may take. When it is full, sessions can only be read and ended. \(ByteSize.form) (default: \
             half of the memory for --store memory, any size for a file)
-            """)
+            """, transform: ByteSize.parse)
     var storeSize: ByteSize?
 
     func validate() throws {
         guard history > 0 else { throw ValidationError("--history takes a number from 1.") }
+        try storeSize?.validate("--store-size", from: ByteSize(64 << 10))
     }
 
     var isInMemory: Bool {
@@ -92,6 +93,30 @@ struct StoredOptions: ParsableArguments {
         return try reading(snapshot.sessions)
     }
 
+    /// Does something for each session. Those that are damaged are named on standard error, and passed by.
+    ///
+    /// - Parameters:
+    ///   - ids: of the sessions; all of them where there are none.
+    ///   - damaged: is told of those that are passed by.
+    /// - Returns: whether all were done.
+    func forEach(
+        _ ids: [SessionID] = [], in snapshot: StoreSnapshot, damaged: (SessionID) -> Void = { _ in },
+        _ work: (SessionID) throws(SQLiteStoreError) -> Void
+    ) throws -> Bool {
+        var (sessions, isWhole) = (ids, true)
+        if ids.isEmpty { (sessions, isWhole) = try reading(snapshot.listing) }
+        if !isWhole { StandardError.print("Error: sessions may be missing: the lists of them are damaged") }
+        for id in sessions {
+            do throws(SQLiteStoreError) { try work(id) } catch {
+                guard case .damaged(let what) = error else { throw unusable(error) }
+                StandardError.print("Error: session \(id.text) is damaged: \(what)")
+                damaged(id)
+                isWhole = false
+            }
+        }
+        return isWhole
+    }
+
     /// The store, which no server may be at work on; made where it is missing.
     func open() throws -> SQLiteStore {
         // As much as there is stays, whatever the server keeps.
@@ -104,9 +129,8 @@ struct StoredOptions: ParsableArguments {
 
     /// The same, where there is one.
     func openExisting() throws -> SQLiteStore {
-        guard access("\(directory)/sessions.sqlite", F_OK) == 0 else {
-            throw ExitCode.cannotStart(EX_IOERR, "there is no store in \(directory)")
-        }
+        // A directory that cannot be searched says nothing about what is in it.
+        guard access("\(directory)/sessions.sqlite", F_OK) == 0 || errno != ENOENT else { throw unusable(.missing) }
         return try open()
     }
 
@@ -114,22 +138,34 @@ struct StoredOptions: ParsableArguments {
         do throws(SQLiteStoreError) { return try body() } catch { throw unusable(error) }
     }
 
-    func unusable(_ error: SQLiteStoreError) -> ExitCode { .cannotUse(directory, error) }
+    func unusable(_ error: SQLiteStoreError) -> ExitCode {
+        guard case .damaged(let what) = error else { return .cannotUse(directory, error) }
+        return .cannotStart(
+            EX_DATAERR, "\(directory) is damaged: \(what); start a server on it, which rebuilds what can be rebuilt")
+    }
 }
 
 extension ExitCode {
     /// What is wrong with a store.
     static func cannotUse(_ directory: String, _ error: SQLiteStoreError) -> ExitCode {
         switch error {
+        case .missing: cannotStart(EX_NOINPUT, "there is no store in \(directory)")
         case .inUse(let path): cannotStart(EX_UNAVAILABLE, "\(path) is in use by another process")
         case .newer(let schema):
             cannotStart(EX_DATAERR, "\(directory) was written by a newer build, with schema \(schema)")
         case .damaged(let what):
-            cannotStart(EX_DATAERR, "\(directory) is damaged: \(what); a backup can be served instead")
-        case .unavailable(let reason):
             cannotStart(
-                EX_IOERR,
-                Directory(path: directory).fault(option: "--store sqlite:DIRECTORY") ?? "\(directory): \(reason)")
+                EX_DATAERR,
+                """
+                \(directory) is damaged: \(what); serve a backup instead, or a new store with what \
+                `sessions export` can still read
+                """)
+        case .unavailable(let reason):
+            if let fault = Directory(path: directory).fault(option: "--store sqlite:DIRECTORY") {
+                cannotStart(EX_CONFIG, fault)
+            } else {
+                cannotStart(EX_IOERR, "\(directory): \(reason)")
+            }
         }
     }
 }

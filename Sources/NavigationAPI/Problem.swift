@@ -224,7 +224,10 @@ extension Problem {
         case .damaged(let reason):
             self.init(
                 503, "session-damaged", "The session is damaged",
-                "What is stored of this session is damaged; nothing has changed.")
+                """
+                What is stored of this session is damaged, and stays as it is; nothing has changed. Only the server's \
+                operator can remove it, with “coordinatord sessions purge”.
+                """)
             self.headers.append("Retry-After", "60")
             self.details = ["cause": reason]
         case .stale(let state):

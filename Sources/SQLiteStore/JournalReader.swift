@@ -6,7 +6,7 @@ internal import Sodium
 /// checksums; what is in them is for those who asked to read, see `FoundRecords`.
 final class JournalReader {
     private let retention: Retention
-    private let path: String
+    let path: String
     let database: SQLiteDatabase
     private let sessionLookup: Lookup
     private let rowLookup: Lookup
@@ -106,22 +106,6 @@ final class JournalReader {
             rows.append(row)
         }
         return rows.suffix(retention.answers)
-    }
-
-    /// Those that are compacted, in order. Where the table is damaged, those that the journal has.
-    func sessions() throws(ReadError) -> [SessionID] {
-        func ids(_ database: borrowing SQLiteDatabase, _ sql: String) throws(SQLiteError) -> [SessionID] {
-            try database.prepare(sql).all { $0.text(0).flatMap(SessionID.init) }.compactMap(\.self)
-        }
-        do throws(SQLiteError) {
-            do throws(SQLiteError) { return try ids(database, "SELECT id FROM sessions ORDER BY id") } catch {
-                guard error.isDamage else { throw error }
-            }
-            let unguarded = try SQLiteDatabase(path: path, isReadOnly: true)
-            return try ids(unguarded, "SELECT DISTINCT session FROM journal ORDER BY session")
-        } catch {
-            throw .sqlite(error)
-        }
     }
 
     func forks(of id: SessionID) throws(ReadError) -> [SessionID] {

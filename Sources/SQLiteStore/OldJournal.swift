@@ -28,7 +28,8 @@ final class OldJournal {
         let unguarded = try SQLiteDatabase(path: path, isReadOnly: true)
         isBefore3 = try unguarded.integer("PRAGMA user_version") ?? 0 < 3
         let columns = isBefore3 ? OldJournal.columnsBefore3 : JournalRow.columns
-        let sql = "SELECT \(columns), seq FROM journal WHERE seq > ?1 ORDER BY seq LIMIT ?2"
+        // Not “> ?1”, which looks at the page of the row before, too: that may be damaged.
+        let sql = "SELECT \(columns), seq FROM journal WHERE seq >= ?1 ORDER BY seq LIMIT ?2"
         rows = try database.prepare(sql)
         unguardedRows = try unguarded.prepare(sql)
         if isBefore3 {
@@ -142,7 +143,7 @@ final class OldJournal {
         -> [Found]
     {
         guard let statement else { return [] }
-        try statement.bind(1, first ?? seq)
+        try statement.bind(1, (first ?? seq) + 1)
         try statement.bind(2, limit)
         return try statement.all { row -> Found? in
             guard let seq = row.integer(10), seq > self.seq else { return nil }

@@ -86,7 +86,7 @@ public final class SQLiteStore: SessionStore {
         }
         directory.keepFiles()
         writer = CommitQueue(ledger, tail, reader, troubles, failed: failed)
-        watch = StoreWatch(directory, writer, troubles)
+        watch = StoreWatch(directory, writer, troubles, sizeLimit: sizeLimit)
         self.troubles = troubles
         watch.begin()
     }
@@ -168,11 +168,20 @@ public final class SQLiteStore: SessionStore {
         try await writer.sweep(at: now, limit: limit)
     }
 
-    /// Forgets a session for good, whatever its time, also a damaged one. Nobody may be using it.
+    /// Forgets a session for good, whatever its time, also one that is known to be damaged. Nobody may be using it.
     ///
     /// - Returns: whether it was there.
+    /// - Throws: where damage that was not known before is in the way. Then the store is rebuilt when it is opened the next
+    ///   time, and the session can be forgotten.
     public func forget(_ id: SessionID) async throws(StoreError) -> Bool {
-        try await writer.forget(id)
+        do throws(StoreError) {
+            // Without its row in the table sessions, rows of the journal would stay, and bring it back in a rebuild.
+            if tail.withLock({ $0.damaged[id] == nil }) { _ = try await load(id, token: nil) }
+            return try await writer.forget(id)
+        } catch {
+            if error != .full { troubles.report(.derived("session \(id.text) cannot be forgotten yet")) }
+            throw error
+        }
     }
 
     public func close() async {
@@ -185,6 +194,8 @@ public final class SQLiteStore: SessionStore {
 
 /// Why a store cannot be opened.
 public enum SQLiteStoreError: Error, Equatable, Sendable {
+    /// There is none.
+    case missing
     /// Another process has it.
     case inUse(path: String)
     /// A newer build of this program has written it.

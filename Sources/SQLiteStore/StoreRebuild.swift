@@ -109,12 +109,13 @@ struct StoreRebuild {
         return isDamaged
     }
 
-    /// Finds the sessions that lack something the old tables tell of.
+    /// Finds the sessions that lack something the old tables tell of, or that their last version needs.
     private mutating func findLosses() throws(SQLiteError) {
+        let reader = try JournalReader(path: StoreRebuild.path(in: directory), retention: retention)
         for (id, version) in try source.lastVersions() {
             do throws(ReadError) {
-                let session = try SessionID(id).flatMap { id throws(ReadError) in try target.sessionLookup.session(id) }
-                guard let session, session.version >= version else { throw .damaged("") }
+                let found = try SessionID(id).flatMap { id throws(ReadError) in try reader.load(id, token: nil, []) }
+                guard let last = found?.record.wanted.first, last.version >= version else { throw .damaged("") }
             } catch {
                 suspects.insert(id)
             }

@@ -16,7 +16,7 @@ public final class StoreSnapshot {
     public init(directory: String) throws(SQLiteStoreError) {
         self.directory = directory
         let path = "\(directory)/sessions.sqlite"
-        guard access(path, F_OK) == 0 else { throw .unavailable(reason: "there is no \(path)") }
+        guard access(path, F_OK) == 0 else { throw errno == ENOENT ? .missing : .system("cannot use \(path)") }
         let version: Int
         do throws(SQLiteError) {
             let database = try SQLiteDatabase(path: path, isReadOnly: true, isGuarded: true)
@@ -36,12 +36,17 @@ public final class StoreSnapshot {
         }
     }
 
-    /// All sessions, ended and expired ones that are still known among them, in order.
-    public func sessions() throws(SQLiteStoreError) -> [SessionID] {
+    /// All sessions, ended, expired and damaged ones that are still known among them, in order.
+    public func sessions() throws(SQLiteStoreError) -> [SessionID] { try listing().sessions }
+
+    /// The same.
+    ///
+    /// - Returns: also whether none can be missing. Some may be where damage hides them.
+    public func listing() throws(SQLiteStoreError) -> (sessions: [SessionID], isWhole: Bool) {
         try reading { () throws(ReadError) in
             let compacted = try reader.sessions()
-            let recent = tail.newSessions
-            return recent.isEmpty ? compacted : Array(Set(compacted + recent)).sorted { $0.text < $1.text }
+            let ids = compacted.ids.union(tail.newSessions).union(tail.damaged.keys)
+            return (ids.sorted { $0.text < $1.text }, compacted.isWhole)
         }
     }
 
@@ -55,16 +60,22 @@ public final class StoreSnapshot {
     /// Every version that is kept, oldest first.
     public func versions(of id: SessionID) throws(SQLiteStoreError) -> [SessionRecord] {
         let found = try reading { () throws(ReadError) in
-            try reader.history(of: id, from: .max, limit: .max, bytes: .max, tail.places(of: id))
+            if let damage = tail.damaged[id] { throw .damaged(damage) }
+            let recent = tail.places(of: id)
+            // Where the last version cannot be read, it is damaged, and not forgotten.
+            guard try reader.load(id, token: nil, recent) != nil else { return FoundRecords(of: id) }
+            return try reader.history(of: id, from: .max, limit: .max, bytes: .max, recent)
         }
         do throws(ReadError) { return try found.records().reversed() } catch { throw damaged(error) }
     }
 
     /// Every answer that is kept, oldest first.
     public func answers(of id: SessionID) throws(SQLiteStoreError) -> [StoredAnswer] {
-        let rows = try reading { () throws(ReadError) in try reader.answers(of: id, tail.places(of: id)) }
+        let rows = try reading { () throws(ReadError) in
+            if let damage = tail.damaged[id] { throw .damaged(damage) }
+            return try reader.answers(of: id, tail.places(of: id))
+        }
         var answers: [StoredAnswer] = []
-        if let damage = tail.damaged[id] { throw damaged(.damaged(damage)) }
         for row in rows {
             guard let answer = try? StoredAnswer(parsing: row.text), answer.session == id else {
                 throw damaged(.damaged("an answer of \(id.text) is damaged"))

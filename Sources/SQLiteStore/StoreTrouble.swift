@@ -103,7 +103,9 @@ final class StoreTroubles: Sendable {
         log("commits succeed again")
     }
 
-    /// Whether there was no room for the last commit.
+    /// Whether there was no room for the last commit, and none has been made since.
+    var isFull: Bool { full.load(ordering: .relaxed) }
+
     func isFull(_ isFull: Bool) {
         if self.full.load(ordering: .relaxed) != isFull { self.full.store(isFull, ordering: .relaxed) }
     }
@@ -113,7 +115,7 @@ final class StoreTroubles: Sendable {
         return state.withLock { state in
             let count = state.damagedSessions.count
             let sessions = count > 0 ? ["\(count) sessions are damaged"] : []
-            let full = isFull ? ["the store is full: sessions can only be read and ended"] : []
+            let full = isFull ? [StoreCondition.full] : []
             return StoreCondition(failure: state.failure, remarks: full + sessions + state.remarks)
         }
     }

@@ -14,6 +14,8 @@ public final class MemoryStore: SessionStore {
         /// About what they take.
         var bytes = 0
         var latestTime = Date.distantPast
+        /// What the last change would have taken that was refused for lack of room; 0 where there is none.
+        var refused = 0
 
         /// Makes the change if it fits.
         mutating func commit(_ change: SessionChange, _ retention: Retention) -> CommitConflict? {
@@ -95,6 +97,15 @@ public final class MemoryStore: SessionStore {
 
     public var latestTime: Date { sessions.withLock { $0.latestTime } }
 
+    /// It is full from a refusal on, until there is room for what was refused.
+    public var condition: StoreCondition {
+        let isFull = sessions.withLock { sessions in
+            if sessions.bytes + sessions.refused <= byteLimit { sessions.refused = 0 }
+            return sessions.refused > 0
+        }
+        return StoreCondition(remarks: isFull ? [StoreCondition.full] : [])
+    }
+
     public func load(_ id: SessionID, token: SHA256Digest?) -> LoadedSession? {
         sessions.withLock { sessions in
             guard let kept = sessions.kept[id], let record = kept.versions.newest,
@@ -130,7 +141,10 @@ public final class MemoryStore: SessionStore {
         let growth = changes.reduce(0) { $0 + KeptSession.growth(by: $1) }
         let outcome: CommitOutcome = sessions.withLock { sessions in
             // What frees memory is taken in any case.
-            guard growth == 0 || sessions.bytes + growth <= byteLimit else { return .failure(.full) }
+            guard growth == 0 || sessions.bytes + growth <= byteLimit else {
+                sessions.refused = growth
+                return .failure(.full)
+            }
             return .success(changes.compactMap { sessions.commit($0, retention) })
         }
         completion(outcome)

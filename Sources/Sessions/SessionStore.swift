@@ -135,6 +135,9 @@ public struct StoreCondition: Sendable, Equatable {
     /// What else an operator should know: damage for one.
     public var remarks: [String]
 
+    /// The remark of a store that has no room.
+    public static let full = "the store is full: sessions can only be read and ended"
+
     public init(failure: String? = nil, remarks: [String] = []) {
         self.failure = failure
         self.remarks = remarks
@@ -163,4 +166,13 @@ public enum StoreError: Error, Equatable, Sendable {
     case damaged(reason: String)
     /// It cannot be told whether the change was made.
     case unknownOutcome(reason: String)
+}
+
+extension StoreError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .full: "the store is full"
+        case .unavailable(let reason), .damaged(let reason), .unknownOutcome(let reason): reason
+        }
+    }
 }

@@ -1,5 +1,6 @@
 internal import ArgumentParser
-internal import FoundationEssentials
+internal import CoordinatorServer
+internal import Glibc
 internal import ReferenceApps
 
 /// `accounts`: who may sign in to `clean-login` and `shop`. A server at work on the same directory takes notice at once.
@@ -55,19 +56,25 @@ struct AccountsDirectory: ParsableArguments {
     @Option(help: "The directory that the server's apps keep their data in.")
     var dataDirectory = "data"
 
+    private var file: String { Coordinatord.accountsFile(in: dataDirectory) }
+
     /// The accounts that are there.
     func open() throws -> AccountStore {
-        let file = Coordinatord.accountsFile(in: dataDirectory)
-        guard FileManager.default.fileExists(atPath: file) else { throw AccountRefusal("there is no \(file)") }
-        return try AccountStore(path: file)
+        // A directory that cannot be searched says nothing about what is in it.
+        guard access(file, F_OK) == 0 || errno != ENOENT else { throw AccountRefusal("there is no \(file)") }
+        do { return try AccountStore(path: file) } catch {
+            throw ExitCode.cannotUse(dataDirectory, because: "\(error)")
+        }
     }
 
     /// The same, made where there are none.
     func make() throws -> AccountStore {
-        do { try Coordinatord.makeDirectory(dataDirectory) } catch {
-            throw AccountRefusal("cannot make the directory \(dataDirectory)")
+        do {
+            try Coordinatord.makeDirectory(dataDirectory)
+            return try AccountStore(path: file)
+        } catch {
+            throw ExitCode.cannotUse(dataDirectory, because: "\(error)")
         }
-        return try AccountStore(path: Coordinatord.accountsFile(in: dataDirectory))
     }
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+import JSONCoding
 import Testing
 import TestSupport
 
@@ -49,14 +50,35 @@ import TestSupport
         #expect((1 << 26...1 << 50).contains(MachineMemory.size))
     }
 
-    @Test(arguments: [("64K", 65_536), ("3M", 3 << 20), ("2G", 2 << 30)])
+    @Test(arguments: [("64K", 65_536), ("3M", 3 << 20), ("2G", 2 << 30), ("12", 12)])
     func `a size`(text: String, bytes: Int) {
-        #expect(ByteSize(argument: text)?.bytes == bytes)
+        #expect(ByteSize(text)?.bytes == bytes)
+        #expect(ByteSize(bytes).description == text)
     }
 
-    @Test(arguments: ["", "M", "0M", "-1M", "12", "1T", "9223372036854775807G"])
+    @Test(arguments: ["", "M", "0M", "-1M", "1.5M", "1T", "1m", "9223372036854775807G"])
     func `no size`(text: String) {
-        #expect(ByteSize(argument: text) == nil)
+        #expect(ByteSize(text) == nil)
+    }
+
+    @Test(arguments: [
+        ("--live-memory", "much"), ("--store-size", "1T"), ("--answers-size", "32MB"), ("--head-size", "8 K"),
+        ("--body-size", "-1"), ("--live-memory", "512"), ("--store-size", "20"), ("--answers-size", "1K"),
+        ("--head-size", "2G"), ("--body-size", "1G"),
+    ])
+    func `a wrong size is told with the form of a right one`(flag: String, size: String) async throws {
+        let result = try await Program.refused("serve", flag, size)
+
+        #expect(result.code == 64)
+        #expect(result.errors.contains(flag) && result.errors.contains(ByteSize.form))
+    }
+
+    @Test func `the help says how sizes are written, and has their defaults`() async throws {
+        let help = try await Program.coordinatord("serve", "--help").exit().output
+            .split(whereSeparator: \.isWhitespace).joined(separator: " ")
+
+        #expect(help.ranges(of: ByteSize.form).count == 5)
+        for size in ["8K", "64K", "32M"] { #expect(help.contains("(default: \(size))")) }
     }
 
     @Test(arguments: [("sqlite:", "192K"), ("memory", "64K")])
@@ -70,13 +92,28 @@ import TestSupport
         let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
         let connection = try Connection(port: port)
 
-        var statuses: [Int] = []
-        repeat {
-            statuses.append(try await connection.request("POST", "/v1/sessions").status)
-        } while statuses.last == 201 && statuses.count < 2000
+        func remarks() async throws -> [String] {
+            let ready = try await connection.request("GET", "/readyz")
+            #expect(ready.status == 200)
+            return try JSON(parsing: Array(ready.body))["remarks"]?.array?.compactMap(\.string) ?? []
+        }
 
-        #expect(statuses.last == 503 && statuses.count > 5)
-        #expect(try await connection.request("GET", "/readyz").status == 200)
+        var sessions: [StorageTests.Session] = []
+        var answer = try await connection.request("POST", "/v1/sessions")
+        #expect(try await remarks() == [])
+        while answer.status == 201, sessions.count < 2000 {
+            sessions.append(try StorageTests.Session(answer))
+            answer = try await connection.request("POST", "/v1/sessions")
+        }
+        #expect(answer.status == 503 && answer.text.contains("storage-full") && sessions.count > 5)
+        #expect(try await remarks() == ["the store is full: sessions can only be read and ended"])
+
+        for session in sessions {
+            #expect(try await connection.request("DELETE", session.path, headers: session.headers).status == 204)
+        }
+        // The remark goes without a commit that succeeds.
+        try await eventually { try await remarks() == [] }
+        #expect(try await connection.request("POST", "/v1/sessions").status == 201)
         program.signal(SIGTERM)
         #expect(try await program.exit().code == 0)
     }

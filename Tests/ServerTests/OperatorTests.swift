@@ -18,10 +18,12 @@ import TestSupport
     func serve(
         _ flags: String..., as user: Int? = nil
     ) async throws -> (code: Int32, output: String, errors: String) {
+        try await run(["serve", "--port", "0"] + flags, as: user)
+    }
+
+    func run(_ command: [String], as user: Int?) async throws -> (code: Int32, output: String, errors: String) {
         let identity = user.map { ["setpriv", "--reuid=\($0)", "--regid=\($0)", "--clear-groups"] } ?? []
-        return try await Program(
-            URL(filePath: "/usr/bin/env"), identity + [Program.server.path, "serve", "--port", "0"] + flags
-        ).exit()
+        return try await Program(URL(filePath: "/usr/bin/env"), identity + [Program.server.path] + command).exit()
     }
 
     @Test(.enabled(if: getuid() == 0)) func `a store that belongs to somebody else`() async throws {
@@ -31,7 +33,7 @@ import TestSupport
 
         let result = try await serve("--store", "sqlite:\(store)", "--data-directory", apps, as: 10_001)
 
-        #expect(result.code == 74)
+        #expect(result.code == 78)
         #expect(
             result.errors == """
                 Error: \(store) cannot be used by user 10001, group 10001: \(store): permission denied; give it to that user \
@@ -53,7 +55,7 @@ import TestSupport
         #expect(there.code == 78 && missing.code == 78)
         #expect(
             there.errors == """
-                Error: the apps cannot be made: \(apps) cannot be used by user 10001, group 10001: \(apps): permission denied; \
+                Error: \(apps) cannot be used by user 10001, group 10001: \(apps): permission denied; \
                 give it to that user (chown -R 10001:10001 \(apps)), or name another directory with --data-directory
 
                 """)
@@ -73,6 +75,88 @@ import TestSupport
         #expect(result.errors.contains("\(apps)/accounts.sqlite: permission denied; give it to that user"))
     }
 
+    @Test(.enabled(if: getuid() == 0)) func `a directory that lies in one that cannot be entered`() async throws {
+        let outer = try make("outer")
+        let inner = try make("outer/inner", permissions: 0o777)
+        chmod(directory.path, 0o755)
+
+        let apps = try make("apps", permissions: 0o777)
+
+        let store = try await serve("--store", "sqlite:\(inner)", "--data-directory", apps, as: 10_001)
+        let data = try await serve("--store", "sqlite:\(apps)", "--data-directory", inner, as: 10_001)
+
+        for result in [store, data] {
+            #expect(result.code == 78)
+            #expect(
+                result.errors.contains("\(outer): permission denied; let that user enter \(outer) (chmod a+x \(outer))")
+            )
+        }
+    }
+
+    @Test(
+        .enabled(if: getuid() == 0),
+        arguments: [("lock", 0o444), ("sessions.sqlite", 0o444), ("sessions.sqlite", 0), ("", 0o444), ("", 0o555)])
+    func `a store of the server's own with permissions that do not do`(name: String, permissions: Int) async throws {
+        let storage = try StorageTests()
+        try await storage.stop(try await storage.serve().program)
+        let store = storage.directory.path + "/store"
+        let file = name.isEmpty ? store : "\(store)/\(name)"
+        chmod(storage.directory.path, 0o755)
+        for path in [store] + (try FileManager.default.contentsOfDirectory(atPath: store).map { "\(store)/\($0)" }) {
+            chown(path, 10_001, 10_001)
+        }
+        chmod(file, mode_t(permissions))
+        let apps = try make("apps", permissions: 0o777)
+        chmod(directory.path, 0o755)
+
+        let result = try await serve("--store", storage.store, "--data-directory", apps, as: 10_001)
+
+        #expect(result.code == 78)
+        #expect(
+            result.errors == """
+                Error: \(store) cannot be used by user 10001, group 10001: \(file): permission denied; permit that user to \
+                read and write (chmod u+rwX \(file)), or name another directory with --store sqlite:DIRECTORY
+
+                """)
+        chmod(store, 0o700)
+    }
+
+    @Test(
+        .enabled(if: getuid() == 0),
+        arguments: [["sessions", "list"], ["sessions", "export"], ["sessions", "purge", "--over"], ["check"]])
+    func `commands on a store that belongs to somebody else`(command: [String]) async throws {
+        let storage = try StorageTests()
+        try await storage.stop(try await storage.serve().program)
+        chmod(storage.directory.path, 0o755)
+        let apps = try make("apps", permissions: 0o777)
+        chmod(directory.path, 0o755)
+        let flags = command == ["check"] ? ["--data-directory", apps] : []
+
+        let result = try await run(command + ["--store", storage.store] + flags, as: 10_001)
+
+        let store = storage.directory.path + "/store"
+        #expect(result.code == 78)
+        #expect(
+            result.errors.hasPrefix(
+                "Error: \(store) cannot be used by user 10001, group 10001: \(store): permission denied; "))
+    }
+
+    @Test(.enabled(if: getuid() == 0), arguments: [["list"], ["remove", "a@b.example"]])
+    func `accounts that belong to somebody else`(command: [String]) async throws {
+        let apps = try make("apps")
+        chmod(directory.path, 0o755)
+
+        let result = try await run(["accounts"] + command + ["--data-directory", apps], as: 10_001)
+
+        #expect(result.code == 78)
+        #expect(
+            result.errors == """
+                Error: \(apps) cannot be used by user 10001, group 10001: \(apps): permission denied; give it to that user \
+                (chown -R 10001:10001 \(apps)), or name another directory with --data-directory
+
+                """)
+    }
+
     @Test func `a directory below what is none`() async throws {
         let file = "\(directory.path)/file"
         #expect(FileManager.default.createFile(atPath: file, contents: nil))
@@ -81,7 +165,7 @@ import TestSupport
         let store = try await serve("--store", "sqlite:\(file)/store", "--data-directory", apps)
         let data = try await serve("--store", "sqlite:\(directory.path)/other", "--data-directory", "\(file)/apps")
 
-        #expect(store.code == 74 && data.code == 78)
+        #expect(store.code == 78 && data.code == 78)
         #expect(store.errors.hasSuffix("not a directory; name another directory with --store sqlite:DIRECTORY\n"))
         #expect(data.errors.hasSuffix("not a directory; name another directory with --data-directory\n"))
         #expect(store.errors.contains("\(file)/store cannot be used by user \(geteuid()), group \(getegid()): "))
@@ -95,7 +179,7 @@ import TestSupport
             Program.server, ["sessions", "purge", "--store", "sqlite:\(missing)"] + what
         ).exit()
 
-        #expect(result.code == 74 && result.output == "")
+        #expect(result.code == 66 && result.output == "")
         #expect(result.errors == "Error: there is no store in \(missing)\n")
         #expect(!FileManager.default.fileExists(atPath: missing))
     }

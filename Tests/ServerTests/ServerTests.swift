@@ -167,13 +167,13 @@ import TestSupport
         #expect(result.errors.contains("--help"))
     }
 
-    @Test func `health answers for a container`() async throws {
-        let (program, port, _) = try await ServerTests.start()
+    @Test func `the version is the one of the API's description`() async throws {
+        let description = try String(contentsOf: repository.appending(path: "openapi.yaml"), encoding: .utf8)
+        let version = try #require(description.firstMatch(of: /\n  version: (\S+)\n/)?.output.1)
 
-        #expect(try await Program.coordinatord("health", "--port", "\(port)").exit().code == 0)
-        program.signal(SIGTERM)
-        _ = try await program.exit()
-        #expect(try await Program.coordinatord("health", "--port", "\(port)").exit().code == 1)
+        let result = try await Program.coordinatord("--version").exit()
+
+        #expect(result.code == 0 && result.output == "coordinatord \(version)\n")
     }
 
     @Test func `the reference apps are declared without mistakes, and each can be opened`() async throws {

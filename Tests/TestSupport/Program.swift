@@ -34,6 +34,11 @@ public final class Program: @unchecked Sendable {
         try Program(server, arguments)
     }
 
+    /// Runs it with arguments that it must not take: where it takes them, it is ended after ten seconds, with exit code 124.
+    public static func refused(_ arguments: String...) async throws -> (code: Int32, output: String, errors: String) {
+        try await Program(URL(filePath: "/usr/bin/timeout"), ["10", server.path] + arguments).exit()
+    }
+
     /// Reads standard output up to the end of a line.
     public func line() async throws -> String {
         try await blocking { [output] in

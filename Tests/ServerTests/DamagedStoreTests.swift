@@ -1,0 +1,172 @@
+import Foundation
+import JSONCoding
+import SQLite
+import Testing
+import TestSupport
+
+/// What an operator does with a store in which bits have flipped: every command goes on past the sessions that are
+/// damaged, names them, and loses nothing of the others.
+@Suite struct DamagedStoreTests {
+    let storage: StorageTests
+    let sessions: [StorageTests.Session]
+    /// The lines of each session, as they were exported before the damage.
+    let exported: [String: [Substring]]
+    var ids: Set<String> { Set(sessions.map(\.id)) }
+    var database: String { storage.directory.path + "/store/sessions.sqlite" }
+
+    /// A hundred sessions, most with answers; the last ten have ended.
+    init() async throws {
+        storage = try StorageTests()
+        let (program, connection) = try await storage.serve()
+        var sessions: [StorageTests.Session] = []
+        for number in 0..<100 {
+            let session = try await storage.open(connection)
+            // In the middle of the journal, what a page begins with needs a record that is on the one before.
+            let keys = (40..<60).contains(number) ? [String?](repeating: nil, count: 12) : ["a", "b"]
+            for key in keys { _ = try await storage.push(number, session, connection, key: key) }
+            sessions.append(session)
+        }
+        for session in sessions.suffix(10) {
+            _ = try await connection.request("DELETE", session.path, headers: session.headers)
+        }
+        try await storage.stop(program)
+        self.sessions = sessions
+        exported = try DamagedStoreTests.lines(try await storage.run("sessions", "export").output)
+    }
+
+    static func lines(_ export: String) throws -> [String: [Substring]] {
+        let lines = export.split(separator: "\n")
+        return try Dictionary(grouping: lines) { line in
+            try #require(try JSON(parsing: Array(line.utf8))["session"]?.string)
+        }
+    }
+
+    /// Overwrites pages from the middle of a table on, every other one.
+    func damage(_ table: String, pages: Int = 1) throws {
+        let reader = try SQLiteDatabase(path: database, isReadOnly: true)
+        let leaves = try reader.prepare("SELECT pageno FROM dbstat WHERE name = '\(table)' AND pagetype = 'leaf'")
+            .all { $0.integer(0) }.compactMap(\.self)
+        let file = try FileHandle(forUpdating: URL(filePath: database))
+        defer { try? file.close() }
+        for number in 0..<pages {
+            try file.seek(toOffset: UInt64((leaves[leaves.count / 2 + 2 * number] - 1) * 8192))
+            try file.write(contentsOf: Data((0..<8192).map { _ in UInt8.random(in: 0...255) }))
+        }
+    }
+
+    /// The sessions that standard error names as damaged.
+    func named(_ errors: String) -> Set<String> {
+        Set(errors.matches(of: /Error: session (\S+) is damaged: ./).map { String($0.output.1) })
+    }
+
+    /// The first words of lines.
+    func firstWords(_ output: String) -> [String] {
+        output.split(separator: "\n").map { String($0.prefix { $0 != " " }) }
+    }
+
+    @Test(arguments: [["journal"], ["sessions"], ["answers"], ["sessions", "sessions_by_due", "journal"]])
+    func `what is sound is listed, shown, checked and exported past what is damaged`(tables: [String]) async throws {
+        for table in tables { try damage(table) }
+
+        let export = try await storage.run("sessions", "export")
+        let list = try await storage.run("sessions", "list")
+        let check = try await storage.run("check", "--data-directory", storage.directory.path + "/apps")
+
+        let damaged = named(export.errors)
+        #expect(export.code == 1)
+        #expect(!damaged.isEmpty && damaged.count < 80)
+        let whole = try DamagedStoreTests.lines(export.output)
+        // Where the lists are damaged too, a session that is only on damaged pages is in none.
+        let isListWhole = tables.count == 1
+        #expect(isListWhole == !export.errors.contains("sessions may be missing"))
+        if isListWhole { #expect(Set(whole.keys) == ids.subtracting(damaged)) }
+        #expect(whole.count > 20 && whole.allSatisfy { exported[$0.key] == $0.value })
+
+        let listed = firstWords(list.output)
+        let marked = list.output.matches(of: /(\S+) damaged\n/).map { String($0.output.1) }
+        #expect(list.code == 1)
+        #expect(listed.count == Set(listed).count && Set(listed) == damaged.union(whole.keys))
+        #expect(!marked.isEmpty && Set(marked) == named(list.errors) && damaged.isSuperset(of: marked))
+
+        #expect(check.code == 1)
+        let restored = check.output.matches(of: #/(\S+) (restored|over) /#).map { String($0.output.1) }
+        #expect(Set(restored).isSuperset(of: whole.keys))
+        #expect(
+            check.output.contains(" damaged \n") && check.output.contains("damaged: \(named(check.errors).count)\n"))
+        #expect(check.output.contains(/page \d+ of the database is damaged/))
+
+        let lost = try #require(marked.first)
+        let shown = try await storage.run("sessions", "show", lost)
+        #expect(shown.code == 1 && named(shown.errors) == [lost])
+        let sound = try #require(whole.keys.first)
+        #expect(try await storage.run("sessions", "show", sound).code == 0)
+    }
+
+    @Test(arguments: ["journal", "sessions", "answers"])
+    func `damaged sessions are purged by their names, and are gone for good`(table: String) async throws {
+        // A page of the journal begins and ends anywhere in a session's rows: five have most cases.
+        try damage(table, pages: table == "journal" ? 5 : 1)
+        let damaged = named(try await storage.run("sessions", "export").errors)
+        let sound = try #require(ids.subtracting(damaged).first)
+        let purged = [sound] + damaged
+
+        let result = try await storage.run(["sessions", "purge"] + purged)
+
+        #expect(result.code == 0 && result.output == "purged: \(purged.count)\n", "\(result.errors)")
+        let export = try await storage.run("sessions", "export")
+        #expect(export.code == 0 && export.errors == "")
+        let left = try DamagedStoreTests.lines(export.output)
+        for id in ids where !purged.contains(id) { #expect(left[id] == exported[id]) }
+        #expect(left.count == ids.count - purged.count)
+        let again = try await storage.run("sessions", "purge", sound)
+        #expect(again.code == 1 && again.output == "purged: 0\n")
+        #expect(again.errors == "Error: there is no session \(sound)\n")
+        // Not even a rebuild brings them back.
+        #expect(
+            FileManager.default.createFile(atPath: storage.directory.path + "/store/sessions.damaged", contents: nil))
+        try await storage.stop(try await storage.serve().program)
+        #expect(try await storage.run("sessions", "export").output == export.output)
+    }
+
+    @Test func `a purge of what is over leaves damaged sessions, and names them`() async throws {
+        try damage("journal")
+        let before = named(try await storage.run("sessions", "list").errors)
+
+        let result = try await storage.run("sessions", "purge", "--over")
+
+        let over = Set(sessions.suffix(10).map(\.id)).subtracting(before)
+        #expect(result.code == 1 && result.output == "purged: \(over.count)\n")
+        #expect(!before.isEmpty && named(result.errors).isSuperset(of: before))
+        let list = try await storage.run("sessions", "list")
+        #expect(Set(firstWords(list.output)) == ids.subtracting(over))
+    }
+
+    @Test func `a damaged session cannot be ended by its client, and the operator is told how to remove it`()
+        async throws
+    {
+        try damage("journal")
+        let lost = try #require(named(try await storage.run("sessions", "list").errors).first)
+        let session = try #require(sessions.first { $0.id == lost })
+        let (program, connection) = try await storage.serve()
+
+        let end = try await connection.request("DELETE", session.path, headers: session.headers)
+
+        #expect(end.status == 503 && end.text.contains("urn:coordinatord:problem:session-damaged"))
+        #expect(end.text.contains("coordinatord sessions purge"))
+        try await storage.stop(program)
+        #expect(firstWords(try await storage.run("sessions", "list").output).contains(lost), "its data is kept")
+        #expect(try await storage.run("sessions", "purge", lost).code == 0)
+        let (second, there) = try await storage.serve()
+        #expect(try await there.request("GET", session.path, headers: session.headers).status == 401)
+        try await storage.stop(second)
+    }
+
+    @Test func `an export of what is not there says so`() async throws {
+        let missing = "s_0000000000000"
+
+        let result = try await storage.run("sessions", "export", missing, sessions[0].id)
+
+        #expect(result.code == 1 && result.errors == "Error: there is no session \(missing)\n")
+        #expect(try DamagedStoreTests.lines(result.output) == exported.filter { $0.key == sessions[0].id })
+    }
+}
