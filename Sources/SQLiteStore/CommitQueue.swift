@@ -159,7 +159,7 @@ final class CommitQueue: Sendable {
             }
             // What the last round has dropped goes first.
             if isMuch, !ledger.hasChores { ledger.beginRound(tail) }
-            try ledger.checkpoint(from: Ledger.busyLogLimit, reader)
+            try ledger.checkpoint(from: Ledger.copiedLogLimit, reader)
         }
     }
 
@@ -220,9 +220,9 @@ extension CommitQueue {
             }
             while try ledger.giveBackPages(tail) {
                 if isAwaited { return }
-                try ledger.checkpoint(from: Ledger.busyLogLimit, reader)
+                try ledger.checkpoint(from: Ledger.copiedLogLimit, reader)
             }
-            try ledger.checkpoint(from: Ledger.quietLogLimit, reader)
+            try ledger.checkpoint(from: Ledger.copiedLogLimit, reader)
         }
     }
 

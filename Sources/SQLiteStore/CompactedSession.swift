@@ -1,6 +1,12 @@
 internal import SQLite
 internal import Sessions
 
+/// A row of the journal, and the bytes of its text where these are many.
+struct SizedRow {
+    let seq: Int
+    let size: Int
+}
+
 /// A row of the table `sessions`: where the kept versions of a session are.
 ///
 /// The rows of the journal stay the text that they are in the table: numbers, oldest first, and behind that of a full record
@@ -113,15 +119,15 @@ struct CompactedSession {
     /// Keeps the last rows: so many, and of no more bytes, but those that the last version needs.
     ///
     /// - Returns: the others.
-    mutating func keep(_ limit: Int, bytes byteLimit: Int) -> [Int] {
-        var dropped: [Int] = []
+    mutating func keep(_ limit: Int, bytes byteLimit: Int) -> [SizedRow] {
+        var dropped: [SizedRow] = []
         var start = 0
         while count > limit || (bytes > byteLimit && count > countFromFull),
             let end = rows[start...].firstIndex(of: CompactedSession.space),
-            let (seq, size) = CompactedSession.row(rows[start..<end])
+            let row = CompactedSession.row(rows[start..<end])
         {
-            dropped.append(seq)
-            bytes -= size
+            dropped.append(row)
+            bytes -= row.size
             count -= 1
             start = end + 1
         }
@@ -130,8 +136,10 @@ struct CompactedSession {
     }
 
     /// All rows, oldest first.
-    var allRows: [Int] {
-        rows.split(separator: CompactedSession.space).compactMap { CompactedSession.row($0)?.seq }
+    var allRows: [Int] { allSizedRows.map(\.seq) }
+
+    var allSizedRows: [SizedRow] {
+        rows.split(separator: CompactedSession.space).compactMap(CompactedSession.row)
     }
 
     /// The versions from that one down, newest first.
@@ -151,15 +159,16 @@ struct CompactedSession {
 
     private static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
 
-    private static func row(_ text: ArraySlice<UInt8>) -> (seq: Int, bytes: Int)? {
-        let parts = text.split(omittingEmptySubsequences: false) { $0 == colon || $0 == equals }
-        guard let seq = number(parts[0]), parts.count <= 2 else { return nil }
-        guard parts.count == 2 else { return (seq, 0) }
-        guard let size = number(parts[1]), size < 1 << 32 else { return nil }
-        return (seq, size)
-    }
-
-    private static func number(_ digits: ArraySlice<UInt8>) -> Int? {
-        Int(String(decoding: digits, as: UTF8.self)).flatMap { $0 > 0 ? $0 : nil }
+    /// - Parameter text: was looked at in `init`.
+    private static func row(_ text: ArraySlice<UInt8>) -> SizedRow? {
+        var (seq, size): (Int, Int?) = (0, nil)
+        for byte in text {
+            guard isDigit(byte) else {
+                size = 0
+                continue
+            }
+            if let sizeSoFar = size { size = sizeSoFar * 10 + Int(byte - 48) } else { seq = seq * 10 + Int(byte - 48) }
+        }
+        return seq > 0 ? SizedRow(seq: seq, size: size ?? 0) : nil
     }
 }

@@ -107,6 +107,15 @@ extension JournalRow {
     }
 }
 
+extension JournalRow {
+    /// What stays of an answer when its body goes.
+    var withoutBody: JournalRow {
+        JournalRow(
+            session: session, kind: kind, version: version, keptUntil: keptUntil, label: label,
+            text: StoredAnswer.textWithoutBody(text))
+    }
+}
+
 extension JournalRow.Label {
     var isEmpty: Bool { token == nil && origin == nil && key == nil }
 }
@@ -154,6 +163,10 @@ struct EncodedChange: Sendable {
         expectedVersion = change.expectedVersion
         record = change.record.map { JournalRow($0, isFirst: change.expectedVersion == 0) }
         answer = change.answer.map(JournalRow.init)
+    }
+
+    var work: Int {
+        [record, answer].reduce(0) { $0 + ($1.map { Work.onRow(of: $0.text.count) } ?? 0) }
     }
 
     /// Whether it makes room, and needs none.

@@ -5,11 +5,9 @@ internal import Sessions
 // lose the log's content when two do (sqlite.org/wal.html, “the WAL-reset bug”).
 
 extension Ledger {
-    /// Pages of the log from which on it is copied between two commits. Few, for those who wait for the next commit wait
-    /// for that, too: ten milliseconds.
-    static let busyLogLimit = 512
-    /// The same, where nobody waits.
-    static let quietLogLimit = 256
+    /// Pages of the log from which on it is copied. Few, for those who wait for the next commit wait for that, too: some
+    /// three milliseconds.
+    static let copiedLogLimit = 160
     /// Pages from which on the log has to begin anew: 32 MiB. Readers that follow each other without a gap would let it
     /// grow for ever.
     static let restartedLogLimit = 4096

@@ -24,7 +24,7 @@ extension Ledger {
         var conflicts: [Int: CommitConflict] = [:]
         var places: [(SessionID, Place)] = []
         places.reserveCapacity(changes.count)
-        try transaction(tail, compacting: slice(beside: changes.count), isAppending: true) { () throws(SQLiteError) in
+        try transaction(tail, compacting: slice(beside: changes), isAppending: true) { () throws(SQLiteError) in
             (conflicts, places) = ([:], [])
             var seq = lastSeq
             // Of sessions that have changed in this transaction.
@@ -50,16 +50,17 @@ extension Ledger {
         return conflicts
     }
 
-    /// How much of the compaction to do in a transaction beside so many changes: thrice as much as comes in, but seldom and
+    /// How much of the compaction to do in a transaction beside these changes: thrice as much as comes in, but seldom and
     /// much at once, for the pages that it changes are written once for all of it.
-    private func slice(beside count: Int) -> Int {
-        owedRows += max(3 * count, 64)
-        guard owedRows >= Ledger.sliceRows else { return 0 }
-        defer { owedRows = 0 }
-        return owedRows
+    private func slice(beside changes: [EncodedChange]) -> Int {
+        let work = changes.reduce(0) { $0 + $1.work }
+        owedWork += max(3 * work, 64)
+        guard owedWork >= Ledger.sliceWork else { return 0 }
+        defer { owedWork = 0 }
+        return owedWork
     }
 
-    private static let sliceRows = 512
+    private static let sliceWork = 512
 
     /// The last committed version of each change's session; 0 where there is none.
     private func versions(of changes: [EncodedChange], _ tail: SharedTail) throws(CommitFailure) -> [Int] {

@@ -4,13 +4,39 @@ internal import Sessions
 /// What is being compacted: everything that was in the tail of the journal when the round began, ordered by session, so
 /// that one page of a table is written for many rows.
 struct CompactionRound {
-    let places: [(id: SessionID, places: [Place])]
+    /// Of a session with much to compact there are several.
+    let parts: [(id: SessionID, places: ArraySlice<Place>)]
     /// The journal is compacted up to this row when the round is over.
     let lastSeq: Int
     /// How far it has come, in committed transactions.
     var position = 0
     /// How far it comes when the transaction is committed.
     var reached = 0
+}
+
+/// What is written for a row: 1 for a small one, and 16 for every page that a large one takes.
+enum Work {
+    /// - Parameter size: of its text, in bytes.
+    static func onRow(of size: Int) -> Int { 1 + size / 512 }
+}
+
+extension Collection<Place> {
+    var work: Int { reduce(0) { $0 + Work.onRow(of: $1.size) } }
+}
+
+extension [Place] {
+    /// Cut into pieces of about that much work.
+    fileprivate func parts(of limit: Int) -> [ArraySlice<Place>] {
+        var parts: [ArraySlice<Place>] = []
+        var (start, work) = (0, 0)
+        for index in indices {
+            work += Work.onRow(of: self[index].size)
+            guard work >= limit || index == endIndex - 1 else { continue }
+            parts.append(self[start...index])
+            (start, work) = (index + 1, 0)
+        }
+        return parts
+    }
 }
 
 // A round is done in slices, each in some transaction. A crash between two begins the round anew, which is why every
@@ -28,8 +54,12 @@ extension Ledger {
         }
         let ordered = places.filter { !stuck.contains($0.key) }.sorted { $0.key.text < $1.key.text }
         guard !ordered.isEmpty else { return }
-        round = CompactionRound(places: ordered.map { ($0.key, $0.value) }, lastSeq: lastSeq)
+        let parts = ordered.flatMap { id, places in places.parts(of: Ledger.partWork).map { (id, $0) } }
+        round = CompactionRound(parts: parts, lastSeq: lastSeq)
     }
+
+    /// Of one session in one go.
+    private static let partWork = 256
 
     /// Whether there is something to compact or to delete.
     var hasChores: Bool { isCompacting && (round != nil || (hasDropped && isDeleting)) }
@@ -48,23 +78,25 @@ extension Ledger {
         try statements.releaseSavepoint.run()
     }
 
-    /// Goes on with the round by about `count` rows, or, behind it, deletes about as many of those that it has dropped: when
-    /// all sessions have been compacted, these lie side by side.
-    private func compact(_ count: Int) throws(SQLiteError) {
+    /// Goes on with the round, or, behind it, deletes rows that it has dropped: when all sessions have been compacted, these
+    /// lie side by side.
+    ///
+    /// - Parameter limit: about how much to do, see `Work`.
+    private func compact(_ limit: Int) throws(SQLiteError) {
         guard round != nil else {
             // Where this fails, it must not keep sessions from being compacted.
             isDeleting = false
-            hasDropped = try statements.deleteDropped(upTo: compacted, limit: count)
+            hasDropped = try statements.deleteDropped(upTo: compacted, limit: limit)
             isDeleting = true
             return
         }
-        var rows = 0
-        while rows < count, let round, round.reached < round.places.count {
-            let (id, places) = round.places[round.reached]
-            if !stuck.contains(id) { rows += try compact(places, of: id) }
+        var work = 0
+        while work < limit, let round, round.reached < round.parts.count {
+            let (id, places) = round.parts[round.reached]
+            if !stuck.contains(id) { work += try compact(places, of: id) }
             self.round?.reached += 1
         }
-        if let round, round.reached == round.places.count {
+        if let round, round.reached == round.parts.count {
             try statements.set(StoredValue.compacted, lastCompacted(in: round))
         }
     }
@@ -72,7 +104,7 @@ extension Ledger {
     /// What is stuck is read again from the journal when the store is opened, and all that came after it.
     private func lastCompacted(in round: CompactionRound) -> Int {
         guard !stuck.isEmpty else { return round.lastSeq }
-        let firstStuck = round.places.lazy.filter { self.stuck.contains($0.id) }.compactMap(\.places.first?.seq).min()
+        let firstStuck = round.parts.lazy.filter { self.stuck.contains($0.id) }.compactMap(\.places.first?.seq).min()
         return min(firstStuck.map { $0 - 1 } ?? compacted, round.lastSeq)
     }
 
@@ -82,20 +114,20 @@ extension Ledger {
             isDeleting = true
             return report(.chore("compacting the journal failed: \(error)"))
         }
-        guard isDeleting, let round, round.reached < round.places.count else {
+        guard isDeleting, let round, round.reached < round.parts.count else {
             return report(.derived("nothing can be deleted from the journal: \(error)"))
         }
-        stuck.insert(round.places[round.reached].id)
+        stuck.insert(round.parts[round.reached].id)
         report(.derived("the tables cannot be written: \(error)"))
     }
 
-    /// - Returns: about how many rows were written.
-    private func compact(_ places: [Place], of id: SessionID) throws(SQLiteError) -> Int {
+    /// - Returns: how much work it was.
+    private func compact(_ places: ArraySlice<Place>, of id: SessionID) throws(SQLiteError) -> Int {
         var session: CompactedSession?
         do throws(ReadError) { session = try sessionLookup.session(id) } catch {
             throw .damage(error.reason)
         }
-        var written = places.count
+        var work = places.work
         var hasAnswers = false
         for place in places {
             switch place.kind {
@@ -104,9 +136,9 @@ extension Ledger {
                 try statements.addAnswer(key, at: place.seq, size: place.size, of: id)
                 hasAnswers = true
             case .end:
-                let rows = session?.allRows.filter { $0 != place.seq } ?? []
+                let rows = session?.allSizedRows.filter { $0.seq != place.seq } ?? []
                 try drop(rows)
-                written += try rows.count + dropAnswers(of: id, keeping: 0).written
+                work += try rows.count + dropAnswers(of: id, keeping: 0).work
                 session = made(from: place, of: id, after: session)
                 session?.answers = 0
             case .first, .next:
@@ -119,21 +151,21 @@ extension Ledger {
                     session?.append(place)
                 } else if place.version > last {
                     // Some are lost: what is older is of no use to what follows.
-                    try drop(session?.allRows ?? [])
+                    try drop(session?.allSizedRows ?? [])
                     session = made(from: place, of: id, after: session)
                 }
             }
         }
-        guard var session else { return written }
+        guard var session else { return work }
         if hasAnswers {
             let answers = try dropAnswers(of: id, keeping: retention.answers)
             session.answers = answers.kept
-            written += answers.written
+            work += answers.work
         }
         let dropped = session.keep(retention.versionsLeanedOn, bytes: retention.versionBytes)
         try drop(dropped)
         try statements.set(session)
-        return written + dropped.count
+        return work + dropped.count
     }
 
     private func made(from place: Place, of id: SessionID, after earlier: CompactedSession?) -> CompactedSession {
@@ -144,7 +176,7 @@ extension Ledger {
         return session
     }
 
-    private func drop(_ rows: [Int]) throws(SQLiteError) {
+    private func drop(_ rows: [SizedRow]) throws(SQLiteError) {
         guard !rows.isEmpty else { return }
         hasDropped = true
         try statements.drop(rows)
@@ -153,36 +185,36 @@ extension Ledger {
     /// Drops all answers but the last ones, and of those that are kept the bodies that are too much.
     private func dropAnswers(
         of id: SessionID, keeping count: Int
-    ) throws(SQLiteError) -> (kept: Int, written: Int) {
-        var (bytes, kept, written) = (0, 0, 0)
+    ) throws(SQLiteError) -> (kept: Int, work: Int) {
+        var (bytes, kept, work) = (0, 0, 0)
         for (position, answer) in try statements.answers(of: id).enumerated() {
             bytes += answer.size
             if position >= count {
-                try drop([answer.seq])
+                try drop([answer])
                 try statements.deleteAnswer(at: answer.seq, of: id)
-                written += 1
+                work += 1
                 continue
             }
             kept += 1
             if answer.size > 0, position > 0, bytes > retention.answerBytes {
                 try empty(answer.seq, of: id)
-                written += 1
+                work += Work.onRow(of: answer.size)
             }
         }
-        return (kept, written)
+        return (kept, work)
     }
 
     /// Keeps of an answer that there was one.
     private func empty(_ seq: Int, of id: SessionID) throws(SQLiteError) {
         // Where it is damaged, whoever asks for it is told.
-        guard let row = try? rowLookup.row(seq), let answer = try? StoredAnswer(parsing: row.text) else { return }
-        try statements.emptyAnswer(at: seq, of: id, keeping: JournalRow(answer.withoutBody))
+        guard let row = try? rowLookup.row(seq) else { return }
+        try statements.emptyAnswer(at: seq, of: id, keeping: row.withoutBody)
     }
 
     /// After the transaction's commit.
     func settleCompaction(_ tail: SharedTail) {
         guard let round else { return }
-        if round.reached == round.places.count {
+        if round.reached == round.parts.count {
             compacted = lastCompacted(in: round)
             hasDropped = true
             self.round = nil

@@ -31,7 +31,7 @@ final class Ledger {
     /// Sessions that cannot be compacted, because a page that this needs is damaged. They stay in the tail.
     var stuck: Set<SessionID> = []
     /// Of the compaction, see `slice(beside:)`.
-    var owedRows = 0
+    var owedWork = 0
     /// Whether rows of the journal may wait to be dropped.
     var hasDropped = true
     /// Whether sessions can be compacted.

@@ -64,7 +64,11 @@ enum Schema {
         ) STRICT, WITHOUT ROWID;
 
         -- Rows of the journal that are to go.
-        CREATE TABLE dropped (seq INTEGER PRIMARY KEY) STRICT;
+        CREATE TABLE dropped (
+            seq INTEGER PRIMARY KEY,
+            -- Bytes of its text, where these are many.
+            size INTEGER NOT NULL
+        ) STRICT;
 
         -- Sessions of which something that was acknowledged is lost. They are refused, and what is left of them is kept.
         CREATE TABLE damaged (id TEXT NOT NULL PRIMARY KEY, reason TEXT NOT NULL) STRICT, WITHOUT ROWID;

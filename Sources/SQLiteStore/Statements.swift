@@ -22,7 +22,7 @@ final class Statements {
     private let emptyAnswer: SQLiteStatement
     private let emptyAnswerRow: SQLiteStatement
     private let setStored: SQLiteStatement
-    private let lastDropped: SQLiteStatement
+    private let nextDropped: SQLiteStatement
     private let deleteDropped: SQLiteStatement
     private let forgetDropped: SQLiteStatement
     private let vacuum: SQLiteStatement
@@ -53,15 +53,14 @@ final class Statements {
         setSession = try database.prepare(
             "UPDATE sessions SET version = ?2, rows = ?3, token = ?4, answers = ?5, checksum = ?6 WHERE id = ?1")
         setDue = try database.prepare("UPDATE sessions SET due = ?2 WHERE id = ?1")
-        drop = try database.prepare("INSERT INTO dropped VALUES (?1) ON CONFLICT DO NOTHING")
+        drop = try database.prepare("INSERT INTO dropped VALUES (?1, ?2) ON CONFLICT DO NOTHING")
         addAnswer = try database.prepare("INSERT INTO answers VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING")
         answers = try database.prepare("SELECT seq, size FROM answers WHERE session = ?1 ORDER BY seq DESC")
         deleteAnswer = try database.prepare("DELETE FROM answers WHERE session = ?1 AND seq = ?2")
         emptyAnswer = try database.prepare("UPDATE answers SET size = 0 WHERE session = ?1 AND seq = ?2")
         emptyAnswerRow = try database.prepare("UPDATE journal SET record = ?2, checksum = ?3 WHERE seq = ?1")
         setStored = try database.prepare("UPDATE store SET value = ?2, checksum = ?3 WHERE name = ?1")
-        lastDropped = try database.prepare(
-            "SELECT max(seq) FROM (SELECT seq FROM dropped WHERE seq <= ?2 ORDER BY seq LIMIT ?1)")
+        nextDropped = try database.prepare("SELECT seq, size FROM dropped WHERE seq <= ?1 ORDER BY seq")
         deleteDropped = try database.prepare(
             "DELETE FROM journal WHERE seq IN (SELECT seq FROM dropped WHERE seq <= ?1)")
         forgetDropped = try database.prepare("DELETE FROM dropped WHERE seq <= ?1")
@@ -110,9 +109,10 @@ extension Statements {
         try statement.withBound(3, utf8: session.rows) { () throws(SQLiteError) in try statement.run() }
     }
 
-    func drop(_ rows: some Sequence<Int>) throws(SQLiteError) {
+    func drop(_ rows: [SizedRow]) throws(SQLiteError) {
         for row in rows {
-            try drop.bind(1, row)
+            try drop.bind(1, row.seq)
+            try drop.bind(2, row.size)
             try drop.run()
         }
     }
@@ -135,9 +135,9 @@ extension Statements {
     }
 
     /// Newest first.
-    func answers(of id: SessionID) throws(SQLiteError) -> [(seq: Int, size: Int)] {
+    func answers(of id: SessionID) throws(SQLiteError) -> [SizedRow] {
         try answers.bind(1, id.text)
-        return try answers.all { ($0.integer(0) ?? 0, $0.integer(1) ?? 0) }
+        return try answers.all { SizedRow(seq: $0.integer(0) ?? 0, size: $0.integer(1) ?? 0) }
     }
 
     func deleteAnswer(at seq: Int, of id: SessionID) throws(SQLiteError) {
@@ -179,15 +179,21 @@ extension Statements {
         try setStored.run()
     }
 
-    /// Deletes up to `limit` dropped rows of the journal, the oldest first: they lie side by side.
+    /// Deletes dropped rows of the journal, the oldest first.
     ///
-    /// - Parameter compacted: the row up to which the journal is compacted. What comes after it is read again after a
-    ///   crash.
+    /// - Parameters:
+    ///   - compacted: the row up to which the journal is compacted. What comes after it is read again after a crash.
+    ///   - limit: about how much to do, see `Work`.
     /// - Returns: whether there were any.
     func deleteDropped(upTo compacted: Int, limit: Int) throws(SQLiteError) -> Bool {
-        try lastDropped.bind(1, limit)
-        try lastDropped.bind(2, compacted)
-        guard let last = try lastDropped.first({ $0.integer(0) }) ?? nil else { return false }
+        try nextDropped.bind(1, compacted)
+        var (last, work): (Int?, Int) = (nil, 0)
+        _ = try nextDropped.firstNonNil { row -> Void? in
+            last = row.integer(0)
+            work += Work.onRow(of: row.integer(1) ?? 0)
+            return work < limit ? nil : ()
+        }
+        guard let last else { return false }
         try deleteDropped.bind(1, last)
         try deleteDropped.run()
         try forgetDropped.bind(1, last)

@@ -139,6 +139,13 @@ extension StoredAnswer {
         }
     }
 
+    /// The text of `withoutBody`, cut out of the whole one, for that may be long. No member before the body has a text of the
+    /// client's, so the first place that looks like it is it.
+    public static func textWithoutBody(_ text: [UInt8]) -> [UInt8] {
+        guard let body = text.firstRange(of: Array(#","body":"#.utf8)) else { return text }
+        return text[..<body.lowerBound] + Array("}".utf8)
+    }
+
     /// - Throws: what is wrong with the text.
     public init(parsing text: [UInt8]) throws(RecordError) {
         let json = try JSON(record: text)
