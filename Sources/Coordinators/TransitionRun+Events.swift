@@ -48,7 +48,9 @@ extension TransitionRun {
         case .pop(let key, _)?: removeScreens(by: nil) { $0.key == key }
         case .dismiss?: dismissFlows(from: state.presented.count - 1, by: nil)
         case .selectTab(let key, let position, _)?:
-            if mayLeaveVisible(by: nil) { selectPrevious(position, of: key) }
+            guard mayLeaveVisible(by: nil) else { return }
+            selectPrevious(position, of: key)
+            callTabBarDelegate(ofScreen: key)
         case nil: break
         }
     }
@@ -82,11 +84,20 @@ extension TransitionRun {
             throw .invalidEvent(.init(path: ["payload"] + choice.names, reason: "names no tab"))
         }
         guard tabs.selection == position else {
-            if mayLeaveVisible(by: nil) { select(position, of: screen) }
-            return
+            guard mayLeaveVisible(by: nil) else { return }
+            select(position, of: screen)
+            return callTabBarDelegate(ofScreen: screen.key)
         }
         guard state.mayGoBack else { return }
         removeScreens(tabs.selected.stack.screens.dropFirst(), by: nil)
+    }
+
+    /// The user has selected another tab of the screen of that key.
+    private mutating func callTabBarDelegate(ofScreen key: String) {
+        guard let screen = state.screens.first(where: { $0.key == key }), let tabs = screen.tabs,
+            let owner = state[screen.coordinator], owner.type.isTabBarDelegate
+        else { return }
+        agenda.append(.call(.didSelectTab(tabs.selected.id), owner.id))
     }
 
     private static let noTabChosen = NavigationError.invalidPayload(

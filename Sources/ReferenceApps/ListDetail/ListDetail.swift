@@ -69,7 +69,7 @@ extension ListDetail {
 
 extension ListDetail.ListCoordinator: ListNavigation {
     func showItem(_ id: Int, title: String, _ navigator: inout Navigator) {
-        navigator.push(Screen("detail", title: title, params: ["id": .integer(id)], events: ["edit"]))
+        navigator.push(Screen("detail", title: title, params: ["id": .integer(id)], events: [Event.edit]))
     }
 
     func showEditor(_ navigator: inout Navigator) {
