@@ -161,10 +161,11 @@ extension Navigator {
         requests.append(.endChildren)
     }
 
-    /// Tells the nearest coordinator further up that understands it: that conforms to a protocol of the author's.
+    /// Calls the nearest coordinator further up that is of a type, or conforms to a protocol of the author's.
     ///
     /// ```swift
-    /// navigator.tell((any LoginDelegate).self) { parent, navigator in parent.didLogIn(&navigator) }
+    /// navigator.tell(AppCoordinator.self) { parent, navigator in parent.didLogIn(&navigator) }
+    /// navigator.tell((any LoginDelegate).self) { delegate, navigator in delegate.didLogIn(&navigator) }
     /// ```
     public mutating func tell<Recipient>(
         _ type: Recipient.Type,

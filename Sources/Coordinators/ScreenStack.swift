@@ -48,7 +48,7 @@ public final class PlacedScreen: Sendable {
         members.member("hidesNavigationBar", ifAny: screen.hidesNavigationBar ? true : nil)
         var savedMembers = JSONWriter()
         savedMembers.encoded(members.bytes)
-        savedMembers.member("events", ifAny: screen.events?.map(\.event))
+        savedMembers.member("events", ifAny: screen.events?.map { $0.event })
         savedMembers.member("linkPattern", ifAny: screen.link?.text)
         savedMembers.member("back", ifAny: screen.back == .allowed ? nil : screen.back.rawValue)
         savedMembers.member("coordinator", coordinator.id)

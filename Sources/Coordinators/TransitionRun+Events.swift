@@ -49,8 +49,9 @@ extension TransitionRun {
         case .dismiss?: dismissFlows(from: state.presented.count - 1, by: nil)
         case .selectTab(let key, let position, _)?:
             guard mayLeaveVisible(by: nil) else { return }
-            selectPrevious(position, of: key)
-            callTabBarDelegate(ofScreen: key)
+            guard let tab = selectPrevious(position, of: key) else { return }
+            let owner = state.screens.first { $0.key == key }?.coordinator
+            callTabBarDelegate(owner, didSelect: tab)
         case nil: break
         }
     }
@@ -86,18 +87,16 @@ extension TransitionRun {
         guard tabs.selection == position else {
             guard mayLeaveVisible(by: nil) else { return }
             select(position, of: screen)
-            return callTabBarDelegate(ofScreen: screen.key)
+            return callTabBarDelegate(screen.coordinator, didSelect: tabs.items[position].id)
         }
         guard state.mayGoBack else { return }
         removeScreens(tabs.selected.stack.screens.dropFirst(), by: nil)
     }
 
-    /// The user has selected another tab of the screen of that key.
-    private mutating func callTabBarDelegate(ofScreen key: String) {
-        guard let screen = state.screens.first(where: { $0.key == key }), let tabs = screen.tabs,
-            let owner = state[screen.coordinator], owner.type.isTabBarDelegate
-        else { return }
-        agenda.append(.call(.didSelectTab(tabs.selected.id), owner.id))
+    /// - Parameter owner: the id of the coordinator whose tab the user has selected.
+    private mutating func callTabBarDelegate(_ owner: Int?, didSelect tab: String) {
+        guard let owner = owner.flatMap({ state[$0] }), owner.type.isTabBarDelegate else { return }
+        agenda.append(.call(.didSelectTab(tab), owner.id))
     }
 
     private static let noTabChosen = NavigationError.invalidPayload(

@@ -180,13 +180,16 @@ extension TransitionRun {
     }
 
     /// Goes back to a tab that was selected before.
-    mutating func selectPrevious(_ position: Int, of key: String) {
+    ///
+    /// - Returns: its id.
+    mutating func selectPrevious(_ position: Int, of key: String) -> String? {
         var tab: String?
         state.changeTabs(of: key) { tabs in
             tabs.selectPrevious(position)
             tab = tabs.selected.id
         }
         if let tab { operations.append(.selectTab(key: key, tab: tab)) }
+        return tab
     }
 }
 
