@@ -172,7 +172,7 @@ extension Shop {
         private func product(_ id: Int) -> Screen {
             Screen(
                 "product", title: "Product \(id)", params: ["id": .integer(id)],
-                events: [Control(sends: Event.addToCart), "related"],
+                events: ["addToCart", "related"],
                 link: HomeCoordinator.productLink)
         }
     }

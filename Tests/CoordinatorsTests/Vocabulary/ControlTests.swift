@@ -41,6 +41,19 @@ import Testing
 
     static let app = App("desk", root: { DeskCoordinator() })
 
+    @Test func `a control has the name that its event has on the wire`() throws {
+        func check<Event: NavigationEvent>(_ type: Event.Type) throws {
+            for event in Event.examples {
+                #expect(Control(sends: event).event == (try #require(EncodedEvent(event)).name))
+            }
+        }
+
+        try check(DeskCoordinator.Event.self)
+        try check(Renamed.self)
+        try check(RootCoordinator.Event.self)
+        try check(ACoordinator.Event.self)
+    }
+
     @Test func `an event has the title that the author gave it, or the words of its name`() {
         #expect(
             ControlTests.app.coordinators[0].events.map(\.title)
