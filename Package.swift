@@ -92,7 +92,9 @@ let package = Package(
             ]),
         .testTarget(
             name: "ReferenceAppsTests",
-            dependencies: ["ReferenceApps", "CoordinatorsTesting", "Coordinators", "SQLite", "TestSupport"]),
+            dependencies: [
+                "ReferenceApps", "CoordinatorsTesting", "Coordinators", "JSONCoding", "SQLite", "TestSupport",
+            ]),
         .testTarget(name: "FaultTests", dependencies: ["coordinatord", "TestSupport"]),
         .testTarget(
             name: "ServerTests",

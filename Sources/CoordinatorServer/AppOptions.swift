@@ -1,6 +1,7 @@
 public import ArgumentParser
 internal import Coordinators
 internal import Glibc
+internal import Sessions
 
 /// What the command line says that apps may depend on.
 public struct AppOptions: Sendable {
@@ -31,6 +32,37 @@ extension NavigationServer {
         let problems = made.isEmpty ? ["no app is declared"] : made.flatMap(\.problems)
         guard problems.isEmpty else { throw ExitCode.cannotStart(EX_SOFTWARE, problems.joined(separator: "; ")) }
         return made
+    }
+
+    /// Opens a session of each app, in memory, and forgets it. So a mistake in what a new session shows, an event that is
+    /// misspelt on a screen for one, is found before a client can meet it. A `start` that throws, or takes too long, is no
+    /// mistake: what it depends on may come.
+    ///
+    /// - Throws: `EX_SOFTWARE`, when standard error has been told why.
+    static func checkLaunch(of apps: [App]) async throws {
+        let host = SessionHost(apps: apps, store: MemoryStore())
+        var problems: [String] = []
+        for app in apps {
+            do throws(SessionError) {
+                _ = try await host.create(SessionRequest(app: app.name))
+            } catch .cannotLaunch(let error, _) {
+                if let mistake = error.mistake { problems.append("app “\(app.name)”: \(mistake)") }
+            } catch {}
+        }
+        guard problems.isEmpty else { throw ExitCode.cannotStart(EX_SOFTWARE, problems.joined(separator: "; ")) }
+    }
+}
+
+extension NavigationError {
+    /// What is wrong with the app; `nil` where it may be right, and the circumstances are not.
+    fileprivate var mistake: String? {
+        switch self {
+        case .impossibleRequest(let coordinator, let request, let reason):
+            "\(coordinator) asks for \(request): \(reason)"
+        case .invariantViolated(let violation): "what a new session shows cannot be: \(violation)"
+        case .runawayTransition(let coordinator): "\(coordinator) starts without an end"
+        default: nil
+        }
     }
 }
 

@@ -56,6 +56,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         Allocator.giveBackInBackground()
         let apps = try Server.soundApps(
             AppOptions(isDevelopment: development, dataDirectory: storage.isInMemory ? nil : dataDirectory))
+        try await Server.checkLaunch(of: apps)
 
         let logger = Logger(label: "coordinatord") { _ in LineLogHandler(.standardError) }
         defer { LineOutput.standardError.flush(milliseconds: 1000) }

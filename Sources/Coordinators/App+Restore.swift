@@ -261,10 +261,14 @@ private struct SavedAlert: JSONReadable {
 extension Screen: JSONReadable {
     package init(json: JSON) throws(JSONDecodingError) {
         let link: String? = try json.member(ifAny: "linkPattern")
+        let events: [String]? = try json.member(ifAny: "events")
+        let titles: JSONObject? = try json.member(ifAny: "eventTitles")
         self.init(
             try json.member("name"), title: try json.member(ifAny: "title"),
-            params: try json.member(ifAny: "params") ?? [:], events: try json.member(ifAny: "events"),
-            back: try json.member(ifAny: "back") ?? .allowed, link: link.map { LinkPattern($0) })
+            params: try json.member(ifAny: "params") ?? [:],
+            events: events?.map { Control(titles?[$0]?.string, sends: $0) },
+            back: try json.member(ifAny: "back") ?? .allowed, link: link.map { LinkPattern($0) },
+            hidesNavigationBar: try json.member(ifAny: "hidesNavigationBar") ?? false)
     }
 }
 

@@ -21,6 +21,9 @@ public enum BuiltInEvent: String, CaseIterable, Sendable {
 
     static let names = Set(allCases.map(\.rawValue))
 
+    /// The words of its name: “Back to root”.
+    public var title: String { rawValue.sentence }
+
     /// An example of the payload; `nil` for an event without one.
     public var payload: JSON? {
         switch self {

@@ -9,6 +9,7 @@ final class CoordinatorType: Sendable {
     let problems: [String]
     let type: any Coordinator.Type
     let links: [LinkPattern]
+    let isTabBarDelegate: Bool
     /// Whether any coordinator of the app has links, so that `open` is accepted.
     let isOfAppWithLinks: Bool
     /// The app's version.
@@ -18,6 +19,7 @@ final class CoordinatorType: Sendable {
         let name = C.name
         let shapes = C.Event.examples.map { EventShape(example: $0, of: C.self) }
         self.links = C.links
+        self.isTabBarDelegate = type is any TabBarDelegate.Type
         self.isOfAppWithLinks = isOfAppWithLinks
         self.version = version
         self.type = type

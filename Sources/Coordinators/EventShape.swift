@@ -25,6 +25,8 @@ public final class EventShape: Sendable {
     enum Form: Sendable { case rawValue, noPayload, singleValue, fields }
 
     public let name: String
+    /// What is written on the button that sends it.
+    public let title: String
     /// The payload of the author's example.
     public let payload: JSON?
     /// The same with the secrets as they are, for tests.
@@ -36,10 +38,11 @@ public final class EventShape: Sendable {
     let isEnabled: @Sendable (any Coordinator) -> Bool
 
     private init(
-        _ event: EncodedEvent, unmaskedPayload: JSON?, schema: JSON?,
+        _ event: EncodedEvent, title: String, unmaskedPayload: JSON?, schema: JSON?,
         isEnabled: @escaping @Sendable (any Coordinator) -> Bool
     ) {
         self.name = event.name
+        self.title = title
         self.form = event.form
         self.payload = event.payload
         self.unmaskedPayload = unmaskedPayload
@@ -52,7 +55,7 @@ public final class EventShape: Sendable {
         guard let event = EncodedEvent(example) else { return nil }
         let unmasked = EncodedEvent(example, revealsSecrets: true)?.payload
         let schema = JSONSchema.payloadSchema(of: example)
-        self.init(event, unmaskedPayload: unmasked, schema: schema) { coordinator in
+        self.init(event, title: example.title, unmaskedPayload: unmasked, schema: schema) { coordinator in
             (coordinator as? C)?.isEnabled(example) ?? true
         }
     }

@@ -5,6 +5,17 @@
 public protocol NavigationEvent: Codable, Sendable {
     /// One value of each case. From these come the events' names, their payloads' fields and their documentation.
     static var examples: [Self] { get }
+
+    /// What is written on the button that sends the event: “Push”. By default the words of its name, see `readableName`. A
+    /// screen may write something else on it, see `Control`. Read from the examples, so it must not depend on a payload.
+    var title: String { get }
+}
+
+extension NavigationEvent {
+    public var title: String { readableName }
+
+    /// The words of the event's name: “Add to cart” for `addToCart`.
+    public var readableName: String { EncodedEvent(self)?.name.sentence ?? "" }
 }
 
 extension NavigationEvent where Self: CaseIterable {

@@ -28,7 +28,7 @@ extension NavigationState {
             for event in coordinator.enabledEvents {
                 let mayBeAsked =
                     id == visible.coordinator
-                    ? offered?.contains(event.name) ?? true : !isOfAnotherScreen(event.name, of: id)
+                    ? offered?.contains { $0.event == event.name } ?? true : !isOfAnotherScreen(event.name, of: id)
                 if mayBeAsked { visit(coordinator, event) }
             }
             next = coordinator.parent
@@ -38,7 +38,9 @@ extension NavigationState {
     private func isOfAnotherScreen(_ event: String, of coordinator: Int) -> Bool {
         var isOffered = false
         forEachScreen { screen in
-            if screen.coordinator == coordinator, screen.screen.events?.contains(event) == true { isOffered = true }
+            if screen.coordinator == coordinator, screen.screen.events?.contains(where: { $0.event == event }) == true {
+                isOffered = true
+            }
         }
         return isOffered
     }

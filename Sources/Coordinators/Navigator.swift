@@ -16,17 +16,37 @@ public struct Navigator: Sendable {
     public let client: ClientAddress?
     private(set) var requests: [Request] = []
     private let placed: PlacedScreen?
+    /// Whom it is for.
+    private let coordinator: Int
+    private let stack: ScreenStack
+    private let presented: [PresentedFlow]
     private let dependencies: ResolvedDependencies
 
     init(
-        defaults: Defaults, now: Date, client: ClientAddress?, visible: PlacedScreen?,
+        for coordinator: Int, in state: NavigationState, now: Date, client: ClientAddress?,
         dependencies: ResolvedDependencies
     ) {
-        self.defaults = defaults
+        self.defaults = state.defaults
         self.now = now
         self.client = client
-        self.placed = visible
+        self.placed = state.visible
+        self.coordinator = coordinator
+        // Not the whole state: the engine is about to change its coordinators, which would be copied then.
+        self.stack = state.stack
+        self.presented = state.presented
         self.dependencies = dependencies
+    }
+
+    /// The id of the tab that is selected on this coordinator's own screen with tabs, the topmost one where it has several,
+    /// however much lies over it; `nil` where it has none. As it was before anything was asked for.
+    public var selectedTab: String? {
+        var selected: String?
+        let visit = { (screen: PlacedScreen) in
+            if screen.coordinator == coordinator, let tabs = screen.tabs { selected = tabs.selected.id }
+        }
+        stack.forEachScreen(visit)
+        for flow in presented { flow.stack.forEachScreen(visit) }
+        return selected
     }
 
     /// What the app registered for a type; the coordinator's `dependencies` should list it.
@@ -55,7 +75,8 @@ extension Navigator {
         requests.append(.pushTabs(screen, tabs, selected: selected, back: back))
     }
 
-    /// Takes this coordinator's visible screen away. The stack's first screen stays: finish instead.
+    /// Pops the screen on top of the stack: this coordinator's, or that of a descendant, which is dismissed with its last
+    /// screen. Nothing happens to the stack's first screen, as in UIKit: finish instead.
     public mutating func pop() {
         requests.append(.pop)
     }
@@ -140,10 +161,11 @@ extension Navigator {
         requests.append(.endChildren)
     }
 
-    /// Tells the nearest coordinator further up that understands it: that conforms to a protocol of the author's.
+    /// Calls the nearest coordinator further up that is of a type, or conforms to a protocol of the author's.
     ///
     /// ```swift
-    /// navigator.tell((any LoginDelegate).self) { parent, navigator in parent.didLogIn(&navigator) }
+    /// navigator.tell(AppCoordinator.self) { parent, navigator in parent.didLogIn(&navigator) }
+    /// navigator.tell((any LoginDelegate).self) { delegate, navigator in delegate.didLogIn(&navigator) }
     /// ```
     public mutating func tell<Recipient>(
         _ type: Recipient.Type,

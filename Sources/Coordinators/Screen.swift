@@ -8,15 +8,18 @@ public struct Screen: Sendable, Equatable {
     public var params: JSONObject
     /// The events that the coordinator accepts while this screen is visible; `nil` for all that it has. What is named
     /// here is not accepted from the screens of its children.
-    public var events: [String]?
+    public var events: [Control]?
     /// Whether the user may go back from here.
     public var back: BackRule
     /// The link that leads here, once the parameters fill it in.
     public var link: LinkPattern?
+    /// Whether the client draws the screen without a navigation bar.
+    public var hidesNavigationBar: Bool
 
+    /// - Parameter events: by their names, `["select"]`, or with what is written on them, see `Control`.
     public init(
-        _ name: String, title: String? = nil, params: JSONObject = [:], events: [String]? = nil,
-        back: BackRule = .allowed, link: LinkPattern? = nil
+        _ name: String, title: String? = nil, params: JSONObject = [:], events: [Control]? = nil,
+        back: BackRule = .allowed, link: LinkPattern? = nil, hidesNavigationBar: Bool = false
     ) {
         self.name = name
         self.title = title
@@ -24,6 +27,33 @@ public struct Screen: Sendable, Equatable {
         self.events = events
         self.back = back
         self.link = link
+        self.hidesNavigationBar = hidesNavigationBar
+    }
+
+    /// A screen that offers events by the cases of its coordinator's `Event`, so that a misspelt one does not compile.
+    ///
+    /// ```swift
+    /// Screen("cart", title: "Cart", events: [Event.checkout, .empty])
+    /// ```
+    ///
+    /// - Parameter events: of a case with a payload only the name counts; `["select"]` is the shorter way to name it.
+    public init<Event: NavigationEvent>(
+        _ name: String, title: String? = nil, params: JSONObject = [:], events: [Event],
+        back: BackRule = .allowed, link: LinkPattern? = nil, hidesNavigationBar: Bool = false
+    ) {
+        self.init(
+            name, title: title, params: params, events: events.map { Control(sends: $0) }, back: back, link: link,
+            hidesNavigationBar: hidesNavigationBar)
+    }
+
+    /// What is written on the controls that do not bear their event's own title, by the event's name.
+    var eventTitles: JSONObject? {
+        guard let events, events.contains(where: { $0.title != nil }) else { return nil }
+        var titles = JSONObject()
+        for control in events where titles[control.event] == nil {
+            if let title = control.title { titles[control.event] = .string(title) }
+        }
+        return titles
     }
 }
 

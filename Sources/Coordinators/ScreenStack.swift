@@ -44,9 +44,11 @@ public final class PlacedScreen: Sendable {
         members.member("params", ifAny: screen.params.isEmpty ? nil : screen.params)
         let path = screen.link?.path(screen.params)
         members.member("link", ifAny: path)
+        members.member("eventTitles", ifAny: screen.eventTitles)
+        members.member("hidesNavigationBar", ifAny: screen.hidesNavigationBar ? true : nil)
         var savedMembers = JSONWriter()
         savedMembers.encoded(members.bytes)
-        savedMembers.member("events", ifAny: screen.events)
+        savedMembers.member("events", ifAny: screen.events?.map { $0.event })
         savedMembers.member("linkPattern", ifAny: screen.link?.text)
         savedMembers.member("back", ifAny: screen.back == .allowed ? nil : screen.back.rawValue)
         savedMembers.member("coordinator", coordinator.id)
@@ -75,10 +77,10 @@ public final class PlacedScreen: Sendable {
         self.encoding = other.encoding
     }
 
-    /// The members `key`, `name`, `title`, `params` and `coordinator`, the name of it, as JSON text.
+    /// The screen's members as clients read them, but for the tabs, as JSON text. `coordinator` is the name.
     public var encodedMembers: [UInt8] { encoding.members }
 
-    /// The same with the coordinator's id, and the events that the screen offers.
+    /// The same with the coordinator's id, and what only the engine reads: events, back rule, link pattern.
     var savedMembers: [UInt8] { encoding.savedMembers }
 
     /// Whether the parameters do not fill the screen's link.

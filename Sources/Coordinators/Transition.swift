@@ -8,20 +8,29 @@ public struct Transition: Sendable, Equatable {
     public let operations: [Operation]
     /// The names of the coordinators that finished, in order.
     public let finished: [String]
+    /// The names of the coordinators that were removed without finishing, descendants before their ancestors: by `back`, by
+    /// `dismiss`, with the coordinator that they belonged to, or by `relaunch`.
+    public let dismissed: [String]
     /// Whether a coordinator asked for another token, see `Navigator.rotateToken`.
     public let rotatesToken: Bool
-    /// The members that tell it to clients and in the history, as JSON text: `event`, `operations`, `finished`.
+    /// The members that tell it to clients and in the history, as JSON text: `event`, `operations`, `finished`,
+    /// `dismissed`.
     public let encodedMembers: [UInt8]
 
-    public init(event: String?, operations: [Operation], finished: [String], rotatesToken: Bool = false) {
+    public init(
+        event: String?, operations: [Operation] = [], finished: [String] = [], dismissed: [String] = [],
+        rotatesToken: Bool = false
+    ) {
         self.event = event
         self.operations = operations
         self.finished = finished
+        self.dismissed = dismissed
         self.rotatesToken = rotatesToken
         var members = JSONWriter()
         members.member("event", ifAny: event)
         members.member("operations", operations)
         members.member("finished", finished)
+        members.member("dismissed", dismissed)
         self.encodedMembers = members.bytes
     }
 }

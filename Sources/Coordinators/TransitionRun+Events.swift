@@ -48,7 +48,10 @@ extension TransitionRun {
         case .pop(let key, _)?: removeScreens(by: nil) { $0.key == key }
         case .dismiss?: dismissFlows(from: state.presented.count - 1, by: nil)
         case .selectTab(let key, let position, _)?:
-            if mayLeaveVisible(by: nil) { selectPrevious(position, of: key) }
+            guard mayLeaveVisible(by: nil) else { return }
+            guard let tab = selectPrevious(position, of: key) else { return }
+            let owner = state.screens.first { $0.key == key }?.coordinator
+            callTabBarDelegate(owner, didSelect: tab)
         case nil: break
         }
     }
@@ -82,11 +85,18 @@ extension TransitionRun {
             throw .invalidEvent(.init(path: ["payload"] + choice.names, reason: "names no tab"))
         }
         guard tabs.selection == position else {
-            if mayLeaveVisible(by: nil) { select(position, of: screen) }
-            return
+            guard mayLeaveVisible(by: nil) else { return }
+            select(position, of: screen)
+            return callTabBarDelegate(screen.coordinator, didSelect: tabs.items[position].id)
         }
         guard state.mayGoBack else { return }
         removeScreens(tabs.selected.stack.screens.dropFirst(), by: nil)
+    }
+
+    /// - Parameter owner: the id of the coordinator whose tab the user has selected.
+    private mutating func callTabBarDelegate(_ owner: Int?, didSelect tab: String) {
+        guard let owner = owner.flatMap({ state[$0] }), owner.type.isTabBarDelegate else { return }
+        agenda.append(.call(.didSelectTab(tab), owner.id))
     }
 
     private static let noTabChosen = NavigationError.invalidPayload(

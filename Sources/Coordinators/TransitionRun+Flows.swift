@@ -57,7 +57,7 @@ extension TransitionRun {
         guard let parent = coordinator.parent else {
             throw coordinator.impossible(request, "the root lives as long as the session")
         }
-        guard remove([coordinator.id], by: coordinator.id) else { return }
+        guard remove([coordinator.id], by: coordinator.id, finisher: coordinator.id) else { return }
         finished.append(coordinator.name)
         agenda.append(.call(.childDidFinish(coordinator.coordinator), parent))
     }

@@ -24,7 +24,7 @@ extension TransitionRun {
         guard linkProgress != .settled else { return }
         let living = state.coordinators[index]
         var coordinator = living.coordinator
-        var navigator = navigator()
+        var navigator = navigator(for: living)
         let decision: LinkDecision
         do {
             decision = try await coordinator.open(link, &navigator)

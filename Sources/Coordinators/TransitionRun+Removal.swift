@@ -16,12 +16,13 @@ extension TransitionRun {
     /// Ends coordinators and their descendants, with their screens, their alert and the flows that they were presented
     /// in, and everything over these; unless a coordinator wants to be asked first.
     ///
+    /// - Parameter finisher: the one of them that finishes.
     /// - Returns: whether that was done.
     @discardableResult
-    mutating func remove(_ ids: Set<Int>, by asker: Int?) -> Bool {
+    mutating func remove(_ ids: Set<Int>, by asker: Int?, finisher: Int? = nil) -> Bool {
         let ids = state.families(of: ids)
         guard !isHeldUp(by: asker, where: { ids.contains($0.coordinator) }) else { return false }
-        end(ids)
+        end(ids, finisher: finisher)
         return true
     }
 
@@ -45,7 +46,7 @@ extension TransitionRun {
     func heldUp() throws(NavigationError) -> TransitionResult {
         var state = original
         guard let objection, let event else {
-            return TransitionResult(state: state, transition: Transition(event: nil, operations: [], finished: []))
+            return TransitionResult(state: state, transition: Transition(event: nil))
         }
         try check(objection.alert) { reason in
             .impossibleRequest(
@@ -58,7 +59,7 @@ extension TransitionRun {
             heldUp: PostedEvent(event.type, payload: event.payload))
         guard state.isWithinNumbers else { throw .stateLimit }
         return TransitionResult(
-            state: state, transition: Transition(event: event.type, operations: [.alert(key: key)], finished: []))
+            state: state, transition: Transition(event: event.type, operations: [.alert(key: key)]))
     }
 
     /// Asks the coordinators of the screens that match and of those in their tabs, the topmost first. Who acts on its own
@@ -82,13 +83,19 @@ extension TransitionRun {
     }
 
     /// Ends coordinators without asking.
-    mutating func end(_ ids: Set<Int>) {
+    ///
+    /// - Parameter finisher: the one of them that finishes; the others are dismissed.
+    mutating func end(_ ids: Set<Int>, finisher: Int? = nil) {
         // What lies over a flow goes with it.
         if let position = state.presented.firstIndex(where: { ids.contains($0.coordinator) }) {
             let above = state.families(of: Set(state.presented[position...].map(\.coordinator)))
-            guard above.isSubset(of: ids) else { return end(ids.union(above)) }
+            guard above.isSubset(of: ids) else { return end(ids.union(above), finisher: finisher) }
             for flow in state.presented[position...].reversed() { operations.append(.dismiss(key: flow.key)) }
             state.presented.removeSubrange(position...)
+        }
+        for coordinator in state.coordinators.reversed()
+        where ids.contains(coordinator.id) && coordinator.id != finisher {
+            dismissed.append(coordinator.name)
         }
         state.coordinators.removeAll { ids.contains($0.id) }
         takeAwayScreens { ids.contains($0.coordinator) }

@@ -82,8 +82,9 @@ extension TransitionRun {
         _ placed: PlacedScreen, _ request: Request, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
         let screen = placed.screen
-        for event in screen.events ?? [] where coordinator.type.event(event) == nil {
-            throw coordinator.impossible(request, "screen “\(screen.name)” offers “\(event)”, which is no event of it")
+        for control in screen.events ?? [] where coordinator.type.event(control.event) == nil {
+            throw coordinator.impossible(
+                request, "screen “\(screen.name)” offers “\(control.event)”, which is no event of it")
         }
         if placed.lacksPath {
             throw coordinator.impossible(request, "the parameters of screen “\(screen.name)” do not fill its link")
@@ -103,11 +104,9 @@ extension TransitionRun {
             kept = index + 1
         case .popToRoot: kept = 1
         default:
-            guard top.coordinator == coordinator.id else {
-                throw coordinator.impossible(request, "its screen is not the visible one")
-            }
-            guard stack.screens.count > 1 else {
-                throw coordinator.impossible(request, "a stack keeps its first screen: finish instead")
+            guard stack.screens.count > 1 else { return }
+            guard state.lineage(of: top.coordinator).contains(coordinator.id) else {
+                throw coordinator.impossible(request, "the screen on top of its stack belongs to another flow")
             }
             kept = stack.screens.count - 1
         }
@@ -181,13 +180,16 @@ extension TransitionRun {
     }
 
     /// Goes back to a tab that was selected before.
-    mutating func selectPrevious(_ position: Int, of key: String) {
+    ///
+    /// - Returns: its id.
+    mutating func selectPrevious(_ position: Int, of key: String) -> String? {
         var tab: String?
         state.changeTabs(of: key) { tabs in
             tabs.selectPrevious(position)
             tab = tabs.selected.id
         }
         if let tab { operations.append(.selectTab(key: key, tab: tab)) }
+        return tab
     }
 }
 

@@ -15,6 +15,7 @@ public struct TransitionRun: Sendable {
         case handle(EventShape, event: JSON)
         case childDidFinish(any Coordinator)
         case childWasDismissed(any Coordinator)
+        case didSelectTab(String)
         case receive(Message)
         case open(Link)
     }
@@ -36,6 +37,7 @@ public struct TransitionRun: Sendable {
     var agenda: [Step] = []
     var operations: [Operation] = []
     var finished: [String] = []
+    var dismissed: [String] = []
     var rotatesToken = false
     /// Coordinators started in this transition that have not owned a screen or a child yet.
     var newcomers: Set<Int> = []
@@ -91,7 +93,8 @@ public struct TransitionRun: Sendable {
 
     private func unchecked() -> TransitionResult {
         let transition = Transition(
-            event: event?.type, operations: operations, finished: finished, rotatesToken: rotatesToken)
+            event: event?.type, operations: operations, finished: finished, dismissed: dismissed,
+            rotatesToken: rotatesToken)
         return TransitionResult(state: state, transition: transition)
     }
 
@@ -123,13 +126,17 @@ public struct TransitionRun: Sendable {
     private mutating func perform(_ call: Call, at index: Int) async throws(NavigationError) {
         let living = state.coordinators[index]
         var coordinator = living.coordinator
-        var navigator = navigator()
+        var navigator = navigator(for: living)
         do {
             switch call {
             case .start: try await coordinator.start(&navigator)
             case .handle(_, let event): try await coordinator.receive(event, &navigator)
             case .childDidFinish(let child): try await coordinator.childDidFinish(child, &navigator)
             case .childWasDismissed(let child): try await coordinator.childWasDismissed(child, &navigator)
+            case .didSelectTab(let tab):
+                guard var delegate = coordinator as? any TabBarDelegate else { return }
+                try await delegate.didSelectTab(tab, &navigator)
+                coordinator = delegate
             case .receive(let message): coordinator = try await message.deliver(coordinator, &navigator)
             case .open: break
             }
@@ -139,10 +146,8 @@ public struct TransitionRun: Sendable {
         try accept(coordinator, navigator, at: index)
     }
 
-    func navigator() -> Navigator {
-        Navigator(
-            defaults: state.defaults, now: now, client: event?.client, visible: state.visible,
-            dependencies: app.dependencies)
+    func navigator(for coordinator: LivingCoordinator) -> Navigator {
+        Navigator(for: coordinator.id, in: state, now: now, client: event?.client, dependencies: app.dependencies)
     }
 
     /// Takes over what a coordinator's function left behind.
@@ -188,6 +193,7 @@ extension TransitionRun.Call {
         case .handle(let shape, _): "handle(\(shape.name))"
         case .childDidFinish: "childDidFinish"
         case .childWasDismissed: "childWasDismissed"
+        case .didSelectTab: "didSelectTab"
         case .receive(let message): message.name
         case .open: "open"
         }

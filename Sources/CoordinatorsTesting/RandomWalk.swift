@@ -16,6 +16,7 @@ public import FoundationEssentials
 /// - the event was not refused after all, and no coordinator asked for what cannot be;
 /// - the invariants hold, and the saved state comes back equal, byte for byte;
 /// - `back` did what was foretold;
+/// - a coordinator that is gone is in `finished` or in `dismissed`;
 /// - the visible screen's link, opened in a fresh session or in this one, leads to a screen of the same name, parameters and link.
 ///
 /// A handler may throw, and a limit may be reached: nothing has changed then, and the walk goes on.
@@ -121,7 +122,7 @@ extension RandomWalk {
 
     /// What went wrong. Shortening keeps to one kind.
     struct Problem: Error {
-        enum Kind { case refused, invariant, restoring, back, link }
+        enum Kind { case refused, invariant, restoring, back, removed, link }
 
         let kind: Kind
         let reason: String

@@ -33,7 +33,7 @@ struct Walk {
     /// Posts an event that is accepted, and checks what came of it.
     mutating func step(_ event: PostedEvent) async throws(Problem) {
         events.append(event)
-        let plan = state.backPlan
+        let before = state
         let result: TransitionResult
         do throws(NavigationError) {
             result = try await app.apply(event, to: state, at: now)
@@ -46,7 +46,8 @@ struct Walk {
         // A long walk must not keep everybody else waiting.
         await Task.yield()
         state = result.state
-        if event.type == BuiltInEvent.back.rawValue { try check(plan, result.transition.operations) }
+        if event.type == BuiltInEvent.back.rawValue { try check(before.backPlan, result.transition.operations) }
+        try checkRemoved(since: before, result.transition)
         try await check()
     }
 
@@ -118,6 +119,17 @@ extension Walk {
         }
         try checkSaving()
         try await followLink()
+    }
+
+    private func checkRemoved(since before: NavigationState, _ transition: Transition) throws(Problem) {
+        var named = transition.finished + transition.dismissed
+        for coordinator in before.coordinators where state[coordinator.id] == nil {
+            guard let index = named.firstIndex(of: coordinator.name) else {
+                throw Problem(
+                    kind: .removed, reason: "“\(coordinator.name)” is gone, and neither finished nor dismissed")
+            }
+            named.remove(at: index)
+        }
     }
 
     private mutating func checkSaving() throws(Problem) {

@@ -79,23 +79,25 @@ struct AppBody: JSONWritable {
     }
 }
 
-/// An event: its type, the JSON Schema of its payload, an example that can be posted.
+/// An event: its type, what is written on its button, the JSON Schema of its payload, an example that can be posted.
 private struct EventBody: JSONWritable {
     let type: String
+    let title: String
     let payload: JSON?
     let schema: JSON?
 
     init(_ shape: EventShape) {
-        (type, payload, schema) = (shape.name, shape.payload, shape.schema)
+        (type, title, payload, schema) = (shape.name, shape.title, shape.payload, shape.schema)
     }
 
     init(_ event: BuiltInEvent) {
-        (type, payload, schema) = (event.rawValue, event.payload, event.schema)
+        (type, title, payload, schema) = (event.rawValue, event.title, event.payload, event.schema)
     }
 
     func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("type", type)
+            writer.member("title", title)
             writer.member("schema", ifAny: schema)
             writer.name("example")
             writer.object { writer in

@@ -10,8 +10,8 @@ public enum ReferenceApps {
     /// - Parameter accounts: what `clean-login` and `shop` sign in against.
     public static func all(accounts: any LoginRepository) -> [App] {
         [
-            Tabs.app, LoginHome.app, ListDetail.app, Main.app, CleanLogin.app(accounts), Shop.app(accounts),
-            Numbers.app,
+            Tabs.app, LoginHome.app, LoginHomeDelegate.app, ListDetail.app, Main.app, CleanLogin.app(accounts),
+            Shop.app(accounts), Numbers.app,
         ]
     }
 }

@@ -59,7 +59,7 @@ extension SessionHost {
     ) async throws(SessionError) -> CreatedSession {
         try await create(once) { () async throws(SessionError) in
             let past = try await session.past(version)
-            let transition = Transition(event: nil, operations: [], finished: [])
+            let transition = Transition(event: nil)
             return (
                 session.live.app, TransitionResult(state: past.navigation, transition: transition), past.identity
             )

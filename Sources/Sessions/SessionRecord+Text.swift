@@ -7,10 +7,11 @@ internal import Sodium
 //
 //     {"session": "s_…", "app": "tabs", "token": "(SHA-256 in hexadecimal digits)", "createdAt": 1764500000000,
 //      "origin": "s_…", "firstVersion": 4, "version": 7, "time": …, "keptUntil": …,
-//      "expiresAt": …, "event": "item", "operations": […], "finished": […], "visible": {…}, "state": {…}}
+//      "expiresAt": …, "event": "item", "operations": […], "finished": […], "dismissed": […],
+//      "visible": {…}, "state": {…}}
 //
-// `origin` is there in a fork, `firstVersion` where the token was replaced, see `SessionIdentity`. The last line's members
-// are missing once the session has ended; `state` is what `NavigationState.encoded` writes.
+// `origin` is there in a fork, `firstVersion` where the token was replaced, see `SessionIdentity`. The members
+// from `expiresAt` on are missing once the session has ended; `state` is what `NavigationState.encoded` writes.
 //
 // Most records lean on that of an earlier version, the `base`, which tells everything: they have no `app`, `token` and
 // `createdAt`, `visible` is a key, and `state` only names what it shares with the other one, see `SharedParts`.
@@ -51,6 +52,7 @@ extension SessionRecord {
                 writer.member("event", ifAny: note.event)
                 writer.member("operations", note.operations)
                 writer.member("finished", note.finished)
+                writer.member("dismissed", ifAny: note.dismissed)
                 writer.member("visible", note.visible)
                 writer.member("state", state)
             case .ended: break
@@ -103,7 +105,7 @@ extension SessionRecord {
         }
         let note = TransitionNote(
             event: json["event"]?.string, visible: visible, operations: json["operations"] ?? [],
-            finished: json["finished"] ?? [])
+            finished: json["finished"] ?? [], dismissed: json["dismissed"])
         return .saved(
             state, expiresAt: try json.time("expiresAt"), note: note, isWhole: base == nil, size: text.size)
     }

@@ -113,6 +113,8 @@ public struct TransitionNote: Sendable, Equatable {
     public let visible: JSON
     public let operations: JSON
     public let finished: JSON
+    /// `nil` where an earlier build has recorded it.
+    public let dismissed: JSON?
 }
 
 extension TransitionNote {
@@ -122,6 +124,7 @@ extension TransitionNote {
         let members = JSON(rewritten: transition.encodedMembers)
         self.operations = members["operations"] ?? []
         self.finished = members["finished"] ?? []
+        self.dismissed = members["dismissed"]
     }
 }
 

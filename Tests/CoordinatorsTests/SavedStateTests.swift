@@ -154,6 +154,6 @@ import Testing
         let events = try #require(TestApps.app.coordinators.first).events
 
         #expect(events.map(\.name) == ["login", "push", "ask", "confirmed", "nothing", "remember", "fail", "misuse"])
-        #expect(events.map(\.payload) == [nil, 1, nil, ["count": 1], nil, "x", nil, "popRoot"])
+        #expect(events.map(\.payload) == [nil, 1, nil, ["count": 1], nil, "x", nil, "popToNowhere"])
     }
 }

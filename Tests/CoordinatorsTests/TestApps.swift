@@ -15,12 +15,13 @@ struct RootCoordinator: Coordinator {
         case fail
         case misuse(Misuse)
         static let examples: [Event] = [
-            .login, .push(1), .ask, .confirmed(count: 1), .nothing, .remember("x"), .fail, .misuse(.popRoot),
+            .login, .push(1), .ask, .confirmed(count: 1), .nothing, .remember("x"), .fail, .misuse(.popToNowhere),
         ]
     }
 
     enum Misuse: String, Codable, CaseIterable {
-        case popRoot, finishRoot, unlisted, unknownOffer, noTabs, twoTabs, unknownTab, twoAlerts, noButton, idleChild,
+        case popToNowhere, finishRoot, unlisted, unknownOffer, noTabs, twoTabs, unknownTab, twoAlerts, noButton,
+            idleChild,
             endless, deep, tooMany, tooLarge, emptyTab
     }
 
@@ -64,7 +65,7 @@ struct TestError: Error {}
 extension RootCoordinator.Misuse {
     func ask(_ navigator: inout Navigator) {
         switch self {
-        case .popRoot: navigator.pop()
+        case .popToNowhere: navigator.popTo("nowhere")
         case .finishRoot: navigator.finish()
         case .unlisted: navigator.start(UnlistedCoordinator())
         case .unknownOffer: navigator.push(Screen("x", events: ["no such event"]))

@@ -163,7 +163,7 @@ import Testing
 
             if misuse != .tooLarge { #expect(app.state == before, "\(misuse)") }
             switch (misuse, error?.reason) {
-            case (.popRoot, .impossibleRequest("root", "pop()", _)?),
+            case (.popToNowhere, .impossibleRequest("root", "popTo(nowhere)", _)?),
                 (.finishRoot, .impossibleRequest("root", "finish()", _)?),
                 (.unlisted, .impossibleRequest("root", "start(unlisted)", _)?),
                 (.unknownOffer, .impossibleRequest("root", "push(x)", _)?),

@@ -383,7 +383,9 @@ extension Answer {
                 ],
                 "alert": ["key": "a3", "title": "Sure?", "buttons": [["id": "ok", "title": "OK", "role": "cancel"]]],
                 "back": ["effect": "dismissAlert"], "events": ["back", "answer"],
-                "transition": ["event": "ask", "operations": [["op": "alert", "key": "a3"]], "finished": []],
+                "transition": [
+                    "event": "ask", "operations": [["op": "alert", "key": "a3"]], "finished": [], "dismissed": [],
+                ],
             ])
     }
 
@@ -429,7 +431,7 @@ extension Answer {
         let app = try JSON(parsing: Array(try await client.call("GET", "/v1/apps/counter").body))
         #expect(
             app["coordinators"]?.array?[0]["events"]?.array?[0] == [
-                "type": "add", "schema": ["type": "integer"], "example": ["type": "add", "payload": 1],
+                "type": "add", "title": "Add", "schema": ["type": "integer"], "example": ["type": "add", "payload": 1],
             ])
         #expect(app["version"] == 1 && app["links"] == [])
         #expect(

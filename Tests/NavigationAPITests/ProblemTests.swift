@@ -10,13 +10,13 @@ import TestSupport
 
 /// Asks for what cannot be.
 private struct WrongCoordinator: Coordinator {
-    enum Event: String, NavigationEvent, CaseIterable { case popRoot, idle, endless, tooMany, tooLarge, fine }
+    enum Event: String, NavigationEvent, CaseIterable { case popToNowhere, idle, endless, tooMany, tooLarge, fine }
 
     func start(_ navigator: inout Navigator) { navigator.push(Screen("wrong")) }
 
     func handle(_ event: Event, _ navigator: inout Navigator) {
         switch event {
-        case .popRoot: navigator.pop()
+        case .popToNowhere: navigator.popTo("nowhere")
         case .idle: navigator.start(IdleCoordinator())
         case .endless: navigator.start(EndlessCoordinator())
         case .tooMany: for _ in 1...64 { navigator.push(Screen("one")) }
@@ -72,7 +72,7 @@ final class FailingStore: SessionStore {
         "wrong", root: { WrongCoordinator() }, coordinators: [IdleCoordinator.self, EndlessCoordinator.self])
 
     @Test(arguments: [
-        ("popRoot", 500, "impossible-request"), ("idle", 500, "invariant-violated"),
+        ("popToNowhere", 500, "impossible-request"), ("idle", 500, "invariant-violated"),
         ("endless", 500, "runaway-transition"), ("tooMany", 409, "stack-limit"), ("tooLarge", 409, "state-limit"),
     ])
     func `what an app must not ask for`(event: String, status: Int, problem: String) async throws {

@@ -7,7 +7,12 @@ internal import Coordinators
 @main
 struct OddServer: NavigationServer {
     static func apps(_ options: AppOptions) throws -> [App] {
-        if let directory = options.dataDirectory, directory == "/tmp/nowhere" { throw Unusable(directory: directory) }
+        switch options.dataDirectory {
+        case "/tmp/nowhere"?: throw Unusable(directory: "/tmp/nowhere")
+        case "/tmp/misspelt"?: return [App("misspelt", root: MisspeltCoordinator.init)]
+        case "/tmp/failing"?: return [App("failing", root: FailingCoordinator.init)]
+        default: break
+        }
         return [App(options.isDevelopment ? "development" : "production", root: OddCoordinator.init)]
     }
 
@@ -15,6 +20,26 @@ struct OddServer: NavigationServer {
         let directory: String
         var description: String { "\(directory)\nis no place for data" }
     }
+}
+
+/// Shows a tab, which is not selected, whose screen misspells an event.
+struct MisspeltCoordinator: Coordinator {
+    enum Event: NavigationEvent, CaseIterable { case login }
+
+    func start(_ navigator: inout Navigator) {
+        navigator.push(
+            Screen("tabs"),
+            tabs: [Tab("a", Screen("a", events: [Event.login])), Tab("b", Screen("b", events: ["logn"]))])
+    }
+
+    func handle(_ event: Event, _ navigator: inout Navigator) {}
+}
+
+/// Cannot start yet.
+struct FailingCoordinator: Coordinator {
+    struct Failure: Error {}
+
+    func start(_ navigator: inout Navigator) throws { throw Failure() }
 }
 
 struct OddCoordinator: Coordinator {

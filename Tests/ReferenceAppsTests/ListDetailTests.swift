@@ -21,6 +21,25 @@ import Testing
         #expect(app.coordinators == ["list"])
     }
 
+    @Test func `the list has an edited title, and so has the detail that is opened again`() async throws {
+        var app = try await CoordinatorTester(ListDetail.app)
+        try await app.send("select", ["id": 2])
+        try await app.send("edit")
+        try await app.send("save", ["title": "New"])
+
+        try await app.back()
+
+        #expect(
+            app.state.visible?.screen.params["items"] == [
+                ["id": 1, "title": "Item"], ["id": 2, "title": "New"], ["id": 3, "title": "Item"],
+            ])
+        try await app.send("select", ["id": 2])
+        #expect(app.state.visible?.screen.title == "New")
+        try await app.back()
+        try await app.send("select", ["id": 3])
+        #expect(app.state.visible?.screen.title == "Item")
+    }
+
     @Test(arguments: ["dismiss", "cancel", "back"])
     func `an editor that is left takes its coordinator with it`(event: String) async throws {
         var app = try await CoordinatorTester(ListDetail.app)

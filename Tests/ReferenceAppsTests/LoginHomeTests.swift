@@ -3,29 +3,53 @@ import CoordinatorsTesting
 import ReferenceApps
 import Testing
 
+/// The same of both: the parent known by its type, and by a protocol.
 @Suite struct LoginHomeTests {
-    @Test func `back from home removes the home coordinator`() async throws {
-        var app = try await CoordinatorTester(LoginHome.app)
+    static let apps = ["login-home": LoginHome.app, "login-home-delegate": LoginHomeDelegate.app]
+
+    static func tester(_ name: String) async throws -> CoordinatorTester {
+        try await CoordinatorTester(try #require(apps[name]))
+    }
+
+    @Test(arguments: apps.keys.sorted())
+    func `back from home removes the home coordinator`(name: String) async throws {
+        var app = try await LoginHomeTests.tester(name)
         #expect(app.stack == "login")
         try await app.send("login")
         #expect(app.stack == "login, home")
         #expect(app.coordinators == ["app", "login", "home"])
+        #expect(app.transition.dismissed == [])
 
         try await app.back()
 
         #expect(app.stack == "login")
         #expect(app.coordinators == ["app", "login"])
+        #expect(app.transition.dismissed == ["home"])
     }
 
-    @Test func `a logout finishes the home`() async throws {
-        var app = try await CoordinatorTester(LoginHome.app)
+    @Test(arguments: apps.keys.sorted())
+    func `at a logout the parent pops the home`(name: String) async throws {
+        var app = try await LoginHomeTests.tester(name)
         try await app.send("login")
+        let home = try #require(app.state.visible?.key)
 
         try await app.send("logout")
 
-        #expect(app.transition.finished == ["home"])
+        #expect(app.stack == "login")
+        #expect(app.transition.operations == [.pop(key: home)])
+        #expect(app.transition.dismissed == ["home"])
+        #expect(app.transition.finished == [])
         #expect(app.coordinators == ["app", "login"])
-        await #expect(throws: (any Error).self) { try await app.back() }
+        let before = app.state
+        await #expect(throws: CoordinatorTester.Failure(.nothingToGoBack)) { try await app.back() }
+        #expect(app.state == before)
+    }
+
+    @Test(arguments: apps.keys.sorted())
+    func `the buttons have their labels`(name: String) throws {
+        let app = try #require(LoginHomeTests.apps[name])
+
+        #expect(app.coordinators.flatMap { $0.events.map(\.title) } == ["로그인", "로그아웃"])
     }
 
     @Test func `ten thousand logins and backs leave the session as large as it was`() async throws {

@@ -11,6 +11,7 @@ import Testing
         try await app.send("button01Tapped", .integer(number))
 
         #expect(app.stack == stack)
+        #expect(app.state.visible?.screen.params == ["number": .integer(number)])
     }
 
     @Test func `any screen leads to any other, and back to the first`() async throws {

@@ -49,6 +49,21 @@ import Testing
         #expect(tabs.items.map { $0.stack.screens[0].screen.title } == ["Home", "Plus", "MyPage"])
     }
 
+    @Test func `the login hides the navigation bar, the pages show it`() async throws {
+        var app = try await CoordinatorTester(Tabs.app)
+        #expect(app.state.visible?.screen.hidesNavigationBar == true)
+
+        try await app.send("login")
+
+        #expect(app.state.screens.allSatisfy { !$0.screen.hidesNavigationBar })
+    }
+
+    @Test func `the buttons have their labels`() {
+        let titles = Tabs.app.coordinators.map { $0.events.map(\.title) }
+
+        #expect(titles == [[], ["로그인"], ["Home", "Push", "MyPage"]])
+    }
+
     @Test func `a thousand rounds leave nothing behind`() async throws {
         var app = try await CoordinatorTester(Tabs.app)
         try await app.send("login")

@@ -163,6 +163,33 @@ import Testing
         #expect(result.code == 78)
         #expect(result.errors == "Error: the apps cannot be made: /tmp/nowhere is no place for data\n")
     }
+
+    @Test func `an event that a screen of a new session misspells keeps the server from starting`() async throws {
+        let arguments = AppOptionsTests.arguments(dataDirectory: "/tmp/misspelt")
+
+        let result = try await Program(GraphTests.oddServer, arguments).exit()
+
+        #expect(result.code == 70)
+        #expect(
+            result.errors == """
+                Error: app “misspelt”: misspelt asks for push(tabs, tabs:): screen “b” offers “logn”, which is no event of it
+
+                """)
+    }
+
+    @Test func `an app that cannot start yet keeps the server from nothing`() async throws {
+        let program = try Program(GraphTests.oddServer, AppOptionsTests.arguments(dataDirectory: "/tmp/failing"))
+        let line = try await program.line()
+
+        #expect(line.contains("listening on"))
+        program.signal(SIGTERM)
+        #expect(try await program.exit().code == 0)
+    }
+
+    private static func arguments(dataDirectory: String) -> [String] {
+        let store = FileManager.default.temporaryDirectory.appending(path: "coordinatord-\(UUID())")
+        return ["serve", "--port", "0", "--store", "sqlite:\(store.path)", "--data-directory", dataDirectory]
+    }
 }
 
 extension GraphTests {

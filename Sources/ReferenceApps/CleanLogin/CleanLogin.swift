@@ -1,6 +1,6 @@
 public import Coordinators
 
-/// Clean architecture: the coordinator is handed a use case, and never sees the repository behind it.
+/// Clean architecture: a view model is handed a use case, and the coordinator never sees the repository behind it.
 public enum CleanLogin {
     /// - Parameter repository: where accounts are.
     public static func app(_ repository: any LoginRepository) -> App {
@@ -19,28 +19,6 @@ extension Dependencies {
             LoginUseCase(repository: try resolver.resolve((any LoginRepository).self))
         }
         return dependencies
-    }
-}
-
-extension LoginUseCase {
-    /// Logs somebody in for a coordinator; the session has another token then.
-    ///
-    /// - Returns: the alert to show when that was refused; `nil` when it succeeded.
-    /// - Throws: `Overloaded` when the password was not looked at.
-    static func logIn(email: String, password: Secret, _ navigator: inout Navigator) async throws -> Alert? {
-        let useCase = try navigator.resolve(LoginUseCase.self)
-        do {
-            try await useCase.logIn(email: email, password: password.value, from: navigator.client)
-            navigator.rotateToken()
-            return nil
-        } catch {
-            switch error {
-            case .refused: return Alert("Error", message: "Fail To Login")
-            case .busy: throw Overloaded()
-            case .tooManyFailures(let seconds): throw Overloaded(retryAfter: seconds)
-            case .unavailable: throw error
-            }
-        }
     }
 }
 
@@ -84,12 +62,14 @@ extension CleanLogin {
         func handle(_ event: Event, _ navigator: inout Navigator) async throws {
             switch event {
             case .login(let email, let password):
-                guard !email.isEmpty else { return }
-                guard let alert = try await LoginUseCase.logIn(email: email, password: password, &navigator) else {
-                    return navigator.finish()
+                let viewModel = LoginViewModel(useCase: try navigator.resolve())
+                try await viewModel.logIn(email: email, password: password, from: navigator.client) {
+                    navigator.rotateToken()
+                    navigator.finish()
+                } onLoginFailure: { alert in
+                    navigator.update("login") { $0.params = ["email": .string(email)] }
+                    navigator.alert(alert)
                 }
-                navigator.update("login") { $0.params = ["email": .string(email)] }
-                navigator.alert(alert)
             }
         }
     }

@@ -1,6 +1,6 @@
 public import Coordinators
 
-/// Logs somebody in. It is all that the coordinator is given: where accounts are kept, it never sees.
+/// Logs somebody in. It knows neither where accounts are kept nor what is shown.
 public struct LoginUseCase: Sendable {
     private let repository: any LoginRepository
 

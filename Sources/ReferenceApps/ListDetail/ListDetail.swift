@@ -10,7 +10,7 @@ public enum ListDetail {
 extension ListDetail {
     /// Shows the list and the details; a child edits.
     struct ListCoordinator: Coordinator {
-        private var model = ListViewModel()
+        private var viewModel: ListViewModel?
 
         enum Event: NavigationEvent {
             case select(id: Int)
@@ -18,26 +18,33 @@ extension ListDetail {
             static let examples: [Event] = [.select(id: 2), .edit]
         }
 
-        func start(_ navigator: inout Navigator) {
-            navigator.push(Screen("list", title: "Items", params: ["items": model.list], events: ["select"]))
+        // Sessions are saved under these names.
+        private enum CodingKeys: String, CodingKey { case viewModel = "model" }
+
+        mutating func start(_ navigator: inout Navigator) {
+            let viewModel = ListViewModel()
+            self.viewModel = viewModel
+            navigator.push(Screen("list", title: "Items", params: ["items": viewModel.items], events: ["select"]))
         }
 
         mutating func handle(_ event: Event, _ navigator: inout Navigator) {
+            let coordinator = self
             switch event {
-            case .select(let id): model.select(id, on: &navigator)
-            case .edit: model.edit(on: &navigator)
+            case .select(let id): viewModel?.select(id, coordinator, &navigator)
+            case .edit: viewModel?.edit(coordinator, &navigator)
             }
         }
 
         mutating func childDidFinish(_ child: any Coordinator, _ navigator: inout Navigator) {
-            guard let editor = child as? EditorCoordinator else { return }
-            model.save(editor.title, on: &navigator)
+            guard let editor = child as? EditorCoordinator, let title = editor.title else { return }
+            let coordinator = self
+            viewModel?.save(title, coordinator, &navigator)
         }
     }
 
-    /// Presented over the detail. A title when it finishes is the result; without one nothing is to be saved.
+    /// Presented over the detail; the title is the result.
     struct EditorCoordinator: Coordinator {
-        var title: String?
+        private(set) var title: String?
 
         enum Event: NavigationEvent {
             case save(title: String)
@@ -60,58 +67,21 @@ extension ListDetail {
     }
 }
 
-/// What the view model asks for; the coordinator's navigator can do it.
-protocol ListNavigation {
-    mutating func showItem(_ id: Int, title: String)
-    mutating func showEditor()
-    mutating func showTitle(_ title: String)
-    mutating func showNotFound()
-}
-
-extension Navigator: ListNavigation {
-    mutating func showItem(_ id: Int, title: String) {
-        push(Screen("detail", title: title, params: ["id": .integer(id)], events: ["edit"]))
+extension ListDetail.ListCoordinator: ListNavigation {
+    func showItem(_ id: Int, title: String, _ navigator: inout Navigator) {
+        navigator.push(Screen("detail", title: title, params: ["id": .integer(id)], events: [Event.edit]))
     }
 
-    mutating func showEditor() {
-        present(ListDetail.EditorCoordinator(), as: .sheet)
+    func showEditor(_ navigator: inout Navigator) {
+        navigator.present(ListDetail.EditorCoordinator(), as: .sheet)
     }
 
-    mutating func showTitle(_ title: String) {
-        update("detail") { $0.title = title }
+    func showTitle(_ title: String, in items: JSON, _ navigator: inout Navigator) {
+        navigator.update("detail") { $0.title = title }
+        navigator.update("list") { $0.params = ["items": items] }
     }
 
-    mutating func showNotFound() {
-        alert(Alert("Not found"))
-    }
-}
-
-/// The items, and the one that is looked at. Knows no screen.
-struct ListViewModel: Codable, Sendable {
-    private var titles: [Int: String] = [:]
-    private var selected: Int?
-
-    var list: JSON {
-        .array((1...3).map { ["id": .integer($0), "title": .string(title(of: $0))] })
-    }
-
-    mutating func select(_ id: Int, on navigation: inout some ListNavigation) {
-        guard (1...3).contains(id) else { return navigation.showNotFound() }
-        selected = id
-        navigation.showItem(id, title: title(of: id))
-    }
-
-    func edit(on navigation: inout some ListNavigation) {
-        navigation.showEditor()
-    }
-
-    mutating func save(_ title: String?, on navigation: inout some ListNavigation) {
-        guard let title, let selected else { return }
-        titles[selected] = title
-        navigation.showTitle(title)
-    }
-
-    private func title(of id: Int) -> String {
-        titles[id] ?? "Item"
+    func showNotFound(_ navigator: inout Navigator) {
+        navigator.alert(Alert("Not found"))
     }
 }

@@ -1,15 +1,15 @@
 public import Coordinators
 
-/// Parent and child on one stack, and the back button: no coordinator starts a back, yet the child whose screen it took
-/// away must not stay.
+/// Parent and child on one stack, and the back button: no coordinator starts a back, yet the child whose screen it popped
+/// must not stay. The children call their parent by its type, as with `weak var parent: AppCoordinator?` in UIKit.
 public enum LoginHome {
     public static let app = App(
         "login-home", root: AppCoordinator.init, coordinators: [LoginCoordinator.self, HomeCoordinator.self])
 }
 
 extension LoginHome {
-    /// Lives below everything and shows no screen of its own.
-    struct AppCoordinator: Coordinator, LoginDelegate {
+    /// Shows no screen of its own; it starts the children, and pops them.
+    struct AppCoordinator: Coordinator {
         func start(_ navigator: inout Navigator) {
             navigator.start(LoginCoordinator())
         }
@@ -18,17 +18,16 @@ extension LoginHome {
             navigator.start(HomeCoordinator())
         }
 
-        /// The home coordinator has finished: the login lies below it.
-        func childDidFinish(_ child: any Coordinator, _ navigator: inout Navigator) {}
-    }
-
-    /// The login stays when it has succeeded, so it tells its parent instead of finishing.
-    protocol LoginDelegate {
-        mutating func didLogIn(_ navigator: inout Navigator)
+        func didLogOut(_ navigator: inout Navigator) {
+            navigator.pop()
+        }
     }
 
     struct LoginCoordinator: Coordinator {
-        enum Event: NavigationEvent, CaseIterable { case login }
+        enum Event: NavigationEvent, CaseIterable {
+            case login
+            var title: String { "로그인" }
+        }
 
         func start(_ navigator: inout Navigator) {
             navigator.push(Screen("login", title: "Login"))
@@ -36,15 +35,16 @@ extension LoginHome {
 
         func handle(_ event: Event, _ navigator: inout Navigator) {
             switch event {
-            case .login:
-                navigator.tell((any LoginDelegate).self) { parent, navigator in parent.didLogIn(&navigator) }
+            case .login: navigator.tell(AppCoordinator.self) { parent, navigator in parent.didLogIn(&navigator) }
             }
         }
     }
 
-    /// A logout ends the home, so it finishes.
     struct HomeCoordinator: Coordinator {
-        enum Event: NavigationEvent, CaseIterable { case logout }
+        enum Event: NavigationEvent, CaseIterable {
+            case logout
+            var title: String { "로그아웃" }
+        }
 
         func start(_ navigator: inout Navigator) {
             navigator.push(Screen("home", title: "Home"))
@@ -52,7 +52,7 @@ extension LoginHome {
 
         func handle(_ event: Event, _ navigator: inout Navigator) {
             switch event {
-            case .logout: navigator.finish()
+            case .logout: navigator.tell(AppCoordinator.self) { parent, navigator in parent.didLogOut(&navigator) }
             }
         }
     }

@@ -21,7 +21,8 @@ extension Main {
         func handle(_ event: Event, _ navigator: inout Navigator) {
             switch event {
             case .button01Tapped(let number):
-                navigator.push(number.isMultiple(of: 2) ? Screen("b", title: "B") : Screen("c", title: "C"))
+                let (name, title) = number.isMultiple(of: 2) ? ("b", "B") : ("c", "C")
+                navigator.push(Screen(name, title: title, params: ["number": .integer(number)]))
             case .button02Tapped(let text):
                 navigator.push(Screen("f", title: "F", params: ["text": .string(text)]))
             }

@@ -46,11 +46,11 @@ extension Shop {
             case .submitAddress(let address):
                 draft = ""
                 self.address = address
-                navigator.push(Screen("payment", title: "Payment", events: ["pay"]))
+                navigator.push(Screen("payment", title: "Payment", events: [Control("Pay now", sends: "pay")]))
             case .pay:
                 guard let address else { return }
                 order = Order(items: items, address: address)
-                navigator.setStack([Screen("receipt", title: "Receipt", events: ["done"], back: .forbidden)])
+                navigator.setStack([Screen("receipt", title: "Receipt", events: [Event.done], back: .forbidden)])
             case .done: navigator.finish()
             }
         }

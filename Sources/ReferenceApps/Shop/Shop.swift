@@ -132,7 +132,7 @@ extension Shop {
 
         private var cartScreen: Screen {
             Screen(
-                "cart", title: "Cart", params: ["items": .array(cart.map { .integer($0) })], events: ["checkout"],
+                "cart", title: "Cart", params: ["items": .array(cart.map { .integer($0) })], events: [Event.checkout],
                 link: TabCoordinator.cartLink)
         }
     }
@@ -171,7 +171,8 @@ extension Shop {
 
         private func product(_ id: Int) -> Screen {
             Screen(
-                "product", title: "Product \(id)", params: ["id": .integer(id)], events: ["addToCart", "related"],
+                "product", title: "Product \(id)", params: ["id": .integer(id)],
+                events: ["addToCart", "related"],
                 link: HomeCoordinator.productLink)
         }
     }

@@ -17,10 +17,12 @@ extension Shop {
         func handle(_ event: Event, _ navigator: inout Navigator) async throws {
             switch event {
             case .submit(let email, let password):
-                if let alert = try await LoginUseCase.logIn(email: email, password: password, &navigator) {
-                    navigator.alert(alert)
-                } else {
+                let viewModel = LoginViewModel(useCase: try navigator.resolve())
+                try await viewModel.logIn(email: email, password: password, from: navigator.client) {
+                    navigator.rotateToken()
                     navigator.finish()
+                } onLoginFailure: { alert in
+                    navigator.alert(alert)
                 }
             }
         }

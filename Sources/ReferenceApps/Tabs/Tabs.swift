@@ -24,10 +24,13 @@ extension Tabs {
     }
 
     struct LoginCoordinator: Coordinator {
-        enum Event: NavigationEvent, CaseIterable { case login }
+        enum Event: NavigationEvent, CaseIterable {
+            case login
+            var title: String { "로그인" }
+        }
 
         func start(_ navigator: inout Navigator) {
-            navigator.push(Screen("login", title: "로그인"))
+            navigator.push(Screen("login", title: "로그인", hidesNavigationBar: true))
         }
 
         func handle(_ event: Event, _ navigator: inout Navigator) {
@@ -39,15 +42,25 @@ extension Tabs {
 
     /// Three pages; each one's own event moves on to the next, the last one's leaves.
     struct TabCoordinator: Coordinator {
-        enum Event: NavigationEvent, CaseIterable { case home, plus, myPage }
+        enum Event: NavigationEvent, CaseIterable {
+            case home, plus, myPage
+
+            var title: String {
+                switch self {
+                case .home: "Home"
+                case .plus: "Push"
+                case .myPage: "MyPage"
+                }
+            }
+        }
 
         func start(_ navigator: inout Navigator) {
             navigator.push(
                 Screen("tabs"),
                 tabs: [
-                    Tab("home", title: "Home", Screen("home", title: "Home", events: ["home"])),
-                    Tab("plus", title: "Plus", Screen("plus", title: "Plus", events: ["plus"])),
-                    Tab("myPage", title: "MyPage", Screen("myPage", title: "MyPage", events: ["myPage"])),
+                    Tab("home", title: "Home", Screen("home", title: "Home", events: [Event.home])),
+                    Tab("plus", title: "Plus", Screen("plus", title: "Plus", events: [Event.plus])),
+                    Tab("myPage", title: "MyPage", Screen("myPage", title: "MyPage", events: [Event.myPage])),
                 ])
         }
 

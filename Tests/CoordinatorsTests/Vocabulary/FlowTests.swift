@@ -83,6 +83,7 @@ import Testing
         #expect(app.coordinators == ["a"])
         #expect(app.told(ACoordinator.self) == ["b finished"])
         #expect(app.transition.finished == ["b"])
+        #expect(app.transition.dismissed == ["c"])
         #expect(app.transition.operations == [.dismiss(key: "p4"), .dismiss(key: "p2")])
     }
 

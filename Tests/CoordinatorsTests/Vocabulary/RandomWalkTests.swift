@@ -132,7 +132,7 @@ struct BrokenCoordinator: Coordinator {
         case .unwind: navigator.popToRoot()
         case .countUp:
             count += 1
-            if count == 3 { navigator.pop() }
+            if count == 3 { navigator.popTo("nowhere") }
         }
     }
 }

@@ -151,21 +151,57 @@ import Testing
             }
         }
         await app.expectRefusal(
-            .impossibleRequest(coordinator: "a", request: "pop()", reason: "its screen is not the visible one")
-        ) { try await $0.a(.pop) }
-        await app.expectRefusal(
             .impossibleRequest(
                 coordinator: "a", request: "replace(with: x)", reason: "the screen on top of the stack is not its own")
         ) { try await $0.a(.replace("x")) }
     }
 
-    @Test func `the root's first screen cannot be popped, and the root cannot finish`() async throws {
+    @Test func `a coordinator pops what a descendant shows, and a descendant without a screen is dismissed`()
+        async throws
+    {
         var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.start("b"))
+        try await app.b(.push("x"), .start("c"))
 
+        try await app.a(.pop)
+        #expect(app.stack == "a, b, x")
+        #expect(app.transition.dismissed == ["c"])
+        try await app.a(.pop, .pop)
+
+        #expect(app.stack == "a")
+        #expect(app.transition.dismissed == ["b"])
+        #expect(app.told(ACoordinator.self) == ["b dismissed"])
+        #expect(app.coordinators == ["a"])
+    }
+
+    @Test func `what another flow shows on top of the stack is not popped`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.start("b"))
+
+        // `a` pushes a screen when it is told.
         await app.expectRefusal(
             .impossibleRequest(
-                coordinator: "a", request: "pop()", reason: "a stack keeps its first screen: finish instead")
-        ) { try await $0.a(.pop) }
+                coordinator: "b", request: "pop()", reason: "the screen on top of its stack belongs to another flow")
+        ) { try await $0.b(.tell, .pop) }
+    }
+
+    @Test func `a pop at the root of a stack changes nothing`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        let before = app.state
+
+        try await app.a(.pop)
+
+        #expect(app.state == before)
+        #expect(app.transition.operations == [])
+        try await app.a(.present("b", .sheet))
+        let presented = app.state
+        try await app.b(.pop)
+        #expect(app.state == presented)
+    }
+
+    @Test func `the root cannot finish`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+
         await app.expectRefusal(
             .impossibleRequest(
                 coordinator: "a", request: "finish()", reason: "the root lives as long as the session")

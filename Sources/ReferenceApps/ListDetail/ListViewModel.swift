@@ -1,0 +1,40 @@
+internal import Coordinators
+
+/// What the view model asks its coordinator for.
+protocol ListNavigation {
+    func showItem(_ id: Int, title: String, _ navigator: inout Navigator)
+    func showEditor(_ navigator: inout Navigator)
+    func showTitle(_ title: String, in items: JSON, _ navigator: inout Navigator)
+    func showNotFound(_ navigator: inout Navigator)
+}
+
+/// The items, and the one that is looked at. Knows no screen.
+struct ListViewModel: Codable, Sendable {
+    private var titles: [Int: String] = [:]
+    private var selected: Int?
+
+    /// As the list shows them.
+    var items: JSON {
+        .array((1...3).map { ["id": .integer($0), "title": .string(title(of: $0))] })
+    }
+
+    mutating func select(_ id: Int, _ coordinator: some ListNavigation, _ navigator: inout Navigator) {
+        guard (1...3).contains(id) else { return coordinator.showNotFound(&navigator) }
+        selected = id
+        coordinator.showItem(id, title: title(of: id), &navigator)
+    }
+
+    func edit(_ coordinator: some ListNavigation, _ navigator: inout Navigator) {
+        coordinator.showEditor(&navigator)
+    }
+
+    mutating func save(_ title: String, _ coordinator: some ListNavigation, _ navigator: inout Navigator) {
+        guard let selected else { return }
+        titles[selected] = title
+        coordinator.showTitle(title, in: items, &navigator)
+    }
+
+    private func title(of id: Int) -> String {
+        titles[id] ?? "Item"
+    }
+}

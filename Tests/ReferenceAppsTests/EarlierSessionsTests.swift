@@ -1,0 +1,35 @@
+import Coordinators
+import CoordinatorsTesting
+import Foundation
+import JSONCoding
+import ReferenceApps
+import Testing
+
+/// States that an earlier build has saved of each app.
+@Suite struct EarlierSessionsTests {
+    static let directory = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: "Fixtures/apps")
+
+    static func saved(_ app: String) throws -> JSON {
+        try JSON(parsing: Array(Data(contentsOf: directory.appending(path: "\(app).json"))))
+    }
+
+    @Test(arguments: ["tabs", "login-home", "list-detail", "main", "clean-login", "shop"])
+    func `a session that an earlier build has saved is restored as it was`(name: String) throws {
+        let app = try #require(RandomWalkTests.apps.first { $0.name == name })
+        let saved = try EarlierSessionsTests.saved(name)
+
+        let state = try app.restore(saved)
+
+        #expect(try JSON(parsing: state.encoded) == saved)
+    }
+
+    @Test func `an editor that was open in an earlier build saves its title`() async throws {
+        let state = try ListDetail.app.restore(try EarlierSessionsTests.saved("list-detail"))
+        let save = PostedEvent("save", payload: ["title": "Newer"])
+
+        let result = try await ListDetail.app.apply(save, to: state, at: CoordinatorTester.someTime)
+
+        #expect(result.state.visible?.screen.title == "Newer")
+    }
+}
