@@ -54,3 +54,12 @@ wait_for_port() {
     echo "nothing listens on port $1 after 10 s" >&2
     return 1
 }
+
+# Builds the Swift tests. A warning is an error.
+build_tests() {
+    local log
+    log=$(mktemp)
+    swift build --build-tests 2>&1 | tee "$log"
+    if grep -q "^$PWD/.*: warning:" "$log"; then echo 'there are warnings' >&2; return 1; fi
+    rm "$log"
+}

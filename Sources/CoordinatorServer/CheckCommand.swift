@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Glibc
 internal import SQLiteStore
 internal import Sessions
 
@@ -21,11 +22,13 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
     @Flag(help: "Gives the apps their development dependencies.")
     var development = false
 
-    @Option(help: "The directory that the apps keep their own data in.")
+    @Option(help: "The directory that the apps keep their own data in. Where it is not there, it is not made.")
     var dataDirectory = "data"
 
     func run() async throws {
-        let apps = try Server.soundApps(AppOptions(isDevelopment: development, dataDirectory: dataDirectory))
+        let isThere = access(dataDirectory, F_OK) == 0 || errno != ENOENT
+        let apps = try Server.soundApps(
+            AppOptions(isDevelopment: development, dataDirectory: isThere ? dataDirectory : nil))
         let host = SessionHost(apps: apps, store: MemoryStore())
         let snapshot = try stored.snapshot()
         var counts: [String: Int] = [:]

@@ -25,7 +25,7 @@ struct HTTPService: Service {
         try? await gracefulShutdown()
         handler.beginDraining()
         logger.info(
-            "draining for \(drain.delay + drain.time) at most; Ctrl-C twice stops at once",
+            "draining for \(drain.delay + drain.time) at most; a second Ctrl-C stops at once",
             metadata: ["connections": "\(server.openConnections)"])
         await server.stop(after: drain.delay, within: drain.time)
     }

@@ -43,7 +43,7 @@ struct SessionsCommand: AsyncParsableCommand {
                 [id], in: snapshot, { id throws(SQLiteStoreError) in versions = try snapshot.versions(of: id) })
             guard isWhole else { throw ExitCode(1) }
             guard let last = versions.last else {
-                throw ExitCode.cannotStart(EX_DATAERR, "there is no session \(id.text)")
+                throw ExitCode.cannotStart(1, "there is no session \(id.text)")
             }
             for record in versions { print(record.line.printable) }
             print(String(decoding: last.text, as: UTF8.self).printable)

@@ -141,7 +141,11 @@ struct StoredOptions: ParsableArguments {
     func unusable(_ error: SQLiteStoreError) -> ExitCode {
         guard case .damaged(let what) = error else { return .cannotUse(directory, error) }
         return .cannotStart(
-            EX_DATAERR, "\(directory) is damaged: \(what); start a server on it, which rebuilds what can be rebuilt")
+            EX_DATAERR,
+            """
+            \(directory) is damaged: \(what); a server that is started on it rebuilds what it can; where it refuses to, \
+            only a backup helps
+            """)
     }
 }
 
@@ -157,8 +161,8 @@ extension ExitCode {
             cannotStart(
                 EX_DATAERR,
                 """
-                \(directory) is damaged: \(what); serve a backup instead, or a new store with what \
-                `sessions export` can still read
+                \(directory) is damaged: \(what); serve a backup instead, or, where `sessions export` can still read \
+                something, a new store with that
                 """)
         case .unavailable(let reason):
             if let fault = Directory(path: directory).fault(option: "--store sqlite:DIRECTORY") {

@@ -69,7 +69,7 @@ import TestSupport
         let start = ContinuousClock.now
         program.signal(SIGINT)
         let log = try await program.errors(until: "connections=")
-        #expect(log.contains("draining for 60.0 seconds at most; Ctrl-C twice stops at once"))
+        #expect(log.contains("draining for 60.0 seconds at most; a second Ctrl-C stops at once"))
         program.signal(SIGINT)
 
         #expect(try await program.end() == 130)
