@@ -32,14 +32,18 @@ final class ServerUnderTest: @unchecked Sendable {
     private(set) var port = 0
     private(set) var program: Program
     private let flags: [String]
+    private let environment: [String: String]
 
-    /// - Parameter wrapper: a command line that the server's is appended to.
+    /// - Parameters:
+    ///   - wrapper: a command line that the server's is appended to.
+    ///   - environment: what is added to the test's own.
     init(
-        directory: String, flags: [String] = [], wrapper: [String] = []
+        directory: String, flags: [String] = [], wrapper: [String] = [], environment: [String: String] = [:]
     ) async throws {
         self.directory = directory
         self.flags = flags
-        program = try ServerUnderTest.program(directory, port: 0, flags, wrapper)
+        self.environment = environment
+        program = try ServerUnderTest.program(directory, port: 0, flags, wrapper, environment)
         port = try await ready()
     }
 
@@ -51,14 +55,14 @@ final class ServerUnderTest: @unchecked Sendable {
     }
 
     private static func program(
-        _ directory: String, port: Int, _ flags: [String], _ wrapper: [String]
+        _ directory: String, port: Int, _ flags: [String], _ wrapper: [String], _ environment: [String: String]
     ) throws -> Program {
         let command =
             try wrapper + [
                 executable, "serve", "--port", "\(port)", "--store", "sqlite:\(directory)/store",
                 "--data-directory", "\(directory)/apps",
             ] + flags
-        return try Program(URL(filePath: "/usr/bin/env"), command)
+        return try Program(URL(filePath: "/usr/bin/env"), command, environment: environment)
     }
 
     private func ready() async throws -> Int {
@@ -69,9 +73,11 @@ final class ServerUnderTest: @unchecked Sendable {
         return port
     }
 
-    /// Starts it again after its end, plainly.
-    func restart() async throws {
-        program = try ServerUnderTest.program(directory, port: port, flags, [])
+    /// Starts it again after its end, without the wrapper.
+    ///
+    /// - Parameter more: flags beside those that it was made with.
+    func restart(_ more: [String] = []) async throws {
+        program = try ServerUnderTest.program(directory, port: port, flags + more, [], environment)
         port = try await ready()
     }
 

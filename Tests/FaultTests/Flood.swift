@@ -26,14 +26,16 @@ final class Flood: Sendable {
         held.withLock { $0 += sockets }
     }
 
-    /// Opens connections without a break and closes them some time later, until the end.
-    func comeAndGo(threads: Int) async {
+    /// Opens connections and closes them some time later, until the end.
+    ///
+    /// - Parameter pause: after each, in microseconds.
+    func comeAndGo(threads: Int, pause: UInt32 = 0) async {
         await withTaskGroup { group in
-            for _ in 0..<threads { group.addTask { try? await blocking { self.comeAndGo() } } }
+            for _ in 0..<threads { group.addTask { try? await blocking { self.comeAndGo(pause: pause) } } }
         }
     }
 
-    private func comeAndGo() {
+    private func comeAndGo(pause: UInt32) {
         var sockets: [Int32] = []
         while !hasEnded.load(ordering: .relaxed) {
             if let socket = BlockingClient.connect(to: port, waits: false) {
@@ -43,6 +45,7 @@ final class Flood: Sendable {
                 sockets.append(socket)
             }
             if sockets.count > 100 { close(sockets.remove(at: .random(in: sockets.indices))) }
+            if pause > 0 { usleep(pause) }
         }
         for socket in sockets { close(socket) }
     }

@@ -64,7 +64,7 @@ extension Faults {
         }
 
         /// Sends a request on a connection of its own, which takes a few kilobytes of the answer at most.
-        private static func ask(_ request: [UInt8], at port: Int) -> Int32? {
+        static func ask(_ request: [UInt8], at port: Int) -> Int32? {
             guard let socket = BlockingClient.connect(to: port) else { return nil }
             var size: CInt = 4096
             setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<CInt>.size))

@@ -57,15 +57,26 @@ public final class Program: @unchecked Sendable {
         try await blocking { [errors] in
             var all = ""
             while !all.contains(text) {
-                let reading = errors.fileHandleForReading
-                var ready = pollfd(fd: reading.fileDescriptor, events: Int16(POLLIN), revents: 0)
-                let more = poll(&ready, 1, 20_000) > 0 ? reading.availableData : Data()
+                let more = Program.read(errors.fileHandleForReading, within: 20)
                 if more.isEmpty { throw TestFailure("ended without “\(text)”: \(all.suffix(1000))") }
-                all += String(decoding: more, as: UTF8.self)
+                all += more
             }
             return all
         }
     }
+
+    /// Reads what has come on standard error, or comes within a second.
+    public func moreErrors() async throws -> String {
+        try await blocking { [errors] in Program.read(errors.fileHandleForReading, within: 1) }
+    }
+
+    private static func read(_ reading: FileHandle, within seconds: Int32) -> String {
+        var ready = pollfd(fd: reading.fileDescriptor, events: Int16(POLLIN), revents: 0)
+        let more = poll(&ready, 1, 1000 * seconds) > 0 ? reading.availableData : Data()
+        return String(decoding: more, as: UTF8.self)
+    }
+
+    public var isRunning: Bool { process.isRunning }
 
     public func signal(_ number: Int32) {
         kill(process.processIdentifier, number)

@@ -1,0 +1,68 @@
+import Foundation
+import Synchronization
+
+/// What the clients of one test have seen, and what of it must not be.
+final class Findings: Sendable {
+    enum Count {
+        case events, replays, reads, ended, expired, putAside
+    }
+
+    private struct State {
+        var faults: [String] = []
+        var faultCount = 0
+        var counts: [Count: Int] = [:]
+        var refusals: [(at: ContinuousClock.Instant, what: String)] = []
+        var outages: [Range<ContinuousClock.Instant>] = []
+    }
+
+    let clock: MovedClock
+    private let state = Mutex(State())
+    private let end = Atomic(false)
+
+    init(_ clock: MovedClock) {
+        self.clock = clock
+    }
+
+    /// Whether the clients are to stop.
+    var hasEnded: Bool { end.load(ordering: .relaxed) }
+
+    func endAll() { end.store(true, ordering: .relaxed) }
+
+    func fault(_ what: String) {
+        state.withLock { state in
+            state.faultCount += 1
+            if state.faults.count < 20 { state.faults.append(what) }
+        }
+    }
+
+    func add(_ count: Count, _ number: Int = 1) {
+        state.withLock { $0.counts[count, default: 0] += number }
+    }
+
+    subscript(_ count: Count) -> Int { state.withLock { $0.counts[count] ?? 0 } }
+
+    /// The first of them, and how many there are.
+    var faults: (first: [String], count: Int) { state.withLock { ($0.faults, $0.faultCount) } }
+
+    /// Somebody was cut off or refused, for no reason of his own.
+    func refusal(_ what: String) {
+        state.withLock { $0.refusals.append((.now, what)) }
+    }
+
+    /// The server was ended, or has ended itself, and is there again.
+    func outage(since start: ContinuousClock.Instant) {
+        state.withLock { state in
+            state.outages.append(start..<(.now + .seconds(1)))
+            // Those who were cut off notice it at once; what is not explained by then stays.
+            let outages = state.outages.suffix(2)
+            state.refusals.removeAll { refusal in outages.contains { $0.contains(refusal.at) } }
+        }
+    }
+
+    /// While the server was there.
+    var unexplainedRefusals: [String] {
+        state.withLock { state in
+            state.refusals.filter { refusal in !state.outages.contains { $0.contains(refusal.at) } }.map(\.what)
+        }
+    }
+}

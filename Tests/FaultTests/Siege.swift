@@ -1,0 +1,195 @@
+import Foundation
+import Synchronization
+import Testing
+import TestSupport
+
+/// A server that is ended and started again, whose clock jumps and whose file is damaged, one after the other, while
+/// others use it.
+final class Siege {
+    let server: ServerUnderTest
+    private(set) var flips: PageFlips
+    private let findings: Findings
+    private let lines = Log()
+    private var (kills, stops, ownEnds, refusedStarts, jumps) = (0, 0, 0, 0, 0)
+    private var (memory, disk, damagedFile) = ([Int](), [Int](), [Int]())
+    private var lastSample = ContinuousClock.now
+
+    private static let hour = 3600
+
+    init(_ directory: String, _ findings: Findings) async throws {
+        self.findings = findings
+        server = try await ServerUnderTest(
+            directory: directory, flags: ["--idle-expiry", "4h", "--absolute-expiry", "3650d", "--drain-time", "1s"],
+            environment: findings.clock.environment)
+        flips = PageFlips(directory + "/store/sessions.sqlite")
+        lines.read(server)
+    }
+
+    /// So many rounds that something expires, whatever the time.
+    private static let fewestRounds = 4
+
+    func run(until end: ContinuousClock.Instant) async throws {
+        var rounds = 0
+        while rounds < Siege.fewestRounds || ContinuousClock.now < end {
+            rounds += 1
+            for step in [flip, forward, back, restart].shuffled() {
+                try await step()
+                try await pause(.random(in: 0.3...1.5))
+            }
+        }
+    }
+
+    private func flip() async throws { try flips.flip() }
+
+    /// Further than it ever was: a server does not go back.
+    private func forward() async throws {
+        try move(to: findings.clock.largestOffset + .random(in: 5 * Siege.hour / 4...2 * Siege.hour))
+    }
+
+    private func back() async throws {
+        try move(to: findings.clock.largestOffset - .random(in: 60...8 * Siege.hour))
+    }
+
+    private func move(to offset: Int) throws {
+        try findings.clock.move(to: offset)
+        jumps += 1
+    }
+
+    private func restart() async throws {
+        try await restart(isKilled: .random())
+    }
+
+    /// Between the end and the start, the file may be damaged and the clock put back.
+    func restart(isKilled: Bool) async throws {
+        let start = ContinuousClock.now
+        server.program.signal(isKilled ? SIGKILL : SIGTERM)
+        let code = try await server.program.end()
+        if isKilled { kills += 1 } else { stops += 1 }
+        if code == 74, flips.isOutstanding {
+            ownEnds += 1
+        } else if code != (isKilled ? -SIGKILL : 0) {
+            findings.fault("the server ended with \(code)")
+        }
+        if Bool.random() { try flips.flip() }
+        if Bool.random() { try await back() }
+        try await begin(since: start)
+    }
+
+    /// Where the damage is in the part of the journal that was not compacted yet, the server refuses to start. Then the
+    /// page has to come back from elsewhere.
+    private func begin(since start: ContinuousClock.Instant) async throws {
+        let flags = Bool.random() ? ["--live-sessions", "16"] : []
+        do { try await server.restart(flags) } catch {
+            lines.add("\(error)\n")
+            let code = try await server.program.end()
+            guard code == 65, try flips.putBack() else { throw error }
+            refusedStarts += 1
+            try await server.restart(flags)
+        }
+        findings.outage(since: start)
+        lines.read(server)
+    }
+
+    /// Takes a sample every second, and starts the server again where it has ended itself.
+    private func pause(_ seconds: Double) async throws {
+        let end = ContinuousClock.now + .seconds(seconds)
+        while ContinuousClock.now < end {
+            try await Task.sleep(for: .milliseconds(50))
+            if !server.program.isRunning {
+                let start = ContinuousClock.now - .seconds(2)
+                let code = try await server.program.end()
+                ownEnds += 1
+                if code != 74 || !flips.isOutstanding { findings.fault("the server has ended itself with \(code)") }
+                try await begin(since: start)
+            }
+            if ContinuousClock.now - lastSample >= .seconds(1) { sample() }
+        }
+    }
+
+    private func sample() {
+        lastSample = .now
+        guard let resident = try? server.residentMemory else { return }
+        // A copy of the file that was damaged last, which the server keeps for its operator.
+        let path = flips.path + ".damaged"
+        let copy = (try? FileManager.default.attributesOfItem(atPath: path))?[.size] as? Int ?? 0
+        memory.append(resident >> 10)
+        disk.append((Faults.StoreAttackTests.size(server.directory + "/store") - copy) >> 20)
+        damagedFile.append(copy >> 20)
+        if memory.count % 300 == 0 { FileHandle.standardError.write(Data("\(summary)\n\(findings.faults)\n".utf8)) }
+    }
+
+    /// In MiB, each with what it may never be.
+    var samples: [(name: String, samples: [Int], most: Int)] {
+        [("memory", memory, 512), ("store", disk, 768), ("damaged file", damagedFile, 768)]
+    }
+
+    /// What `coordinatord check` tells of the store.
+    func listedAsDamaged() async throws -> Set<String> {
+        let check = try Program(
+            URL(filePath: try ServerUnderTest.executable),
+            [
+                "check", "--store", "sqlite:\(server.directory)/store", "--data-directory", "\(server.directory)/apps",
+            ])
+        let (code, output, _) = try await check.exit()
+        let listed = Set(output.matches(of: /(s_[0-9A-Za-z_-]+) damaged/).map { String($0.output.1) })
+        #expect((code == 0) == (listed.isEmpty && !output.contains("of the database is damaged")))
+        return listed
+    }
+
+    var log: String { lines.text }
+
+    var summary: String {
+        let sizes = samples.filter { $0.samples.count >= 3 }.map { name, samples, _ in
+            let thirds = (0..<3).map { Int(samples.third($0)) }
+            return "\(name): \(thirds[0]), \(thirds[1]), \(thirds[2]) MiB, at most \(samples.max() ?? 0)"
+        }
+        return """
+            together: \(findings[.events]) events, \(findings[.replays]) again, \(findings[.reads]) reads, \
+            \(findings[.ended]) ended, \(findings[.expired]) expired
+            \(kills) kills, \(stops) stops, \(ownEnds) ends of its own, \(refusedStarts) starts refused
+            \(jumps) jumps, \(findings.clock.largestOffset / Siege.hour) hours in all
+            \(flips.count) flips, \(findings[.putAside]) sessions put aside of at most \(flips.mostDamaged)
+            \(sizes.joined(separator: "\n"))
+            """
+    }
+}
+
+/// The server's last lines, but for those of events that are to fail and what fills the pipe.
+private final class Log: Sendable {
+    private static let most = 2000
+    private let lines = Mutex<[String]>([])
+
+    var text: String { lines.withLock { $0.joined(separator: "\n") } }
+
+    func add(_ text: String) {
+        let new = text.split(separator: "\n").filter { !$0.contains("handler-failed") && !$0.hasPrefix("xx") }
+            .map(String.init)
+        lines.withLock { lines in
+            lines += new
+            if lines.count > Log.most { lines.removeFirst(lines.count - Log.most) }
+        }
+    }
+
+    /// Until the server's end. Every other time nobody reads for a while, and there is no room for a byte.
+    func read(_ server: ServerUnderTest) {
+        let program = server.program
+        let isStalled = Bool.random()
+        if isStalled { Faults.LogTests.fill(server) }
+        Task {
+            if isStalled { try await Task.sleep(for: .seconds(4)) }
+            while true {
+                let more = try await program.moreErrors()
+                if more.isEmpty, !program.isRunning { return }
+                add(more)
+            }
+        }
+    }
+}
+
+extension [Int] {
+    /// The mean of the first, second or last third.
+    func third(_ number: Int) -> Double {
+        let part = self[number * count / 3..<(number + 1) * count / 3]
+        return Double(part.reduce(0, +)) / Double(Swift.max(part.count, 1))
+    }
+}

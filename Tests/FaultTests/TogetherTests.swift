@@ -1,0 +1,47 @@
+import Foundation
+import Testing
+import TestSupport
+
+extension Faults {
+    /// Everything that the other tests try, at the same time and against one server.
+    @Suite struct TogetherTests {
+        /// In the long form of the factor 10 it is an hour.
+        private static let seconds = Scale.factor == 1 ? 12 : 360 * Scale.factor
+
+        @Test func `attacks, damage, kills and clocks that jump, all together, cost only what lay on damaged pages`()
+            async throws
+        {
+            let directory = TemporaryDirectory()
+            let findings = Findings(try await MovedClock(in: directory.path))
+            let siege = try await Siege(directory.path, findings)
+            let crowd = Crowd(port: siege.server.port, findings)
+
+            async let used: Void = crowd.run()
+            do { try await siege.run(until: .now + .seconds(TogetherTests.seconds)) } catch {
+                findings.endAll()
+                throw error
+            }
+            findings.endAll()
+            try await used
+            try await siege.restart(isKilled: true)
+            let damaged = try await blocking { crowd.check() }
+            let listed = try await siege.listedAsDamaged()
+            try await siege.server.stop()
+
+            print(siege.summary)
+            let (faults, count) = findings.faults
+            #expect(faults.isEmpty, "\(count)")
+            #expect(findings.unexplainedRefusals.isEmpty)
+            #expect(findings[.putAside] <= siege.flips.mostDamaged)
+            #expect(damaged.isSubset(of: listed))
+            if count > 0 || !findings.unexplainedRefusals.isEmpty { print(siege.log) }
+            for (name, samples, most) in siege.samples {
+                #expect(samples.max() ?? 0 < most, "MiB of \(name)")
+                // In a short run neither has grown up.
+                if TogetherTests.seconds >= 600 { #expect(samples.third(2) < 1.3 * samples.third(1), "\(name)") }
+            }
+            #expect(findings[.events] > 100 * TogetherTests.seconds, "there was no load")
+            #expect(findings[.ended] > 0 && findings[.expired] > 0 && siege.flips.count > 0)
+        }
+    }
+}
