@@ -17,7 +17,7 @@ public enum InvariantViolation: Error, Equatable, Sendable {
 }
 
 extension NavigationState {
-    /// The rules that hold after every transition (DESIGN.md, section 4).
+    /// The rules that hold after every transition (README, “What holds”).
     public func checkInvariants() throws(NavigationError) {
         if let violation = violation(among: screens) { throw .invariantViolated(violation) }
     }

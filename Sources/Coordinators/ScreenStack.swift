@@ -250,7 +250,7 @@ extension ScreenStack {
     }
 }
 
-// As clients read it (DESIGN.md, section 5).
+// As clients read it (`Screen` in `openapi.yaml`).
 extension ScreenStack: JSONWritable {
     public func write(to writer: inout JSONWriter) {
         writer.array { writer in

@@ -141,7 +141,7 @@ public final class HTTPServer: Sendable {
             number(.PER_IP_CONNECTION_LIMIT, Int(UInt32(clamping: settings.addressLimit))),
             number(.CONNECTION_TIMEOUT, settings.idleTimeout),
             number(.CONNECTION_MEMORY_LIMIT, settings.headLimit + roomForAnswer),
-            // At 1, version 0.9 lets `Content-Length : 31` through (DESIGN.md, section 9).
+            // At 1, version 0.9 lets `Content-Length : 31` through.
             number(.STRICT_FOR_CLIENT, HTTPLibrary.isStrict ? 1 : -1),
         ]
         // A pool of one thread is refused; without a pool there is one.

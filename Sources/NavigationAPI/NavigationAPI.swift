@@ -2,4 +2,4 @@
 // what comes of them into answers.
 //
 // It knows HTTP from `MicroHTTP` and sessions from `Sessions`; it keeps nothing of its own. `Route` lists the paths,
-// `Problem` every way to fail, `StateBody` is the state of DESIGN.md, section 5.
+// `Problem` every way to fail, `StateBody` is a session's state as clients read it.

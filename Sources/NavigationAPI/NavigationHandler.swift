@@ -4,7 +4,7 @@ public import MicroHTTP
 public import Sessions
 internal import Synchronization
 
-/// Answers the requests of DESIGN.md, section 5.
+/// Answers the requests that `openapi.yaml` describes.
 public final class NavigationHandler: HTTPHandler {
     public struct Settings: Sendable {
         /// Sessions that one client may create in a second; 0 for any number.

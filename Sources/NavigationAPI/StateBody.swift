@@ -3,7 +3,7 @@ internal import FoundationEssentials
 internal import JSONCoding
 internal import Sessions
 
-/// A session's state as clients read it (DESIGN.md, section 5). What there is none of is left out: nothing is `null`.
+/// A session's state as clients read it (`State` in `openapi.yaml`). What there is none of is left out: nothing is `null`.
 struct StateBody: JSONWritable {
     let state: SessionState
     let transition: Transition?
