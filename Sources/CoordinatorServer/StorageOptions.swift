@@ -106,6 +106,10 @@ struct StoredOptions: ParsableArguments {
         var (sessions, isWhole) = (ids, true)
         if ids.isEmpty { (sessions, isWhole) = try reading(snapshot.listing) }
         if !isWhole { StandardError.print("Error: sessions may be missing: the lists of them are damaged") }
+        if let damage = snapshot.logDamage {
+            StandardError.print("Error: \(damage): what was acknowledged after it is not seen here")
+            isWhole = false
+        }
         for id in sessions {
             do throws(SQLiteStoreError) { try work(id) } catch {
                 guard case .damaged(let what) = error else { throw unusable(error) }

@@ -90,6 +90,11 @@ public struct SQLiteDatabase: ~Copyable {
         guard code == SQLITE_OK else { throw SQLiteError(code: code, of: pointer) }
     }
 
+    /// Leaves the log as it is when the connection is closed, instead of copying it into the file and removing it.
+    public func keepLog() {
+        _ = CSQLite_keep_log(pointer)
+    }
+
     /// How long a statement waits for another connection's lock, to the millisecond.
     public func setBusyTimeout(_ time: Duration) {
         sqlite3_busy_timeout(pointer, CInt(clamping: Int64(time / .milliseconds(1))))

@@ -323,7 +323,7 @@ extension CommitQueue {
                     for _ in 0..<CommitQueue.lastVacuums {
                         guard (try? ledger?.giveBackPages(self.tail)) == true else { break }
                     }
-                    try? ledger?.note(isClosed: true, self.tail)
+                    ledger?.close(self.tail)
                     ledger = nil
                 }
                 continuation.resume()

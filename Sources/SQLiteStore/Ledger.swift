@@ -169,6 +169,12 @@ final class Ledger {
         isNotedClosed = isClosed
     }
 
+    /// To be called last.
+    func close(_ tail: SharedTail) {
+        // Without the note its log must be there when it is opened again.
+        do { try note(isClosed: true, tail) } catch { database.keepLog() }
+    }
+
     /// The latest time that is known: of the last record, or of the last look for sessions whose time is over. Where it
     /// cannot be read, it is not known.
     private static func latestTime(in database: borrowing SQLiteDatabase) -> Date {

@@ -71,7 +71,7 @@ public final class SQLiteStore: SessionStore {
         }
         // A store that was not closed has a log.
         guard hadLog || ledger.isNotedClosed else {
-            throw .damaged("\(directory.log) is missing, and with it what was acknowledged last; put it back")
+            throw .damaged("\(directory.log) is missing or empty, and with it what was acknowledged last; put it back")
         }
         try directory.keepCopy(of: ledger.secret)
         try directory.flush()

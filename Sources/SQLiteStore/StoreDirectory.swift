@@ -48,6 +48,13 @@ final class StoreDirectory: Sendable {
         guard size(of: database) > 0 || size(of: log) == 0 else {
             throw .damaged("\(log) is there without its database; put that back, or remove the log, and what is in it")
         }
+        guard size(of: database) > 0 || size(of: log) > 0 || secretCopy == nil else {
+            throw .damaged(
+                """
+                \(database) is missing, and \(secretFile) tells that it was there; put it back, or remove that file to \
+                begin anew
+                """)
+        }
         try openDatabase()
     }
 
@@ -85,8 +92,8 @@ final class StoreDirectory: Sendable {
         secret + withUnsafeBytes(of: Checksum.of(secret).littleEndian) { Array($0) }
     }
 
-    /// Whether SQLite's log is there, in which a crash leaves what is not in the database yet.
-    var hasLog: Bool { access(log, F_OK) == 0 }
+    /// Whether SQLite's log is there, in which a crash leaves what is not in the database yet. It is never empty then.
+    var hasLog: Bool { size(of: log) > 0 }
 
     /// Makes an empty file that has the permissions of the database.
     func makeFile(_ path: String) throws(SQLiteStoreError) {

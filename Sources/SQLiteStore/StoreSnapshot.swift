@@ -97,6 +97,23 @@ public final class StoreSnapshot {
         return pages
     }
 
+    /// What is wrong with the log; `nil` where it is whole. What comes behind the damage is read by nobody.
+    public var logDamage: String? {
+        var found: String?
+        // A server may be writing to it: what it is just writing looks like a damage, but not for long at the same place.
+        for _ in 0..<3 {
+            if found != nil { usleep(50_000) }
+            do throws(SQLiteStoreError) {
+                try WriteAheadLog.check("\(path)-wal")
+                return nil
+            } catch {
+                guard case .damaged(let what) = error, found == nil || found == what else { return nil }
+                found = what
+            }
+        }
+        return found
+    }
+
     /// Sessions of which something is lost, and what.
     public func damagedSessions() throws(SQLiteStoreError) -> [(id: SessionID, reason: String)] {
         try reading { () throws(ReadError) in tail.damaged.map { ($0.key, $0.value) }.sorted { $0.0.text < $1.0.text } }

@@ -136,7 +136,7 @@ public struct StoreCondition: Sendable, Equatable {
     public var remarks: [String]
 
     /// The remark of a store that has no room.
-    public static let full = "the store is full: sessions can only be read and ended"
+    public static let full = "the store is full: sessions can only be read, and ended where the disk has room for that"
 
     public init(failure: String? = nil, remarks: [String] = []) {
         self.failure = failure

@@ -64,6 +64,25 @@ import TestSupport
         output.split(separator: "\n").map { String($0.prefix { $0 != " " }) }
     }
 
+    @Test func `a damaged log is told, for what comes behind it is not seen`() async throws {
+        let (program, connection) = try await storage.serve()
+        let session = sessions[0]
+        for number in 0..<20 { _ = try await storage.push(number, session, connection) }
+        program.signal(SIGKILL)
+        _ = try? await program.exit()
+        let log = try FileHandle(forUpdating: URL(filePath: database + "-wal"))
+        try log.seek(toOffset: try log.seekToEnd() / 2)
+        try log.write(contentsOf: Data((0..<64).map { _ in UInt8.random(in: 0...255) }))
+        try log.close()
+
+        for command in [["sessions", "list"], ["sessions", "export"], ["check", "--data-directory", "/nonexistent"]] {
+            let result = try await storage.run(command)
+            #expect(result.code == 1 && result.errors.contains("sessions.sqlite-wal is damaged at byte"), "\(command)")
+        }
+        let server = try await storage.run("serve", "--port", "0", "--data-directory", storage.directory.path + "/apps")
+        #expect(server.code == 65)
+    }
+
     @Test(arguments: [["journal"], ["sessions"], ["answers"], ["sessions", "sessions_by_due", "journal"]])
     func `what is sound is listed, shown, checked and exported past what is damaged`(tables: [String]) async throws {
         for table in tables { try damage(table) }

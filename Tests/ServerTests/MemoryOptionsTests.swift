@@ -106,14 +106,17 @@ import TestSupport
             answer = try await connection.request("POST", "/v1/sessions")
         }
         #expect(answer.status == 503 && answer.text.contains("storage-full") && sessions.count > 5)
-        #expect(try await remarks() == ["the store is full: sessions can only be read and ended"])
+        #expect(
+            try await remarks()
+                == ["the store is full: sessions can only be read, and ended where the disk has room for that"])
 
         for session in sessions {
             #expect(try await connection.request("DELETE", session.path, headers: session.headers).status == 204)
         }
         // The remark goes without a commit that succeeds.
         try await eventually { try await remarks() == [] }
-        #expect(try await connection.request("POST", "/v1/sessions").status == 201)
+        // Compaction, which is just making the room, takes some of it for a while.
+        try await eventually { try await connection.request("POST", "/v1/sessions").status == 201 }
         program.signal(SIGTERM)
         #expect(try await program.exit().code == 0)
     }

@@ -117,6 +117,7 @@ import Testing
         #expect(throws: SQLiteStoreError.newer(schema: 7)) { try open() }
 
         try FileManager.default.removeItem(atPath: database)
+        try FileManager.default.removeItem(atPath: directory.path + "/secret")
         try change { "CREATE TABLE theirs (a)" }
         #expect { try open() } throws: { ($0 as? SQLiteStoreError)?.isDamage == true }
 

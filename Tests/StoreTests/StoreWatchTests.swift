@@ -37,8 +37,8 @@ import Testing
         await store.close()
     }
 
-    @Test(arguments: ["sessions.sqlite", "sessions.sqlite-wal"])
-    func `a store that lacks one of its files is refused`(name: String) async throws {
+    @Test(arguments: ["sessions.sqlite", "sessions.sqlite-wal"], [true, false])
+    func `a store that lacks one of its files is refused`(name: String, isEmpty: Bool) async throws {
         let store = try open()
         try await store.commit(try .make(1), versions: 1...3)
         // As after a kill, and then somebody has tidied up.
@@ -46,11 +46,23 @@ import Testing
         try FileManager.default.copyItem(atPath: directory.path, toPath: copy.path)
         await store.close()
         try FileManager.default.removeItem(atPath: "\(copy.path)/\(name)")
+        if isEmpty { try Data().write(to: URL(filePath: "\(copy.path)/\(name)")) }
 
         #expect { try SQLiteStore(directory: copy.path) { _ in } } throws: {
             ($0 as? SQLiteStoreError)?.isDamage == true
         }
         #expect(failures.all == [])
+    }
+
+    @Test func `a closed store without its database is refused, until its secret is removed, too`() async throws {
+        await (try open()).close()
+        try FileManager.default.removeItem(atPath: path)
+
+        #expect { try open() } throws: { ($0 as? SQLiteStoreError)?.isDamage == true }
+        try FileManager.default.removeItem(atPath: "\(directory.path)/secret")
+        let anew = try open()
+        #expect(anew.sessionCount == 0)
+        await anew.close()
     }
 
     @Test func `another program's lock is told soon, and commits go on when it is gone`() async throws {
