@@ -90,6 +90,34 @@ extension Faults {
             }
         }
 
+        /// How much fits into the pages that are there differs.
+        @Test(.enabled(if: canMount), arguments: [0, 3, 6, 9, 12])
+        func `a server that is stopped on a full disk starts again`(others: Int) async throws {
+            let directory = TemporaryDirectory()
+            #expect(try await DiskTests.run("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", directory.path) == 0)
+            defer { umount2(directory.path, CInt(MNT_DETACH)) }
+            let server = try await ServerUnderTest(directory: directory.path)
+            let client = BlockingClient(port: server.port)
+            let session = try SessionUnderTest(client)
+            for _ in 0..<others { _ = try SessionUnderTest(client) }
+            // Another program takes the room that is left.
+            _ = try await DiskTests.run("dd", "if=/dev/zero", "of=\(directory.path)/ballast", "bs=512", "status=none")
+            var value = 1
+            while try session.postAndRemember(value, key: "key-\(value)", client) { value += 1 }
+
+            for hasRoom in [false, true] {
+                try await server.stop()
+                if hasRoom { try FileManager.default.removeItem(atPath: directory.path + "/ballast") }
+                try await server.restart()
+                client.disconnect()
+                let state = try #require(client.call("GET", session.path, token: session.token))
+                #expect(state.status == 200 && state.version == session.count + 1)
+            }
+            #expect(try session.postAndRemember(value, key: "key-\(value)", client))
+            try session.check(client)
+            try await server.stop()
+        }
+
         @Test func `a file that may not grow refuses events, serves reads, and recovers`() async throws {
             let directory = TemporaryDirectory()
             try await DiskTests.fill(directory.path, wrapper: ["prlimit", "--fsize=3000000:unlimited"]) { server in
