@@ -18,19 +18,22 @@ public struct Navigator: Sendable {
     private let placed: PlacedScreen?
     /// Whom it is for.
     private let coordinator: Int
+    /// The id of the stack on which that one was started.
+    private let home: Int
     private let stack: ScreenStack
     private let presented: [PresentedFlow]
     private let dependencies: ResolvedDependencies
 
     init(
-        for coordinator: Int, in state: NavigationState, now: Date, client: ClientAddress?,
+        for coordinator: LivingCoordinator, in state: NavigationState, now: Date, client: ClientAddress?,
         dependencies: ResolvedDependencies
     ) {
         self.defaults = state.defaults
         self.now = now
         self.client = client
         self.placed = state.visible
-        self.coordinator = coordinator
+        self.coordinator = coordinator.id
+        self.home = coordinator.home
         // Not the whole state: the engine is about to change its coordinators, which would be copied then.
         self.stack = state.stack
         self.presented = state.presented
@@ -47,6 +50,13 @@ public struct Navigator: Sendable {
         stack.forEachScreen(visit)
         for flow in presented { flow.stack.forEachScreen(visit) }
         return selected
+    }
+
+    /// Whether a flow is presented over the stack of this coordinator, by whomever: what `dismissPresented` would dismiss.
+    /// As it was before anything was asked for.
+    public var isPresenting: Bool {
+        let own = presented.firstIndex { $0.stack.contains(home) }
+        return presented.count > (own.map { $0 + 1 } ?? 0)
     }
 
     /// What the app registered for a type; the coordinator's `dependencies` should list it.

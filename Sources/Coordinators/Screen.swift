@@ -13,7 +13,8 @@ public struct Screen: Sendable, Equatable {
     public var back: BackRule
     /// The link that leads here, once the parameters fill it in.
     public var link: LinkPattern?
-    /// Whether the client draws the screen without a navigation bar.
+    /// Whether the client draws the screen without a navigation bar. A screen with tabs never has a bar of its own: the
+    /// screens in its tabs have theirs.
     public var hidesNavigationBar: Bool
 
     /// - Parameter events: by their names, `["select"]`, or with what is written on them, see `Control`.

@@ -147,7 +147,7 @@ public struct TransitionRun: Sendable {
     }
 
     func navigator(for coordinator: LivingCoordinator) -> Navigator {
-        Navigator(for: coordinator.id, in: state, now: now, client: event?.client, dependencies: app.dependencies)
+        Navigator(for: coordinator, in: state, now: now, client: event?.client, dependencies: app.dependencies)
     }
 
     /// Takes over what a coordinator's function left behind.

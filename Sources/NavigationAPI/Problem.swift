@@ -290,7 +290,9 @@ extension Problem {
                 409, "state-limit", "The session is too large",
                 "Its state would take more than \(NavigationState.sizeLimit) bytes.")
         case .handlerFailed(let name, let call, let error):
-            self.init(500, "handler-failed", "The app failed", "“\(name)”: \(call) threw \(error.type).")
+            self.init(
+                500, "handler-failed", "The app failed",
+                "“\(name)”: \(call) threw an error; the server's log has it.")
             self.details = ["coordinator": name, "call": call, "error": "\(error)"]
         case .impossibleRequest(let name, let request, let reason):
             self.init(500, "impossible-request", "The app failed", "“\(name)” asked for \(request): \(reason).")

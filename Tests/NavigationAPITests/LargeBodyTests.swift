@@ -35,7 +35,7 @@ private struct DictionaryCoordinator: Coordinator {
         let host = SessionHost(
             apps: [App("dictionary", root: { DictionaryCoordinator() })], store: MemoryStore(), settings: sessions)
         let server = try HTTPServer(settings, handler: NavigationHandler(host: host))
-        let connection = try Connection(port: server.port)
+        let connection = try Connection(port: server.port, timeout: 120)
         let created = try JSON(parsing: Array(try await connection.request("POST", "/v1/sessions").body))
         let count = kibibytes * 1024 / 20
         let names = (0..<count).map { "\"k\($0)\":\($0)" }.joined(separator: ",")

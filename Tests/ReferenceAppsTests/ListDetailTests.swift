@@ -40,6 +40,20 @@ import Testing
         #expect(app.state.visible?.screen.title == "Item")
     }
 
+    @Test func `an empty title is not saved`() async throws {
+        var app = try await CoordinatorTester(ListDetail.app)
+        try await app.send("select", ["id": 2])
+        try await app.send("edit")
+
+        try await app.send("save", ["title": ""])
+
+        #expect(app.alert == Alert("Enter a title"))
+        #expect(app.stack == "list, detail + sheet[editor]")
+        try await app.send("answer", ["button": "ok"])
+        try await app.send("save", ["title": "New"])
+        #expect(app.state.visible?.screen.title == "New")
+    }
+
     @Test(arguments: ["dismiss", "cancel", "back"])
     func `an editor that is left takes its coordinator with it`(event: String) async throws {
         var app = try await CoordinatorTester(ListDetail.app)

@@ -29,18 +29,25 @@ extension PatternExamples {
 
         enum Event: NavigationEvent, CaseIterable { case refresh, help }
 
+        /// The tabs. Each one's screen has the name of its tab.
+        enum TabBarPage: String, CaseIterable { case home, plus }
+
         func start(_ navigator: inout Navigator) {
-            navigator.push(Screen("tabs"), tabs: ["home", "plus"].map { Tab($0, Screen($0)) })
+            navigator.push(Screen("tabs"), tabs: TabBarPage.allCases.map { Tab($0.rawValue, Screen($0.rawValue)) })
         }
 
         func handle(_ event: Event, _ navigator: inout Navigator) {
             switch event {
             case .refresh:
-                guard let currentPage = navigator.selectedTab else { return }
-                navigator.update(currentPage) { $0.title = "Fresh" }
+                guard let page = currentPage(navigator) else { return }
+                navigator.update(page.rawValue) { $0.title = "Fresh" }
             case .help:
                 navigator.tell(AppCoordinator.self) { parent, navigator in parent.needsHelp(&navigator) }
             }
+        }
+
+        func currentPage(_ navigator: Navigator) -> TabBarPage? {
+            navigator.selectedTab.flatMap(TabBarPage.init)
         }
 
         mutating func didSelectTab(_ tab: String, _ navigator: inout Navigator) {
@@ -52,8 +59,7 @@ extension PatternExamples {
         enum Event: NavigationEvent, CaseIterable { case more, close }
 
         func start(_ navigator: inout Navigator) {
-            navigator.push(
-                Screen("help", title: "Help", events: [Control("Read on", sends: Event.more), "close"]))
+            navigator.push(Screen("help", title: "Help"))
         }
 
         func handle(_ event: Event, _ navigator: inout Navigator) {

@@ -70,6 +70,70 @@ import Testing
         #expect(app.stack == "shop[home: home, product | search: search | cart*: cart]")
     }
 
+    @Test(arguments: [false, true])
+    func `a link to the checkout presents no second sign-in, and no second checkout`(isByLink: Bool) async throws {
+        let cart = "shop[home: home, product | search: search | cart*: cart]"
+        var app = try await ShopTests.open(link: "/products/1")
+        try await app.send("addToCart")
+        if isByLink {
+            try await app.send("open", ["path": "/checkout"])
+        } else {
+            try await app.send("selectTab", ["tab": "cart"])
+            try await app.send("checkout")
+        }
+
+        try await app.send("open", ["path": "/checkout"])
+        #expect(app.stack == cart + " + sheet[signIn]")
+        try await app.send("submit", ShopTests.right)
+        #expect(app.stack == cart + " + fullScreen[address]")
+        try await app.send("open", ["path": "/checkout"])
+
+        #expect(app.stack == cart + " + fullScreen[address]")
+        #expect(app.alert == nil)
+        #expect(app.coordinators == ["app", "tab", "home", "search", "checkout"])
+    }
+
+    @Test func `a sign-in that was left and comes again leads to one checkout`() async throws {
+        var app = try await ShopTests.open(link: "/products/1")
+        try await app.send("addToCart")
+        try await app.send("open", ["path": "/checkout"])
+        try await app.back()
+        #expect(app.stack == "shop[home: home, product | search: search | cart*: cart]")
+
+        try await app.send("checkout")
+        try await app.send("submit", ShopTests.right)
+
+        #expect(app.stack == "shop[home: home, product | search: search | cart*: cart] + fullScreen[address]")
+    }
+
+    @Test(arguments: [false, true])
+    func `a link to the checkout of an empty cart says so, and asks for no password`(isSignedIn: Bool) async throws {
+        var app = try await ShopTests.open()
+        if isSignedIn {
+            try await app.send("product", ["id": 1])
+            try await app.send("addToCart")
+            try await app.send("open", ["path": "/checkout"])
+            try await app.send("submit", ShopTests.right)
+            try await app.send("submitAddress", ShopTests.address)
+            try await app.send("pay", ["card": "4242"])
+            try await app.send("done")
+            try await app.send("selectTab", ["tab": "search"])
+        }
+
+        try await app.send("open", ["path": "/checkout"])
+
+        #expect(app.alert == Alert("Your cart is empty"))
+        #expect(app.visible == "cart")
+        #expect(app.presented == [])
+        try await app.send("answer", ["button": "ok"])
+        #expect(app.alert == nil)
+        // The link is done with: it does not come again with what is put into the cart.
+        try await app.send("selectTab", ["tab": "home"])
+        if !isSignedIn { try await app.send("product", ["id": 1]) }
+        try await app.send("addToCart")
+        #expect(app.presented == [] && app.alert == nil)
+    }
+
     @Test func `a product's link has the home below it`() async throws {
         let app = try await ShopTests.open(link: "/products/42")
 

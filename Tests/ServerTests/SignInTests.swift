@@ -91,6 +91,33 @@ import TestSupport
         try await storage.stop(program)
     }
 
+    @Test func `a link to the checkout of shop presents nothing twice, and an empty cart asks for no password`()
+        async throws
+    {
+        let (program, port) = try await serve("--development")
+        let visitor = try await Visitor("shop", at: port)
+        let link = #"{"type":"open","payload":{"path":"/checkout"}}"#
+        func shown(_ event: String) async throws -> String {
+            let state = try JSON(parsing: Array(try await visitor.post(event).body))
+            let flows = state["presented"]?.array?.map { $0["stack"]?.array?.first?["name"]?.string ?? "?" } ?? []
+            return (flows + [state["alert"]?["title"]?.string].compactMap { $0 }).joined(separator: ", ")
+        }
+
+        #expect(try await shown(link) == "Your cart is empty")
+        _ = try await visitor.post(#"{"type":"back"}"#)
+        for event in [
+            #"{"type":"selectTab","payload":{"tab":"home"}}"#, #"{"type":"product","payload":{"id":1}}"#,
+            #"{"type":"addToCart"}"#,
+        ] { #expect(try await shown(event) == "") }
+
+        #expect(try await shown(link) == "signIn")
+        #expect(try await shown(link) == "signIn")
+        let right = #"{"type":"submit","payload":{"email":"ann@example.com","password":"correct horse"}}"#
+        #expect(try await shown(right) == "address")
+        #expect(try await shown(link) == "address")
+        try await storage.stop(program)
+    }
+
     @Test func `the account of development signs nobody in on a later start without it`() async throws {
         var (program, port) = try await serve("--development")
         var visitor = try await Visitor("clean-login", at: port)

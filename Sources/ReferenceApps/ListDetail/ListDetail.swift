@@ -59,6 +59,7 @@ extension ListDetail {
         mutating func handle(_ event: Event, _ navigator: inout Navigator) {
             switch event {
             case .save(let title):
+                guard !title.isEmpty else { return navigator.alert(Alert("Enter a title")) }
                 self.title = title
                 navigator.finish()
             case .cancel: navigator.dismiss()

@@ -110,16 +110,26 @@ extension Shop {
                 return .taken
             case "/checkout":
                 navigator.selectTab("cart")
-                guard isSignedIn else {
-                    navigator.present(SignInCoordinator())
-                    return .pending
-                }
-                if !cart.isEmpty { checkOut(&navigator) }
-                return .taken
+                return openCheckout(&navigator)
             default:
                 navigator.selectTab("home")
                 return .passedOn
             }
+        }
+
+        private func openCheckout(_ navigator: inout Navigator) -> LinkDecision {
+            // The sign-in or the checkout itself is open already: nothing is presented twice.
+            if navigator.isPresenting { return isSignedIn ? .taken : .pending }
+            guard !cart.isEmpty else {
+                navigator.alert(Alert("Your cart is empty"))
+                return .taken
+            }
+            guard isSignedIn else {
+                navigator.present(SignInCoordinator())
+                return .pending
+            }
+            checkOut(&navigator)
+            return .taken
         }
 
         private func checkOut(_ navigator: inout Navigator) {

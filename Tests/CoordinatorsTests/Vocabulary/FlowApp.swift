@@ -29,6 +29,7 @@ enum Ask: Codable, Sendable {
     case present(String, PresentedFlow.Style)
     case dismiss
     case dismissPresented
+    case noteWhetherPresenting
     case finish
     case endChildren
     case tell
@@ -97,6 +98,7 @@ extension Flow {
         case .present(_, let style): navigator.present(CCoordinator(), as: style)
         case .dismiss: navigator.dismiss()
         case .dismissPresented: navigator.dismissPresented()
+        case .noteWhetherPresenting: told.append(navigator.isPresenting ? "presenting" : "not presenting")
         case .finish: navigator.finish()
         case .endChildren: navigator.endChildren()
         case .tell: navigator.tell((any FlowDelegate).self) { $0.flowWasTouched(&$1) }

@@ -72,6 +72,22 @@ import Testing
         #expect(app.transition.operations == [])
     }
 
+    @Test func `a coordinator knows whether something is presented over its stack, by whomever`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.noteWhetherPresenting, .present("b", .sheet), .noteWhetherPresenting)
+        try await app.a(.noteWhetherPresenting)
+        try await app.b(.noteWhetherPresenting, .pushTabs(["x", "c"], selected: "c", back: .nothing))
+        try await app.c(.present("c", .sheet))
+
+        try await app.b(.noteWhetherPresenting)
+
+        #expect(app.told(ACoordinator.self) == ["not presenting", "not presenting", "presenting"])
+        #expect(app.told(BCoordinator.self) == ["not presenting", "presenting"])
+        try await app.back()
+        try await app.b(.noteWhetherPresenting)
+        #expect(app.told(BCoordinator.self).last == "not presenting")
+    }
+
     @Test func `a presented flow that finishes is dismissed, and its parent gets it`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.present("b", .fullScreen))
