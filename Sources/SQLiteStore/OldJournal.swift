@@ -19,8 +19,10 @@ final class OldJournal {
     private let damageCount: Int
     /// Of the row that was read last.
     private var seq = 0
-    /// Whether a page of it is damaged.
+    /// Whether anything of it is damaged.
     private(set) var isDamaged = false
+    /// Numbers of rows that are not what was written, or that nobody can tell of; in order.
+    private var lost: [ClosedRange<Int>] = []
 
     /// - Parameter secretCopy: what the secret is where the database's is damaged.
     init(_ path: String, secretCopy: [UInt8]?) throws(SQLiteError) {
@@ -104,7 +106,10 @@ final class OldJournal {
                 seq = found.seq
                 switch found {
                 case .sound(let seq, let row): sound.append((seq, row))
-                case .unsound(_, let session): unsound.append(session)
+                case .unsound(let seq, let session):
+                    isDamaged = true
+                    lose(seq...seq)
+                    unsound.append(session)
                 }
             }
         }
@@ -130,14 +135,31 @@ final class OldJournal {
             isDamaged = true
         }
         // One by one, as far as they can be read, past what cannot.
-        var first = seq
-        while first < last {
-            if let found = try? found(unguardedRows, after: first, limit: 1), !found.isEmpty { return found }
-            first += 1
+        for number in seq + 1...max(seq + 1, last) {
+            guard let found = try? found(unguardedRows, after: number - 1, limit: 1).first else { continue }
+            // A row that is not what was written may have any number: there may be sound ones before that.
+            if case .unsound(_, let session) = found {
+                if number > seq + 1 { lose(seq + 1...number - 1) }
+                return [.unsound(number, session)]
+            }
+            if found.seq > seq + 1 { lose(seq + 1...found.seq - 1) }
+            return [found]
         }
+        lose(seq + 1...max(seq + 1, last))
         seq = last
         return []
     }
+
+    private func lose(_ range: ClosedRange<Int>) {
+        if let before = lost.last, before.upperBound + 1 == range.lowerBound {
+            lost[lost.count - 1] = before.lowerBound...range.upperBound
+        } else {
+            lost.append(range)
+        }
+    }
+
+    /// Whether a row that the tables tell of is lost. To be asked when all have been read.
+    private func isLost(_ seq: Int) -> Bool { lost.contains { $0.contains(seq) } }
 
     private func found(_ statement: SQLiteStatement?, after first: Int? = nil, limit: Int) throws(SQLiteError)
         -> [Found]
@@ -169,31 +191,31 @@ final class OldJournal {
         return ids
     }
 
-    /// Of every session, as the table tells.
+    /// Of every session, as the table tells: the last version, and whether a kept one is lost.
     ///
     /// - Throws: where that is damaged as well, so that nobody can tell what is lost.
-    func lastVersions() throws(SQLiteError) -> [(id: String, version: Int)] {
+    func lastVersions() throws(SQLiteError) -> [(id: String, version: Int, hasLosses: Bool)] {
         let columns = isBefore3 ? "version, NULL, NULL, NULL, NULL, NULL" : CompactedSession.columns
         let isBefore3 = isBefore3
-        let found = try unguarded?.prepare("SELECT \(columns), id FROM sessions").all { row -> (String, Int)? in
+        let found = try unguarded?.prepare("SELECT \(columns), id FROM sessions").all { row -> (String, Int, Bool)? in
             guard let text = row.text(6), let id = SessionID(text) else { return nil }
-            if isBefore3 { return row.integer(0).map { (text, $0) } }
-            return CompactedSession(row, of: id).map { (text, $0.version) }
+            if isBefore3 { return row.integer(0).map { (text, $0, false) } }
+            return CompactedSession(row, of: id).map { (text, $0.version, $0.allRows.contains(where: isLost)) }
         }
         return try whole(found, "sessions")
     }
 
-    /// Where the answers are, as the table tells.
-    func answers() throws(SQLiteError) -> [(id: String, seq: Int)] {
+    /// The sessions that an answer is lost of, as the table tells.
+    func sessionsWithLostAnswers() throws(SQLiteError) -> Set<String> {
         let columns = isBefore3 ? "session, seq, key, NULL" : "session, seq, key, checksum"
         let isBefore3 = isBefore3
-        let found = try unguarded?.prepare("SELECT \(columns) FROM answers").all { row -> (String, Int)? in
+        let found = try unguarded?.prepare("SELECT \(columns) FROM answers").all { row -> (id: String, isLost: Bool)? in
             guard let text = row.text(0), let id = SessionID(text), let seq = row.integer(1), let key = row.text(2),
                 isBefore3 || Statements.answerChecksum(key, at: seq, of: id) == row.integer(3)
             else { return nil }
-            return (text, seq)
+            return (text, isLost(seq))
         }
-        return try whole(found, "answers")
+        return Set(try whole(found, "answers").lazy.filter(\.isLost).map(\.id))
     }
 
     private func whole<Value>(_ found: [Value?]?, _ table: String) throws(SQLiteError) -> [Value] {

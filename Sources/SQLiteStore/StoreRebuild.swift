@@ -102,26 +102,29 @@ struct StoreRebuild {
             }
         }
         try compact()
-        let isDamaged = source.isDamaged || !suspects.isEmpty
-        if isDamaged { try findLosses() }
+        if source.isDamaged { try findLosses() }
         suspects.formUnion(known)
         try markDamagedSessions()
-        return isDamaged
+        return source.isDamaged
     }
 
     /// Finds the sessions that lack something the old tables tell of, or that their last version needs.
+    ///
+    /// The new store alone does not tell: it also lacks what was replaced by rows that were not compacted in the old one.
     private mutating func findLosses() throws(SQLiteError) {
         let reader = try JournalReader(path: StoreRebuild.path(in: directory), retention: retention)
-        for (id, version) in try source.lastVersions() {
+        // What a damaged row says of its session may be wrong as well: only those count that the table knows.
+        let lacking = suspects.union(try source.sessionsWithLostAnswers())
+        suspects = []
+        for (id, version, hasLosses) in try source.lastVersions() {
             do throws(ReadError) {
                 let found = try SessionID(id).flatMap { id throws(ReadError) in try reader.load(id, token: nil, []) }
                 guard let last = found?.record.wanted.first, last.version >= version else { throw .damaged("") }
+                // Of a session that has ended nothing else is needed.
+                if last.kind != .end, hasLosses || lacking.contains(id) { suspects.insert(id) }
             } catch {
                 suspects.insert(id)
             }
-        }
-        for (id, seq) in try source.answers() where (try? target.rowLookup.row(seq)) ?? nil == nil {
-            suspects.insert(id)
         }
     }
 

@@ -28,13 +28,21 @@ final class Siege {
     /// So many rounds that something expires, whatever the time.
     private static let fewestRounds = 4
 
-    func run(until end: ContinuousClock.Instant) async throws {
+    /// - Parameter pace: 1 where there is little time; else more, for it takes runs of a minute to see memory grow, and the
+    ///   server sweep.
+    func run(until end: ContinuousClock.Instant, pace: Double) async throws {
         var rounds = 0
+        var restartsAt = ContinuousClock.now
         while rounds < Siege.fewestRounds || ContinuousClock.now < end {
             rounds += 1
-            for step in [flip, forward, back, restart].shuffled() {
+            for step in [flip, forward, back].shuffled() {
                 try await step()
-                try await pause(.random(in: 0.3...1.5))
+                try await pause(pace * .random(in: 0.3...1.5))
+                guard ContinuousClock.now >= restartsAt else { continue }
+                try await restart(isKilled: .random())
+                // Mostly short, and some long.
+                restartsAt = .now + .seconds(12 * pace * pace * pow(.random(in: 0...1), 2))
+                try await pause(pace * .random(in: 0.3...1.5))
             }
         }
     }
@@ -53,10 +61,6 @@ final class Siege {
     private func move(to offset: Int) throws {
         try findings.clock.move(to: offset)
         jumps += 1
-    }
-
-    private func restart() async throws {
-        try await restart(isKilled: .random())
     }
 
     /// Between the end and the start, the file may be damaged and the clock put back.
@@ -177,10 +181,15 @@ private final class Log: Sendable {
         if isStalled { Faults.LogTests.fill(server) }
         Task {
             if isStalled { try await Task.sleep(for: .seconds(4)) }
+            // What comes is not always a whole line.
+            var rest = ""
             while true {
                 let more = try await program.moreErrors()
-                if more.isEmpty, !program.isRunning { return }
-                add(more)
+                if more.isEmpty, !program.isRunning { return add(rest) }
+                rest += more
+                guard let end = rest.lastIndex(of: "\n") else { continue }
+                add(String(rest[..<end]))
+                rest = String(rest[rest.index(after: end)...])
             }
         }
     }

@@ -11,12 +11,19 @@ import Testing
     static let count = 400
     /// How much more than the short form is to be done.
     static let factor = ProcessInfo.processInfo.environment["COORDINATORD_TORTURE"].flatMap { Int($0) } ?? 1
-    let directory = TemporaryDirectory()
+    let directory: TemporaryDirectory
     let ids: [SessionID]
     let reports = Reports()
 
     init() throws {
+        directory = TemporaryDirectory()
         ids = try (1...DamageTests.count).map { try SessionID.make($0 * 7_919) }
+    }
+
+    /// Of a store that is there.
+    init(in directory: TemporaryDirectory, _ ids: [SessionID]) {
+        self.directory = directory
+        self.ids = ids
     }
 
     var path: String { directory.path + "/sessions.sqlite" }
@@ -155,6 +162,59 @@ import Testing
         store = try open()
         #expect(await self.refused(store, versions: 3...4).isSuperset(of: rebuilt))
         await store.close()
+    }
+
+    @Test func `what was not compacted when a page was damaged is taken for no loss`() async throws {
+        try await fill()
+        let ended = ids.prefix(300)
+        let crashed = TemporaryDirectory()
+        do {
+            let store = try open()
+            for id in ended {
+                let end = SessionChange(id: id, expectedVersion: 3, record: try .make(id, 4, isEnd: true))
+                #expect(await store.commit([end]) == .success([]))
+            }
+            // As after a crash: the log has what the tables do not tell yet.
+            try PowerLossTests.Files(directory).write(to: crashed)
+            await store.close()
+        }
+        let leaf = try #require(try pages(of: "journal").first)
+        let test = DamageTests(in: crashed, Array(ids.dropFirst(300)))
+        try test.damage(page: leaf) { content in
+            for position in 0..<content.count { content[position] = UInt8.random(in: 0...255) }
+        }
+        #expect(FileManager.default.createFile(atPath: crashed.path + "/sessions.damaged", contents: nil))
+
+        let store = try test.open()
+
+        for id in ended { #expect(try await store.load(id)?.record.isEnd == true) }
+        #expect(await test.refused(store).count < 60)
+        await store.close()
+    }
+
+    /// The bytes of a row tell where it is and whose it is; one of them is wrong.
+    @Test(arguments: [true, false])
+    func `a row that names another place or session costs its own session only`(isPlace: Bool) async throws {
+        try await fill()
+        let leaf = try pages(of: "journal")[20]
+        var hit = ""
+        try damage(page: leaf) { page in
+            // The first cell: the length of the row, its number, and the row; each number of two bytes (fileformat2.html,
+            // section 1.6).
+            let cell = page.startIndex + Int(page[8]) << 8 + Int(page[9])
+            let text = page[cell...].firstRange(of: Data("s_0".utf8)) ?? cell..<cell
+            hit = String(decoding: page[text.lowerBound..<text.lowerBound + 15], as: UTF8.self)
+            page[isPlace ? cell + 2 : text.lowerBound + 5] = isPlace ? 0xFF : 0x21
+        }
+
+        for _ in 0..<2 {
+            #expect(FileManager.default.createFile(atPath: directory.path + "/sessions.damaged", contents: nil))
+            let store = try open()
+            #expect(await refused(store).map(\.text) == [hit])
+            await store.close()
+            let snapshot = try StoreSnapshot(directory: directory.path)
+            #expect(try snapshot.damagedSessions().map(\.id.text) == [hit])
+        }
     }
 
     @Test func `one flipped bit anywhere is noticed, and takes nothing from anyone else`() async throws {
