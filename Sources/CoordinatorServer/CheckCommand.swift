@@ -31,6 +31,8 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
             AppOptions(isDevelopment: development, dataDirectory: isThere ? dataDirectory : nil))
         let host = SessionHost(apps: apps, store: MemoryStore())
         let snapshot = try stored.snapshot()
+        // On damaged pages older versions may be, of which a session needs each as well.
+        let damaged = snapshot.damagedPages()
         var counts: [String: Int] = [:]
         func report(_ id: SessionID, _ word: String, _ detail: String = "") {
             counts[word, default: 0] += 1
@@ -39,14 +41,14 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
         let isWhole = try stored.forEach(
             in: snapshot, damaged: { report($0, "damaged") },
             { id throws(SQLiteStoreError) in
-                guard let record = try snapshot.load(id) else { return }
+                let record = try damaged.isEmpty ? snapshot.load(id) : snapshot.versions(of: id).last
+                guard let record else { return }
                 _ = try snapshot.answers(of: id)
                 let (word, detail) = host.fate(of: record).words
                 report(id, word, detail)
             })
         let words = ["restored", "migrated", "relaunched", "refused", "over", "damaged"]
         print(words.map { "\($0): \(counts[$0] ?? 0)" }.joined(separator: ", "))
-        let damaged = snapshot.damagedPages()
         for page in damaged { print("page \(page) of the database is damaged") }
         if counts["refused"] != nil || !isWhole || !damaged.isEmpty { throw ExitCode(1) }
     }

@@ -92,20 +92,24 @@ final class OldJournal {
         }
     }
 
-    /// The next rows, and of those that are not what was written what they say of their sessions.
+    /// The next rows, so many or of so many bytes, and of those that are not what was written what they say of their
+    /// sessions.
     ///
     /// - Returns: `nil` at the end.
     /// - Throws: damage, where something may be lost that only the tail of the journal had.
-    func next(_ count: Int) throws(SQLiteError) -> (rows: [(Int, JournalRow)], unsound: [String])? {
+    func next(_ count: Int, bytes: Int) throws(SQLiteError) -> (rows: [(Int, JournalRow)], unsound: [String])? {
         guard seq < last else { return nil }
         var sound: [(Int, JournalRow)] = []
         var unsound: [String] = []
-        while sound.count < count, seq < last {
+        var size = 0
+        while sound.count < count, size < bytes, seq < last {
             for found in try nextFound() {
                 try checkTail(found)
                 seq = found.seq
                 switch found {
-                case .sound(let seq, let row): sound.append((seq, row))
+                case .sound(let seq, let row):
+                    sound.append((seq, row))
+                    size += row.text.count
                 case .unsound(let seq, let session):
                     isDamaged = true
                     lose(seq...seq)

@@ -50,15 +50,25 @@ struct StoreRebuild {
         _ report: @escaping @Sendable (String) -> Void
     ) throws(SQLiteStoreError) {
         report("rebuilding \(directory.database) from its journal, because \(reason)")
-        var rebuild: StoreRebuild
-        let isDamaged: Bool
-        do throws(SQLiteError) {
-            rebuild = try StoreRebuild(directory, retention, report)
-            isDamaged = try rebuild.copy()
+        do throws(SQLiteStoreError) {
+            var rebuild: StoreRebuild
+            let isDamaged: Bool
+            do throws(SQLiteError) {
+                rebuild = try StoreRebuild(directory, retention, report)
+                isDamaged = try rebuild.copy()
+            } catch {
+                throw SQLiteStoreError(error)
+            }
+            try rebuild.finish(keepingOld: isDamaged)
         } catch {
-            throw SQLiteStoreError(error)
+            // It is as large as the old file, which stays.
+            removeFiles(of: directory)
+            throw error
         }
-        try rebuild.finish(keepingOld: isDamaged)
+    }
+
+    private static func removeFiles(of directory: StoreDirectory) {
+        for suffix in ["", "-wal", "-shm", "-journal"] { unlink(path(in: directory) + suffix) }
     }
 
     private init(
@@ -69,7 +79,7 @@ struct StoreRebuild {
         self.report = report
         source = try OldJournal(directory.database, secretCopy: directory.secretCopy)
         let path = StoreRebuild.path(in: directory)
-        for file in [path, path + "-wal", path + "-shm", path + "-journal"] { unlink(file) }
+        StoreRebuild.removeFiles(of: directory)
         do throws(SQLiteStoreError) {
             try directory.makeFile(path)
             target = try Ledger(path: path, durability: .relaxed, retention: retention) { _ in }
@@ -79,15 +89,15 @@ struct StoreRebuild {
         try target.statements.set(secret: source.secret)
     }
 
-    /// Rows that are written in one transaction.
-    private static let batchSize = 4096
+    /// Rows that are written in one transaction, and their bytes.
+    private static let (batchSize, batchBytes) = (4096, 8 << 20)
 
     /// - Returns: whether the old file is damaged.
     private mutating func copy() throws(SQLiteError) -> Bool {
         let dropped = source.dropped
         let known = try source.damagedSessions()
         var count = 0
-        while let (rows, unsound) = try source.next(StoreRebuild.batchSize) {
+        while let (rows, unsound) = try source.next(StoreRebuild.batchSize, bytes: StoreRebuild.batchBytes) {
             suspects.formUnion(unsound)
             try changing { target throws(SQLiteError) in
                 for (seq, row) in rows where !dropped.contains(seq) {
@@ -140,13 +150,21 @@ struct StoreRebuild {
     }
 
     private func compact() throws(SQLiteError) {
-        do throws(CommitFailure) { try target.compactAll(tail) } catch {
-            throw SQLiteError(code: 0, message: "\(error)")
-        }
+        try writing { target throws(CommitFailure) in try target.compactAll(tail) }
     }
 
     private func changing(_ work: (Ledger) throws(SQLiteError) -> Void) throws(SQLiteError) {
-        do throws(CommitFailure) { try target.transaction(tail) { () throws(SQLiteError) in try work(target) } } catch {
+        try writing { target throws(CommitFailure) in
+            try target.transaction(tail) { () throws(SQLiteError) in try work(target) }
+        }
+    }
+
+    /// And copies the log into the file now and then, or it takes as much room as that.
+    private func writing(_ work: (Ledger) throws(CommitFailure) -> Void) throws(SQLiteError) {
+        do throws(CommitFailure) {
+            try work(target)
+            try target.checkpoint(from: Ledger.restartedLogLimit, nil)
+        } catch {
             throw SQLiteError(code: 0, message: "\(error)")
         }
     }

@@ -108,6 +108,7 @@ import TestSupport
         #expect(!marked.isEmpty && Set(marked) == named(list.errors) && damaged.isSuperset(of: marked))
 
         #expect(check.code == 1)
+        #expect(named(check.errors) == damaged, "also those that only an older version is damaged of")
         let restored = check.output.matches(of: #/(\S+) (restored|over) /#).map { String($0.output.1) }
         #expect(Set(restored).isSuperset(of: whole.keys))
         #expect(

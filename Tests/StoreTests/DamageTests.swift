@@ -269,6 +269,21 @@ import Testing
         await store.close()
     }
 
+    @Test func `a rebuild that is refused leaves nothing behind`() async throws {
+        try await fill()
+        do {
+            let database = try SQLiteDatabase(path: path, isGuarded: true)
+            try database.execute("UPDATE sessions SET version = version + 1 WHERE id = '\(ids[9].text)'")
+            try database.execute("UPDATE journal SET version = version + 1 WHERE session = '\(ids[10].text)'")
+        }
+        #expect(FileManager.default.createFile(atPath: directory.path + "/sessions.damaged", contents: nil))
+
+        #expect { try open() } throws: { ($0 as? SQLiteStoreError)?.isDamage == true }
+
+        let files = try FileManager.default.contentsOfDirectory(atPath: directory.path)
+        #expect(!files.contains { $0.contains("rebuilt") }, "\(files)")
+    }
+
     @Test func `a damaged record keeps no other session from being forgotten`() async throws {
         let store = try open()
         for (number, id) in ids.prefix(50).enumerated() {

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import SQLite
 import SQLiteStore
 import Sessions
@@ -7,6 +8,12 @@ import Testing
 
 /// What one client can make a store keep.
 @Suite struct StoreSizeTests {
+    /// Of a file, as a thread sees it.
+    private final class Sizes: Sendable {
+        let largest = Atomic(0)
+        let hasEnded = Atomic(false)
+    }
+
     let directory = TemporaryDirectory()
 
     var path: String { directory.path + "/sessions.sqlite" }
@@ -58,6 +65,33 @@ import Testing
         await again.close()
         #expect(try SQLiteDatabase(path: path, isReadOnly: true).text("PRAGMA integrity_check") == "ok")
         #expect(try StoreSnapshot(directory: directory.path).damagedPages() == [])
+    }
+
+    @Test func `the log of a rebuild stays small`() async throws {
+        do {
+            let store = try SQLiteStore(directory: directory.path, durability: .relaxed) { Issue.record("\($0)") }
+            for number in 1...22 { try await flood(store, try .make(number), 1...30) }
+            await store.close()
+        }
+        #expect(try size(path) > 56 << 20)
+        #expect(FileManager.default.createFile(atPath: directory.path + "/sessions.damaged", contents: nil))
+        // It does not shrink before it goes.
+        let log = path + ".rebuilt-wal"
+        let seen = Sizes()
+        Thread.detachNewThread {
+            while !seen.hasEnded.load(ordering: .relaxed) {
+                let size = (try? FileManager.default.attributesOfItem(atPath: log))?[.size] as? Int ?? 0
+                seen.largest.max(size, ordering: .relaxed)
+                usleep(2000)
+            }
+        }
+        defer { seen.hasEnded.store(true, ordering: .relaxed) }
+
+        let store = try open()
+
+        #expect((1..<56 << 20).contains(seen.largest.load(ordering: .relaxed)), "bytes")
+        #expect(try await store.load(.make(22))?.record.version == 30)
+        await store.close()
     }
 
     @Test func `a store that is as large as it may be refuses, and takes events again when something is gone`()
