@@ -32,7 +32,7 @@ struct SessionsCommand: AsyncParsableCommand {
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Shows a session: its versions, and the record of the last one.",
-            discussion: "The exit code is 1 where it is damaged, and 65 where there is none.")
+            discussion: "The exit code is 1 where it is damaged, or there is none.")
         @OptionGroup var stored: StoredOptions
         @Argument(help: "The session's id.", transform: SessionID.parse) var id: SessionID
 

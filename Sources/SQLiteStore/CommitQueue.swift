@@ -7,12 +7,12 @@ internal import Synchronization
 
 /// Group commit: who commits waits in a line, and the one writer takes everybody who has come while it was writing.
 final class CommitQueue: Sendable {
-    private struct Waiting: Sendable {
+    struct Waiting: Sendable {
         let changes: [EncodedChange]
         let completion: @Sendable (CommitOutcome) -> Void
     }
 
-    private struct Line {
+    struct Line {
         var waiting: [Waiting] = []
         /// Whether the writer is at work, or will be.
         var isServed = false
@@ -24,15 +24,15 @@ final class CommitQueue: Sendable {
     }
 
     /// Serial, so libdispatch runs it on a thread beyond its pools, which may wait for the disk.
-    private let queue = DispatchQueue(label: "coordinatord.store.writer", qos: .userInitiated)
-    private let line = Mutex(Line())
+    let queue = DispatchQueue(label: "coordinatord.store.writer", qos: .userInitiated)
+    let line = Mutex(Line())
     /// Only touched on `queue`; `nil` once it is closed.
-    private let ledger: Mutex<Ledger?>
-    private let tail: SharedTail
-    private let reader: ReadQueue
+    let ledger: Mutex<Ledger?>
+    let tail: SharedTail
+    let reader: ReadQueue
     let sessionCount: Atomic<Int>
-    private let troubles: StoreTroubles
-    private let failed: @Sendable (String) -> Void
+    let troubles: StoreTroubles
+    let failed: @Sendable (String) -> Void
 
     init(
         _ ledger: sending Ledger, _ tail: SharedTail, _ reader: ReadQueue, _ troubles: StoreTroubles,
@@ -111,7 +111,7 @@ final class CommitQueue: Sendable {
             return
         }
         troubles.recover()
-        if !changes.allSatisfy(\.isEnd) { troubles.isFull(false) }
+        if !changes.allSatisfy(\.isEnd) { troubles.setFull(false) }
         let created = changes.indices.count { changes[$0].expectedVersion == 0 && conflicts[$0] == nil }
         sessionCount.add(created, ordering: .relaxed)
         var position = 0
@@ -146,7 +146,7 @@ final class CommitQueue: Sendable {
     private func serveFull(_ waiting: [Waiting]) {
         let ends = waiting.filter { $0.changes.allSatisfy(\.isEnd) }
         let isAll = ends.count == waiting.count
-        troubles.isFull(true)
+        troubles.setFull(true)
         for one in waiting where isAll || !one.changes.allSatisfy(\.isEnd) { one.completion(.failure(.full)) }
         if !isAll, !ends.isEmpty { serve(ends) }
     }
@@ -163,7 +163,7 @@ final class CommitQueue: Sendable {
         }
     }
 
-    private func withLedger<Value>(
+    func withLedger<Value>(
         _ body: (Ledger) throws(CommitFailure) -> sending Value
     ) throws(CommitFailure) -> Value {
         try ledger.withLock { ledger throws(CommitFailure) in
@@ -172,9 +172,9 @@ final class CommitQueue: Sendable {
         }
     }
 
-    private static let closed = "the store is closed"
+    static let closed = "the store is closed"
 
-    private func take(_ failure: CommitFailure) -> StoreError {
+    func take(_ failure: CommitFailure) -> StoreError {
         switch failure {
         case .refused(let error): return error
         case .unwritable(let reason):
@@ -186,162 +186,5 @@ final class CommitQueue: Sendable {
             fail(reason)
             return .unknownOutcome(reason: reason)
         }
-    }
-}
-
-// Chores, when nobody waits.
-extension CommitQueue {
-    private static let quietTime = DispatchTimeInterval.milliseconds(200)
-    private static let choreSize = 512
-
-    private func waitForQuiet() {
-        let turns = line.withLock { line -> Int? in
-            if line.isTimed || line.failure != nil { return nil }
-            line.isTimed = true
-            return line.turns
-        }
-        guard let turns else { return }
-        queue.asyncAfter(deadline: .now() + CommitQueue.quietTime) { [weak self] in
-            self?.doChores(since: turns)
-        }
-    }
-
-    private func doChores(since turns: Int) {
-        let isQuiet = line.withLock { line in
-            line.isTimed = false
-            return line.turns == turns && line.failure == nil
-        }
-        guard isQuiet else { return waitForQuiet() }
-        doing { ledger throws(CommitFailure) in
-            ledger.beginRound(tail)
-            while ledger.hasChores {
-                try ledger.doChores(of: CommitQueue.choreSize, tail)
-                if isAwaited { return }
-            }
-            while try ledger.giveBackPages(tail) {
-                if isAwaited { return }
-                try ledger.checkpoint(from: Ledger.copiedLogLimit, reader)
-            }
-            try ledger.checkpoint(from: Ledger.copiedLogLimit, reader)
-        }
-    }
-
-    /// Does a chore. One that fails is tried again at the next quiet moment; the journal has everything.
-    private func doing(_ chore: (Ledger) throws(CommitFailure) -> Void) {
-        do throws(CommitFailure) {
-            try withLedger { ledger throws(CommitFailure) in try chore(ledger) }
-        } catch {
-            if case .unavailable(let reason) = take(error) { troubles.report(.chore(reason)) }
-        }
-    }
-
-    private var isAwaited: Bool { line.withLock { !$0.waiting.isEmpty } }
-
-    /// Sees whether a commit is possible at all, where none was tried for a while; to be called now and then.
-    func probe() {
-        queue.async {
-            guard self.line.withLock({ $0.failure == nil }) else { return }
-            do throws(CommitFailure) {
-                try self.withLedger { ledger throws(CommitFailure) in try ledger.probe(self.tail) }
-                self.troubles.recover()
-            } catch {
-                if case .unavailable(let reason) = self.take(error) { self.troubles.fail(reason) }
-                return
-            }
-            // A store that is never quiet gives back what it does not need all the same.
-            self.doing { ledger throws(CommitFailure) in
-                if try ledger.giveBackPages(self.tail) { self.waitForQuiet() }
-            }
-        }
-    }
-
-    /// From now on nothing is acknowledged.
-    func fail(_ reason: String) {
-        line.withLock { $0.failure = $0.failure ?? reason }
-        failed(reason)
-    }
-
-    func sweep(at now: Date, limit: Int) async throws(StoreError) -> [SessionID] {
-        let milliseconds = Int(exactly: (now.timeIntervalSince1970 * 1000).rounded()) ?? .max
-        var swept: [SessionID] = []
-        while swept.count < limit {
-            let outcome = await withCheckedContinuation { continuation in
-                queue.async { continuation.resume(returning: self.sweepSome(at: milliseconds)) }
-            }
-            let (examined, forgotten) = try outcome.get()
-            swept += forgotten
-            if examined < CommitQueue.sweepSize { break }
-        }
-        return swept
-    }
-
-    private static let sweepSize = 100
-    /// How often pages are given back when the store is closed, at most.
-    private static let lastVacuums = 1000
-
-    private func sweepSome(at now: Int) -> Result<(examined: Int, forgotten: [SessionID]), StoreError> {
-        do throws(CommitFailure) {
-            let swept = try withLedger { ledger throws(CommitFailure) in
-                try ledger.sweep(at: now, limit: CommitQueue.sweepSize, tail)
-            }
-            sessionCount.subtract(swept.forgotten.count, ordering: .relaxed)
-            waitForQuiet()
-            return .success(swept)
-        } catch {
-            return .failure(take(error))
-        }
-    }
-
-    /// Forgets a session, whatever its time.
-    ///
-    /// - Returns: whether it was there.
-    func forget(_ id: SessionID) async throws(StoreError) -> Bool {
-        let outcome: Result<Bool, CommitFailure> = await withCheckedContinuation { continuation in
-            queue.async {
-                continuation.resume(
-                    returning: Result { () throws(CommitFailure) in
-                        try self.withLedger { ledger throws(CommitFailure) in
-                            try ledger.compactAll(self.tail)
-                            let isKnown = try ledger.forget(id, self.tail)
-                            if isKnown { self.sessionCount.subtract(1, ordering: .relaxed) }
-                            return isKnown
-                        }
-                    })
-            }
-        }
-        do { return try outcome.get() } catch { throw take(error) }
-    }
-
-    /// Compacts what is left and closes the file; SQLite then copies its log into it.
-    func close() async {
-        await withCheckedContinuation { continuation in
-            queue.async {
-                self.line.withLock { $0.failure = $0.failure ?? CommitQueue.closed }
-                self.ledger.withLock { ledger in
-                    // What cannot be compacted now is when the store is opened again.
-                    try? ledger?.compactAll(self.tail)
-                    for _ in 0..<CommitQueue.lastVacuums {
-                        guard (try? ledger?.giveBackPages(self.tail)) == true else { break }
-                    }
-                    ledger?.close(self.tail)
-                    ledger = nil
-                }
-                continuation.resume()
-            }
-        }
-    }
-}
-
-extension Ledger {
-    func compactAll(_ tail: SharedTail) throws(CommitFailure) {
-        repeat {
-            beginRound(tail)
-            while hasChores { try doChores(of: 4096, tail) }
-        } while tail.withLock { $0.recentCount > 0 }
-    }
-
-    /// Takes the lock that a commit needs, and gives it back.
-    fileprivate func probe(_ tail: SharedTail) throws(CommitFailure) {
-        try transaction(tail) {}
     }
 }

@@ -60,29 +60,13 @@ struct CompactedSession {
     init?(version: Int, rows: [UInt8], token: String, origin: String?, of id: SessionID) {
         (self.id, self.version, self.rows, self.token, self.origin) = (id, version, rows, token, origin)
         (self.count, self.countFromFull, self.bytes) = (0, 0, 0)
-        // In one go, for it is read with nearly every version.
-        var (seq, size): (Int, Int?) = (0, nil)
-        for byte in rows + [CompactedSession.space] {
-            switch byte {
-            case CompactedSession.space:
-                guard seq > 0, size != 0 else { return nil }
-                count += 1
-                countFromFull += 1
-                bytes += size ?? 0
-                (seq, size) = (0, nil)
-            case CompactedSession.equals, CompactedSession.colon:
-                guard size == nil else { return nil }
-                if byte == CompactedSession.equals { countFromFull = 0 }
-                size = 0
-            case _ where CompactedSession.isDigit(byte):
-                let number = (size ?? seq) * 10 + Int(byte - 48)
-                guard number <= (size == nil ? CompactedSession.largestSeq : CompactedSession.largestSize) else {
-                    return nil
-                }
-                if size == nil { seq = number } else { size = number }
-            default: return nil
-            }
-        }
+        var position = 0
+        repeat {
+            guard let (row, isFull) = CompactedSession.nextRow(in: rows, at: &position) else { return nil }
+            count += 1
+            countFromFull = isFull ? 1 : countFromFull + 1
+            bytes += row.size
+        } while position < rows.count
         // Versions count from 1, without a gap.
         guard version >= count else { return nil }
     }
@@ -122,14 +106,12 @@ struct CompactedSession {
     mutating func keep(_ limit: Int, bytes byteLimit: Int) -> [SizedRow] {
         var dropped: [SizedRow] = []
         var start = 0
-        while count > limit || (bytes > byteLimit && count > countFromFull),
-            let end = rows[start...].firstIndex(of: CompactedSession.space),
-            let row = CompactedSession.row(rows[start..<end])
+        while count > 1, count > limit || (bytes > byteLimit && count > countFromFull),
+            let (row, _) = CompactedSession.nextRow(in: rows, at: &start)
         {
             dropped.append(row)
             bytes -= row.size
             count -= 1
-            start = end + 1
         }
         rows.removeSubrange(..<start)
         return dropped
@@ -139,7 +121,12 @@ struct CompactedSession {
     var allRows: [Int] { allSizedRows.map(\.seq) }
 
     var allSizedRows: [SizedRow] {
-        rows.split(separator: CompactedSession.space).compactMap(CompactedSession.row)
+        var all: [SizedRow] = []
+        var position = 0
+        while position < rows.count, let (row, _) = CompactedSession.nextRow(in: rows, at: &position) {
+            all.append(row)
+        }
+        return all
     }
 
     /// The versions from that one down, newest first.
@@ -157,18 +144,29 @@ struct CompactedSession {
     /// As many sizes as a row of the table holds do not overflow.
     private static let (largestSeq, largestSize) = (1 << 53, 1 << 32)
 
-    private static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
-
-    /// - Parameter text: was looked at in `init`.
-    private static func row(_ text: ArraySlice<UInt8>) -> SizedRow? {
-        var (seq, size): (Int, Int?) = (0, nil)
-        for byte in text {
-            guard isDigit(byte) else {
-                size = 0
-                continue
+    /// - Parameter position: of the row; is moved to the next one.
+    /// - Returns: the row, and whether its record is a full one; `nil` where that cannot be one.
+    private static func nextRow(in rows: [UInt8], at position: inout Int) -> (row: SizedRow, isFull: Bool)? {
+        var (seq, size, isFull): (Int, Int?, Bool) = (0, nil, false)
+        while position < rows.count, rows[position] != space {
+            let byte = rows[position]
+            position += 1
+            switch byte {
+            case equals, colon:
+                guard size == nil else { return nil }
+                (size, isFull) = (0, byte == equals)
+            case UInt8(ascii: "0")...UInt8(ascii: "9"):
+                let number = (size ?? seq) * 10 + Int(byte - UInt8(ascii: "0"))
+                guard number <= (size == nil ? largestSeq : largestSize) else { return nil }
+                if size == nil { seq = number } else { size = number }
+            default: return nil
             }
-            if let sizeSoFar = size { size = sizeSoFar * 10 + Int(byte - 48) } else { seq = seq * 10 + Int(byte - 48) }
         }
-        return seq > 0 ? SizedRow(seq: seq, size: size ?? 0) : nil
+        if position < rows.count {
+            position += 1
+            guard position < rows.count else { return nil }
+        }
+        guard seq > 0, size != 0 else { return nil }
+        return (SizedRow(seq: seq, size: size ?? 0), isFull)
     }
 }

@@ -108,6 +108,9 @@ extension JournalRow {
 }
 
 extension JournalRow {
+    /// See `Work`.
+    var work: Int { Work.onRow(of: text.count) }
+
     /// What stays of an answer when its body goes.
     var withoutBody: JournalRow {
         JournalRow(
@@ -165,9 +168,7 @@ struct EncodedChange: Sendable {
         answer = change.answer.map(JournalRow.init)
     }
 
-    var work: Int {
-        [record, answer].reduce(0) { $0 + ($1.map { Work.onRow(of: $0.text.count) } ?? 0) }
-    }
+    var work: Int { (record?.work ?? 0) + (answer?.work ?? 0) }
 
     /// Whether it makes room, and needs none.
     var isEnd: Bool { record?.kind == .end && answer == nil }

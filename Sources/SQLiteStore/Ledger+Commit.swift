@@ -92,7 +92,7 @@ extension Ledger {
     }
 
     /// Whether the file may grow. Free pages in it are as good as room on the disk.
-    private var hasRoom: Bool {
+    var hasRoom: Bool {
         get throws(CommitFailure) {
             guard sizeLimit > 0 else { return true }
             do throws(SQLiteError) { return try usedPages < sizeLimit } catch { throw .refused(StoreError(error)) }

@@ -86,7 +86,7 @@ public final class SQLiteStore: SessionStore {
         }
         directory.keepFiles()
         writer = CommitQueue(ledger, tail, reader, troubles, failed: failed)
-        watch = StoreWatch(directory, writer, troubles, sizeLimit: sizeLimit)
+        watch = StoreWatch(directory, writer, troubles)
         self.troubles = troubles
         watch.begin()
     }

@@ -138,9 +138,13 @@ final class StoreDirectory: Sendable {
     }
 
     /// The descriptor of the database, to be left open.
-    func withDatabase(_ body: (CInt) -> Void) {
+    ///
+    /// - Returns: `nil` where there is none.
+    @discardableResult
+    func withDatabase<Value>(_ body: (CInt) -> Value) -> Value? {
         // Not under the lock: it takes its time. It is closed when the store is, which waits for this.
-        if let file = files.withLock({ $0?.database }), file >= 0 { body(file) }
+        guard let file = files.withLock({ $0?.database }), file >= 0 else { return nil }
+        return body(file)
     }
 
     /// Makes the names in it outlive a loss of power. SQLite tries to, and takes no notice when it fails.

@@ -26,7 +26,23 @@ struct StoreRebuild {
             try rebuild(directory, retention, because: "it has schema \(version)", report)
         } else if access(directory.marker, F_OK) == 0 {
             try rebuild(directory, retention, because: "it was found damaged", report)
+        } else if let page = hiding(directory) {
+            try rebuild(directory, retention, because: "page \(page), which leads to others, is damaged", report)
         }
+    }
+
+    /// A page whose damage hides everything that it leads to. Where there is a log, that may have it as it should be.
+    private static func hiding(_ directory: StoreDirectory) -> Int? {
+        guard !directory.hasLog else { return nil }
+        return directory.withDatabase { PageTree($0)?.damaged.first } ?? nil
+    }
+
+    /// So that nothing is hidden from those who read the journal.
+    private static func repairTree(_ directory: StoreDirectory) {
+        // Who has read anything, and is the last to close it, copies the log into the file.
+        _ = try? schema(of: directory, isReadOnly: false)
+        guard !directory.hasLog else { return }
+        directory.withDatabase { PageTree($0)?.repair() }
     }
 
     /// Whether there is a journal of this schema.
@@ -34,10 +50,12 @@ struct StoreRebuild {
         try schema(of: directory) == Schema.version
     }
 
-    private static func schema(of directory: StoreDirectory) throws(SQLiteStoreError) -> Int {
+    /// - Parameter isReadOnly: else the log is copied into the file, for which there may be no room.
+    private static func schema(
+        of directory: StoreDirectory, isReadOnly: Bool = true
+    ) throws(SQLiteStoreError) -> Int {
         do throws(SQLiteError) {
-            // One that may write would copy the log into the file when it is closed, and take the last room there is.
-            return try SQLiteDatabase(path: directory.database, isReadOnly: true, isGuarded: true)
+            return try SQLiteDatabase(path: directory.database, isReadOnly: isReadOnly, isGuarded: true)
                 .integer("PRAGMA user_version") ?? 0
         } catch {
             throw SQLiteStoreError(error)
@@ -50,6 +68,7 @@ struct StoreRebuild {
         _ report: @escaping @Sendable (String) -> Void
     ) throws(SQLiteStoreError) {
         report("rebuilding \(directory.database) from its journal, because \(reason)")
+        repairTree(directory)
         do throws(SQLiteStoreError) {
             var rebuild: StoreRebuild
             let isDamaged: Bool

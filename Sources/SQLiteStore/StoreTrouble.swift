@@ -103,10 +103,8 @@ final class StoreTroubles: Sendable {
         log("commits succeed again")
     }
 
-    /// Whether there was no room for the last commit, and none has been made since.
-    var isFull: Bool { full.load(ordering: .relaxed) }
-
-    func isFull(_ isFull: Bool) {
+    /// - Parameter isFull: whether there was no room for the last commit, and none has been made since.
+    func setFull(_ isFull: Bool) {
         if self.full.load(ordering: .relaxed) != isFull { self.full.store(isFull, ordering: .relaxed) }
     }
 

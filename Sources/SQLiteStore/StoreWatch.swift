@@ -9,14 +9,11 @@ final class StoreWatch: Sendable {
     private let directory: StoreDirectory
     private let writer: CommitQueue
     private let troubles: StoreTroubles
-    /// Bytes that the file may have in use; 0 for any number.
-    private let sizeLimit: Int
     private let lookQueue = DispatchQueue(label: "coordinatord.store.watch", qos: .utility)
     private let scanQueue = DispatchQueue(label: "coordinatord.store.scan", qos: .background)
     private let isClosed = Atomic(false)
 
-    init(_ directory: StoreDirectory, _ writer: CommitQueue, _ troubles: StoreTroubles, sizeLimit: Int) {
-        self.sizeLimit = sizeLimit
+    init(_ directory: StoreDirectory, _ writer: CommitQueue, _ troubles: StoreTroubles) {
         self.directory = directory
         self.writer = writer
         self.troubles = troubles
@@ -49,16 +46,6 @@ final class StoreWatch: Sendable {
     private func look() {
         if let loss = directory.loss { return writer.fail(loss) }
         writer.probe()
-        if troubles.isFull, hasRoom { troubles.isFull(false) }
-    }
-
-    /// Whether room was made in a store that has reached its limit. A full disk is left to the next commit.
-    private var hasRoom: Bool {
-        guard sizeLimit > 0, let database = try? SQLiteDatabase(path: directory.database, isReadOnly: true),
-            let pages = try? database.integer("PRAGMA page_count"),
-            let free = try? database.integer("PRAGMA freelist_count")
-        else { return false }
-        return pages - free < sizeLimit / PageChecksum.pageSize
     }
 
     private func scan() {

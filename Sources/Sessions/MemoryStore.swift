@@ -99,10 +99,7 @@ public final class MemoryStore: SessionStore {
 
     /// It is full from a refusal on, until there is room for what was refused.
     public var condition: StoreCondition {
-        let isFull = sessions.withLock { sessions in
-            if sessions.bytes + sessions.refused <= byteLimit { sessions.refused = 0 }
-            return sessions.refused > 0
-        }
+        let isFull = sessions.withLock { $0.refused > 0 && $0.bytes + $0.refused > byteLimit }
         return StoreCondition(remarks: isFull ? [StoreCondition.full] : [])
     }
 

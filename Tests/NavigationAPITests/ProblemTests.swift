@@ -182,8 +182,9 @@ final class FailingStore: SessionStore {
     @Test func `each problem is described, and each that is described is met by a test`() throws {
         let description = try String(contentsOf: repository.appending(path: "openapi.yaml"), encoding: .utf8)
         let described = Set(description.matches(of: /urn:coordinatord:problem:([a-z-]+)/).map { String($0.1) })
-        let source = try String(
-            contentsOf: repository.appending(path: "Sources/NavigationAPI/Problem.swift"), encoding: .utf8)
+        let source = try ["Problem.swift", "Problem+SessionError.swift"].map { name in
+            try String(contentsOf: repository.appending(path: "Sources/NavigationAPI/\(name)"), encoding: .utf8)
+        }.joined()
         let known = Set(source.matches(of: /\d{3}, "([a-z-]+)"/).map { String($0.1) })
         let folder = URL(filePath: #filePath).deletingLastPathComponent()
         let tests = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)

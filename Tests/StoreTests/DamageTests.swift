@@ -366,6 +366,48 @@ import Testing
         await store.close()
     }
 
+    @Test(arguments: ["journal", "sessions", "answers"], [true, false])
+    func `a page that leads to others hides none of them`(table: String, isZero: Bool) async throws {
+        try await fill()
+        let page = try #require(try pages(of: table, leaves: false).randomElement())
+        try damage(page: page) { content in
+            for position in 0..<content.count { content[position] = isZero ? 0 : UInt8.random(in: 0...255) }
+        }
+
+        let store = try open()
+
+        #expect(await refused(store) == [])
+        #expect(reports.all.contains { $0.contains("rebuilt") })
+        #expect(!FileManager.default.fileExists(atPath: path + ".damaged"), "nothing is lost")
+        try await expectCommits(store, after: [], from: 1_000_000)
+        await store.close()
+        #expect(try StoreSnapshot(directory: directory.path).damagedPages() == [])
+    }
+
+    @Test func `a page that leads to others is found behind a log, too`() async throws {
+        try await fill()
+        let running = try open()
+        #expect(await running.commit([try .make(ids[0], 4)]) == .success([]))
+        // As a crash leaves it.
+        let copy = TemporaryDirectory()
+        try FileManager.default.createDirectory(atPath: copy.path, withIntermediateDirectories: true)
+        for name in ["sessions.sqlite", "sessions.sqlite-wal", "secret"] {
+            try FileManager.default.copyItem(atPath: "\(directory.path)/\(name)", toPath: "\(copy.path)/\(name)")
+        }
+        await running.close()
+        let crashed = DamageTests(in: copy, ids)
+        for page in try crashed.pages(of: "journal", leaves: false) {
+            try crashed.damage(page: page) { $0 = Data(count: $0.count) }
+        }
+        #expect(FileManager.default.createFile(atPath: copy.path + "/sessions.damaged", contents: nil))
+
+        let store = try crashed.open()
+
+        #expect(await crashed.refused(store, versions: 3...4) == [])
+        #expect(try await store.load(ids[0])?.record.version == 4)
+        await store.close()
+    }
+
     /// What an operator was told.
     final class Reports: Sendable {
         private let lines = Mutex<[String]>([])

@@ -1,0 +1,50 @@
+internal import JSONCoding
+
+// Values that are saved as they are.
+
+extension Screen: JSONReadable {
+    package init(json: JSON) throws(JSONDecodingError) {
+        let link: String? = try json.member(ifAny: "linkPattern")
+        let events: [String]? = try json.member(ifAny: "events")
+        let titles: JSONObject? = try json.member(ifAny: "eventTitles")
+        self.init(
+            try json.member("name"), title: try json.member(ifAny: "title"),
+            params: try json.member(ifAny: "params") ?? [:],
+            events: events?.map { Control(titles?[$0]?.string, sends: $0) },
+            back: try json.member(ifAny: "back") ?? .allowed, link: link.map { LinkPattern($0) },
+            hidesNavigationBar: try json.member(ifAny: "hidesNavigationBar") ?? false)
+    }
+}
+
+extension AlertButton: JSONReadable {
+    package init(json: JSON) throws(JSONDecodingError) {
+        let (id, title): (String, String) = (try json.member("id"), try json.member("title"))
+        let role: Role? = try json.member(ifAny: "role")
+        let leaves: Bool? = try json.member(ifAny: "leaves")
+        self = leaves == true ? .leave(id, title: title, role: role) : AlertButton(id, title: title, role: role)
+        event = try json.member(ifAny: "event")
+    }
+}
+
+extension EncodedEvent: JSONReadable {
+    package init(json: JSON) throws(JSONDecodingError) {
+        self.init(name: try json.member("name"), payload: try json.member(ifAny: "payload"))
+    }
+}
+
+extension PostedEvent: JSONReadable {
+    package init(json: JSON) throws(JSONDecodingError) {
+        self.init(try json.member("type"), payload: try json.member(ifAny: "payload"))
+    }
+}
+
+extension PendingLink: JSONReadable {
+    package init(json: JSON) throws(JSONDecodingError) {
+        self.init(path: try json.member("path"), coordinator: try json.count("coordinator"))
+    }
+}
+
+extension BackRule: JSONReadable {}
+extension TabBackRule: JSONReadable {}
+extension AlertButton.Role: JSONReadable {}
+extension PresentedFlow.Style: JSONReadable {}
