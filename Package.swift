@@ -46,6 +46,7 @@ let package = Package(
 
         .target(name: "Coordinators", dependencies: ["JSONCoding"]),
         .target(name: "CoordinatorsTesting", dependencies: ["Coordinators", "JSONCoding"]),
+        .target(name: "AppMaps", dependencies: ["Coordinators"]),
         .target(name: "Sessions", dependencies: ["Coordinators", "JSONCoding", "Sodium"]),
         .target(name: "SQLiteStore", dependencies: ["Sessions", "SQLite", "Sodium"]),
         .target(
@@ -55,7 +56,7 @@ let package = Package(
         .target(
             name: "CoordinatorServer",
             dependencies: [
-                "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP",
+                "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP",
                 .target(name: "CJemalloc", condition: .when(traits: ["Jemalloc"])),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),

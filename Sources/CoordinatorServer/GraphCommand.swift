@@ -1,3 +1,4 @@
+internal import AppMaps
 internal import ArgumentParser
 internal import Coordinators
 internal import FoundationEssentials
@@ -49,3 +50,5 @@ struct GraphCommand<Server: NavigationServer>: AsyncParsableCommand {
         }
     }
 }
+
+extension MapFormat: ExpressibleByArgument {}

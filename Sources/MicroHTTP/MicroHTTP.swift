@@ -1,20 +1,15 @@
 // MicroHTTP: a small, safe HTTP/1.1 server over GNU libmicrohttpd.
 //
 // libmicrohttpd reads and writes the sockets on its own threads; this target turns its callbacks into one request and
-// one response, and a handler in between that may answer later. It knows no session and no JSON: even its own refusals
+// one response, and an async handler in between. It knows no session and no JSON: even its own refusals
 // are put into words by the handler. Everything that touches C is in `HTTPServer.swift`, `Exchange.swift` and
 // `ListeningSocket.swift`.
 
 /// Answers requests.
 public protocol HTTPHandler: Sendable {
-    /// Takes an answer that is written when it is sent, on the connection's thread: who calls it is held up no longer.
-    typealias Reply = @Sendable (@escaping @Sendable () -> HTTPResponse) -> Void
-
-    /// Called on libmicrohttpd's thread, which serves many connections: never block here.
-    ///
-    /// - Parameter reply: takes the answer, from whatever thread, once. Until then the connection waits and its thread is
-    ///   free; an answer that is there before this returns costs no hop.
-    func respond(to request: HTTPRequest, _ reply: @escaping Reply)
+    /// Runs on the connection's thread, from its beginning to its end. That serves many connections: never block here. While
+    /// this is suspended, the connection waits and its thread is free.
+    func respond(to request: HTTPRequest) async -> HTTPResponse
 
     /// Puts into words what the server refuses by itself. Called once for each such request.
     func response(for refusal: HTTPRefusal, to request: RefusedRequest) -> HTTPResponse

@@ -160,8 +160,12 @@ public final class SQLiteStore: SessionStore {
         }
     }
 
-    public func commit(_ changes: [SessionChange], _ completion: @escaping @Sendable (CommitOutcome) -> Void) {
-        writer.commit(changes.map(EncodedChange.init), completion)
+    public func commit(_ changes: [SessionChange]) async -> CommitOutcome {
+        let changes = changes.map(EncodedChange.init)
+        // Not a checked one, for every event comes this way; the queue completes each commit once.
+        return await withUnsafeContinuation { continuation in
+            writer.commit(changes) { continuation.resume(returning: $0) }
+        }
     }
 
     public func sweep(at now: Date, limit: Int) async throws(StoreError) -> [SessionID] {

@@ -5,11 +5,12 @@ import Testing
 @Suite struct Architecture {
     static let allowed: [String: Set<String>] = [
         "JSONCoding": [],
-        "MicroHTTP": ["CMicroHTTPD", "Glibc", "Synchronization"],
+        "MicroHTTP": ["CMicroHTTPD", "Dispatch", "Glibc", "Synchronization"],
         "Sodium": ["CSodium", "Glibc"],
         "SQLite": ["CSQLite", "Glibc", "Synchronization"],
         "Coordinators": ["JSONCoding", "FoundationEssentials"],
         "CoordinatorsTesting": ["Coordinators", "JSONCoding", "FoundationEssentials"],
+        "AppMaps": ["Coordinators", "FoundationEssentials"],
         "Sessions": ["Coordinators", "JSONCoding", "Sodium", "FoundationEssentials", "Synchronization"],
         "SQLiteStore": [
             "Sessions", "SQLite", "Sodium", "Dispatch", "FoundationEssentials", "Glibc", "Synchronization",
@@ -18,8 +19,8 @@ import Testing
             "Sessions", "Coordinators", "MicroHTTP", "JSONCoding", "FoundationEssentials", "Synchronization",
         ],
         "CoordinatorServer": [
-            "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP", "CJemalloc", "ArgumentParser",
-            "Logging", "ServiceLifecycle", "UnixSignals", "Dispatch", "FoundationEssentials", "Glibc",
+            "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP", "CJemalloc",
+            "ArgumentParser", "Logging", "ServiceLifecycle", "UnixSignals", "Dispatch", "FoundationEssentials", "Glibc",
             "Synchronization",
         ],
         "ReferenceApps": [

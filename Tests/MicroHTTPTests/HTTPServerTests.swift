@@ -21,14 +21,7 @@ final class EchoHandler: HTTPHandler {
         for continuation in continuations { continuation.resume() }
     }
 
-    func respond(to request: HTTPRequest, _ reply: @escaping Reply) {
-        Task.immediate {
-            let response = await response(to: request)
-            reply { response }
-        }
-    }
-
-    private func response(to request: HTTPRequest) async -> HTTPResponse {
+    func respond(to request: HTTPRequest) async -> HTTPResponse {
         if request.target.segments == ["wait"] {
             await withCheckedContinuation { continuation in waiting.withLock { $0.append(continuation) } }
         }
@@ -225,6 +218,24 @@ final class EchoHandler: HTTPHandler {
 
         for connection in connections { #expect(try await connection.receive().status == 503) }
         handler.release()
+        // What they hold, a session's turn for one, is given back all the same.
+        try await eventually { handler.answered.load(ordering: .relaxed) == 10 }
+    }
+
+    @Test func `a handler whose client has gone goes on to its end`() async throws {
+        let handler = EchoHandler()
+        let server = try HTTPServerTests.start(handler)
+        for path in Array(repeating: "/wait", count: 20) {
+            let connection = try Connection(port: server.port)
+            try await connection.send(Connection.bytes("GET", path))
+        }
+        try await eventually { handler.waitingCount == 20 }
+
+        handler.release()
+
+        try await eventually { handler.answered.load(ordering: .relaxed) == 20 }
+        try await eventually { server.requestsUnderWay == 0 }
+        await server.stop()
     }
 
     @Test func `a server that is let go of with suspended connections ends quietly`() async throws {

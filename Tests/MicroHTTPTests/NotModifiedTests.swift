@@ -4,13 +4,9 @@ import TestSupport
 
 /// Answers that there is nothing new.
 private struct UnchangedHandler: HTTPHandler {
-    func respond(to request: HTTPRequest, _ reply: @escaping Reply) {
-        let answer: @Sendable () -> HTTPResponse = { HTTPResponse(status: 304, headers: ["ETag": "\"7\""]) }
-        guard request.target.segments == ["later"] else { return reply(answer) }
-        Task {
-            await Task.yield()
-            reply(answer)
-        }
+    func respond(to request: HTTPRequest) async -> HTTPResponse {
+        if request.target.segments == ["later"] { await Task.yield() }
+        return HTTPResponse(status: 304, headers: ["ETag": "\"7\""])
     }
 }
 

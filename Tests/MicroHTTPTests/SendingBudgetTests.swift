@@ -6,9 +6,9 @@ import TestSupport
 private struct LargeHandler: HTTPHandler {
     static let size = 8 << 20
 
-    func respond(to request: HTTPRequest, _ reply: @escaping Reply) {
+    func respond(to request: HTTPRequest) async -> HTTPResponse {
         let size = request.target.segments == ["large"] ? LargeHandler.size : 4
-        reply { HTTPResponse(status: 200, body: [UInt8](repeating: 0x78, count: size)) }
+        return HTTPResponse(status: 200, body: [UInt8](repeating: 0x78, count: size))
     }
 }
 

@@ -9,11 +9,13 @@ private final class BlockingHandler: HTTPHandler {
     private let gate = DispatchSemaphore(value: 0)
     let called = Atomic(false)
 
-    func respond(to request: HTTPRequest, _ reply: @escaping Reply) {
+    func respond(to request: HTTPRequest) async -> HTTPResponse {
         called.store(true, ordering: .relaxed)
-        gate.wait()
-        reply { HTTPResponse(status: 200) }
+        block()
+        return HTTPResponse(status: 200)
     }
+
+    private func block() { gate.wait() }
 
     func open() { gate.signal() }
 }

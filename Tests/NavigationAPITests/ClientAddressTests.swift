@@ -99,9 +99,7 @@ private struct WatchedCoordinator: Coordinator {
             headers.append("Content-Length", "\(body.utf8.count)")
             headers.append("Content-Type", "application/json")
             let request = HTTPRequest(method: "POST", target: target, headers: headers, body: Array(body.utf8))
-            return await withCheckedContinuation { continuation in
-                handler.respond(to: request) { continuation.resume(returning: $0()) }
-            }
+            return await handler.respond(to: request)
         }
 
         for _ in 0..<2 {

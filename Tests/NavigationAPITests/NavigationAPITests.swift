@@ -453,9 +453,7 @@ extension Answer {
         let handler = NavigationHandler(host: SessionHost(apps: [], store: MemoryStore()))
         handler.beginDraining()
         let request = HTTPRequest(method: "GET", target: try #require(HTTPTarget("/readyz")))
-        let answer = await withCheckedContinuation { continuation in
-            handler.respond(to: request) { continuation.resume(returning: $0()) }
-        }
+        let answer = await handler.respond(to: request)
         #expect(answer.status == 503)
         #expect(String(decoding: answer.body, as: UTF8.self).contains("urn:coordinatord:problem:draining"))
     }

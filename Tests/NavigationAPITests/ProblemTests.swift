@@ -57,12 +57,8 @@ final class FailingStore: SessionStore {
     func history(of id: SessionID, from version: Int?, limit: Int, bytes: Int) -> [SessionRecord] {
         store.history(of: id, from: version, limit: limit, bytes: bytes)
     }
-    func commit(_ changes: [SessionChange], _ completion: @escaping @Sendable (CommitOutcome) -> Void) {
-        if let error = failure.withLock({ $0 }) {
-            completion(.failure(error))
-        } else {
-            store.commit(changes, completion)
-        }
+    func commit(_ changes: [SessionChange]) -> CommitOutcome {
+        failure.withLock { $0 }.map { .failure($0) } ?? store.commit(changes)
     }
 }
 
@@ -182,8 +178,9 @@ final class FailingStore: SessionStore {
     @Test func `each problem is described, and each that is described is met by a test`() throws {
         let description = try String(contentsOf: repository.appending(path: "openapi.yaml"), encoding: .utf8)
         let described = Set(description.matches(of: /urn:coordinatord:problem:([a-z-]+)/).map { String($0.1) })
+        let problems = repository.appending(path: "Sources/NavigationAPI/Problems")
         let source = try ["Problem.swift", "Problem+SessionError.swift"].map { name in
-            try String(contentsOf: repository.appending(path: "Sources/NavigationAPI/\(name)"), encoding: .utf8)
+            try String(contentsOf: problems.appending(path: name), encoding: .utf8)
         }.joined()
         let known = Set(source.matches(of: /\d{3}, "([a-z-]+)"/).map { String($0.1) })
         let folder = URL(filePath: #filePath).deletingLastPathComponent()

@@ -49,13 +49,10 @@ final class HeldStore: SessionStore {
         return loaded
     }
 
-    func commit(_ changes: [SessionChange], _ completion: @escaping @Sendable (CommitOutcome) -> Void) {
-        store.commit(changes) { outcome in
-            Task.immediate {
-                await self.pass(.commit)
-                completion(outcome)
-            }
-        }
+    func commit(_ changes: [SessionChange]) async -> CommitOutcome {
+        let outcome = store.commit(changes)
+        await pass(.commit)
+        return outcome
     }
 
     func forks(of id: SessionID) -> [SessionID] { store.forks(of: id) }

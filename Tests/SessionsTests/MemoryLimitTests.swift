@@ -133,7 +133,7 @@ private struct SizedCoordinator: Coordinator {
             let keptUntil = number + Int.random(in: 1...400, using: &random)
             let version = (versions[id] ?? 0) + 1
             let isEnd = version > 1 && Int.random(in: 0..<5, using: &random) == 0
-            store.commit([.make(id, version, keptUntil: keptUntil, isEnd: isEnd)]) { #expect($0 == .success([])) }
+            #expect(store.commit([.make(id, version, keptUntil: keptUntil, isEnd: isEnd)]) == .success([]))
             (due[id], versions[id]) = (keptUntil, version)
             guard number.isMultiple(of: 7) else { continue }
             let now = Date(timeIntervalSince1970: TimeInterval(number))
@@ -149,7 +149,7 @@ private struct SizedCoordinator: Coordinator {
 
     @Test func `a session that was opened again under its key is not forgotten with the one that has ended`() {
         let store = MemoryStore()
-        let commit = { (change: SessionChange) in store.commit([change]) { #expect($0 == .success([])) } }
+        let commit = { (change: SessionChange) in #expect(store.commit([change]) == .success([])) }
         commit(.make(.make(1), 1, keptUntil: 10))
         commit(.make(.make(1), 2, keptUntil: 10, isEnd: true))
         #expect(store.sweep(at: Date(timeIntervalSince1970: 11), limit: 10) == [.make(1)])

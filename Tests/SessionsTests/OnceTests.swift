@@ -34,9 +34,9 @@ extension Outcome {
     @Test func `an event under a key is applied once, and its first answer comes again`() async throws {
         let session = try await open()
 
-        let first = try await session.outcome(of: PostedEvent("pass", payload: 1), once: .make("a"))
+        let first = try await session.apply(PostedEvent("pass", payload: 1), once: .make("a"))
         _ = try await session.apply(PostedEvent("pass", payload: 2))
-        let again = try await session.outcome(of: PostedEvent("pass", payload: 1), once: .make("a"))
+        let again = try await session.apply(PostedEvent("pass", payload: 1), once: .make("a"))
 
         #expect(first.answered?.text == "version 2" && first.answered?.isReplay == false)
         #expect(again.answered?.text == "version 2" && again.answered?.isReplay == true)
@@ -45,10 +45,10 @@ extension Outcome {
 
     @Test func `the same key for another request is refused`() async throws {
         let session = try await open()
-        _ = try await session.outcome(of: PostedEvent("pass", payload: 1), once: .make("a"))
+        _ = try await session.apply(PostedEvent("pass", payload: 1), once: .make("a"))
 
         await #expect(throws: SessionError.keyReused) {
-            try await session.outcome(of: PostedEvent("pass", payload: 2), once: .make("a", "another"))
+            try await session.apply(PostedEvent("pass", payload: 2), once: .make("a", "another"))
         }
         #expect(try session.state().version == 2)
     }
@@ -59,7 +59,7 @@ extension Outcome {
 
         let answers = try await Gate.$current.withValue(gate) {
             let sendings = (0..<5).map { _ in
-                Task.immediate { try await session.outcome(of: PostedEvent("wait", payload: 1), once: .make("a")) }
+                Task.immediate { try await session.apply(PostedEvent("wait", payload: 1), once: .make("a")) }
             }
             try await SessionHostTests.eventually { gate.waitingCount == 1 }
             gate.open()
@@ -74,26 +74,26 @@ extension Outcome {
 
     @Test func `an event that changes nothing, or is refused, may come again under its key`() async throws {
         let session = try await open()
-        let nothing = try await session.outcome(of: PostedEvent("nothing"), once: .make("a"))
+        let nothing = try await session.apply(PostedEvent("nothing"), once: .make("a"))
         #expect(nothing.answered?.text == "version 1")
         _ = try await session.apply(PostedEvent("pass", payload: 1))
-        let again = try await session.outcome(of: PostedEvent("nothing"), once: .make("a"))
+        let again = try await session.apply(PostedEvent("nothing"), once: .make("a"))
         #expect(again.answered?.text == "version 1" && again.answered?.isReplay == true)
 
         await #expect(throws: SessionError.self) {
-            try await session.outcome(of: PostedEvent("unheard of"), once: .make("b"))
+            try await session.apply(PostedEvent("unheard of"), once: .make("b"))
         }
-        let fitting = try await session.outcome(of: PostedEvent("pass", payload: 2), once: .make("b"))
+        let fitting = try await session.apply(PostedEvent("pass", payload: 2), once: .make("b"))
         #expect(fitting.answered?.isReplay == false)
     }
 
     @Test func `another server answers it again too`() async throws {
         let created = try await host.create()
         let here = try await host.session(created.id, token: created.token.text)
-        _ = try await here.outcome(of: PostedEvent("pass", payload: 1), once: .make("a"))
+        _ = try await here.apply(PostedEvent("pass", payload: 1), once: .make("a"))
 
         let there = try await SessionHostTests.make(store: store).session(created.id, token: created.token.text)
-        let again = try await there.outcome(of: PostedEvent("pass", payload: 1), once: .make("a"))
+        let again = try await there.apply(PostedEvent("pass", payload: 1), once: .make("a"))
 
         #expect(again.answered?.text == "version 2" && again.answered?.isReplay == true)
     }
@@ -130,10 +130,10 @@ extension Outcome {
 
         try await Gate.$current.withValue(gate) {
             let first = Task.immediate {
-                try await session.outcome(of: PostedEvent("wait", payload: 1), if: .oneOf([1]))
+                try await session.apply(PostedEvent("wait", payload: 1), if: .oneOf([1]))
             }
             let second = Task.immediate {
-                try await session.outcome(of: PostedEvent("pass", payload: 2), if: .oneOf([1]))
+                try await session.apply(PostedEvent("pass", payload: 2), if: .oneOf([1]))
             }
             try await SessionHostTests.eventually { gate.waitingCount == 1 }
             gate.open()
@@ -143,8 +143,8 @@ extension Outcome {
             await #expect(throws: SessionError.stale(state)) { try await second.value }
         }
 
-        _ = try await session.outcome(of: PostedEvent("pass", payload: 3), if: .any)
-        _ = try await session.outcome(of: PostedEvent("pass", payload: 4), if: .oneOf([3, 9]))
+        _ = try await session.apply(PostedEvent("pass", payload: 3), if: .any)
+        _ = try await session.apply(PostedEvent("pass", payload: 4), if: .oneOf([3, 9]))
         await #expect(throws: SessionError.self) { try await session.end(if: .oneOf([1])) }
         try await session.end(if: .oneOf([4]))
     }

@@ -57,17 +57,8 @@ final class Gate: Sendable {
 }
 
 extension AuthorizedSession {
-    /// Applies one event and returns when it is committed.
-    func outcome(
-        of event: PostedEvent, if condition: VersionCondition? = nil, once: IdempotentRequest? = nil
-    ) async throws(SessionError) -> Outcome {
-        try await withCheckedContinuation { continuation in
-            apply(event, if: condition, once: once) { continuation.resume(returning: $0) }
-        }.get()
-    }
-
     func apply(_ event: PostedEvent) async throws -> AppliedEvent {
-        guard case .applied(let applied) = try await outcome(of: event) else { throw NotApplied() }
+        guard case .applied(let applied) = try await apply(event, if: nil) else { throw NotApplied() }
         return applied
     }
 }

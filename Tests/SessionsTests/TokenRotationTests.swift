@@ -96,13 +96,13 @@ private struct DoorCoordinator: Coordinator {
         let session = try await open(created)
         let once = IdempotentRequest.make(TokenRotationTests.key)
         guard
-            case .answered(let first, isReplay: false, let token?) = try await session.outcome(
-                of: PostedEvent("enter"), once: once)
+            case .answered(let first, isReplay: false, let token?) = try await session.apply(
+                PostedEvent("enter"), once: once)
         else { return #expect(Bool(false), "no token") }
 
         let again = try await host.session(created.id, token: token.text)
         let outcomes = [
-            try await again.outcome(of: PostedEvent("enter"), once: once),
+            try await again.apply(PostedEvent("enter"), once: once),
             try await host.answer(to: once, of: created.id, replacedToken: created.token.text),
         ]
 
@@ -119,10 +119,10 @@ private struct DoorCoordinator: Coordinator {
     @Test func `the old token is good for nothing but that answer, and no longer than the new one`() async throws {
         let created = try await host.create()
         let once = IdempotentRequest.make(TokenRotationTests.key)
-        guard case .answered(_, _, let token?) = try await open(created).outcome(of: PostedEvent("enter"), once: once)
+        guard case .answered(_, _, let token?) = try await open(created).apply(PostedEvent("enter"), once: once)
         else { return #expect(Bool(false), "no token") }
         let session = try await host.session(created.id, token: token.text)
-        _ = try await session.outcome(of: PostedEvent("look"), once: .make("another key, as long"))
+        _ = try await session.apply(PostedEvent("look"), once: .make("another key, as long"))
 
         func answer(_ once: IdempotentRequest, _ token: String) async throws {
             _ = try await host.answer(to: once, of: created.id, replacedToken: token)
@@ -142,7 +142,7 @@ private struct DoorCoordinator: Coordinator {
     @Test func `a key that might be guessed tells no token again`() async throws {
         let created = try await host.create()
         let once = IdempotentRequest.make("tap-1")
-        guard case .answered(_, _, let token?) = try await open(created).outcome(of: PostedEvent("enter"), once: once)
+        guard case .answered(_, _, let token?) = try await open(created).apply(PostedEvent("enter"), once: once)
         else { return #expect(Bool(false), "no token") }
 
         await #expect(throws: SessionError.unauthorized) {
@@ -150,8 +150,7 @@ private struct DoorCoordinator: Coordinator {
         }
         let again = try await host.session(created.id, token: token.text)
         guard
-            case .answered(_, isReplay: true, token: nil) = try await again.outcome(
-                of: PostedEvent("enter"), once: once)
+            case .answered(_, isReplay: true, token: nil) = try await again.apply(PostedEvent("enter"), once: once)
         else { return #expect(Bool(false), "told again") }
     }
 
@@ -159,11 +158,11 @@ private struct DoorCoordinator: Coordinator {
         let created = try await host.create()
         let session = try await open(created)
         let kept = IdempotentRequest.make("another key, as long")
-        _ = try await session.outcome(of: PostedEvent("look"), once: kept)
+        _ = try await session.apply(PostedEvent("look"), once: kept)
         _ = try await session.apply(PostedEvent("enter"))
 
         await #expect(throws: SessionError.unauthorized) {
-            try await session.outcome(of: PostedEvent("look"), once: kept)
+            try await session.apply(PostedEvent("look"), once: kept)
         }
     }
 
@@ -178,7 +177,7 @@ private struct DoorCoordinator: Coordinator {
     @Test func `an ended session tells the old token nothing`() async throws {
         let created = try await host.create()
         let once = IdempotentRequest.make(TokenRotationTests.key)
-        guard case .answered(_, _, let token?) = try await open(created).outcome(of: PostedEvent("enter"), once: once)
+        guard case .answered(_, _, let token?) = try await open(created).apply(PostedEvent("enter"), once: once)
         else { return #expect(Bool(false), "no token") }
         try await host.session(created.id, token: token.text).end()
 

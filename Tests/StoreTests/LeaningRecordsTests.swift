@@ -66,10 +66,7 @@ import Testing
 
         mutating func post(_ event: PostedEvent) async throws {
             let session = try await host.session(id, token: token)
-            let outcome = await withCheckedContinuation { continuation in
-                session.apply(event) { continuation.resume(returning: $0) }
-            }
-            guard case .applied(let applied) = try outcome.get() else { return }
+            guard case .applied(let applied) = try await session.apply(event) else { return }
             if let replaced = applied.token { token = replaced.text }
         }
 

@@ -68,7 +68,7 @@ import Testing
     @Test func `who commits again and again keeps nobody from sweeping`() async throws {
         let store = try open()
         let restless = Restless(store, try .make(1))
-        restless.commitNext()
+        Task { await restless.commitAgainAndAgain() }
 
         #expect(try await store.sweep(at: Date(timeIntervalSince1970: 0), limit: 10) == [])
 
@@ -176,10 +176,10 @@ private final class Restless: Sendable {
 
     var isAtIt: Bool { !isStopped.load(ordering: .relaxed) && ContinuousClock.now < end }
 
-    func commitNext() {
-        let version = version.add(1, ordering: .relaxed).newValue
-        guard isAtIt, let change = try? SessionChange.make(id, version) else { return }
-        store.commit([change]) { _ in self.commitNext() }
+    func commitAgainAndAgain() async {
+        while isAtIt, let change = try? SessionChange.make(id, version.add(1, ordering: .relaxed).newValue) {
+            _ = await store.commit([change])
+        }
     }
 
     func stop() {

@@ -40,6 +40,6 @@ enum RequestTarget: FuzzTarget {
         let written = target.segments.compactMap(PathSegment.encode).map { "/" + $0 }.joined()
         promise(
             "written again it is the same", HTTPTarget(written.isEmpty ? "/" : written)?.segments == target.segments)
-        _ = Route(target.segments)
+        _ = Route.of(target.segments)
     }
 }

@@ -1,0 +1,52 @@
+package import Coordinators
+internal import FoundationEssentials
+
+extension AppMap {
+    /// Explores an app: from a new session on, every event that is accepted is posted with its example, breadth first.
+    ///
+    /// Handlers run, with whatever they do to their dependencies. An event that is answered with an error leads nowhere
+    /// and is not on the map. Neither is what only another payload than the example opens.
+    ///
+    /// - Parameter limit: how many states are gone on from; states alike in their `outline` are one.
+    /// - Throws: what keeps a session from starting.
+    package init(exploring app: App, limit: Int) async throws(NavigationError) {
+        self.init(app: app.name)
+        let now = Date(timeIntervalSince1970: 1_800_000_000)
+        let first = try await app.launch(at: now).state
+        var known: Set = [first.outline]
+        var queue = [first]
+        var next = 0
+        while next < queue.count {
+            let state = queue[next]
+            next += 1
+            guard let from = position(of: state) else { continue }
+            for event in state.attempts(in: app) {
+                guard let result = try? await app.apply(event, to: state, at: now), event.isShown(by: result),
+                    let to = position(of: result.state)
+                else { continue }
+                connect(from, to: to, by: event.type)
+                let outline = result.state.outline
+                if known.contains(outline) { continue }
+                if known.count < limit {
+                    known.insert(outline)
+                    queue.append(result.state)
+                } else {
+                    isComplete = false
+                }
+            }
+        }
+    }
+
+    /// The position of what the user sees; `nil` where that is nothing.
+    private mutating func position(of state: NavigationState) -> Int? {
+        guard let visible = state.visible, let coordinator = state[visible.coordinator] else { return nil }
+        return position(of: Node(screen: visible.screen.name, coordinator: coordinator.name))
+    }
+}
+
+extension PostedEvent {
+    /// A built-in event that the user sees nothing of, such as the choice of the tab that is selected, is not drawn.
+    fileprivate func isShown(by result: TransitionResult) -> Bool {
+        BuiltInEvent(rawValue: type) == nil || !result.transition.operations.isEmpty
+    }
+}

@@ -1,0 +1,43 @@
+internal import Coordinators
+
+extension NavigationState {
+    /// The events that may be posted now, each with its example; a built-in one in every way that a map shows.
+    func attempts(in app: App) -> [PostedEvent] {
+        acceptedEvents.flatMap { name in
+            guard let event = BuiltInEvent(rawValue: name) else {
+                return [PostedEvent(name, payload: recipient(of: name)?.event.unmaskedPayload)]
+            }
+            return payloads(of: event, in: app).map { PostedEvent(name, payload: $0) }
+        }
+    }
+
+    /// None for the events that a map would gain nothing from: `relaunch` is possible everywhere, `backTo` and `backToRoot`
+    /// are `back`, repeated.
+    private func payloads(of event: BuiltInEvent, in app: App) -> [JSON?] {
+        switch event {
+        case .back, .dismiss: [nil]
+        case .selectTab: visibleTabs.map { ["tab": .string($0)] }
+        case .answer: alert?.alert.buttons.map { ["button": .string($0.id)] } ?? []
+        case .open: paths(in: app).map { ["path": .string($0)] }
+        case .backTo, .backToRoot, .relaunch: []
+        }
+    }
+
+    /// The ids of the tabs in sight, the outermost first.
+    private var visibleTabs: [String] {
+        var ids: [String] = []
+        for tabs in visibleStacks.compactMap({ $0.screens.last?.tabs }) {
+            ids += tabs.items.map(\.id).filter { !ids.contains($0) }
+        }
+        return ids
+    }
+
+    /// The links without parameters, and the visible screen's own.
+    private func paths(in app: App) -> [String] {
+        let fixed = app.links.compactMap { $0.path([:]) }
+        guard let screen = visible?.screen, let own = screen.link?.path(screen.params), !fixed.contains(own) else {
+            return fixed
+        }
+        return fixed + [own]
+    }
+}

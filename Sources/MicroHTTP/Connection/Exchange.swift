@@ -1,0 +1,264 @@
+internal import CMicroHTTPD
+internal import Glibc
+internal import Synchronization
+
+/// A request while it is arriving, and its response until it is sent.
+///
+/// libmicrohttpd calls several times for one request; this object lives from the first of these calls until
+/// `MHD_OPTION_NOTIFY_COMPLETED`, which releases it on the connection's thread, whether the answer was sent, the client
+/// went away or the server stopped. Between two calls the connection belongs to libmicrohttpd alone, except while it is
+/// suspended: then it stays as it is until it is resumed, from whatever thread.
+///
+/// The handler's task runs on the connection's thread (`Exchange+TaskExecutor.swift`).
+///
+/// Unchecked, because nearly all of it is touched on the connection's thread only. The exceptions: `connection` is set
+/// before the exchange is registered as suspended, under the registry's lock, and not changed after; `progress` has a lock.
+final class Exchange: @unchecked Sendable {
+    let core: Core
+    let watched: WatchedConnection
+    /// `nil` where it is refused.
+    private let target: HTTPTarget?
+    /// Where the target stood in the head, as it came. The bytes are decoded in place soon after.
+    private let targetPlace: UnsafeRawBufferPointer
+    /// Whether it was made of characters that may stand in a head.
+    private let isTargetReadable: Bool
+    private(set) var connection: OpaquePointer?
+    private var isNew = true
+    private var headers: HTTPHeaders = [:]
+    /// `nil` until the head is there.
+    private var id: RequestID?
+    private var body: [UInt8] = []
+    private var refusal: HTTPRefusal?
+    private var hasBegun = false
+    let progress = Mutex(Progress())
+    /// Its number in the budget, once there is a large answer.
+    private var sendingNumber: Int?
+
+    private init(core: Core, on watched: WatchedConnection, target: UnsafeRawBufferPointer) {
+        self.core = core
+        self.watched = watched
+        self.target = HTTPTarget(target.assumingMemoryBound(to: UInt8.self))
+        self.targetPlace = target
+        self.isTargetReadable = target.allSatisfy(HeadCheck.isTargetCharacter)
+        core.requestsUnderWay.add(1, ordering: .relaxed)
+    }
+
+    deinit {
+        core.requestsUnderWay.subtract(1, ordering: .relaxed)
+    }
+}
+
+// libmicrohttpd's callbacks, on the connection's thread. `context` is the `Core`, borrowed; `slot` holds the exchange,
+// retained from `begin` to `end`.
+extension Exchange {
+    /// The request line is there: the target, before libmicrohttpd decodes it in place.
+    static let begin:
+        @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?, OpaquePointer?) -> UnsafeMutableRawPointer? = {
+            context, target, connection in
+            guard let context, let connection, let place = CMicroHTTPD_socket_context(connection) else { return nil }
+            let core = Unmanaged<Core>.fromOpaque(context).takeUnretainedValue()
+            let watched = Unmanaged<WatchedConnection>.fromOpaque(place).takeUnretainedValue()
+            watched.enterHead(since: Watchdog.now)
+            let bytes = UnsafeRawBufferPointer(start: target, count: target.map { strlen($0) } ?? 0)
+            let exchange = Exchange(core: core, on: watched, target: bytes)
+            return Unmanaged.passRetained(exchange).toOpaque()
+        }
+
+    static let handle: MHD_AccessHandlerCallback = { _, connection, _, method, version, bytes, count, slot in
+        guard let connection, let method, let version, let count, let pointer = slot?.pointee else { return .NO }
+        let exchange = Unmanaged<Exchange>.fromOpaque(pointer).takeUnretainedValue()
+        if exchange.isNew { return exchange.takeHead(connection, method, version) }
+        guard count.pointee > 0 else { return exchange.answer(connection, method: method) }
+        exchange.take(UnsafeRawBufferPointer(start: bytes, count: count.pointee))
+        count.pointee = 0
+        return .YES
+    }
+
+    static let end: MHD_RequestCompletedCallback = { _, _, slot, _ in
+        guard let pointer = slot?.pointee else { return }
+        slot?.pointee = nil
+        let exchange = Unmanaged<Exchange>.fromOpaque(pointer).takeRetainedValue()
+        // Before the socket is closed, for its number may be another one's soon.
+        if let number = exchange.sendingNumber { exchange.core.sendingBudget.end(number) }
+        exchange.leaveThread()
+        exchange.watched.enterIdle()
+    }
+}
+
+// Arriving.
+extension Exchange {
+    /// Bodies up to this many times the limit are read and thrown away, so that the client gets its answer and keeps its
+    /// connection; larger ones are cut off.
+    private static let patience = 16
+
+    /// A response that is queued now, before the body, closes the connection: only for what cannot be read further.
+    private func takeHead(
+        _ connection: OpaquePointer, _ method: UnsafePointer<CChar>, _ version: UnsafePointer<CChar>
+    ) -> MHD_Result {
+        isNew = false
+        self.connection = connection
+        watched.enter(.body)
+        let size = CMicroHTTPD_head_size(connection)
+        var check = HeadCheck(method: method, target: targetPlace, version: version)
+        // Names and values are parts of the head.
+        let count = Int(MHD_get_connection_values(connection, .HEADER_KIND, nil, nil))
+        headers = HTTPHeaders(capacity: size + count * HTTPHeaders.overhead) { writer in
+            var arrival = Arrival(check: check, writer: writer)
+            _ = MHD_get_connection_values_n(connection, .HEADER_KIND, Arrival.takeField, &arrival)
+            (check, writer) = (arrival.check, arrival.writer)
+        }
+        let refusal = check.refusal(size: size) ?? (isTargetReadable ? nil : .malformedHead)
+        if let refusal {
+            headers = [:]
+            id = RequestID()
+            return queue(refusal, on: connection)
+        }
+        id = headers["X-Request-Id"].flatMap { RequestID($0) } ?? RequestID()
+        guard headCost(connection, size: size, fields: count) <= core.headLimit else {
+            return queue(.headTooLarge(limit: core.headLimit), on: connection)
+        }
+        return takeFraming(connection)
+    }
+
+    /// Bytes of a connection's memory that the head takes, with what libmicrohttpd keeps beside each part of it.
+    private func headCost(_ connection: OpaquePointer, size: Int, fields: Int) -> Int {
+        let overhead = 64
+        let parameters = MHD_get_connection_values(connection, .GET_ARGUMENT_KIND, nil, nil)
+        let cost = size + (fields + Int(parameters)) * overhead
+        guard let cookie = headers["Cookie"] else { return cost }
+        // Taken apart in a copy.
+        return cost + cookie.utf8.count + Int(MHD_get_connection_values(connection, .COOKIE_KIND, nil, nil)) * overhead
+    }
+
+    /// What libmicrohttpd's callback for each header field works on.
+    private struct Arrival {
+        var check: HeadCheck
+        var writer: HTTPHeaders.FieldWriter
+
+        static let takeField: MHD_KeyValueIteratorN = { arrival, _, name, nameSize, value, valueSize in
+            let field = HTTPHeaders.Field(
+                name: UnsafeRawBufferPointer(start: name, count: nameSize),
+                value: UnsafeRawBufferPointer(start: value, count: valueSize))
+            arrival?.withMemoryRebound(to: Arrival.self, capacity: 1) { arrival in
+                arrival.pointee.check.take(field)
+                arrival.pointee.writer.append(field.trimmed)
+            }
+            return .YES
+        }
+    }
+
+    private func takeFraming(_ connection: OpaquePointer) -> MHD_Result {
+        let length = headers["Content-Length"].map { UInt64($0) ?? .max } ?? 0
+        let expectation = headers["Expect"]?.lowercased()
+        if let expectation, expectation != "100-continue" {
+            return queue(.expectationFailed, on: connection)
+        }
+        guard length > UInt64(core.bodyLimit) else { return .YES }
+        refusal = .contentTooLarge(limit: core.bodyLimit)
+        guard expectation == nil, length <= UInt64(core.bodyLimit * Exchange.patience) else {
+            return queue(.contentTooLarge(limit: core.bodyLimit), on: connection)
+        }
+        return .YES
+    }
+
+    private func take(_ bytes: UnsafeRawBufferPointer) {
+        guard refusal == nil else { return }
+        guard body.count + bytes.count <= core.bodyLimit else {
+            refusal = .contentTooLarge(limit: core.bodyLimit)
+            return body = []
+        }
+        if body.isEmpty { body = [UInt8](bytes) } else { body += bytes }
+    }
+}
+
+// Answering.
+extension Exchange {
+    /// The request is whole, or its handler's task can go on.
+    private func answer(_ connection: OpaquePointer, method: UnsafePointer<CChar>) -> MHD_Result {
+        if !hasBegun {
+            hasBegun = true
+            watched.enter(.handling)
+            begin(method: String(cString: method))
+        }
+        while true {
+            switch progress.withLock({ $0.next() }) {
+            case .run(let job): job.runSynchronously(on: asUnownedTaskExecutor())
+            case .answer(let response): return queue(response, on: connection)
+            case .wait:
+                guard core.register(self) else {
+                    complete(with: .stopping)
+                    continue
+                }
+                // Suspends first and looks then: what has come in between could not resume it.
+                MHD_suspend_connection(connection)
+                if !progress.withLock({ $0.suspend() }) { resume() }
+                return .YES
+            }
+        }
+    }
+
+    private func begin(method: String) {
+        guard let target else { return complete(with: .invalidTarget) }
+        if let refusal { return complete(with: refusal) }
+        let request = HTTPRequest(
+            id: id ?? RequestID(), method: method, target: target, headers: headers, body: body, peer: watched.peer)
+        Task.immediate(executorPreference: self) {
+            let response = await core.handler.respond(to: request)
+            complete(with: response)
+        }
+    }
+
+    /// The first response counts; a handler that ends after the server has given it up is too late.
+    private func complete(with response: @autoclosure () -> HTTPResponse) {
+        guard progress.withLock({ $0.settle() }) else { return }
+        let response = response()
+        if progress.withLock({ $0.take(response) }) { resume() }
+    }
+
+    private func complete(with refusal: HTTPRefusal) {
+        complete(with: core.handler.response(for: refusal, to: refused))
+    }
+
+    func abandon() {
+        complete(with: .stopping)
+    }
+
+    private var refused: RefusedRequest {
+        RefusedRequest(id: id ?? RequestID(), target: target, headers: headers)
+    }
+
+    private func queue(_ refusal: HTTPRefusal, on connection: OpaquePointer) -> MHD_Result {
+        queue(core.handler.response(for: refusal, to: refused), on: connection)
+    }
+
+    private func queue(_ response: HTTPResponse, on connection: OpaquePointer) -> MHD_Result {
+        watched.enter(.sending)
+        if response.body.count > SendingBudget.smallSize {
+            guard let number = core.sendingBudget.begin(response.body.count, on: watched) else { return .NO }
+            sendingNumber = number
+        }
+        // MHD_RESPMEM_MUST_COPY: the bytes are read, during the call only.
+        let queued = response.body.withUnsafeBytes {
+            MHD_create_response_from_buffer(
+                $0.count, UnsafeMutableRawPointer(mutating: $0.baseAddress), .RESPMEM_MUST_COPY)
+        }
+        guard let queued else { return .NO }
+        defer { MHD_destroy_response(queued) }
+        response.headers.withFields { fields in
+            while let field = fields.next() {
+                MHD_add_response_header(queued, field.name.cString, field.value.cString)
+            }
+        }
+        _ = (id ?? RequestID()).withCString { MHD_add_response_header(queued, "X-Request-Id", $0) }
+        if core.isDraining.load(ordering: .relaxed) { MHD_add_response_header(queued, "Connection", "close") }
+        guard response.status == 304 else {
+            return MHD_queue_response(connection, CUnsignedInt(response.status), queued)
+        }
+        return beginNotModified() ? MHD_queue_response(connection, 204, queued) : .NO
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Of bytes that a NUL follows.
+    fileprivate var cString: UnsafePointer<CChar>? { baseAddress?.assumingMemoryBound(to: CChar.self) }
+}

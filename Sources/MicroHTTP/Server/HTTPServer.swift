@@ -1,0 +1,267 @@
+internal import CMicroHTTPD
+internal import Glibc
+internal import Synchronization
+
+/// A running server: it listens from `init` on, until `stop` or the end of its life.
+public final class HTTPServer: Sendable {
+    public struct Settings: Sendable {
+        public var host = "127.0.0.1"
+        /// 0 for any free one.
+        public var port = 8080
+        /// Threads that read, write and run handlers until they suspend.
+        public var threads = max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN)))
+        /// Connections at a time; more wait in the system's queue. Kept below the process's limit of descriptors.
+        public var connectionLimit = 10_000
+        /// The same from one address; 0 for any number. What goes beyond is closed at once.
+        public var addressLimit = 0
+        /// Seconds of silence after which a connection is closed.
+        public var idleTimeout = 60
+        public var limits = Limits()
+        /// Bytes of a request's head; each field, parameter and cookie counts for 64 more. They are kept
+        /// with every connection, and cleared for every request: 32 KiB would cost more than all the rest.
+        public var headLimit = 8 * 1024
+        /// Bytes of a request's body.
+        public var bodyLimit = 64 * 1024
+        /// Bytes of all answers over 16 KiB that are being sent. Beyond it, whoever is slowest to take one is cut off.
+        public var sendingLimit = 32 * 1024 * 1024
+
+        public init() {}
+
+        /// Milliseconds that a part of a request may take, however steadily it comes or goes.
+        public struct Limits: Sendable {
+            public var head = 10_000
+            public var body = 15_000
+            /// The answer.
+            public var sending = 60_000
+
+            public init() {}
+
+            var shortest: Int { min(head, body, sending) }
+        }
+    }
+
+    /// The port it listens on.
+    public let port: Int
+    private let core: Core
+    /// Owned: started in `init`, stopped once, by whoever takes it out.
+    private let running: Mutex<(acceptor: Acceptor, daemon: Daemon)?>
+    private let watching: Task<Void, Never>
+
+    public init(_ settings: Settings, handler: any HTTPHandler) throws(HTTPServerError) {
+        _ = HTTPServer.panicHandler
+        guard HTTPLibrary.isKnown else { throw .cannotStart(reason: "libmicrohttpd is older than 0.9.75") }
+        let socket = try ListeningSocket(host: settings.host, port: settings.port)
+        let watchdog = Watchdog(settings.limits)
+        let core = Core(
+            handler: handler, headLimit: settings.headLimit, bodyLimit: settings.bodyLimit,
+            sendingBudget: SendingBudget(limit: settings.sendingLimit), watchdog: watchdog)
+        guard let pointer = HTTPServer.start(settings, core: core) else {
+            let code = errno
+            close(socket.descriptor)
+            throw .cannotStart(code)
+        }
+        self.port = socket.port
+        self.core = core
+        let daemon = Daemon(pointer: pointer)
+        do {
+            running = Mutex(
+                (try Acceptor(socket, limit: settings.connectionLimit, core: core, daemon: daemon), daemon))
+        } catch {
+            daemon.stop()
+            close(socket.descriptor)
+            throw error
+        }
+        watching = Task { await watchdog.watch() }
+    }
+
+    deinit {
+        watching.cancel()
+        guard let (acceptor, daemon) = running.withLock({ $0.take() }) else { return }
+        BlockingWork.start { [core] in
+            acceptor.end()
+            core.abandonSuspended()
+            core.waitForResumed()
+            daemon.stop()
+        }
+    }
+
+    /// Those that are accepted and not closed yet.
+    public var openConnections: Int { core.openConnections.load(ordering: .relaxed) }
+
+    /// Requests that have begun to arrive and are not answered yet.
+    public var requestsUnderWay: Int { core.requestsUnderWay.load(ordering: .relaxed) }
+
+    /// Stops: closes each connection after its next answer, takes no new one, waits for the requests under way, answers
+    /// 503 to those that are not done within `limit`, and closes what is left.
+    ///
+    /// A cancelled task waits no longer: all of that happens at once.
+    ///
+    /// - Parameters:
+    ///   - delay: how long new connections are still taken.
+    ///   - limit: counts from then on.
+    ///   - idleGrace: how long a connection without a request is left open, for a request may be on its way.
+    public func stop(
+        after delay: Duration = .zero, within limit: Duration = .seconds(8), idleGrace: Duration = .milliseconds(500)
+    ) async {
+        guard let (acceptor, daemon) = running.withLock({ $0.take() }) else { return }
+        core.isDraining.store(true, ordering: .relaxed)
+        try? await Task.sleep(for: delay)
+        acceptor.beginEnd()
+        await wait(until: .now + .seconds(2)) { acceptor.hasEnded }
+        await BlockingWork.run { acceptor.end() }
+        let start = ContinuousClock.now
+        await wait(until: start + limit) { [core] in
+            if ContinuousClock.now - start > idleGrace { core.watchdog.hangUpOnIdle() }
+            return core.openConnections.load(ordering: .relaxed) == 0
+        }
+        core.abandonSuspended()
+        await wait(until: .now + .seconds(1)) { [core] in core.requestsUnderWay.load(ordering: .relaxed) == 0 }
+        await BlockingWork.run { [core] in
+            core.waitForResumed()
+            daemon.stop()
+        }
+    }
+
+    private func wait(until deadline: ContinuousClock.Instant, for condition: () -> Bool) async {
+        while !condition(), ContinuousClock.now < deadline {
+            guard (try? await Task.sleep(for: .milliseconds(10))) != nil else { return }
+        }
+    }
+
+    private static func start(_ settings: Settings, core: Core) -> OpaquePointer? {
+        let flags =
+            MHD_USE_EPOLL_INTERNAL_THREAD.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
+            | MHD_USE_NO_LISTEN_SOCKET.rawValue
+        func number(_ option: MHD_OPTION, _ value: Int) -> MHD_OptionItem {
+            MHD_OptionItem(option: option, value: value, ptr_value: nil)
+        }
+        var options = [
+            // The acceptor's limit is lower. This one is divided among the threads, however they fill.
+            number(.CONNECTION_LIMIT, Int(CInt.max)),
+            number(.PER_IP_CONNECTION_LIMIT, Int(UInt32(clamping: settings.addressLimit))),
+            number(.CONNECTION_TIMEOUT, settings.idleTimeout),
+            number(.CONNECTION_MEMORY_LIMIT, settings.headLimit + roomForAnswer),
+            // At 1, version 0.9 lets `Content-Length : 31` through.
+            number(.STRICT_FOR_CLIENT, HTTPLibrary.isStrict ? 1 : -1),
+        ]
+        // A pool of one thread is refused; without a pool there is one.
+        if settings.threads > 1 { options.append(number(.THREAD_POOL_SIZE, settings.threads)) }
+        options.append(number(.END, 0))
+        // The daemon's callbacks borrow the core, which outlives it: `HTTPServer` owns both, and stops the daemon first.
+        return CMicroHTTPD_start(
+            flags, Exchange.handle, Exchange.begin, Exchange.end, Core.connectionChanged,
+            Unmanaged.passUnretained(core).toOpaque(), &options)
+    }
+
+    /// Bytes for the head of an answer. Where none are left, libmicrohttpd hangs up without a word.
+    private static let roomForAnswer = 2048
+
+    /// libmicrohttpd panics when it finds its own state broken; there is no way on.
+    private static let panicHandler: Void = MHD_set_panic_func(
+        { _, file, line, reason in
+            let file = file.map { String(cString: $0) } ?? "?"
+            let reason = reason.map { String(cString: $0) } ?? "no reason given"
+            let message = "libmicrohttpd panic at \(file):\(line): \(reason)\n"
+            // Where its reader stalls, the end does not wait: a pipe that is ready takes a line at once.
+            var errors = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
+            if poll(&errors, 1, 500) > 0 { write(STDERR_FILENO, message, message.utf8.count) }
+            _exit(EX_OSERR)
+        }, nil)
+}
+
+/// libmicrohttpd's daemon. One owner at a time; libmicrohttpd's own calls on it are safe from any thread.
+struct Daemon: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    /// Gives it a connection to serve, which is closed where there is no memory for it, or too many from its address.
+    /// - Returns: whether it is served; `Core.connectionChanged` is told when it ends.
+    func add(_ connection: CInt, from address: inout sockaddr_storage, size: socklen_t) -> Bool {
+        withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                MHD_add_connection(pointer, connection, $0, size) == .YES
+            }
+        }
+    }
+
+    /// Closes every connection and joins the threads, which blocks. None may be suspended.
+    func stop() {
+        MHD_stop_daemon(pointer)
+    }
+}
+
+/// What the callbacks share: the handler, the counts, the suspended exchanges.
+final class Core: Sendable {
+    let handler: any HTTPHandler
+    let headLimit: Int
+    let bodyLimit: Int
+    let sendingBudget: SendingBudget
+    let watchdog: Watchdog
+    let isDraining = Atomic(false)
+    /// From the moment that they are accepted.
+    let openConnections = Atomic(0)
+    let requestsUnderWay = Atomic(0)
+    /// The exchanges whose connections are, or are just being, suspended or resumed. Stopping libmicrohttpd with a
+    /// suspended connection aborts the process, so the server first closes this and waits until it is empty.
+    /// Counted, for an exchange may be suspended again before it is known here that it was resumed.
+    private let suspended = Mutex<(isClosed: Bool, exchanges: [ObjectIdentifier: (exchange: Exchange, count: Int)])>(
+        (false, [:]))
+
+    init(
+        handler: any HTTPHandler, headLimit: Int, bodyLimit: Int, sendingBudget: SendingBudget, watchdog: Watchdog
+    ) {
+        self.handler = handler
+        self.headLimit = headLimit
+        self.bodyLimit = bodyLimit
+        self.sendingBudget = sendingBudget
+        self.watchdog = watchdog
+    }
+
+    /// - Returns: `false` when the server stops: the exchange must not be suspended.
+    func register(_ exchange: Exchange) -> Bool {
+        suspended.withLock { suspended in
+            guard !suspended.isClosed else { return false }
+            suspended.exchanges[ObjectIdentifier(exchange), default: (exchange, 0)].count += 1
+            return true
+        }
+    }
+
+    /// To be called when the connection has been resumed.
+    func unregister(_ exchange: Exchange) {
+        suspended.withLock { suspended in
+            let id = ObjectIdentifier(exchange)
+            suspended.exchanges[id]?.count -= 1
+            if suspended.exchanges[id]?.count == 0 { suspended.exchanges[id] = nil }
+        }
+    }
+
+    /// To be called after `abandonSuspended`; blocks for the moment that resuming takes.
+    func waitForResumed() {
+        while suspended.withLock({ !$0.exchanges.isEmpty }) { usleep(1000) }
+    }
+
+    /// Answers 503 for every suspended exchange, and lets none be suspended from now on.
+    func abandonSuspended() {
+        let exchanges = suspended.withLock { suspended in
+            suspended.isClosed = true
+            return suspended.exchanges
+        }
+        for (exchange, _) in exchanges.values { exchange.abandon() }
+    }
+
+    /// `slot` holds the watched connection, retained from its start to its end.
+    static let connectionChanged: MHD_NotifyConnectionCallback = { context, connection, slot, change in
+        guard let context, let connection, let slot else { return }
+        let core = Unmanaged<Core>.fromOpaque(context).takeUnretainedValue()
+        if change == .CONNECTION_NOTIFY_STARTED {
+            let watched = WatchedConnection(
+                socket: CMicroHTTPD_socket(connection), peer: IPAddress(clientOf: connection))
+            core.watchdog.add(watched)
+            slot.pointee = Unmanaged.passRetained(watched).toOpaque()
+        } else if let pointer = slot.pointee {
+            core.openConnections.subtract(1, ordering: .relaxed)
+            let watched = Unmanaged<WatchedConnection>.fromOpaque(pointer).takeRetainedValue()
+            core.watchdog.remove(watched)
+            slot.pointee = nil
+        }
+    }
+}

@@ -1,0 +1,158 @@
+internal import Coordinators
+internal import JSONCoding
+internal import MicroHTTP
+internal import Sessions
+
+/// What a session refuses.
+extension Problem {
+    /// - Parameter event: that was posted. Named in the log where the app was called for it: then it is one of the app's.
+    init(_ error: SessionError, to event: PostedEvent) {
+        self.init(error)
+        if self.details["app"] != nil { self.details["event"] = event.type }
+    }
+
+    init(_ error: SessionError) {
+        switch error {
+        case .unknownApp: self = .unknownApp
+        case .unauthorized:
+            self.init(
+                401, "unauthorized", "No right to this session",
+                "Send Authorization: Bearer with the session's token, the last one that an answer has had.")
+            self.headers.append("WWW-Authenticate", "Bearer")
+        case .ended: self.init(410, "session-ended", "The session has ended", "Create another one.")
+        case .expired: self.init(410, "session-expired", "The session has expired", "Create another one.")
+        case .tooManyWaiting:
+            self.init(429, "too-many-waiting", "Too many events are waiting", "Wait for the answers to earlier ones.")
+            self.headers.append("Retry-After", "1")
+        case .tooManyEvents(let seconds):
+            self.init(
+                429, "too-many-events", "Too many events", "Nothing has changed; wait as long as Retry-After says.")
+            self.headers.append("Retry-After", String(seconds))
+        case .tooManySessions:
+            self.init(503, "too-many-sessions", "No more sessions", "The server holds as many as it may; try later.")
+            self.headers.append("Retry-After", "60")
+        case .deadlineExceeded(let slow):
+            self.init(504, "handler-deadline", "The app took too long", "Nothing has changed.")
+            self.details = ["app": slow.app, "limit": "\(slow.limit)"]
+            self.details["coordinator"] = slow.coordinator
+            self.details["call"] = slow.call
+        case .notApplied(let reason):
+            self.init(503, "not-applied", "Not applied", "Nothing has changed; try again.")
+            self.details = ["cause": reason]
+            self.headers.append("Retry-After", "1")
+        case .storageFull:
+            self.init(503, "storage-full", "The storage is full", "Nothing has changed; try again when there is room.")
+            self.headers.append("Retry-After", "10")
+        case .unknownVersion:
+            self.init(404, "unknown-version", "No such version", "GET …/history lists the versions that are kept.")
+        case .keyReused:
+            self.init(
+                422, "key-reused", "Idempotency-Key used before",
+                "It was used for another request; take a new key for each.")
+        case .answerForgotten(let state):
+            self.init(
+                409, "answer-forgotten", "The answer is not kept any more",
+                "What was sent under this key was done before, and is not done again.")
+            self.state = state
+            if let state { self.headers.append("ETag", state.entityTag) }
+        case .damaged(let reason):
+            self.init(
+                503, "session-damaged", "The session is damaged",
+                """
+                What is stored of this session is damaged, and stays as it is; nothing has changed. Only the server's \
+                operator can remove it, with “coordinatord sessions purge”.
+                """)
+            self.headers.append("Retry-After", "60")
+            self.details = ["cause": reason]
+        case .stale(let state):
+            self.init(412, "version-mismatch", "The session has another version", "“state” is the current one.")
+            self.state = state
+            self.headers.append("ETag", state.entityTag)
+        case .unknownOutcome(let reason):
+            self.init(503, "unknown", "Outcome unknown", "The event may have been applied or not: read the session.")
+            self.details = ["cause": reason]
+            self.headers.append("Retry-After", "1")
+        case .incompatible:
+            self.init(
+                409, "session-incompatible", "The session is of another version of its app", "Create another one.")
+        case .cannotLaunch(let error, let app):
+            self.init(error)
+            self.details["app"] = app
+        case .refused(let error, let state):
+            self.init(error)
+            if self.status >= 500 { self.details["app"] = state.identity.app }
+            switch error {
+            case .eventNotAccepted: self.events = state.navigation.acceptedEvents
+            case .nothingToGoBack: self.events = state.navigation.acceptedEvents
+            case .staleScreen: self.state = state
+            default: break
+            }
+        }
+    }
+
+    private init(_ error: NavigationError) {
+        switch error {
+        case .eventNotAccepted:
+            self.init(409, "event-not-accepted", "Event not accepted now", "“events” lists what is accepted.")
+        case .invalidEvent(let fault):
+            let pointer = JSONDecodingError(path: fault.path, reason: fault.reason).pointer
+            self.init(422, "invalid-event", "The event does not fit", "The value at \(pointer) \(fault.reason).")
+            self.pointer = pointer
+        case .staleScreen:
+            self.init(
+                409, "stale-screen", "The screen is not visible any more", "“state” is what the user should see.")
+        case .nothingToGoBack:
+            self.init(409, "nothing-to-go-back", "Nothing to go back to", "“events” lists what is accepted.")
+        case .unknownLink:
+            self.init(422, "unknown-link", "Unknown link", "GET /v1/apps/{app} lists the app's links.")
+        case .linkNotTaken:
+            self.init(
+                409, "link-not-taken", "The link cannot be opened now", "No living coordinator of the app takes it.")
+        case .overloaded(let seconds):
+            self.init(429, "overloaded", "The app is overloaded", "Nothing has changed; try again later.")
+            self.headers.append("Retry-After", String(seconds))
+        case .stackLimit(let name):
+            self.init(
+                409, "stack-limit", "The stack is full",
+                "“\(name)” asked for more than \(NavigationState.stackLimit) screens on one stack.")
+        case .depthLimit(let name):
+            self.init(
+                409, "stack-limit", "The stack is full",
+                "“\(name)” asked for more than \(NavigationState.depthLimit) flows, each opened by the one before.")
+        case .stateLimit:
+            self.init(
+                409, "state-limit", "The session is too large",
+                "Its state would take more than \(NavigationState.sizeLimit) bytes.")
+        case .handlerFailed(let name, let call, let error):
+            self.init(
+                500, "handler-failed", "The app failed",
+                "“\(name)”: \(call) threw an error; the server's log has it.")
+            self.details = ["coordinator": name, "call": call, "error": "\(error)"]
+        case .impossibleRequest(let name, let request, let reason):
+            self.init(500, "impossible-request", "The app failed", "“\(name)” asked for \(request): \(reason).")
+            self.details = ["coordinator": name, "cause": self.detail]
+        case .runawayTransition(let name):
+            self.init(
+                500, "runaway-transition", "The app failed",
+                "The transition does not end; “\(name)” was the last to be called.")
+            self.details = ["coordinator": name, "cause": self.detail]
+        case .invariantViolated(let violation):
+            self.init(500, "invariant-violated", "The app failed", violation.explanation)
+            self.details = ["cause": violation.explanation]
+        }
+    }
+}
+
+extension InvariantViolation {
+    fileprivate var explanation: String {
+        switch self {
+        case .nothingVisible: "No screen would be visible."
+        case .emptyTab(let screen, let tab): "Tab “\(tab)” of “\(screen)” would have no screen."
+        case .emptyFlow(let key): "Presented flow \(key) would have no screen."
+        case .idleCoordinator(let name): "“\(name)” would live without a screen and without a child."
+        case .strayCoordinator(let name): "“\(name)” would live without its parent."
+        case .orphanedScreen(let key): "Screen \(key) would belong to no coordinator."
+        case .repeatedKey(let key): "Two screens would have the key \(key)."
+        }
+    }
+}

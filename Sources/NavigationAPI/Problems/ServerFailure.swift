@@ -1,0 +1,23 @@
+public import MicroHTTP
+public import Sessions
+
+/// An answer of 5xx, for the log: what the client is told, and why, which it is not.
+public struct ServerFailure: Sendable {
+    public let status: Int
+    /// The last part of the problem's `type`.
+    public let problem: String
+    public let request: RequestID
+    /// `nil` where the request names none.
+    public let session: SessionID?
+    /// Where it happened and why: `app`, `event`, `coordinator`, `call`, `error`, `limit`, `cause`, those that are known.
+    /// Holds no value of a request, of a state or of what an app threw.
+    public let details: [String: String]
+
+    init(_ problem: Problem, to request: RequestID, _ target: HTTPTarget?) {
+        self.status = problem.status
+        self.problem = problem.name
+        self.request = request
+        self.session = target.flatMap { Route.session(in: $0.segments) }.flatMap { SessionID($0) }
+        self.details = problem.details.isEmpty ? ["cause": problem.title] : problem.details
+    }
+}

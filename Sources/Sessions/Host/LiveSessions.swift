@@ -1,0 +1,111 @@
+internal import Sodium
+internal import Synchronization
+
+/// The sessions in memory, and those that are being loaded from the store.
+///
+/// When they take more than `usage` allows, those that nobody has asked for lately are evicted; the next request loads
+/// them again. A clock: the hand goes round and takes the first session that was not in use since it last came by
+/// (second chance). It costs a session in use one flag, and no lock of its own.
+///
+/// What was read from the store may be out of date when it comes: in the meantime the session may have been brought here
+/// by another load, changed or ended, and evicted. Therefore departures are counted as long as anybody loads the session,
+/// and what was read before the last one is of no use.
+struct LiveSessions {
+    let usage: LiveUsage
+    private var places: [SessionID: Int] = [:]
+    private var sessions: [Session] = []
+    private var hand = 0
+    private var loads: [SessionID: Loads] = [:]
+
+    private struct Loads {
+        /// By the token that they are for: who has another one neither waits for the session's owner nor makes him wait.
+        var byToken: [SHA256Digest?: Load] = [:]
+        var departures = 0
+    }
+
+    /// Where a request finds its session.
+    enum Arrival {
+        case inMemory(Session)
+        /// Another request is loading it.
+        case underWay(Load)
+        /// The caller has to load it.
+        case begun(Load)
+    }
+
+    init(_ usage: LiveUsage) {
+        self.usage = usage
+    }
+
+    var count: Int { sessions.count }
+
+    /// The session, which is in use from now on.
+    subscript(id: SessionID) -> Session? {
+        guard let place = places[id] else { return nil }
+        let session = sessions[place]
+        if !session.isInUse.load(ordering: .relaxed) { session.isInUse.store(true, ordering: .relaxed) }
+        return session
+    }
+
+    mutating func arrival(of id: SessionID, for token: SHA256Digest?) -> Arrival {
+        if let session = self[id] { return .inMemory(session) }
+        if let load = loads[id]?.byToken[token] { return .underWay(load) }
+        let load = Load(of: id, for: token)
+        loads[id, default: Loads()].byToken[token] = load
+        return .begun(load)
+    }
+
+    /// What `insert` must be told: to be asked for before the store is.
+    func departures(of id: SessionID) -> Int { loads[id]?.departures ?? 0 }
+
+    /// Ends a load with the session in memory.
+    ///
+    /// - Returns: the one that all must queue at; `nil` where what was loaded may be out of date and has to be read anew.
+    mutating func insert(_ session: Session, by load: Load, since departures: Int) -> Session? {
+        if let earlier = self[session.id] {
+            finish(load)
+            return earlier
+        }
+        guard self.departures(of: load.id) == departures else { return nil }
+        finish(load)
+        evict { $0.isFull(for: session) }
+        places[session.id] = sessions.count
+        sessions.append(session)
+        session.count(in: usage)
+        return session
+    }
+
+    /// Ends a load, whatever has come of it.
+    mutating func finish(_ load: Load) {
+        guard loads[load.id]?.byToken[load.token] === load else { return }
+        loads[load.id]?.byToken[load.token] = nil
+        if loads[load.id]?.byToken.isEmpty == true { loads[load.id] = nil }
+    }
+
+    mutating func remove(_ session: Session) {
+        guard let place = places[session.id], sessions[place] === session else { return }
+        remove(session.id)
+    }
+
+    /// Removes the session if it is here. What others are just loading of it is out of date in any case.
+    mutating func remove(_ id: SessionID) {
+        loads[id]?.departures += 1
+        guard let place = places.removeValue(forKey: id), let last = sessions.popLast() else { return }
+        guard last.id != id else { return last.countNoMore() }
+        sessions[place].countNoMore()
+        sessions[place] = last
+        places[last.id] = place
+    }
+
+    /// How many sessions the hand passes in one call: while all are busy, nobody waits for a long search.
+    static let searchLimit = 64
+
+    /// Evicts sessions as long as it is necessary, and as some are found that may go.
+    mutating func evict(while isNecessary: (LiveUsage) -> Bool) {
+        for _ in 0..<LiveSessions.searchLimit where !sessions.isEmpty && isNecessary(usage) {
+            hand = hand + 1 < sessions.count ? hand + 1 : 0
+            let session = sessions[hand]
+            guard !session.isInUse.exchange(false, ordering: .relaxed), session.closeIfIdle() else { continue }
+            remove(session.id)
+        }
+    }
+}

@@ -1,0 +1,32 @@
+internal import Synchronization
+
+/// How many sessions are in memory and about how many bytes they take, and how many they may. It is written with every
+/// event, and read without a lock.
+final class LiveUsage: Sendable {
+    private let countLimit: Int
+    private let byteLimit: Int
+    private let count = Atomic(0)
+    private let bytes = Atomic(0)
+
+    init(count: Int, bytes: Int) {
+        countLimit = max(1, count)
+        byteLimit = bytes
+    }
+
+    /// Whether a session has to be evicted. One stays, however large it is.
+    var isOver: Bool {
+        let count = count.load(ordering: .relaxed)
+        return count > countLimit || (count > 1 && bytes.load(ordering: .relaxed) > byteLimit)
+    }
+
+    /// Whether one has to be evicted before another comes in.
+    func isFull(for session: Session) -> Bool {
+        let count = count.load(ordering: .relaxed)
+        return count >= countLimit || (count > 0 && bytes.load(ordering: .relaxed) > byteLimit - session.footprint)
+    }
+
+    func add(sessions: Int = 0, bytes: Int) {
+        if sessions != 0 { count.add(sessions, ordering: .relaxed) }
+        if bytes != 0 { self.bytes.add(bytes, ordering: .relaxed) }
+    }
+}

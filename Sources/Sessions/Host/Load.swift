@@ -1,0 +1,43 @@
+internal import Sodium
+internal import Synchronization
+
+/// A session on its way from the store into memory: loaded by one request, for all who ask for it with the same token.
+final class Load: Sendable {
+    typealias Outcome = Result<Session, SessionError>
+
+    private struct State {
+        var outcome: Outcome?
+        var waiting: [CheckedContinuation<Outcome, Never>] = []
+    }
+
+    let id: SessionID
+    /// The one that the session must have; `nil` where the right to it was proved before.
+    let token: SHA256Digest?
+    private let state = Mutex(State())
+
+    init(of id: SessionID, for token: SHA256Digest?) {
+        self.id = id
+        self.token = token
+    }
+
+    /// Waits for the one who loads it.
+    func session() async throws(SessionError) -> Session {
+        let outcome = await withCheckedContinuation { continuation in
+            let outcome = state.withLock { state in
+                if state.outcome == nil { state.waiting.append(continuation) }
+                return state.outcome
+            }
+            if let outcome { continuation.resume(returning: outcome) }
+        }
+        return try outcome.get()
+    }
+
+    func finish(_ outcome: Outcome) {
+        let waiting = state.withLock { state in
+            state.outcome = outcome
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume(returning: outcome) }
+    }
+}

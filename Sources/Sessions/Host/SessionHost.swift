@@ -1,0 +1,137 @@
+public import Coordinators
+public import FoundationEssentials
+internal import Sodium
+internal import Synchronization
+
+/// The sessions of some apps on one store.
+///
+/// Reads answer the last committed state. Events of one session are applied one after the other, those of different
+/// sessions side by side. Nothing here blocks: what must wait suspends.
+public final class SessionHost: Sendable {
+    /// In the order in which they were declared; the first is the default.
+    public let apps: [App]
+    public let store: any SessionStore
+    let settings: SessionSettings
+    let retention: Retention
+    let eventRate: RateLimit?
+    private let clock: SteadyClock
+    /// Is told what an operator should know, in words that hold nothing of a request.
+    let report: @Sendable (String) -> Void
+    let live: Mutex<LiveSessions>
+    let usage: LiveUsage
+    let creations = KeyedTurns()
+    let pastReads = KeyedTurns()
+    /// Sessions that were started anew, because there was no way to bring them back.
+    let relaunches = Atomic(0)
+
+    /// - Parameters:
+    ///   - retention: as the store has it.
+    ///   - now: a clock of the caller's own; `nil` for the system's. When it is put back, the host's is not.
+    public init(
+        apps: [App], store: any SessionStore, settings: SessionSettings = SessionSettings(),
+        retention: Retention = Retention(), now: (@Sendable () -> Date)? = nil,
+        report: @escaping @Sendable (String) -> Void = { _ in }
+    ) {
+        self.apps = apps
+        self.store = store
+        self.settings = settings
+        self.retention = retention
+        self.eventRate = RateLimit(perSecond: settings.eventRate)
+        self.report = report
+        self.usage = LiveUsage(count: settings.liveLimit, bytes: settings.liveMemory)
+        self.live = Mutex(LiveSessions(usage))
+        // What the store tells happened before: a clock that was put back since does not bring back what expired.
+        let start = store.latestTime
+        if let now {
+            self.clock = SteadyClock(startingAt: start, wall: now) { 0 }
+        } else {
+            self.clock = SteadyClock(startingAt: start) { Date() }
+        }
+        let behind = start.timeIntervalSince(now?() ?? Date())
+        if behind > 1 {
+            report("the clock is \(Int(min(behind, 1e12))) seconds behind the newest record; time goes on from there")
+        }
+    }
+
+    /// The time, which is never put back.
+    func now() -> Date { clock.now() }
+
+    /// The same as `session(_:token:)` for a session in memory, which needs no `await`; `nil` where it is not there.
+    public func liveSession(_ id: SessionID, token: String) throws(SessionError) -> AuthorizedSession? {
+        guard let session = live.withLock({ $0[id] }) else { return nil }
+        return try authorized(session, SessionToken.digest(of: token))
+    }
+
+    /// The session that the token gives a right to; brought back from the store when it is not in memory.
+    public func session(_ id: SessionID, token: String) async throws(SessionError) -> AuthorizedSession {
+        let token = SessionToken.digest(of: token)
+        return try authorized(try await inMemory(id, for: token), token)
+    }
+
+    private func authorized(
+        _ session: Session, _ token: SHA256Digest
+    ) throws(SessionError) -> AuthorizedSession {
+        guard session.isOpen(to: token) else { throw .unauthorized }
+        return AuthorizedSession(host: self, live: session, token: token)
+    }
+
+    /// The first answer to an event that has replaced the session's token, for who posts it again under its key and with
+    /// the token from before, because the answer has never come. Nothing else is left to that token.
+    public func answer(
+        to repeated: IdempotentRequest, of id: SessionID, replacedToken: String
+    ) async throws(SessionError) -> Outcome {
+        guard let answer = try await answer(to: repeated.key, of: id), answer.fingerprint == repeated.fingerprint,
+            answer.replacedToken == SessionToken.digest(of: replacedToken),
+            let loaded = try await loaded(id, for: nil), let expiresAt = loaded.record.expiresAt, expiresAt > now(),
+            let token = repeated.token(toldBy: answer, to: loaded.record.identity, secret: store.secret)
+        else { throw .unauthorized }
+        guard answer.body != nil else { throw .answerForgotten(nil) }
+        return .answered(answer, isReplay: true, token: token)
+    }
+
+    /// That is kept under the key.
+    func answer(to key: String, of id: SessionID) async throws(SessionError) -> StoredAnswer? {
+        do throws(StoreError) { return try await store.answer(to: key, of: id) } catch { throw SessionError(error) }
+    }
+
+    public static let sweepLimit = 1000
+
+    /// Forgets sessions that need not be kept any longer, a bounded number at a time.
+    ///
+    /// - Returns: how many.
+    @discardableResult
+    public func sweep(limit: Int = sweepLimit) async throws(StoreError) -> Int {
+        let swept = try await store.sweep(at: now(), limit: limit)
+        live.withLock { live in
+            for id in swept { live.remove(id) }
+        }
+        // Where nobody comes, nobody evicts what is too much.
+        for _ in 0...2 * liveCount / LiveSessions.searchLimit where usage.isOver { evictIfOver() }
+        return swept.count
+    }
+
+    /// The number of sessions in memory.
+    public var liveCount: Int { live.withLock { $0.count } }
+
+    func launched(
+        _ app: App, _ begin: () throws(NavigationError) -> TransitionRun
+    ) async throws(SessionError) -> TransitionResult {
+        let run: TransitionRun
+        do throws(NavigationError) { run = try begin() } catch { throw .cannotLaunch(error, app: app.name) }
+        return try await result(of: run, within: settings.handlerDeadline) { .cannotLaunch($0, app: app.name) }
+    }
+}
+
+extension SessionError {
+    init(_ error: StoreError) {
+        switch error {
+        case .full: self = .storageFull
+        case .unavailable(let reason): self = .notApplied(reason: reason)
+        case .damaged(let reason): self = .damaged(reason: reason)
+        case .unknownOutcome(let reason): self = .unknownOutcome(reason: reason)
+        }
+    }
+
+    /// Another server was faster.
+    public static let conflict = SessionError.notApplied(reason: "another server has changed the session meanwhile")
+}

@@ -1,0 +1,139 @@
+public import Coordinators
+internal import FoundationEssentials
+internal import Sodium
+
+/// A session, for one who has proved the right to it.
+public struct AuthorizedSession: Sendable {
+    let host: SessionHost
+    let live: Session
+    /// Proved when this was made. It may have been replaced since.
+    let token: SHA256Digest
+
+    public var id: SessionID { live.id }
+
+    /// The last committed state.
+    ///
+    /// - Parameter condition: what its version must fulfil.
+    public func state(if condition: VersionCondition? = nil) throws(SessionError) -> SessionState {
+        try state(if: condition, at: host.now())
+    }
+
+    private func state(if condition: VersionCondition?, at now: Date) throws(SessionError) -> SessionState {
+        let state = try live.current(for: token, at: now)
+        try condition?.check(state)
+        return state
+    }
+
+    /// Applies one event, whole or not at all. It is committed when this returns.
+    ///
+    /// - Parameters:
+    ///   - condition: what the version that it is applied to must fulfil.
+    ///   - once: where given, an event that was applied under the same key before is not applied again.
+    public func apply(
+        _ event: PostedEvent, if condition: VersionCondition? = nil, once: IdempotentRequest? = nil
+    ) async throws(SessionError) -> Outcome {
+        try live.admit(host.eventRate, at: host.now())
+        var session = self
+        while true {
+            switch session.live.enterAtOnce() ? .entered : await session.live.enter(limit: host.settings.waitingLimit) {
+            case .entered:
+                defer {
+                    session.live.leave()
+                    host.evictIfOver()
+                }
+                return try await session.applyInTurn(event, if: condition, once: once)
+            case .full: throw .tooManyWaiting
+            case .closed: session = try await session.again()
+            }
+        }
+    }
+
+    private func applyInTurn(
+        _ event: PostedEvent, if condition: VersionCondition?, once: IdempotentRequest?
+    ) async throws(SessionError) -> Outcome {
+        if let once, live.mayHaveAnswered(once.key), let answer = try await host.answer(to: once.key, of: id) {
+            return try repeating(answer, to: once)
+        }
+        let now = host.now()
+        let before = try state(if: condition, at: now)
+        let result = try await transition(event, on: before, at: now)
+        let token = result.transition.rotatesToken ? newToken(version: before.version + 1, once: once) : nil
+        let hasChanged = result.state != before.navigation || token != nil
+        let state =
+            hasChanged
+            ? before.next(
+                result.state, as: token.map { before.identity.with($0, from: before.version + 1) },
+                expiresAt: host.settings.expiry(of: live.app, createdAt: before.identity.createdAt, usedAt: now))
+            : before
+        let applied = AppliedEvent(state: state, transition: result.transition, token: token)
+        let answer = once?.stored(applied, replacedToken: token == nil ? nil : before.identity.token)
+        guard hasChanged || answer != nil else { return .applied(applied) }
+        let record =
+            hasChanged
+            ? SessionRecord(state, result.transition, at: now, keptUntil: host.settings.keptUntil(state, of: live.app))
+            : nil
+        let change = SessionChange(id: id, expectedVersion: before.version, record: record, answer: answer)
+        if let failure = host.failure(of: await host.store.commit([change]), for: live) { throw failure }
+        live.publish(state, answered: answer?.key, limit: host.retention.answers)
+        return answer.map { .answered($0, isReplay: false, token: token) } ?? .applied(applied)
+    }
+
+    private func transition(
+        _ event: PostedEvent, on state: SessionState, at now: Date
+    ) async throws(SessionError) -> TransitionResult {
+        let run: TransitionRun
+        do throws(NavigationError) {
+            run = try live.app.begin(event, on: state.navigation, at: now)
+            // Where no coordinator has to be called, there is nothing to wait for.
+            if let result = try run.resultAtOnce() { return result }
+        } catch {
+            throw .refused(error, state: state)
+        }
+        return try await result(of: run, within: host.settings.handlerDeadline) { .refused($0, state: state) }
+    }
+
+    /// What is answered to an event that was applied before.
+    private func repeating(_ answer: StoredAnswer, to once: IdempotentRequest) throws(SessionError) -> Outcome {
+        let told = once.token(toldBy: answer, to: live.identity, secret: host.store.secret)
+        // It may have been replaced while this waited; for the event that has done it, it still counts.
+        guard (told != nil && answer.replacedToken == token) || live.isOpen(to: token) else { throw .unauthorized }
+        guard answer.fingerprint == once.fingerprint else { throw .keyReused }
+        guard answer.body != nil else { throw .answerForgotten(try? live.current(for: token, at: host.now())) }
+        return .answered(answer, isReplay: true, token: told)
+    }
+
+    /// Under a key it follows from the key, for then it may have to be told again.
+    private func newToken(version: Int, once: IdempotentRequest?) -> SessionToken {
+        once?.token(version: version, of: id, secret: host.store.secret) ?? .random()
+    }
+
+    /// What one event would do to the last committed state. Nothing changes, and nobody waits for it; what a handler does
+    /// beyond the session, it does.
+    public func preview(
+        _ event: PostedEvent, if condition: VersionCondition? = nil
+    ) async throws(SessionError) -> AppliedEvent {
+        let now = host.now()
+        try live.admit(host.eventRate, at: now)
+        let before = try state(if: condition, at: now)
+        let result = try await transition(event, on: before, at: now)
+        let after = SessionState(
+            before.identity, version: before.version, expiresAt: before.expiresAt, navigation: result.state, base: nil)
+        return AppliedEvent(state: after, transition: result.transition)
+    }
+
+    /// Ends the session, and its forks where its app wants that. It is known as ended for `SessionSettings.graveTime`.
+    public func end(if condition: VersionCondition? = nil) async throws(SessionError) {
+        try await host.end(live, for: token, if: condition)
+    }
+
+    /// The same session, loaded anew, after this form of it was evicted.
+    func again() async throws(SessionError) -> AuthorizedSession {
+        AuthorizedSession(host: host, live: try await host.inMemory(live.id, for: nil), token: token)
+    }
+}
+
+extension VersionCondition {
+    func check(_ state: SessionState) throws(SessionError) {
+        guard holds(for: state.version) else { throw .stale(state) }
+    }
+}
