@@ -1,6 +1,7 @@
--- The load: every request is a transition in the next of the sessions, the next step of a walk through its app. In `tabs`
--- it selects the next tab; in `shop` it opens a link to a product, goes back, to another product, to the cart, to the
--- product again, and back. SESSIONS names a file of lines "id token", APP the app, whose walk is in `walks`.
+-- The load: every request is a transition in the next of the sessions, the next step of a walk through its app. In
+-- `numbers` most steps call coordinators: pushes, a child that finishes, an alert, a sheet. In `tabs` it selects the next
+-- tab; in `shop` it opens a link to a product, goes back, to another product, to the cart, to the product again, and back.
+-- SESSIONS names a file of lines "id token", APP the app, whose walk is in `walks`.
 
 dofile("Benchmarks/load.lua")
 
@@ -21,7 +22,8 @@ function init(arguments)
    count = -#sessions
 end
 
--- The first event of each walk is accepted wherever the walk before was cut off.
+-- The first event of each walk is accepted wherever the walk before was cut off; but in `numbers`, where an alert was left
+-- open, the third is, so some are refused.
 local walk = {}
 for event in io.lines("Benchmarks/walks/" .. os.getenv("APP")) do walk[#walk + 1] = event end
 
