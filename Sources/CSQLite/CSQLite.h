@@ -23,10 +23,10 @@ static inline int CSQLite_keep_savepoints_in_memory(void)
     return sqlite3_config(SQLITE_CONFIG_STMTJRNL_SPILL, -1);
 }
 
-/// sqlite3_db_config is variadic, too: the last connection to go leaves the log as it is.
-static inline int CSQLite_keep_log(sqlite3 *database)
+/// sqlite3_db_config is variadic, too: whether the last connection to go leaves the log as it is.
+static inline int CSQLite_keep_log(sqlite3 *database, int isKept)
 {
-    return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
+    return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, isKept, (int *)0);
 }
 
 /// Extended result codes are expressions, which Swift does not import.

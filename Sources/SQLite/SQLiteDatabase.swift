@@ -90,9 +90,10 @@ public struct SQLiteDatabase: ~Copyable {
         guard code == SQLITE_OK else { throw SQLiteError(code: code, of: pointer) }
     }
 
-    /// Leaves the log as it is when the connection is closed, instead of copying it into the file and removing it.
-    public func keepLog() {
-        _ = CSQLite_keep_log(pointer)
+    /// - Parameter isKept: whether the log is left as it is when the connection is closed, instead of being copied into
+    ///   the file and removed.
+    public func setLogKept(_ isKept: Bool) {
+        _ = CSQLite_keep_log(pointer, isKept ? 1 : 0)
     }
 
     /// How long a statement waits for another connection's lock, to the millisecond.

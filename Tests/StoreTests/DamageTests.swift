@@ -384,28 +384,54 @@ import Testing
         #expect(try StoreSnapshot(directory: directory.path).damagedPages() == [])
     }
 
-    @Test func `a page that leads to others is found behind a log, too`() async throws {
+    /// A store whose first session has a fourth version, as a crash leaves it: with a log.
+    private func crashed() async throws -> DamageTests {
         try await fill()
         let running = try open()
         #expect(await running.commit([try .make(ids[0], 4)]) == .success([]))
-        // As a crash leaves it.
         let copy = TemporaryDirectory()
         try FileManager.default.createDirectory(atPath: copy.path, withIntermediateDirectories: true)
         for name in ["sessions.sqlite", "sessions.sqlite-wal", "secret"] {
             try FileManager.default.copyItem(atPath: "\(directory.path)/\(name)", toPath: "\(copy.path)/\(name)")
         }
         await running.close()
-        let crashed = DamageTests(in: copy, ids)
+        return DamageTests(in: copy, ids)
+    }
+
+    private func expectFourthVersion() async throws {
+        let store = try open()
+        #expect(await refused(store, versions: 3...4) == [])
+        #expect(try await store.load(ids[0])?.record.version == 4)
+        await store.close()
+    }
+
+    @Test func `a page that leads to others is found behind a log, too`() async throws {
+        let crashed = try await crashed()
         for page in try crashed.pages(of: "journal", leaves: false) {
             try crashed.damage(page: page) { $0 = Data(count: $0.count) }
         }
-        #expect(FileManager.default.createFile(atPath: copy.path + "/sessions.damaged", contents: nil))
+        #expect(FileManager.default.createFile(atPath: crashed.directory.path + "/sessions.damaged", contents: nil))
 
-        let store = try crashed.open()
+        try await crashed.expectFourthVersion()
+    }
 
-        #expect(await crashed.refused(store, versions: 3...4) == [])
-        #expect(try await store.load(ids[0])?.record.version == 4)
-        await store.close()
+    /// The log tells that nothing is missing, until the store is closed.
+    @Test func `a start that is refused leaves the log for the next one`() async throws {
+        let crashed = try await crashed()
+        // The last is noticed when the store is opened, and the others keep it from being rebuilt.
+        let pages = try ["journal", "sessions", "sessions_by_due"].map { try #require(try crashed.pages(of: $0).first) }
+        var contents: [Data] = []
+        for page in pages {
+            try crashed.damage(page: page) { content in
+                contents.append(content)
+                content = Data(count: content.count)
+            }
+        }
+
+        #expect { try crashed.open() } throws: { ($0 as? SQLiteStoreError)?.isDamage == true }
+
+        for (page, content) in zip(pages, contents) { try crashed.damage(page: page) { $0 = content } }
+        try await crashed.expectFourthVersion()
     }
 
     /// What an operator was told.

@@ -4,7 +4,7 @@ internal import Sodium
 
 /// The journal that a store is rebuilt from, of this schema or an earlier one, and what is left of it where it is damaged.
 final class OldJournal {
-    /// Reads as long as pages are what was written, and copies the log into the file when it is closed.
+    /// Reads as long as pages are what was written.
     private var database: SQLiteDatabase?
     private var rows: SQLiteStatement?
     /// Sees what is on damaged pages, too.
@@ -27,6 +27,7 @@ final class OldJournal {
     /// - Parameter secretCopy: what the secret is where the database's is damaged.
     init(_ path: String, secretCopy: [UInt8]?) throws(SQLiteError) {
         let database = try SQLiteDatabase(path: path, isGuarded: true)
+        database.setLogKept(true)
         let unguarded = try SQLiteDatabase(path: path, isReadOnly: true)
         isBefore3 = try unguarded.integer("PRAGMA user_version") ?? 0 < 3
         let columns = isBefore3 ? OldJournal.columnsBefore3 : JournalRow.columns
@@ -231,11 +232,10 @@ final class OldJournal {
         return sound
     }
 
-    /// Nothing can be read after. SQLite copies its log into the file, and removes it.
+    /// Copies the log into the file, and empties it. Nothing can be read after.
     func close() {
         (rows, unguardedRows) = (nil, nil)
         unguarded = nil
-        // The last to close it does so by itself, but another program may be reading.
         try? database?.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         database = nil
     }

@@ -39,9 +39,15 @@ struct StoreRebuild {
 
     /// So that nothing is hidden from those who read the journal.
     private static func repairTree(_ directory: StoreDirectory) {
-        // Who has read anything, and is the last to close it, copies the log into the file.
-        _ = try? schema(of: directory, isReadOnly: false)
-        guard !directory.hasLog else { return }
+        do throws(SQLiteError) {
+            let database = try SQLiteDatabase(path: directory.database, isGuarded: true)
+            database.setLogKept(true)
+            // SQLite finds a log when it reads.
+            _ = try database.integer("PRAGMA user_version")
+            try database.checkpoint(isRestarted: true)
+        } catch {
+            return
+        }
         directory.withDatabase { PageTree($0)?.repair() }
     }
 
@@ -50,12 +56,10 @@ struct StoreRebuild {
         try schema(of: directory) == Schema.version
     }
 
-    /// - Parameter isReadOnly: else the log is copied into the file, for which there may be no room.
-    private static func schema(
-        of directory: StoreDirectory, isReadOnly: Bool = true
-    ) throws(SQLiteStoreError) -> Int {
+    private static func schema(of directory: StoreDirectory) throws(SQLiteStoreError) -> Int {
         do throws(SQLiteError) {
-            return try SQLiteDatabase(path: directory.database, isReadOnly: isReadOnly, isGuarded: true)
+            // Not to be written to, for then the log might be copied into the file.
+            return try SQLiteDatabase(path: directory.database, isReadOnly: true, isGuarded: true)
                 .integer("PRAGMA user_version") ?? 0
         } catch {
             throw SQLiteStoreError(error)

@@ -79,6 +79,8 @@ final class Ledger {
         let version: Int
         do throws(SQLiteError) {
             let database = try SQLiteDatabase(path: path, isGuarded: true, busyTimeout: busyTimeout)
+            // Without the note that it was closed, its log must be there when it is opened again.
+            database.setLogKept(true)
             // In a file that has them already this would be a write, for which there may be no room.
             if try database.integer("PRAGMA page_count") == 0 {
                 try database.execute(
@@ -171,8 +173,8 @@ final class Ledger {
 
     /// To be called last.
     func close(_ tail: SharedTail) {
-        // Without the note its log must be there when it is opened again.
-        do { try note(isClosed: true, tail) } catch { database.keepLog() }
+        do { try note(isClosed: true, tail) } catch { return }
+        database.setLogKept(false)
     }
 
     /// The latest time that is known: of the last record, or of the last look for sessions whose time is over. Where it
