@@ -20,7 +20,40 @@ private final class BlockingHandler: HTTPHandler {
     func open() { gate.signal() }
 }
 
+/// Blocks likewise, and then waits for something that never comes.
+private final class EndlessHandler: HTTPHandler {
+    let first = BlockingHandler()
+
+    func respond(to request: HTTPRequest) async -> HTTPResponse {
+        let response = await first.respond(to: request)
+        await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
+        return response
+    }
+}
+
 @Suite struct StopTests {
+    /// libmicrohttpd takes no response once it stops, and may ask for it again.
+    @Test(arguments: 1...20)
+    func `a handler that suspends or answers while the server ends keeps nothing from ending`(round: Int) async throws {
+        let endless = EndlessHandler()
+        let handlers: [any HTTPHandler] = [endless, endless.first]
+        for handler in handlers {
+            endless.first.called.store(false, ordering: .relaxed)
+            var settings = HTTPServer.Settings()
+            settings.port = 0
+            var server: HTTPServer? = try HTTPServer(settings, handler: handler)
+            let connection = try Connection(port: try #require(server?.port))
+            try await connection.send(Connection.bytes("GET", "/"))
+            try await eventually { endless.first.called.load(ordering: .relaxed) }
+
+            server = nil
+            try await Task.sleep(for: .milliseconds(20 * (round % 3)))
+            endless.first.open()
+
+            #expect(try await connection.isClosed())
+        }
+    }
+
     /// A server joins its threads when it stops. Here they wait for a task, which a thread of Swift's has to run: as many
     /// servers stop as there are such threads.
     @Test func `servers that stop leave Swift's threads to others`() async throws {

@@ -41,6 +41,8 @@ extension Exchange: TaskExecutor {
         enum Step {
             case run(UnownedJob)
             case answer(HTTPResponse)
+            /// libmicrohttpd has taken no response, for it stops.
+            case close
             case wait
         }
 
@@ -50,14 +52,17 @@ extension Exchange: TaskExecutor {
         private var otherJobs: [UnownedJob] = []
         private var isSettled = false
         private var response: HTTPResponse?
+        private var hasAnswered = false
 
         /// What the connection's thread is to do.
         mutating func next() -> Step {
             if let response {
                 // What it holds is not needed while it is sent.
                 self.response = nil
+                hasAnswered = true
                 return .answer(response)
             }
+            if hasAnswered { return .close }
             guard let job else { return .wait }
             self.job = otherJobs.popLast()
             return .run(job)

@@ -184,6 +184,7 @@ extension Exchange {
             switch progress.withLock({ $0.next() }) {
             case .run(let job): job.runSynchronously(on: asUnownedTaskExecutor())
             case .answer(let response): return queue(response, on: connection)
+            case .close: return .NO
             case .wait:
                 guard core.register(self) else {
                     complete(with: .stopping)
