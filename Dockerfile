@@ -6,7 +6,7 @@ RUN apt-get update \
         pkg-config \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
-# Package.swift names the test targets, so it does not load without Tests. A resolved file is taken when there is one.
+# Package.swift names the test targets, so it does not load without Tests. Package.resolved is used if there is one.
 COPY Package.swift Package.resolve[d] openapi.yaml ./
 COPY Sources Sources
 COPY Tests Tests
@@ -19,14 +19,14 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends libmicrohttpd12 libsodium23 libsqlite3-0 libjemalloc2 \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /coordinatord /usr/local/bin/
-# Where the server keeps what is to outlive it: give it a volume.
+# The server's persistent data: mount a volume here.
 RUN install --directory --owner=10001 --group=10001 --mode=700 /data
 VOLUME /data
 # A number, so that an orchestrator can see that it is not root.
 USER 10001:10001
 EXPOSE 8080
 STOPSIGNAL SIGTERM
-# Where the server says what address it listens on, and the health check looks, whatever the container's arguments are.
+# The server writes its address into this file and the health check reads it, whatever the container's arguments are.
 ENV COORDINATORD_ADDRESS_FILE=/tmp/coordinatord-address
 HEALTHCHECK --interval=10s --timeout=5s --start-period=5s CMD ["coordinatord", "health"]
 ENTRYPOINT ["coordinatord"]

@@ -1,6 +1,6 @@
 // swift-tools-version: 6.2
-// The targets, inside out. Each one's main file bears its name and opens with what it is for; the arrows between
-// them are checked by `Tests/ArchitectureTests`.
+// The targets, inside out. Each target's main file has the target's name and opens with what it is for; the arrows
+// between targets are checked by `Tests/ArchitectureTests`.
 import PackageDescription
 
 let package = Package(
@@ -13,7 +13,7 @@ let package = Package(
         .executable(name: "coordinatord", targets: ["coordinatord"]),
     ],
     traits: [
-        // Left out where a sanitizer brings an allocator of its own: `--disable-default-traits`.
+        // Disabled with `--disable-default-traits` for a sanitizer, which brings its own allocator.
         .trait(name: "Jemalloc", description: "Allocates memory with jemalloc."),
         .default(enabledTraits: ["Jemalloc"]),
     ],
@@ -72,13 +72,15 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
 
-        .target(name: "TestSupport", dependencies: [], path: "Tests/TestSupport"),
-        // A server of its own kind, for the tests to run.
+        .target(name: "TestSupport", dependencies: ["Coordinators", "JSONCoding"], path: "Tests/TestSupport"),
+        // A server with unusual apps, which the tests run.
         .executableTarget(
             name: "oddserver", dependencies: ["CoordinatorServer", "Coordinators"], path: "Tests/OddServer"),
         .testTarget(name: "ArchitectureTests"),
         .testTarget(name: "JSONCodingTests", dependencies: ["JSONCoding"]),
-        .testTarget(name: "CoordinatorsTests", dependencies: ["Coordinators", "CoordinatorsTesting", "JSONCoding"]),
+        .testTarget(
+            name: "CoordinatorsTests",
+            dependencies: ["Coordinators", "CoordinatorsTesting", "JSONCoding", "TestSupport"]),
         .testTarget(name: "MicroHTTPTests", dependencies: ["MicroHTTP", "TestSupport"]),
         .testTarget(name: "SodiumTests", dependencies: ["Sodium"]),
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
@@ -104,7 +106,7 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// The fuzzer is linked with libFuzzer, which only `scripts/fuzz` asks the compiler for.
+// The fuzzer is linked with libFuzzer, which only `scripts/fuzz` requests from the compiler.
 if Context.environment["COORDINATORD_FUZZING"] != nil {
     package.targets += [
         .systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzzing/CLibFuzzer"),

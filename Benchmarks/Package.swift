@@ -1,12 +1,13 @@
 // swift-tools-version: 6.2
-// What the server is measured against. Its own package, so that no contender's dependency reaches the product.
+// The programs that the server is measured against: a separate package, so that the product has none of their
+// dependencies.
 import PackageDescription
 
 let package = Package(
     name: "Benchmarks",
     platforms: [.macOS(.v26)],
     dependencies: [
-        // A peer: the server framework that Swift authors would take otherwise.
+        // A peer: the server framework that Swift authors would otherwise use.
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1")
     ],
     targets: [

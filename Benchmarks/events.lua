@@ -1,7 +1,8 @@
--- The load: every request is a transition in the next of the sessions, the next step of a walk through its app. In
--- `numbers` most steps call coordinators: pushes, a child that finishes, an alert, a sheet. In `tabs` it selects the next
--- tab; in `shop` it opens a link to a product, goes back, to another product, to the cart, to the product again, and back.
--- SESSIONS names a file of lines "id token", APP the app, whose walk is in `walks`.
+-- The load: requests go to one session after the other, and each is a transition, the next step of a walk through the
+-- app. In `numbers` most steps call coordinators: pushes, a child that finishes, an alert, a sheet. In `tabs` a step
+-- selects the next tab. In `shop` the walk opens a link to a product, goes back, and visits another product, the cart
+-- and that product again before it goes back. SESSIONS names a file of lines "id token", APP the app, whose walk is in
+-- `walks`.
 
 dofile("Benchmarks/load.lua")
 
@@ -18,12 +19,12 @@ function init(arguments)
       end
       line_number = line_number + 1
    end
-   -- wrk throws the first request away. So the walk's first event is posted twice everywhere.
+   -- wrk discards the first request. So each session gets the walk's first event twice.
    count = -#sessions
 end
 
--- The first event of each walk is accepted wherever the walk before was cut off; but in `numbers`, where an alert was left
--- open, the third is, so some are refused.
+-- The first event of each walk is accepted wherever the walk before was cut off; but in `numbers`, if an alert was left
+-- open, the third event is the first to be accepted, so some are refused.
 local walk = {}
 for event in io.lines("Benchmarks/walks/" .. os.getenv("APP")) do walk[#walk + 1] = event end
 

@@ -1,4 +1,4 @@
--- What the loads share: threads that know their numbers, and the line that is printed in the end.
+-- Shared by the loads: numbered threads, and the line that is printed at the end.
 
 local thread_count = 0
 

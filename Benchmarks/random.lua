@@ -1,5 +1,5 @@
--- The load: events in random ones of RANGE sessions, numbered from s_0000000000000, that share one TOKEN. Every event sets
--- another number, so every one is a transition.
+-- The load: events in randomly chosen sessions out of RANGE, which are numbered from s_0000000000000 and share one
+-- TOKEN. Every event sets another number, so every one is a transition.
 
 dofile("Benchmarks/load.lua")
 

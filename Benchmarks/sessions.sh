@@ -1,10 +1,11 @@
-# Sessions to put a load on. Sourced, never run; `start_server` of scripts/common.sh has set SERVER_URL.
+# Opens sessions and puts load on them. The scripts source it after `start_server` of scripts/common.sh has set
+# SERVER_URL.
 
 LOAD_THREADS=2
 LOAD_CONNECTIONS=64
 
-# Opens `$1` sessions and writes a line "id token" for each into the file `$2`: of the app `$3`, or of `tabs`, which are
-# logged in.
+# Opens `$1` sessions of the app `$3`, and writes a line "id token" for each into the file `$2`. The default is `tabs`,
+# whose sessions are logged in.
 open_sessions() {
     curl -fsS --json "{\"app\":\"${3:-tabs}\"}" "$SERVER_URL/v1/sessions#[1-$1]" -w '\n' |
         jq -r '"\(.session.id) \(.token)"' > "$2"
@@ -17,7 +18,7 @@ open_sessions() {
 }
 
 # Posts events to the server at `$1` for `$2` seconds, in the sessions of the file `$3`, of the app `$4` or of `tabs`, and
-# prints what came of it.
+# prints the result.
 post_events() {
     SESSIONS=$3 APP=${4:-tabs} THREADS=$LOAD_THREADS wrk --threads "$LOAD_THREADS" --connections "$LOAD_CONNECTIONS" \
         --duration "$2s" --script Benchmarks/events.lua "$1" | tail -n 1

@@ -1,11 +1,11 @@
-# What the scripts share. Sourced, never run.
+# Shared by the scripts, which source it.
 
 BUILD_PACKAGES=(libmicrohttpd-dev libsodium-dev libsqlite3-dev libjemalloc-dev pkg-config)
 
-# The Swift library goes into the binary: it starts faster, calls faster, and runs where no toolchain is.
+# With the Swift library linked statically, the binary starts faster, calls faster, and needs no toolchain to run.
 RELEASE=(-c release --static-swift-stdlib)
 
-# Installs those of the Debian packages that are missing; as root, or with sudo.
+# Installs those of the Debian packages that are missing, as root or with sudo.
 need_packages() {
     local missing=() package
     for package in "$@"; do

@@ -1,6 +1,6 @@
 internal import Coordinators
 
-/// What `--format` takes.
+/// The values of `--format`.
 package enum MapFormat: String, CaseIterable {
     case mermaid, dot, json
 }
@@ -15,7 +15,7 @@ extension AppMap {
         }
     }
 
-    /// A Mermaid flowchart. A stadium with the app's name leads to its first screen.
+    /// A Mermaid flowchart. A stadium-shaped node with the app's name leads to its first screen.
     private var mermaid: String {
         var lines = ["flowchart TD", #"    app(["\#(AppMap.mermaid(app))"])"#]
         lines += numbered.map { #"    \#($0)["\#(AppMap.mermaid($1.label))"]"# }
@@ -68,9 +68,10 @@ extension AppMap.Edge {
     fileprivate var label: String { events.joined(separator: ", ") }
 }
 
-// What a label may not hold is escaped.
+// Escapes what a label may not hold.
 extension AppMap {
-    /// Of ASCII, only letters, digits and a few marks mean nothing to Mermaid; for the rest it has numbered entities.
+    /// Of ASCII, only letters, digits and a few marks have no special meaning in Mermaid; the rest becomes numbered
+    /// entities.
     fileprivate static func mermaid(_ text: String) -> String {
         text.unicodeScalars.map { scalar in
             let isPlain = !scalar.isASCII || scalar.properties.isAlphabetic || ("0"..."9").contains(scalar)

@@ -2,13 +2,13 @@ package import Coordinators
 internal import FoundationEssentials
 
 extension AppMap {
-    /// Explores an app: from a new session on, every event that is accepted is posted with its example, breadth first.
+    /// Explores an app: starting from a new session, posts every accepted event with its example, breadth first.
     ///
-    /// Handlers run, with whatever they do to their dependencies. An event that is answered with an error leads nowhere
-    /// and is not on the map. Neither is what only another payload than the example opens.
+    /// Handlers run, and act on their dependencies as in any session. An event that fails leads nowhere and is not on
+    /// the map. Neither is a screen that opens only for a payload other than the example.
     ///
-    /// - Parameter limit: how many states are gone on from; states alike in their `outline` are one.
-    /// - Throws: what keeps a session from starting.
+    /// - Parameter limit: the number of states that are explored further; states with the same `outline` count as one.
+    /// - Throws: the error that keeps a session from starting.
     package init(exploring app: App, limit: Int) async throws(NavigationError) {
         self.init(app: app.name)
         let now = Date(timeIntervalSince1970: 1_800_000_000)
@@ -37,7 +37,7 @@ extension AppMap {
         }
     }
 
-    /// The position of what the user sees; `nil` where that is nothing.
+    /// The position of the visible screen, which is added if it is new; `nil` if no screen is visible.
     private mutating func position(of state: NavigationState) -> Int? {
         guard let visible = state.visible, let coordinator = state[visible.coordinator] else { return nil }
         return position(of: Node(screen: visible.screen.name, coordinator: coordinator.name))
@@ -45,7 +45,7 @@ extension AppMap {
 }
 
 extension PostedEvent {
-    /// A built-in event that the user sees nothing of, such as the choice of the tab that is selected, is not drawn.
+    /// A built-in event without a visible effect, such as selecting the selected tab, is not drawn.
     fileprivate func isShown(by result: TransitionResult) -> Bool {
         BuiltInEvent(rawValue: type) == nil || !result.transition.operations.isEmpty
     }

@@ -1,6 +1,6 @@
 /// An app as it can be drawn: its screens, and the events that lead from one to another.
 package struct AppMap: Equatable {
-    /// A screen that a user sees, of a coordinator. However many ways lead to it, it is drawn once.
+    /// A screen that a user sees, and its coordinator. However many ways lead to it, it is drawn once.
     package struct Node: Hashable {
         let screen: String
         let coordinator: String
@@ -17,7 +17,7 @@ package struct AppMap: Equatable {
     /// In the order in which they were found; the first is what a new session shows.
     private(set) var nodes: [Node] = []
     private var found: [Edge] = []
-    /// Whether all was tried that can be tried.
+    /// Whether everything was tried that can be tried.
     package internal(set) var isComplete = true
 
     init(app: String) {
@@ -29,7 +29,7 @@ package struct AppMap: Equatable {
         found.sorted { ($0.from, $0.to) < ($1.from, $1.to) }
     }
 
-    /// The position of a node, which is added where it is new.
+    /// The position of a node, which is added if it is new.
     mutating func position(of node: Node) -> Int {
         if let position = nodes.firstIndex(of: node) { return position }
         nodes.append(node)

@@ -11,8 +11,8 @@ extension NavigationState {
         }
     }
 
-    /// None for the events that a map would gain nothing from: `relaunch` is possible everywhere, `backTo` and `backToRoot`
-    /// are `back`, repeated.
+    /// None for the events that add nothing to a map: `relaunch` is possible everywhere, `backTo` and `backToRoot` are
+    /// repeated `back`.
     private func payloads(of event: BuiltInEvent, in app: App) -> [JSON?] {
         switch event {
         case .back, .dismiss: [nil]
@@ -23,7 +23,7 @@ extension NavigationState {
         }
     }
 
-    /// The ids of the tabs in sight, the outermost first.
+    /// The ids of the visible tabs, the outermost first.
     private var visibleTabs: [String] {
         var ids: [String] = []
         for tabs in visibleStacks.compactMap({ $0.screens.last?.tabs }) {

@@ -1,12 +1,13 @@
 internal import Coordinators
 
 extension NavigationState {
-    /// What of a state decides where it can lead, as far as exploring goes: names, and no keys, ids, titles or parameters.
-    /// An app has finitely many, however deep its stacks become.
+    /// The parts of a state that decide where it can lead, as far as exploring is concerned: names and an alert's
+    /// title, but no keys, numbers, other titles or parameters. An app has finitely many outlines, however deep its
+    /// stacks become.
     var outline: JSON {
         [
             "stack": stack.outline,
-            "presented": .array(withoutRounds(presented.map { [.string($0.style.rawValue), $0.stack.outline] })),
+            "presented": .array(withoutLoops(presented.map { [.string($0.style.rawValue), $0.stack.outline] })),
             "alert": alert.map { .string($0.alert.title) } ?? .null,
             "coordinators": .array(Set(coordinators.map(kinship)).sorted().map { .string($0) }),
             "events": .array(acceptedEvents.map { .string($0) }),
@@ -21,7 +22,7 @@ extension NavigationState {
 
 extension ScreenStack {
     fileprivate var outline: JSON {
-        .array(withoutRounds(screens.map(\.outline)))
+        .array(withoutLoops(screens.map(\.outline)))
     }
 }
 
@@ -32,10 +33,10 @@ extension PlacedScreen {
     }
 }
 
-/// The way to the last of these, without the rounds in it: whoever goes from a to b and back to a is where he was.
+/// The path to the last of these, without its loops: going from a to b and back to a leads nowhere new.
 ///
-/// What lies just below the last stays, for it is what `back` shows.
-private func withoutRounds(_ path: [JSON]) -> [JSON] {
+/// What lies just below the last stays, because `back` shows it.
+private func withoutLoops(_ path: [JSON]) -> [JSON] {
     guard let last = path.last else { return [] }
     var simple: [JSON] = []
     for step in path.dropLast() {

@@ -24,7 +24,7 @@ static inline struct MHD_Daemon *CMicroHTTPD_start(
         MHD_OPTION_END);
 }
 
-/// MHD_get_connection_info is variadic. Bytes of the request's head; 0 where it is not known.
+/// MHD_get_connection_info is variadic. Returns the bytes of the request's head; 0 if they are not known.
 static inline size_t CMicroHTTPD_head_size(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
@@ -32,21 +32,21 @@ static inline size_t CMicroHTTPD_head_size(struct MHD_Connection *connection)
     return info == NULL ? 0 : info->header_size;
 }
 
-/// The same. The connection's socket; -1 where it is not known.
+/// Variadic as above. Returns the connection's socket; -1 if it is not known.
 static inline int CMicroHTTPD_socket(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     return info == NULL ? -1 : info->connect_fd;
 }
 
-/// The same. What the callback for connections has left with this one.
+/// Variadic as above. Returns the context that the connection callback has stored with this connection.
 static inline void *CMicroHTTPD_socket_context(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     return info == NULL ? NULL : info->socket_context;
 }
 
-/// The same. The address at the other end, the library's for as long as the connection lasts.
+/// Variadic as above. Returns the client's address, owned by the library and valid until the connection ends.
 static inline const struct sockaddr *CMicroHTTPD_client_address(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);

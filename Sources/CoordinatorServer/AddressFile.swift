@@ -1,8 +1,8 @@
 internal import FoundationEssentials
 internal import MicroHTTP
 
-/// The file in which a running server says where it listens, for `health`, which finds it there whatever the server's
-/// flags are. The environment names the file; where it does not, there is none.
+/// The file to which a running server writes its address. `health` reads it, so it finds the server whatever the
+/// server's flags are. The environment names the file; without that variable there is none.
 struct AddressFile {
     static let variable = "COORDINATORD_ADDRESS_FILE"
 
@@ -17,7 +17,7 @@ struct AddressFile {
         try Data("\(address.host) \(address.port)\n".utf8).write(to: URL(filePath: path), options: .atomic)
     }
 
-    /// - Returns: `nil` where no server has said it.
+    /// - Returns: `nil` if no server has written it.
     func read() -> HTTPAuthority? {
         guard let bytes = try? Data(contentsOf: URL(filePath: path)) else { return nil }
         let words = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace)
@@ -25,7 +25,7 @@ struct AddressFile {
         return HTTPAuthority(host: String(words[0]), port: port)
     }
 
-    /// Removes it, unless another server has written it meanwhile.
+    /// Removes the file, unless another server has written it meanwhile.
     func remove(_ address: HTTPAuthority) {
         if read() == address { try? FileManager.default.removeItem(atPath: path) }
     }

@@ -2,12 +2,12 @@
     internal import CJemalloc
 #endif
 
-/// The process's memory allocator is jemalloc, because it is linked; that of the system in a build without.
+/// The process's memory allocator: jemalloc in a build that links it, otherwise the system's.
 ///
-/// A request's memory is often allocated on one thread and freed on another, the store's writer: there the allocator of
-/// glibc takes locks, and a sixth of the server's speed.
+/// A request's memory is often allocated on one thread and freed on another, the store's writer: in this case glibc's
+/// allocator takes locks, which costs a sixth of the server's speed.
 enum Allocator {
-    /// Lets a thread of the allocator's give back to the system what has not been used for some seconds. Without it that
+    /// Lets a thread of the allocator return memory to the system that was unused for some seconds. Otherwise this
     /// happens only as a side effect of further allocations, so an idle server would stay as large as it ever was.
     static func giveBackInBackground() {
         #if Jemalloc

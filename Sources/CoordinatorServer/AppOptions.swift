@@ -3,12 +3,12 @@ internal import Coordinators
 internal import Glibc
 internal import Sessions
 
-/// What the command line says that apps may depend on.
+/// The options of the command line that apps may depend on.
 public struct AppOptions: Sendable {
-    /// Whether the apps are to have what suits a developer: seeded accounts for one.
+    /// Whether the apps get their development dependencies, such as seeded accounts.
     public let isDevelopment: Bool
-    /// The directory for the apps' own data. It need not exist: the app that needs it creates it. `nil` where nothing is to
-    /// outlive the process, as with `--store memory`: then nothing is to be written to the disk.
+    /// The directory for the apps' own data. It need not exist: the app that needs it creates it. `nil` if nothing may
+    /// outlive the process, as with `--store memory`: then an app must write nothing to the disk.
     public let dataDirectory: String?
 
     public init(isDevelopment: Bool, dataDirectory: String?) {
@@ -18,10 +18,10 @@ public struct AppOptions: Sendable {
 }
 
 extension NavigationServer {
-    /// The apps, declared without mistakes.
+    /// The apps, whose declarations have no mistakes.
     ///
-    /// - Throws: an exit code, when standard error has been told why: `EX_CONFIG` where they cannot be made, `EX_SOFTWARE`
-    ///   where their declarations are wrong.
+    /// - Throws: an exit code, after printing the reason to standard error: `EX_CONFIG` if they cannot be made,
+    ///   `EX_SOFTWARE` if their declarations are wrong.
     static func soundApps(_ options: AppOptions) throws -> [App] {
         let made: [App]
         do {
@@ -34,11 +34,11 @@ extension NavigationServer {
         return made
     }
 
-    /// Opens a session of each app, in memory, and forgets it. So a mistake in what a new session shows, an event that is
-    /// misspelt on a screen for one, is found before a client can meet it. A `start` that throws, or takes too long, is no
-    /// mistake: what it depends on may come.
+    /// Opens a session of each app in memory and discards it. This finds a mistake in what a new session shows, such as
+    /// a misspelt event of a screen, before a client can meet it. A `start` that throws, or takes too long, is not a
+    /// mistake: what it depends on may become available later.
     ///
-    /// - Throws: `EX_SOFTWARE`, when standard error has been told why.
+    /// - Throws: `EX_SOFTWARE`, after printing the reason to standard error.
     static func checkLaunch(of apps: [App]) async throws {
         let host = SessionHost(apps: apps, store: MemoryStore())
         var problems: [String] = []
@@ -54,21 +54,22 @@ extension NavigationServer {
 }
 
 extension NavigationError {
-    /// What is wrong with the app; `nil` where it may be right, and the circumstances are not.
+    /// What is wrong with the app; `nil` if the app may be right and the cause outside of it.
     fileprivate var mistake: String? {
         switch self {
         case .impossibleRequest(let coordinator, let request, let reason):
             "\(coordinator) asks for \(request): \(reason)"
-        case .invariantViolated(let violation): "what a new session shows cannot be: \(violation)"
-        case .runawayTransition(let coordinator): "\(coordinator) starts without an end"
+        case .invariantViolated(let violation): "a new session would break an invariant: \(violation)"
+        case .runawayTransition(let coordinator):
+            "the first transition does not end; \(coordinator) was the last coordinator that was called"
         default: nil
         }
     }
 }
 
 extension ExitCode {
-    /// For commands of an author's own, too: the apps' data cannot be used. Standard error is told what is wrong with the
-    /// directory and what to do about it, or else the reason.
+    /// The apps' data cannot be used: prints to standard error what is wrong with the directory and what to do about
+    /// it, or otherwise the reason. Also for an author's own commands.
     public static func cannotUse(_ dataDirectory: String?, because reason: String) -> ExitCode {
         let fault = dataDirectory.flatMap { Directory(path: $0).fault(option: "--data-directory") }
         return cannotStart(EX_CONFIG, fault ?? reason)

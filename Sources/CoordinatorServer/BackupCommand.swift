@@ -2,19 +2,19 @@ internal import ArgumentParser
 internal import Glibc
 internal import SQLiteStore
 
-/// `backup`: a copy of the store as it is at one moment, while a server goes on working on it.
+/// `backup`: copies the store as it is at one moment, while a server continues to use it.
 struct BackupCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "backup", abstract: "Copies the stored sessions into a new file, while the server runs.",
-        discussion: "To go back to it, put the file into an empty directory as sessions.sqlite and serve that.")
+        discussion: "To restore it, put the file into an empty directory as sessions.sqlite and serve that directory.")
 
     @OptionGroup var stored: StoredOptions
 
-    @Argument(help: "The file to make. It must not be there yet.")
+    @Argument(help: "The file to create. It must not exist yet.")
     var file: String
 
     func run() throws {
-        // A file that has reached its limit is an error to whoever writes to it.
+        // Reaching the file's size limit then fails the write instead of ending the process.
         signal(SIGXFSZ, SIG_IGN)
         let snapshot = try stored.snapshot()
         try NewFile.make(file) { draft in
@@ -23,7 +23,7 @@ struct BackupCommand: ParsableCommand {
             do throws(SQLiteStoreError) {
                 try snapshot.copy(to: draft) { done, total in bar.show(done, of: total) }
             } catch .unavailable(let reason) {
-                // The store was sound when it was opened: it is the copy that fails.
+                // The store was sound when it was opened, so it is the copy that failed.
                 throw ExitCode.cannotStart(EX_IOERR, "\(file) cannot be written: \(reason)")
             } catch {
                 throw stored.unusable(error)
@@ -33,7 +33,7 @@ struct BackupCommand: ParsableCommand {
     }
 }
 
-/// How far something has come, on standard error where that is a terminal.
+/// Shows the progress of work on standard error, if that is a terminal.
 struct ProgressBar {
     private static let width = 40
     private let isShown = isatty(STDERR_FILENO) == 1

@@ -3,7 +3,7 @@ internal import ArgumentParser
 /// An amount of memory or storage as it is given on the command line.
 struct ByteSize: Equatable, Comparable, CustomStringConvertible {
     /// How it is written, for help and errors.
-    static let form = "A size is bytes, or a whole number from 1 on with K, M or G, powers of 1024: 512M."
+    static let form = "A size is a whole number of bytes, K, M or G (powers of 1024), at least 1: 512M."
 
     private static let units: [Character: Int] = ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30]
 
@@ -28,14 +28,14 @@ struct ByteSize: Equatable, Comparable, CustomStringConvertible {
 
     static func < (first: ByteSize, second: ByteSize) -> Bool { first.bytes < second.bytes }
 
-    /// Throws unless an option's size is in these bounds. The least one is there for whoever forgets the unit.
+    /// Throws unless an option's size is within these bounds. The lower one catches a forgotten unit.
     func validate(_ option: String, from least: ByteSize, to most: ByteSize? = nil) throws {
         guard self < least || most.map({ $0 < self }) == true else { return }
-        let bounds = most.map { "from \(least) to \($0)" } ?? "from \(least) on"
+        let bounds = most.map { "from \(least) to \($0)" } ?? "of at least \(least)"
         throw ValidationError("\(option) takes a size \(bounds). \(ByteSize.form)")
     }
 
-    /// With the largest unit that fits.
+    /// In the largest unit that divides it.
     var description: String {
         let unit = ByteSize.units.filter { bytes % $0.value == 0 }.max { $0.value < $1.value }
         return unit.map { "\(bytes / $0.value)\($0.key)" } ?? "\(bytes)"

@@ -3,17 +3,17 @@ internal import Glibc
 internal import SQLiteStore
 internal import Sessions
 
-/// `check`: what this build would do with every session that is stored. To be run before a new build goes live, also
-/// while the old one is.
+/// `check`: reports what this build would do with every stored session. Run it before a new build goes live; the old
+/// one may be running.
 struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "check",
-            abstract: "Tells for every stored session what this build would do with it.",
+            abstract: "Reports what this build would do with every stored session.",
             discussion: """
-                Sessions are restored as they are, migrated from what an older version of the app has saved, relaunched \
-                with their defaults, or refused. Damaged sessions are marked, and named on standard error; damaged pages of \
-                the store are listed. Exits 1 when any session would be refused or anything is damaged.
+                Sessions are restored as they are, migrated from what an older version of the app saved, relaunched \
+                with their defaults, or refused. Damaged sessions are marked, and reported on standard error; damaged \
+                pages of the store are listed. Exits 1 if any session would be refused or anything is damaged.
                 """)
     }
 
@@ -22,7 +22,7 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
     @Flag(help: "Gives the apps their development dependencies.")
     var development = false
 
-    @Option(help: "The directory that the apps keep their own data in. Where it is not there, it is not made.")
+    @Option(help: "The directory for the apps' own data. It is not created if it does not exist.")
     var dataDirectory = "data"
 
     func run() async throws {
@@ -31,7 +31,7 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
             AppOptions(isDevelopment: development, dataDirectory: isThere ? dataDirectory : nil))
         let host = SessionHost(apps: apps, store: MemoryStore())
         let snapshot = try stored.snapshot()
-        // On damaged pages older versions may be, of which a session needs each as well.
+        // Damaged pages may contain older versions, and a session needs all of those as well.
         let damaged = snapshot.damagedPages()
         var counts: [String: Int] = [:]
         func report(_ id: SessionID, _ word: String, _ detail: String = "") {
@@ -44,7 +44,7 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
                 let record = try damaged.isEmpty ? snapshot.load(id) : snapshot.versions(of: id).last
                 guard let record else { return }
                 _ = try snapshot.answers(of: id)
-                let (word, detail) = host.fate(of: record).words
+                let (word, detail) = host.restorePlan(for: record).words
                 report(id, word, detail)
             })
         let words = ["restored", "migrated", "relaunched", "refused", "over", "damaged"]
@@ -54,7 +54,7 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
     }
 }
 
-extension Fate {
+extension RestorePlan {
     fileprivate var words: (String, String) {
         switch self {
         case .restored: ("restored", "")

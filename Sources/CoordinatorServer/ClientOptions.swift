@@ -6,19 +6,21 @@ internal import NavigationAPI
 struct ClientOptions: ParsableArguments {
     @Option(
         help: """
-            A proxy, or a network of them, that tells its clients' addresses in X-Forwarded-For: 10.0.0.0/8. Nobody \
-            else's word counts. May be given several times.
+            A proxy, or a network of proxies, that sends its clients' addresses in X-Forwarded-For: 10.0.0.0/8. The \
+            header of anybody else is ignored. May be given several times.
             """,
         transform: { text in
-            guard let network = IPNetwork(text) else { throw ValidationError("“\(text)” is no network of addresses.") }
+            guard let network = IPNetwork(text) else {
+                throw ValidationError("“\(text)” is neither an address nor a network of addresses.")
+            }
             return network
         })
     var trustedProxy: [IPNetwork] = []
 
     @Option(
         help: """
-            Sessions that one address may create in a second; 0 for any number. (default: 100 with --trusted-proxy, \
-            else 0: all clients of a proxy come from one address)
+            Sessions that one address may create in a second; 0 for any number. (default: 100 with --trusted-proxy; \
+            without it 0, because all clients of a proxy come from one address)
             """)
     var creationsPerSecond: Int?
 
@@ -43,7 +45,7 @@ struct ClientOptions: ParsableArguments {
     }
 }
 
-/// An origin as browsers write it (RFC 6454, section 6.2): scheme, host, and the port where it is not the scheme's own.
+/// An origin as browsers write it (RFC 6454, section 6.2): scheme, host, and the port unless it is the scheme's own.
 struct WebOrigin: ExpressibleByArgument {
     let text: String
 

@@ -1,21 +1,21 @@
 internal import ArgumentParser
 internal import MicroHTTP
 
-/// What clients may take of the server, however many and however slow they are.
+/// Limits on what clients use of the server, however many and however slow they are.
 struct ConnectionOptions: ParsableArguments {
-    @Option(help: "Connections at a time; fewer where the process may not open as many files. More wait in line.")
+    @Option(help: "Connections at a time; fewer if the process may not open as many files. Further ones wait.")
     var connections = 10_000
 
     @Option(help: "Connections at a time from one address; 0 for any number, as behind a proxy.")
     var connectionsPerAddress = 0
 
-    @Option(help: "How long the head of a request may take to come: 10s, 1m.")
+    @Option(help: "How long the head of a request may take to arrive: 10s, 1m.")
     var headTime = Span(seconds: 10)
 
-    @Option(help: "How long the body of a request may take to come.")
+    @Option(help: "How long the body of a request may take to arrive.")
     var bodyTime = Span(seconds: 15)
 
-    @Option(help: "How long an answer may take to be received.")
+    @Option(help: "How long a client may take to receive an answer.")
     var answerTime = Span(seconds: 60)
 
     @Option(help: "How long a connection without a request is kept.")
@@ -33,12 +33,13 @@ struct ConnectionOptions: ParsableArguments {
 
     @Option(
         help: """
-            How large all answers over 16K may be together that are being sent; beyond it, the slowest is cut off. \
-            \(ByteSize.form) (default: 32M)
+            How large all answers over 16K that are being sent may be together; beyond it, the slowest client is cut \
+            off. \(ByteSize.form) (default: 32M)
             """, transform: ByteSize.parse)
     var answersSize = ByteSize(32 << 20)
 
-    @Option(help: "How long new connections are taken after SIGTERM, while /readyz says 503. (default: not at all)")
+    @Option(
+        help: "How long new connections are accepted after SIGTERM, while /readyz answers 503. (default: not at all)")
     var drainDelay: Span?
 
     @Option(help: "How long the requests under way may take after that.")

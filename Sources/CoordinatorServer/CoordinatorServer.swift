@@ -1,6 +1,6 @@
 // CoordinatorServer: what an author's `@main` needs. The command line, start-up, the order of stopping, logs.
 //
-// It wires the other targets together and adds no behaviour to a session: no route, no transition is decided here.
+// It wires the other targets together and adds no behaviour to a session: no route and no transition is decided here.
 
 public import ArgumentParser
 public import Coordinators
@@ -14,17 +14,17 @@ public import Coordinators
 /// }
 /// ```
 ///
-/// Where the apps depend on the command line, it has `apps(_:)` instead.
+/// A server whose apps depend on the command line declares `apps(_:)` instead of `apps`.
 public protocol NavigationServer {
-    /// What is hosted. The first is what a client gets that names none.
+    /// The hosted apps. The first one is the default, for a client that names none.
     static var apps: [App] { get }
 
-    /// The same, made for what the command line says. Called once in a process.
+    /// The hosted apps, made according to the command line. Called once in a process.
     ///
-    /// - Throws: what keeps the apps from being made; it is printed, and the program ends with exit code 78.
+    /// - Throws: why the apps cannot be made; it is printed, and the program ends with exit code 78.
     static func apps(_ options: AppOptions) throws -> [App]
 
-    /// Subcommands of the program beside the server's own: what is to be done for the apps on the command line.
+    /// Subcommands that the program has beside the server's own, for work on the apps from the command line.
     static var commands: [any ParsableCommand.Type] { get }
 }
 
@@ -39,7 +39,7 @@ extension NavigationServer {
     }
 }
 
-/// The program: its name is the executable's.
+/// The program. Its subcommands are in files of their own.
 struct ServerCommand<Server: NavigationServer>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -53,7 +53,7 @@ struct ServerCommand<Server: NavigationServer>: AsyncParsableCommand {
     }
 }
 
-/// This package, as `openapi.yaml` and `--version` name it.
+/// This package's version, as in `openapi.yaml` and `--version`.
 enum Release {
     static let version = "0.1.0"
 }

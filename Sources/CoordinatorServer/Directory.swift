@@ -5,13 +5,13 @@ internal import Glibc
 struct Directory {
     let path: String
 
-    /// Why this process cannot work in the directory, or make it, and what to do about it; `nil` where it can.
+    /// Why this process cannot work in the directory, or make it, and what to do about it; `nil` if it can.
     ///
-    /// - Parameter option: that names another directory.
+    /// - Parameter option: the option that names another directory.
     func fault(option: String) -> String? {
         var place = path
         var isHidden = false
-        // What is not there has to be made in what is; what cannot be seen is hidden by a directory above it.
+        // A missing directory has to be made in one that exists; one that cannot be seen is hidden by one above it.
         while access(place, F_OK) != 0, errno == ENOENT || errno == EACCES, let parent = Directory.parent(of: place) {
             isHidden = isHidden || errno == EACCES
             place = parent
@@ -48,12 +48,12 @@ struct Directory {
         return String(path[..<slash])
     }
 
-    /// The slash makes an error of what is no directory.
+    /// With the slash, `access` fails if the path is not a directory.
     private static func fault(of path: String) -> (path: String, code: CInt)? {
         access("\(path)/", R_OK | W_OK | X_OK) == 0 ? nil : (path, errno)
     }
 
-    /// Of a file in it that another user has made, with an earlier server for one.
+    /// The fault of a file in the directory that another user has made, for example with an earlier server.
     private var faultOfFile: (path: String, code: CInt)? {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
         let files = names.sorted().lazy.map { "\(path)/\($0)" }

@@ -4,9 +4,9 @@ internal import NavigationAPI
 internal import Sessions
 internal import Synchronization
 
-/// Logs the answers of 5xx. What an app has done wrong is always logged. What the server refuses for a reason of its own,
-/// a full disk for one, it may refuse to everybody: of each such problem only the first ones of a second are logged, and
-/// the next one says how many were left out.
+/// Logs the 5xx answers. An app's failures are always logged. What the server refuses for a reason of its own, such as
+/// a full disk, it may refuse to every client: of each such problem only the first ones of a second are logged, and the
+/// next entry says how many were left out.
 final class FailureLog: Sendable {
     private struct Second {
         var number: Int64
@@ -18,7 +18,7 @@ final class FailureLog: Sendable {
 
     private let logger: Logger
     private let start = ContinuousClock.now
-    /// By problem, of which there are a few.
+    /// By problem; there are only a few.
     private let seconds = Mutex<[String: Second]>([:])
 
     init(_ logger: Logger) {
@@ -37,7 +37,7 @@ final class FailureLog: Sendable {
         logger.log(level: FailureLog.level(of: failure.problem), "\(failure.problem)", metadata: metadata)
     }
 
-    /// - Returns: how many were left out before this one; `nil` where it is to be left out as well.
+    /// - Returns: how many were left out before this one; `nil` if this one is left out as well.
     private func admit(_ problem: String) -> Int? {
         let number = (ContinuousClock.now - start).components.seconds
         return seconds.withLock { seconds in

@@ -4,15 +4,15 @@ internal import Coordinators
 internal import FoundationEssentials
 internal import Glibc
 
-/// `graph`: draws the map of an app, found by trying its events. The app is made for this alone, with its development
+/// `graph`: draws the map of an app, found by trying its events. The app is made only for this, with its development
 /// dependencies and an empty directory for its data, so no session and no data of a server are touched.
 struct GraphCommand<Server: NavigationServer>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "graph", abstract: "Draws the screens of an app and the events between them.",
             discussion: """
-                From a new session on, every accepted event is posted with its example. The handlers run, with the app's \
-                development dependencies. What an example cannot open is not on the map.
+                Starting from a new session, every accepted event is posted with its example. The handlers run with \
+                the app's development dependencies. Screens that no example leads to are not on the map.
                 """)
     }
 
@@ -42,7 +42,7 @@ struct GraphCommand<Server: NavigationServer>: AsyncParsableCommand {
         do {
             map = try await AppMap(exploring: app, limit: limit)
         } catch {
-            throw ExitCode.cannotStart(EX_SOFTWARE, "app “\(app.name)” starts no session: \(error)")
+            throw ExitCode.cannotStart(EX_SOFTWARE, "app “\(app.name)” cannot start a session: \(error)")
         }
         print(map.drawn(as: format))
         if !map.isComplete {

@@ -5,16 +5,17 @@ internal import MicroHTTP
 /// `health`: asks a running server whether it is ready. For a container's health check, which has no other client.
 struct HealthCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "health", abstract: "Exits 0 when the server at that address is ready, 1 otherwise.",
+        commandName: "health", abstract: "Exits 0 if the server at an address is ready, 1 otherwise.",
         discussion: """
-            Without --host and --port the address is the one that the server has written into the file that the \
-            environment names in \(AddressFile.variable), as in the image; else 127.0.0.1:8080.
+            Without --host and --port, the address is read from the file that the environment variable \
+            \(AddressFile.variable) names, to which the server has written it, as in the image; otherwise it is \
+            127.0.0.1:8080.
             """)
 
     @Option(help: "The name or address that the server listens on: 127.0.0.1, ::1.", transform: HostArgument.parse)
     var host: String?
 
-    @Option(help: "The port that it listens on.")
+    @Option(help: "The port that the server listens on.")
     var port: Int?
 
     func validate() throws {
@@ -40,7 +41,7 @@ struct HealthCommand: ParsableCommand {
             let reasons = [answer.title, answer.detail].compactMap(\.self).joined(separator: ": ")
             throw HealthCommand.failure("\(address) is not ready: \(reasons)")
         default:
-            throw HealthCommand.failure("\(address) answers \(status) to GET /readyz, as no coordinatord does")
+            throw HealthCommand.failure("\(address) answers \(status) to GET /readyz, so it is not a coordinatord")
         }
     }
 

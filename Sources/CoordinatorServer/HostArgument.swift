@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import FoundationEssentials
 
-/// What `--host` takes: a name, or an address; one of IPv6 also in brackets, as URLs have it.
+/// The value of `--host`: a name or an address; an IPv6 address may be in brackets, as in URLs.
 enum HostArgument {
     static func parse(_ text: String) throws -> String {
         if text.hasPrefix("["), text.hasSuffix("]") { return String(text.dropFirst().dropLast()) }

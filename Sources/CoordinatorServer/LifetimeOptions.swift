@@ -1,6 +1,6 @@
 internal import ArgumentParser
 
-/// How long sessions live whose app does not say.
+/// How long sessions live, unless their app says otherwise.
 struct LifetimeOptions: ParsableArguments {
     @Option(help: "How long a session lives after its last event: 90s, 30m, 24h, 7d.")
     var idleExpiry = Span(hours: 24)
@@ -9,7 +9,7 @@ struct LifetimeOptions: ParsableArguments {
     var absoluteExpiry = Span(hours: 30 * 24)
 }
 
-/// A time as it is given on the command line: a number and a unit.
+/// A duration as it is given on the command line: a number and a unit.
 struct Span: ExpressibleByArgument, Equatable {
     private static let units: [Character: Double] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
 
@@ -23,7 +23,7 @@ struct Span: ExpressibleByArgument, Equatable {
         self.seconds = seconds
     }
 
-    /// At most thirty years, which the system's clocks can still add.
+    /// At most thirty years, which can still be added to the time of the system's clocks.
     var milliseconds: Int { Int(min(seconds, 1e9) * 1000) }
 
     init?(argument: String) {

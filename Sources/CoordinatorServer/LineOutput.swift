@@ -3,33 +3,33 @@ internal import Glibc
 internal import Logging
 internal import Synchronization
 
-/// Writes lines to a descriptor whose reader may stall. Who has a line never waits: lines that the reader has not taken are
-/// kept up to a limit, beyond it they are dropped, and their number is written when the reader goes on.
+/// Writes lines to a descriptor whose reader may stall. Callers never wait: lines that the reader has not read are kept
+/// up to a limit; beyond it they are dropped, and their number is written when the reader continues.
 final class LineOutput: Sendable {
     static let standardOutput = LineOutput(STDOUT_FILENO)
     static let standardError = LineOutput(STDERR_FILENO)
 
     private struct Backlog {
         var bytes: [UInt8] = []
-        /// Lines that came when there was no room, since the last ones were taken.
+        /// Lines dropped for lack of room since the writer last emptied the backlog.
         var dropped = 0
-        /// Whether the writer is at work, or will be.
+        /// Whether the writer runs or is about to.
         var isServed = false
     }
 
     private let descriptor: CInt
     private let limit: Int
-    /// Serial, so libdispatch runs it on a thread beyond its pools, which may wait for the reader.
+    /// Serial, so libdispatch runs it on a thread outside its pools, which may block until the reader reads.
     private let queue = DispatchQueue(label: "coordinatord.output")
     private let backlog = Mutex(Backlog())
 
-    /// - Parameter limit: bytes that wait; as many more are being written.
+    /// - Parameter limit: bytes that may wait; as many more may be in the middle of being written.
     init(_ descriptor: CInt, limit: Int = 1 << 20) {
         self.descriptor = descriptor
         self.limit = limit
     }
 
-    /// - Parameter line: without its end.
+    /// - Parameter line: without its line end.
     func write(_ line: String) {
         let isFirst = backlog.withLock { backlog in
             if backlog.bytes.count + line.utf8.count < limit {
@@ -45,7 +45,7 @@ final class LineOutput: Sendable {
         if isFirst { queue.async { self.serve() } }
     }
 
-    /// Blocks until all that came before is written, or the time is up. For the end of a process.
+    /// Blocks until all earlier lines are written, or the time is up. For the end of a process.
     func flush(milliseconds: Int) {
         let isWritten = DispatchSemaphore(value: 0)
         queue.async { isWritten.signal() }
@@ -68,7 +68,7 @@ final class LineOutput: Sendable {
         }
     }
 
-    /// Waits for the reader. Where there is none any more, nobody misses the bytes.
+    /// Waits for the reader. Without a reader the bytes are discarded.
     private func put(_ bytes: [UInt8]) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -76,7 +76,7 @@ final class LineOutput: Sendable {
             if count > 0 {
                 rest = rest.dropFirst(count)
             } else if errno == EAGAIN {
-                // Somebody who shares the descriptor does not want to wait.
+                // Another process that shares the descriptor has made it non-blocking.
                 var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 poll(&ready, 1, -1)
             } else if errno != EINTR {

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import Glibc
 
-/// The memory that this process may have: the machine's, or its control group's where that is less (cgroups(7)).
+/// The memory that this process may use: the machine's, or its control group's limit if that is less (cgroups(7)).
 enum MachineMemory {
     /// In bytes.
     static var size: Int {
@@ -9,9 +9,9 @@ enum MachineMemory {
         return min(machine, groupLimit(root: ""))
     }
 
-    /// The least limit of the process's control groups and those above them; `Int.max` where there is none.
+    /// The smallest limit of the process's control groups and those above them; `Int.max` if there is none.
     ///
-    /// - Parameter root: where `/proc` and `/sys` are; empty but in tests.
+    /// - Parameter root: where `/proc` and `/sys` are; empty except in tests.
     static func groupLimit(root: String) -> Int {
         var limit = Int.max
         // Each line is “number:controllers:path”; version 2 has the number 0 and no controllers (proc(5)).
@@ -23,7 +23,7 @@ enum MachineMemory {
             let mount = "\(root)/sys/fs/cgroup" + (isUnified ? "" : "/memory")
             var path = parts[2]
             while true {
-                // Inside a container the path may be the host's, and only the mount itself be there.
+                // Inside a container the path may be the host's; then only the mount itself exists.
                 let file = "\(mount)\(path)/\(isUnified ? "memory.max" : "memory.limit_in_bytes")"
                 // Without a limit it is “max”, or a number that no machine has.
                 if let number = text(of: file)?.split(separator: "\n").first.flatMap({ Int($0) }) {

@@ -3,14 +3,14 @@ internal import Dispatch
 internal import FoundationEssentials
 internal import Glibc
 
-/// A file that comes to be whole, or not at all: it is written in a directory beside its place, which is removed when the
-/// work is done, has failed, or is interrupted.
+/// A file that is created whole or not at all: it is written in a directory beside its place. That directory is removed
+/// when the work is done, has failed, or is interrupted.
 struct NewFile {
     private let path: String
     private let directory: String
 
     /// - Parameter write: writes the file, at the path that it is given.
-    /// - Throws: an exit code, when standard error has been told why there is no place for the file; what `write` throws.
+    /// - Throws: an exit code, after printing to standard error why the file cannot be placed; what `write` throws.
     static func make(_ path: String, _ write: (String) throws -> Void) throws {
         let file = try NewFile(path)
         defer { file.removeDirectory() }
@@ -30,11 +30,11 @@ struct NewFile {
     }
 
     private func place(_ draft: String) throws {
-        // A second name, for a rename would replace what has come to be there meanwhile. Not all file systems have that.
+        // A hard link: a rename would replace a file created there meanwhile. Not all file systems have hard links.
         guard link(draft, path) == 0 || ([EPERM, EOPNOTSUPP].contains(errno) && rename(draft, path) == 0) else {
             throw NewFile.impossible(path, errno)
         }
-        // The file's name is to outlive a loss of power, as the file does.
+        // The file's name must survive a power loss, as the file does.
         let parent = open(URL(filePath: path).deletingLastPathComponent().path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard parent >= 0 else { throw NewFile.impossible(path, errno) }
         defer { close(parent) }

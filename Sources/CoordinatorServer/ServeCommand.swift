@@ -30,24 +30,24 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
 
     @Option(
         help: """
-            About how much memory they may take. \(ByteSize.form) (default: a quarter of the machine's, or of the \
-            control group's where that is less)
+            About how much memory the sessions in memory may take. \(ByteSize.form) (default: a quarter of the \
+            machine's, or of the control group's if that is less)
             """, transform: ByteSize.parse)
     var liveMemory: ByteSize?
 
-    @Option(help: "How many sessions there may be, resting and just ended ones too.")
+    @Option(help: "How many sessions there may be, including those only in the store and those that ended recently.")
     var sessions = 10_000_000
 
-    @Option(help: "Events that one session takes in a second; 0 for any number.")
+    @Option(help: "Events that one session accepts in a second; 0 for any number.")
     var eventsPerSecond = 10_000
 
-    @Flag(help: "Gives the apps their development dependencies, seeded accounts for one.")
+    @Flag(help: "Gives the apps their development dependencies, such as seeded accounts.")
     var development = false
 
     @Option(
         help: """
-            The directory that the apps keep their own data in; one that needs it creates it. With --store memory they \
-            keep none.
+            The directory for the apps' own data; an app that needs it creates it. With --store memory, apps store no \
+            data.
             """)
     var dataDirectory = "data"
 
@@ -61,7 +61,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         let logger = Logger(label: "coordinatord") { _ in LineLogHandler(.standardError) }
         defer { LineOutput.standardError.flush(milliseconds: 1000) }
         let store = try storage.open(report: { logger.warning("\($0)") }) { reason in
-            // What is on the disk can only be told by opening it anew.
+            // Only opening the store again can show what is on the disk.
             logger.critical("the storage has failed: \(reason)")
             LineOutput.standardError.flush(milliseconds: 500)
             _exit(EX_IOERR)
@@ -71,7 +71,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
             report: { logger.warning("\($0)") })
         let handler = NavigationHandler(
             host: host, settings: clients.settings, report: FailureLog(logger).report)
-        // Before anybody can connect: from then on a signal drains.
+        // Before any client can connect: from here on a signal drains.
         let signals = await StopSignals()
         let server = try listen(clients.opened(handler))
         let listening = HTTPService(

@@ -4,14 +4,14 @@ internal import NavigationAPI
 internal import ServiceLifecycle
 internal import Sessions
 
-/// Keeps the HTTP server until a graceful stop is asked for, and stops it then.
+/// Keeps the HTTP server running until a graceful shutdown is requested, then stops it.
 struct HTTPService: Service {
     let server: HTTPServer
     let handler: NavigationHandler
-    /// How long new connections are still taken when it is to stop, and how long the requests under way may take then.
+    /// How long new connections are accepted after the request to stop, then how long requests under way may take.
     let drain: (delay: Duration, time: Duration)
     let address: HTTPAuthority
-    /// What the store is, and promises.
+    /// Describes the store and what it promises.
     let store: String
     let logger: Logger
 
@@ -31,7 +31,7 @@ struct HTTPService: Service {
     }
 }
 
-/// Keeps the store until everything else has stopped.
+/// Keeps the store open until everything else has stopped.
 struct StoreService: Service {
     let store: any SessionStore
 
@@ -41,7 +41,7 @@ struct StoreService: Service {
     }
 }
 
-/// Forgets ended and expired sessions, off the requests' way.
+/// Sweeps ended and expired sessions, independently of requests.
 struct SweepService: Service {
     let host: SessionHost
     let logger: Logger
@@ -51,7 +51,7 @@ struct SweepService: Service {
             while !Task.isCancelled {
                 guard (try? await Task.sleep(for: .seconds(10))) != nil else { return }
                 do {
-                    // As long as there is as much as one round takes.
+                    // Repeats while a round reaches its limit.
                     while try await host.sweep() >= SessionHost.sweepLimit, !Task.isCancelled {}
                 } catch {
                     logger.warning("sweeping failed: \(error)")

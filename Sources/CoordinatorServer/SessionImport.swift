@@ -2,10 +2,10 @@ internal import FoundationEssentials
 internal import SQLiteStore
 internal import Sessions
 
-/// Puts exported sessions into a store: the lines of one session after the other, versions in order, answers behind them.
+/// Imports exported sessions into a store. The lines come session by session: its versions in order, then its answers.
 final class SessionImport {
     private let store: SQLiteStore
-    /// The sessions that are there already, those that were taken among them.
+    /// The sessions that the store has already, including those imported so far.
     private var known: Set<SessionID>
     private(set) var imported = 0
     private(set) var skipped = 0
@@ -14,7 +14,7 @@ final class SessionImport {
     private var isSkipping = false
     private var changes: [SessionChange] = []
 
-    /// What is committed at once.
+    /// Changes after which a commit is due; no session is split between two commits.
     private static let batchSize = 1000
 
     struct Unfit: Error, CustomStringConvertible {
@@ -29,14 +29,16 @@ final class SessionImport {
     /// - Throws: `Unfit`, or what the store throws.
     func take(_ line: [UInt8]) async throws {
         do {
-            try await take(try SessionRecord(parsing: line))
+            try await add(try SessionRecord(parsing: line))
         } catch let error as RecordError {
-            guard let answer = try? StoredAnswer(parsing: line) else { throw Unfit(description: "no record: \(error)") }
-            try take(answer)
+            guard let answer = try? StoredAnswer(parsing: line) else {
+                throw Unfit(description: "not a record: \(error)")
+            }
+            try add(answer)
         }
     }
 
-    private func take(_ record: SessionRecord) async throws {
+    private func add(_ record: SessionRecord) async throws {
         if record.id != session {
             if changes.count >= SessionImport.batchSize { try await finish() }
             session = record.id
@@ -48,26 +50,26 @@ final class SessionImport {
             throw Unfit(description: "version \(record.version) follows version \(version)")
         }
         guard record.version <= SessionRecord.importLimit else {
-            throw Unfit(description: "no record: its “version” is out of range")
+            throw Unfit(description: "not a record: its “version” is out of range")
         }
-        take(SessionChange(id: record.id, expectedVersion: version, record: record))
+        add(SessionChange(id: record.id, expectedVersion: version, record: record.encoded))
         version = record.version
     }
 
-    private func take(_ answer: StoredAnswer) throws {
+    private func add(_ answer: StoredAnswer) throws {
         guard answer.session == session else { throw Unfit(description: "an answer without its session") }
-        take(SessionChange(id: answer.session, expectedVersion: version, record: nil, answer: answer))
+        add(SessionChange(id: answer.session, expectedVersion: version, record: nil, answer: answer))
     }
 
-    private func take(_ change: SessionChange) {
+    private func add(_ change: SessionChange) {
         if !isSkipping { changes.append(change) }
     }
 
-    /// Commits what was taken last.
+    /// Commits the changes that were added last.
     func finish() async throws {
         defer { changes = [] }
         guard !changes.isEmpty else { return }
         let conflicts = try await store.commit(changes).get()
-        guard conflicts.isEmpty else { throw Unfit(description: "\(conflicts[0].id.text) is there already") }
+        guard conflicts.isEmpty else { throw Unfit(description: "session \(conflicts[0].id.text) exists already") }
     }
 }

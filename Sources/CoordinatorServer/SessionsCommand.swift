@@ -4,7 +4,7 @@ internal import Glibc
 internal import SQLiteStore
 internal import Sessions
 
-/// `sessions`: looks at the stored sessions, takes them elsewhere, removes them.
+/// `sessions`: shows, exports, imports and removes stored sessions.
 struct SessionsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sessions", abstract: "Lists, shows, exports, imports and purges stored sessions.",
@@ -13,8 +13,8 @@ struct SessionsCommand: AsyncParsableCommand {
     /// One line for each session.
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lists the sessions, one a line.",
-            discussion: "Those that are damaged are marked, and named on standard error; then the exit code is 1.")
+            abstract: "Lists the sessions, one per line.",
+            discussion: "Damaged sessions are marked, and reported on standard error; the exit code is then 1.")
         @OptionGroup var stored: StoredOptions
 
         func run() throws {
@@ -32,7 +32,7 @@ struct SessionsCommand: AsyncParsableCommand {
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Shows a session: its versions, and the record of the last one.",
-            discussion: "The exit code is 1 where it is damaged, or there is none.")
+            discussion: "The exit code is 1 if the session is damaged or does not exist.")
         @OptionGroup var stored: StoredOptions
         @Argument(help: "The session's id.", transform: SessionID.parse) var id: SessionID
 
@@ -46,7 +46,7 @@ struct SessionsCommand: AsyncParsableCommand {
                 throw ExitCode.cannotStart(1, "there is no session \(id.text)")
             }
             for record in versions { print(record.line.printable) }
-            print(String(decoding: last.text, as: UTF8.self).printable)
+            print(String(decoding: last.encoded.text, as: UTF8.self).printable)
         }
     }
 
@@ -55,11 +55,11 @@ struct SessionsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Writes sessions as JSON lines to standard output: their versions and kept answers.",
             discussion: """
-                A session is written whole or not at all. Those that are damaged are left out, and named on standard error; \
-                then the exit code is 1.
+                A session is written whole or not at all. Damaged sessions are left out, and reported on standard \
+                error; the exit code is then 1.
                 """)
         @OptionGroup var stored: StoredOptions
-        @Argument(help: "The sessions' ids; all where there are none.", transform: SessionID.parse) var ids:
+        @Argument(help: "The sessions' ids; without any, all sessions.", transform: SessionID.parse) var ids:
             [SessionID] = []
 
         func run() throws {
@@ -68,25 +68,25 @@ struct SessionsCommand: AsyncParsableCommand {
             let isWhole = try stored.forEach(
                 ids, in: snapshot,
                 { id throws(SQLiteStoreError) in
-                    let texts = try snapshot.versions(of: id).map(\.text) + snapshot.answers(of: id).map(\.text)
+                    let texts = try snapshot.versions(of: id).map(\.encoded.text) + snapshot.answers(of: id).map(\.text)
                     for text in texts { print(String(decoding: text, as: UTF8.self)) }
                     if texts.isEmpty { unknown.append(id) }
                 })
-            // Of those that nobody has named, some may have been forgotten meanwhile.
+            // Without ids as arguments, a session may have been removed since it was listed.
             if ids.isEmpty { unknown = [] }
             for id in unknown { StandardError.print("Error: there is no session \(id.text)") }
             guard isWhole, unknown.isEmpty else { throw ExitCode(1) }
         }
     }
 
-    /// What was exported.
+    /// Reads what `export` wrote.
     struct Import: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Reads sessions as JSON lines from standard input.",
             discussion:
                 """
-                The store is made where it is missing; no server may run on it. A session that is there already stays as it \
-                is; then the exit code is 1.
+                The store is created if it does not exist; no server may run on it. A session that exists already \
+                stays as it is; the exit code is then 1.
                 """
         )
         @OptionGroup var stored: StoredOptions
@@ -111,20 +111,20 @@ struct SessionsCommand: AsyncParsableCommand {
         }
     }
 
-    /// Gone for good.
+    /// Removes sessions for good.
     struct Purge: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Forgets sessions: those that are named, or all that have ended or expired.",
+            abstract: "Removes sessions: those that are named, or all that have ended or expired.",
             discussion: """
-                No server may run on the store. Damaged sessions go when they are named; with --over they are named on \
-                standard error, and stay. The exit code is 1 where a session was not there, or stays.
+                No server may run on the store. Damaged sessions are removed if they are named; with --over they \
+                stay, and are reported on standard error. The exit code is 1 if a session does not exist, or stays.
                 """)
         @OptionGroup var stored: StoredOptions
         @Flag(help: "All that have ended or expired.") var over = false
         @Argument(help: "The sessions' ids.", transform: SessionID.parse) var ids: [SessionID] = []
 
         func validate() throws {
-            guard over != !ids.isEmpty else { throw ValidationError("Name sessions, or say --over.") }
+            guard over != !ids.isEmpty else { throw ValidationError("Name sessions, or give --over.") }
         }
 
         func run() async throws {
@@ -148,14 +148,14 @@ struct SessionsCommand: AsyncParsableCommand {
                 }
                 await store.close()
                 rest = failed
-                // A store whose damage was in the way is rebuilt when it is opened again.
+                // If damage was in the way, the store is rebuilt when it is opened again.
                 if rest.isEmpty { break }
             }
             print("purged: \(purged)")
             guard isWhole, rest.isEmpty else { throw ExitCode(1) }
         }
 
-        /// What is damaged is left where it is: nobody can tell whether its time is over.
+        /// Without the damaged sessions: it is not known whether those have expired.
         private func sessionsThatAreOver() throws -> ([SessionID], isWhole: Bool) {
             let snapshot = try stored.snapshot()
             var over: [SessionID] = []
@@ -171,7 +171,7 @@ struct SessionsCommand: AsyncParsableCommand {
 
 extension SessionID {
     fileprivate static func parse(_ argument: String) throws -> SessionID {
-        guard let id = SessionID(argument) else { throw ValidationError("“\(argument)” is no session's id.") }
+        guard let id = SessionID(argument) else { throw ValidationError("“\(argument)” is not a session's id.") }
         return id
     }
 }
@@ -181,7 +181,7 @@ extension SessionRecord {
         expiresAt.map { $0 <= now } ?? true
     }
 
-    /// Id, app, version, when it was made, what led to it, until when it lives.
+    /// Id, app, version, the version's time and event, and when the session expires.
     fileprivate var line: String {
         let end = expiresAt.map { "expires \($0.formatted(.iso8601))" } ?? "ended"
         return "\(id.text) \(identity.app) \(version) \(time.formatted(.iso8601)) \(event ?? "-") \(end)"

@@ -4,20 +4,20 @@ internal import Logging
 internal import ServiceLifecycle
 internal import UnixSignals
 
-/// The signals that end the server: SIGTERM, SIGINT, SIGQUIT, and SIGHUP unless it was ignored before, as `nohup` has it.
-/// The first one drains; a second SIGINT, Ctrl-C on a terminal, ends that at once.
+/// The signals that end the server: SIGTERM, SIGINT, SIGQUIT, and SIGHUP unless it was ignored before, as under
+/// `nohup`. The first one drains; a second SIGINT, Ctrl-C on a terminal, ends the drain at once.
 struct StopSignals {
     private let signals: UnixSignalsSequence
 
-    /// Traps them.
+    /// Traps the signals.
     init() async {
         var trapped: [UnixSignal] = [.sigterm, .sigint, .sigquit]
         if !StopSignals.isIgnored(SIGHUP) { trapped.append(.sighup) }
         signals = await UnixSignalsSequence(trapping: trapped)
     }
 
-    /// Those that would end the process, and mean nothing to it. What a failed write means, the one who writes is told:
-    /// to a pipe that nobody reads any more (SIGPIPE), to a file that has reached its limit (SIGXFSZ).
+    /// Ignores the signals that would end the process and mean nothing to it. A failed write returns an error anyway:
+    /// to a pipe without a reader (SIGPIPE), to a file that has reached its size limit (SIGXFSZ).
     static func ignoreOthers() {
         for number in [SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2] { signal(number, SIG_IGN) }
     }
@@ -45,7 +45,7 @@ struct StopSignals {
         }
     }
 
-    /// As shells report a process that SIGINT has ended.
+    /// As shells report a process that was ended by SIGINT.
     private static let interrupted = ExitCode(128 + SIGINT)
 
     static func isIgnored(_ number: CInt) -> Bool {

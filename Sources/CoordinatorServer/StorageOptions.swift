@@ -3,12 +3,12 @@ internal import Glibc
 internal import SQLiteStore
 internal import Sessions
 
-/// `--store` and what belongs to it.
+/// `--store` and the options for it.
 struct StorageOptions: ParsableArguments {
     @Option(help: "Where sessions are kept: sqlite:DIRECTORY, or memory (they end with the process).")
     var store = StoreChoice.sqlite(directory: "./data")
 
-    @Option(help: "strict: what is answered is on the disk. relaxed: the last events may be lost when the power is.")
+    @Option(help: "strict: what is answered is on the disk. relaxed: a power loss may lose the last events.")
     var durability = DurabilityChoice.strict
 
     @Option(help: "How many versions of a session are kept.")
@@ -16,8 +16,8 @@ struct StorageOptions: ParsableArguments {
 
     @Option(
         help: """
-            How much the store may take. When it is full, sessions can only be read and ended. \(ByteSize.form) (default: \
-            half of the memory for --store memory, any size for a file)
+            How large the store may be. When it is full, sessions can only be read and ended. \(ByteSize.form) \
+            (default: half of the memory for --store memory, any size for a file)
             """, transform: ByteSize.parse)
     var storeSize: ByteSize?
 
@@ -32,7 +32,7 @@ struct StorageOptions: ParsableArguments {
 
     var retention: Retention { Retention(versions: history) }
 
-    /// - Throws: an exit code, when standard error has been told why.
+    /// - Throws: an exit code, after printing the reason to standard error.
     func open(
         report: @escaping @Sendable (String) -> Void, failed: @escaping @Sendable (String) -> Void
     ) throws -> any SessionStore {
@@ -82,23 +82,23 @@ struct StoredOptions: ParsableArguments {
         return directory
     }
 
-    /// What is there now, whether a server is at work or not.
+    /// The store as it is now, whether a server is running on it or not.
     func snapshot() throws -> StoreSnapshot {
         try reading { () throws(SQLiteStoreError) in try StoreSnapshot(directory: directory) }
     }
 
-    /// The sessions that are there now. No snapshot is held after.
+    /// The sessions that are stored now. No snapshot is held afterwards.
     func sessions() throws -> [SessionID] {
         let snapshot = try snapshot()
         return try reading(snapshot.sessions)
     }
 
-    /// Does something for each session. Those that are damaged are named on standard error, and passed by.
+    /// Does work for each session. Damaged sessions are reported on standard error, and skipped.
     ///
     /// - Parameters:
-    ///   - ids: of the sessions; all of them where there are none.
-    ///   - damaged: is told of those that are passed by.
-    /// - Returns: whether all were done.
+    ///   - ids: the sessions' ids; empty for all sessions.
+    ///   - damaged: is called with each skipped session.
+    /// - Returns: whether no session was skipped, and none may be missing.
     func forEach(
         _ ids: [SessionID] = [], in snapshot: StoreSnapshot, damaged: (SessionID) -> Void = { _ in },
         _ work: (SessionID) throws(SQLiteStoreError) -> Void
@@ -121,9 +121,9 @@ struct StoredOptions: ParsableArguments {
         return isWhole
     }
 
-    /// The store, which no server may be at work on; made where it is missing.
+    /// The store, on which no server may run; created if it does not exist.
     func open() throws -> SQLiteStore {
-        // As much as there is stays, whatever the server keeps.
+        // Everything in the store stays, whatever the server's retention is.
         let everything = Retention(versions: .max, answers: .max, versionBytes: .max, answerBytes: .max)
         return try StorageOptions.open(directory, .strict, everything, report: StandardError.print) { reason in
             StandardError.print("Error: the storage has failed: \(reason)")
@@ -131,9 +131,9 @@ struct StoredOptions: ParsableArguments {
         }
     }
 
-    /// The same, where there is one.
+    /// The store, on which no server may run, if it exists.
     func openExisting() throws -> SQLiteStore {
-        // A directory that cannot be searched says nothing about what is in it.
+        // If the directory cannot be searched, it is not known whether the store exists.
         guard access("\(directory)/sessions.sqlite", F_OK) == 0 || errno != ENOENT else { throw unusable(.missing) }
         return try open()
     }
@@ -147,14 +147,14 @@ struct StoredOptions: ParsableArguments {
         return .cannotStart(
             EX_DATAERR,
             """
-            \(directory) is damaged: \(what); a server that is started on it rebuilds what it can; where it refuses to, \
-            only a backup helps
+            \(directory) is damaged: \(what); a server that is started on it rebuilds what it can; if it refuses to \
+            start, only a backup helps
             """)
     }
 }
 
 extension ExitCode {
-    /// What is wrong with a store.
+    /// A store cannot be used: prints to standard error what is wrong with it.
     static func cannotUse(_ directory: String, _ error: SQLiteStoreError) -> ExitCode {
         switch error {
         case .missing: cannotStart(EX_NOINPUT, "there is no store in \(directory)")
@@ -165,8 +165,8 @@ extension ExitCode {
             cannotStart(
                 EX_DATAERR,
                 """
-                \(directory) is damaged: \(what); serve a backup instead, or, where `sessions export` can still read \
-                something, a new store with that
+                \(directory) is damaged: \(what); serve a backup instead, or a new store into which you import what \
+                `sessions export` can still read
                 """)
         case .unavailable(let reason):
             if let fault = Directory(path: directory).fault(option: "--store sqlite:DIRECTORY") {
@@ -178,7 +178,7 @@ extension ExitCode {
     }
 }
 
-/// What `--store` takes.
+/// The value of `--store`.
 enum StoreChoice: ExpressibleByArgument {
     case memory
     case sqlite(directory: String)
@@ -202,7 +202,7 @@ enum StoreChoice: ExpressibleByArgument {
     }
 }
 
-/// What `--durability` takes.
+/// The value of `--durability`.
 enum DurabilityChoice: String, CaseIterable, ExpressibleByArgument {
     case strict, relaxed
 

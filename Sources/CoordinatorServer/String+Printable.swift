@@ -1,6 +1,6 @@
 extension String {
-    /// What a terminal may be shown, in one line: what would steer it, control characters and those that turn the
-    /// direction of text, is written as JSON escapes it: `\u001b`. JSON stays the same JSON.
+    /// The text in one line that is safe to print on a terminal: control characters, and those that change the
+    /// direction of text, are escaped as in JSON: `\u001b`. JSON text keeps its meaning.
     var printable: String {
         guard unicodeScalars.contains(where: \.steersTerminal) else { return self }
         var text = ""
@@ -18,7 +18,7 @@ extension String {
 
 extension Unicode.Scalar {
     fileprivate var steersTerminal: Bool {
-        // Nearly all are these.
+        // Nearly all characters are in this range.
         if (0x20..<0x7F).contains(value) { return false }
         switch properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: return true

@@ -4,8 +4,8 @@
 // performs it on a `NavigationState`: the tree of living coordinators, the stacks of screens, the alert. One event is
 // one transition, applied whole or not at all.
 //
-// Everything here is pure. It knows no HTTP, no storage, no clock, no randomness and no lock: time is handed in, and
-// keys are counted in the state.
+// Everything here is pure. It knows no HTTP, no storage, no clock, no randomness and no lock: the time is passed in,
+// and keys are numbered by a counter in the state.
 
 // Authors write parameters and defaults as JSON literals; one import has to be enough for that.
 @_exported public import JSONCoding

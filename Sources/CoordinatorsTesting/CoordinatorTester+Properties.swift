@@ -1,14 +1,14 @@
 public import Coordinators
 
-/// What the user would see, made to be compared.
+/// What the user would see, in a form that is easy to compare.
 extension CoordinatorTester {
-    /// All that is shown, bottom first: `list, detail`. Tabs as `tabs[home*: home | plus: plus]`, the selected one
-    /// starred; presented flows behind it: `list + sheet[editor] + fullScreen[address, payment]`.
+    /// The whole stack, bottom first: `list, detail`. Tabs are written as `tabs[home*: home | plus: plus]`, the
+    /// selected one with a star; presented flows follow: `list + sheet[editor] + fullScreen[address, payment]`.
     public var stack: String {
         ([CoordinatorTester.text(of: state.stack)] + presented).joined(separator: " + ")
     }
 
-    /// The names of the screens on the stack below everything that is presented, bottom first.
+    /// The names of the screens on the stack below all presented flows, bottom first.
     public var screens: [String] { state.stack.screens.map(\.screen.name) }
 
     /// The presented flows, bottom first: `sheet[editor]`.
@@ -16,7 +16,7 @@ extension CoordinatorTester {
         state.presented.map { "\($0.style.rawValue)[\(CoordinatorTester.text(of: $0.stack))]" }
     }
 
-    /// The innermost tabs in sight, the selected one starred: `["home*", "plus"]`; none where there are no tabs.
+    /// The innermost visible tabs, the selected one with a star: `["home*", "plus"]`; empty if there are no tabs.
     public var tabs: [String] {
         guard let tabs = state.visibleStacks.last(where: { $0.screens.last?.tabs != nil })?.screens.last?.tabs else {
             return []

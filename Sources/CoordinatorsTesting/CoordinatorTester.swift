@@ -2,7 +2,7 @@ public import Coordinators
 public import FoundationEssentials
 public import JSONCoding
 
-/// One session of an app, without a server: post events, look at what the user would see.
+/// One session of an app, without a server: post events, and look at what the user would see.
 ///
 /// ```swift
 /// var app = try await CoordinatorTester(Shop.app)
@@ -10,18 +10,18 @@ public import JSONCoding
 /// #expect(app.stack == "tabs[home*: home | cart: cart]")
 /// ```
 ///
-/// What is refused throws a `Failure` that names the test's own line, and has changed nothing.
+/// An event that is refused throws a `Failure` that names the test's own line, and changes nothing.
 public struct CoordinatorTester: Sendable {
     public let app: App
     public private(set) var state: NavigationState
     /// What the last event did.
     public private(set) var transition: Transition
-    /// The time that handlers are told.
+    /// The time that handlers see as `Navigator.now`.
     public var now: Date
-    /// Where events come from, as handlers are told.
+    /// Where events come from, as handlers see it in `Navigator.client`.
     public var client: ClientAddress?
 
-    /// A time like any other: the same for every test.
+    /// An arbitrary time, the same for every test.
     public static let someTime = Date(timeIntervalSince1970: 1_800_000_000)
 
     /// Opens a session.
@@ -58,7 +58,7 @@ public struct CoordinatorTester: Sendable {
         }
     }
 
-    /// Posts an event of a coordinator; its secrets arrive as they are.
+    /// Posts an event of a coordinator; its secrets arrive unmasked.
     public mutating func send(
         _ event: some NavigationEvent, screen: String? = nil, fileID: String = #fileID, line: UInt = #line
     ) async throws(Failure) {
@@ -70,7 +70,7 @@ public struct CoordinatorTester: Sendable {
 }
 
 extension CoordinatorTester {
-    /// Why the session refused what a test did, and where the test did it. Equal to every failure of the same reason.
+    /// Why the session refused what a test did, and where the test did it. Failures with the same reason are equal.
     public struct Failure: Error, Equatable, CustomStringConvertible {
         public let reason: NavigationError
         public let fileID: String

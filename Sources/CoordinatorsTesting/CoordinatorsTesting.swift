@@ -1,2 +1,2 @@
 // CoordinatorsTesting: what authors test their coordinators with. It runs the same engine as the server, without HTTP,
-// and knows no test framework: its properties are made to be compared.
+// and knows no test framework: a test compares its properties.

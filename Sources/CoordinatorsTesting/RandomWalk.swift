@@ -5,27 +5,28 @@ public import FoundationEssentials
 ///
 /// ```swift
 /// @Test(arguments: 0..<20 as Range<UInt64>)
-/// func `the shop stands whatever one does in it`(seed: UInt64) async throws {
+/// func `the shop survives every sequence of events`(seed: UInt64) async throws {
 ///     try await RandomWalk(Shop.app, seed: seed).run()
 /// }
 /// ```
 ///
-/// It posts events that are listed as accepted, those of coordinators with their examples' payloads, and after each
-/// checks that
+/// It posts events that are listed as accepted, those of coordinators with their examples' payloads. After each event
+/// it checks that
 ///
-/// - the event was not refused after all, and no coordinator asked for what cannot be;
-/// - the invariants hold, and the saved state comes back equal, byte for byte;
-/// - `back` did what was foretold;
-/// - a coordinator that is gone is in `finished` or in `dismissed`;
-/// - the visible screen's link, opened in a fresh session or in this one, leads to a screen of the same name, parameters and link.
+/// - the event was not refused after all, and no coordinator made a request that cannot be performed;
+/// - the invariants hold, and the state is the same after it was saved and restored, byte for byte;
+/// - `back` did what was predicted;
+/// - every coordinator that was removed is in `finished` or in `dismissed`;
+/// - the visible screen's link, opened in a fresh session or in this one, leads to a screen of the same name,
+///   parameters and link.
 ///
-/// A handler may throw, and a limit may be reached: nothing has changed then, and the walk goes on.
+/// If a handler throws or a limit is reached, nothing changes, and the walk continues.
 public struct RandomWalk: Sendable {
     public let app: App
     public let seed: UInt64
-    /// How many events are posted.
+    /// The number of events that are posted.
     public let count: Int
-    /// The time that handlers are told.
+    /// The time that handlers see as `Navigator.now`.
     public let now: Date
 
     public init(_ app: App, seed: UInt64, count: Int = 300, now: Date = CoordinatorTester.someTime) {
@@ -35,24 +36,32 @@ public struct RandomWalk: Sendable {
         self.now = now
     }
 
-    /// - Throws: what went wrong, after the fewest events that were found to lead there.
+    /// - Throws: what went wrong, with the shortest sequence of events that was found to lead to it.
     public func run() async throws(Failure) {
+        try await run { _ in nil }
+    }
+
+    /// Returns what is wrong with a state; `nil` if nothing is.
+    package typealias Check = @Sendable (NavigationState) -> String?
+
+    /// - Parameter check: what else must hold after each event.
+    package func run(andCheck check: @escaping Check) async throws(Failure) {
         var numbers = SplitMix64(seed: seed)
         var walk: Walk
         do throws(Problem) {
-            walk = try await Walk(app, at: now)
+            walk = try await Walk(app, at: now, andCheck: check)
         } catch {
             throw Failure(seed: seed, problem: error, events: [])
         }
         do throws(Problem) {
             for _ in 0..<count { try await walk.step(walk.chooseEvent(with: &numbers)) }
         } catch {
-            throw await shortened(walk.events, error)
+            throw await shortened(walk.events, error, check)
         }
     }
 
-    /// Leaves out events, many at first, one at a time in the end, as long as the same goes wrong.
-    private func shortened(_ events: [PostedEvent], _ problem: Problem) async -> Failure {
+    /// Leaves out events, first many at a time, in the end one at a time, while the same kind of problem remains.
+    private func shortened(_ events: [PostedEvent], _ problem: Problem, _ check: @escaping Check) async -> Failure {
         var best = (events: events, problem: problem)
         var attemptsLeft = RandomWalk.attempts
         var size = max(1, events.count / 2)
@@ -63,7 +72,7 @@ public struct RandomWalk: Sendable {
                 attemptsLeft -= 1
                 var fewer = best.events
                 fewer.removeSubrange(start..<min(start + size, fewer.count))
-                if let found = await replay(fewer), found.problem.kind == best.problem.kind {
+                if let found = await replay(fewer, check), found.problem.kind == best.problem.kind {
                     best = found
                     isShorter = true
                 } else {
@@ -78,11 +87,13 @@ public struct RandomWalk: Sendable {
 
     private static let attempts = 1000
 
-    /// What goes wrong with these events, of which those are left out that are not accepted any more.
-    private func replay(_ events: [PostedEvent]) async -> (events: [PostedEvent], problem: Problem)? {
+    /// What goes wrong with these events, without those that are no longer accepted; `nil` if nothing does.
+    private func replay(
+        _ events: [PostedEvent], _ check: @escaping Check
+    ) async -> (events: [PostedEvent], problem: Problem)? {
         var walk: Walk
         do throws(Problem) {
-            walk = try await Walk(app, at: now)
+            walk = try await Walk(app, at: now, andCheck: check)
         } catch {
             return ([], error)
         }
@@ -101,7 +112,7 @@ extension RandomWalk {
         public let seed: UInt64
         /// What went wrong after the last of the events, in a sentence.
         public let reason: String
-        /// The events that lead there from a session's first state.
+        /// The events that lead to it from a session's first state.
         public let events: [PostedEvent]
 
         init(seed: UInt64, problem: Problem, events: [PostedEvent]) {
@@ -120,7 +131,7 @@ extension RandomWalk {
         }
     }
 
-    /// What went wrong. Shortening keeps to one kind.
+    /// What went wrong. Shortening keeps the kind.
     struct Problem: Error {
         enum Kind { case refused, invariant, restoring, back, removed, link }
 

@@ -13,14 +13,17 @@ struct Walk {
     private var links: [String]
     /// Screens whose links were followed.
     private var followed: Set<String> = []
-    /// A state that was saved whole, and that later ones are saved against.
-    private var base: (saved: JSON, parts: SharedParts)?
+    /// See `RandomWalk.run(andCheck:)`.
+    private let otherCheck: RandomWalk.Check
 
     typealias Problem = RandomWalk.Problem
 
-    init(_ app: App, at now: Date) async throws(Problem) {
+    init(
+        _ app: App, at now: Date, andCheck otherCheck: @escaping RandomWalk.Check = { _ in nil }
+    ) async throws(Problem) {
         self.app = app
         self.now = now
+        self.otherCheck = otherCheck
         self.links = app.links.compactMap { $0.path([:]) }
         do throws(NavigationError) {
             state = try await app.launch(at: now).state
@@ -30,7 +33,7 @@ struct Walk {
         try await check()
     }
 
-    /// Posts an event that is accepted, and checks what came of it.
+    /// Posts an event that is accepted, and checks the result.
     mutating func step(_ event: PostedEvent) async throws(Problem) {
         events.append(event)
         let before = state
@@ -39,11 +42,11 @@ struct Walk {
             result = try await app.apply(event, to: state, at: now)
         } catch {
             guard Walk.isForgiven(error, of: event) else {
-                throw Problem(kind: .refused, reason: "“\(event.type)” is listed, and refused: \(error)")
+                throw Problem(kind: .refused, reason: "“\(event.type)” is listed, but was refused: \(error)")
             }
             return
         }
-        // A long walk must not keep everybody else waiting.
+        // A long walk must not keep other tasks waiting.
         await Task.yield()
         state = result.state
         if event.type == BuiltInEvent.back.rawValue { try check(before.backPlan, result.transition.operations) }
@@ -67,8 +70,8 @@ extension Walk {
     func chooseEvent(with numbers: inout SplitMix64) -> PostedEvent {
         let accepted = state.acceptedEvents
         let others = accepted.filter { $0 != BuiltInEvent.relaunch.rawValue }
-        let startsAnew = isNearLimit || Int.random(in: 0..<Walk.meanLife, using: &numbers) == 0
-        if others.isEmpty || (startsAnew && others.count < accepted.count) {
+        let relaunches = isNearLimit || Int.random(in: 0..<Walk.meanLife, using: &numbers) == 0
+        if others.isEmpty || (relaunches && others.count < accepted.count) {
             return PostedEvent(BuiltInEvent.relaunch.rawValue)
         }
         let type = others.randomElement(using: &numbers) ?? BuiltInEvent.relaunch.rawValue
@@ -78,7 +81,7 @@ extension Walk {
         return PostedEvent(type, payload: payload)
     }
 
-    /// Events from one `relaunch` to the next, more or less.
+    /// Roughly the mean number of events from one `relaunch` to the next.
     private static let meanLife = 60
 
     private var isNearLimit: Bool {
@@ -126,7 +129,7 @@ extension Walk {
         for coordinator in before.coordinators where state[coordinator.id] == nil {
             guard let index = named.firstIndex(of: coordinator.name) else {
                 throw Problem(
-                    kind: .removed, reason: "“\(coordinator.name)” is gone, and neither finished nor dismissed")
+                    kind: .removed, reason: "“\(coordinator.name)” is gone, but neither finished nor dismissed")
             }
             named.remove(at: index)
         }
@@ -138,23 +141,12 @@ extension Walk {
             throw Problem(kind: .restoring, reason: "the saved state cannot be restored")
         }
         guard restored == state, restored.encoded == saved else {
-            throw Problem(kind: .restoring, reason: "the saved state comes back as another one")
+            throw Problem(kind: .restoring, reason: "the restored state differs from the saved one")
         }
-        if let base {
-            let text = JSONWriter.bytes(capacity: saved.count) { state.save(to: &$0, against: base.parts) }
-            guard let part = try? JSON(parsing: text, maximumDepth: 512),
-                (try? NavigationState.completed(part, from: base.saved))?.description.utf8.elementsEqual(saved) == true
-            else {
-                throw Problem(kind: .restoring, reason: "saved against an earlier one, the state comes back as another")
-            }
-        }
-        if base == nil || events.count.isMultiple(of: Walk.reach) { base = (json, SharedParts(of: state)) }
+        if let reason = otherCheck(state) { throw Problem(kind: .restoring, reason: reason) }
     }
 
-    /// Events that are saved against one state.
-    private static let reach = 15
-
-    /// A coordinator that is asked first, or that goes on somewhere else when it is told, has its way.
+    /// A coordinator may show an alert first, or go somewhere else when it is notified.
     private func check(_ plan: BackPlan?, _ operations: [Operation]) throws(Problem) {
         if case .alert? = operations.first { return }
         let revealed: String
@@ -166,15 +158,15 @@ extension Walk {
             (.selectTab(let key, _, let next)?, .selectTab(let done, _)?) where key == done:
             revealed = next
         default:
-            throw Problem(kind: .back, reason: "“back” did not do what was foretold")
+            throw Problem(kind: .back, reason: "“back” did not do what was predicted")
         }
         guard operations.count > 1 || state.visible?.key == revealed else {
-            throw Problem(kind: .back, reason: "“back” did not show the screen that was foretold")
+            throw Problem(kind: .back, reason: "“back” did not show the screen that was predicted")
         }
     }
 
-    /// The visible screen's link must lead to the same, opened in a fresh session or, where that depends on what the
-    /// session holds, in this one. A link that waits, or is asked about first, proves nothing.
+    /// The visible screen's link must lead to the same screen, opened in a fresh session or, if that depends on what
+    /// the session holds, in this one. A link that stays pending, or that shows an alert first, proves nothing.
     private mutating func followLink() async throws(Problem) {
         guard let screen = state.visible?.screen, let path = screen.link?.path(screen.params),
             followed.insert("\(path) \(screen.name) \(JSON.object(screen.params))").inserted

@@ -2,8 +2,8 @@
 //
 // `JSON` is the value, `JSONReader` turns bytes into one and refuses what RFC 8259 allows but nobody means (duplicate
 // names, endless nesting), `JSONWriter` writes bytes without building a value first, `JSONEncoder` and `JSONDecoder`
-// carry `Codable` types to values and back; `JSONWritable` and `JSONReadable` are the short way for what is coded often.
-// It knows nothing of HTTP, of navigation or of where the bytes come from.
+// convert `Codable` types to values and back; `JSONWritable` and `JSONReadable` are the fast path for types that are
+// coded often. This target knows nothing of HTTP, of navigation or of where the bytes come from.
 
 /// A JSON value (RFC 8259).
 public enum JSON: Sendable, Hashable {
@@ -29,7 +29,7 @@ extension JSON {
         return value
     }
 
-    /// The number where it is a whole one, however it is written.
+    /// The number if it is whole, however it is written.
     public var integer: Int? {
         switch self {
         case .integer(let value): value

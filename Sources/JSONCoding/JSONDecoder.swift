@@ -1,10 +1,10 @@
-/// Why a JSON value is not what a type asked for, and where in it. Never holds any of the value itself.
+/// Why a JSON value does not fit a type, and where in it. Never contains any part of the value itself.
 public struct JSONDecodingError: Error, Equatable, Sendable {
     /// Where, as a JSON Pointer (RFC 6901); empty for the whole value.
     public let pointer: String
-    /// What was expected there, fit to be shown to whoever sent it.
+    /// What was expected there; may be shown to the sender of the value.
     public let reason: String
-    /// The names and positions that lead there.
+    /// The names and positions that lead to that place.
     public let path: [String]
 
     public init(path: [String], reason: String) {
@@ -114,7 +114,7 @@ private struct KeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let object: JSONObject
     let decoder: JSONDecoder
     var codingPath: [any CodingKey] { decoder.codingPath }
-    // By hand: `compactMap` is not specialized here, and twice as slow.
+    // A loop, because `compactMap` is not specialized here, and twice as slow.
     var allKeys: [Key] {
         var keys: [Key] = []
         for member in object.members { if let key = Key(stringValue: member.name) { keys.append(key) } }
@@ -125,7 +125,7 @@ private struct KeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     func decodeNil(forKey key: Key) throws -> Bool { try nested(key).json == .null }
 
-    // The common kinds of values without a detour through a container of their own, where they are what they must be.
+    // Values of common types that fit are decoded without a container of their own.
     func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool {
         if case .bool(let value)? = object[key.stringValue] { return value }
         return try nested(key).decode(type)

@@ -30,7 +30,7 @@ private final class Slot {
         self.userInfo = userInfo
     }
 
-    /// A type that encodes nothing at all counts as one without members.
+    /// A type that encodes nothing at all becomes an empty object.
     var json: JSON {
         switch content {
         case .nothing: .object(JSONObject())
@@ -99,7 +99,7 @@ private struct KeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let slot: Slot
     let codingPath: [any CodingKey]
 
-    // The common kinds of values without a detour through a container of their own.
+    // Values of common types are encoded without a container of their own.
     func encodeNil(forKey key: Key) { put(.null, key) }
     func encode(_ value: Bool, forKey key: Key) { put(.bool(value), key) }
     func encode(_ value: String, forKey key: Key) { put(.string(value), key) }

@@ -6,10 +6,10 @@ public struct JSONObject: Sendable {
     }
 
     public private(set) var members: [Member] = []
-    /// Where each name stands in `members`; `nil` while there are so few that comparing them all is faster.
+    /// The index of each name in `members`; `nil` while there are so few that comparing them all is faster.
     private var places: [Name: Int]?
 
-    /// Objects of more members than this have `places`, so that an object of thousands takes no quadratic time.
+    /// Objects with more members than this have `places`, so that thousands of members do not take quadratic time.
     private static let scanLimit = 16
 
     public init() {}
@@ -66,7 +66,7 @@ public struct JSONObject: Sendable {
     }
 }
 
-/// A member's name as a key. It is the same as another one when its bytes are, unlike a `String`.
+/// A member's name as a key. Two names are equal if their bytes are, unlike two `String`s.
 private struct Name: Hashable {
     let text: String
 
@@ -78,8 +78,8 @@ private struct Name: Hashable {
 }
 
 extension String {
-    /// Names are the same when their characters are (RFC 8259, section 8.3). Swift's own comparison also takes different
-    /// ways to write one letter for the same.
+    /// Names are the same when their characters are (RFC 8259, section 8.3). Swift's own comparison also treats
+    /// different encodings of one letter as equal.
     func isSame(_ other: String) -> Bool {
         let left = utf8Span.span
         let right = other.utf8Span.span

@@ -1,5 +1,5 @@
-/// What can be read from one JSON value: `JSONWritable`, the other way round. For what is read so often that `Decodable`,
-/// with a container and a coding path for every value, would cost too much.
+/// A type that can be read from one JSON value, the counterpart of `JSONWritable`. For types that are read so often
+/// that `Decodable`, with a container and a coding path for every value, would cost too much.
 package protocol JSONReadable {
     /// - Throws: why the value does not fit, and where in it.
     init(json: JSON) throws(JSONDecodingError)
@@ -21,7 +21,7 @@ extension JSON {
         return try member.read(at: name)
     }
 
-    /// - Parameter name: of what this is the value of.
+    /// - Parameter name: the name or the position that this value is at.
     func read<Value: JSONReadable>(at name: @autoclosure () -> String) throws(JSONDecodingError) -> Value {
         do {
             return try Value(json: self)

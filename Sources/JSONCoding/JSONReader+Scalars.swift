@@ -23,7 +23,7 @@ extension JSONReader {
         throw fault(.unexpectedEnd)
     }
 
-    /// Goes on with a string from its first escape.
+    /// Reads the rest of a string, from its first escape.
     private mutating func escapedString(from start: Int) throws(JSONSyntaxError) -> String {
         var unescaped = Array(bytes[start..<position])
         while let byte = peek() {
@@ -121,7 +121,8 @@ extension JSONReader {
         return .number(number)
     }
 
-    /// The digits just read, when they are all of a number and too few to overflow: nearly every number is such a one.
+    /// The value of the digits just read, if they are the whole number and too few to overflow, as in nearly every
+    /// number.
     private func shortInteger(from start: Int, isNegative: Bool) -> Int? {
         let isWhole = peek().map { $0 != UInt8(ascii: ".") && $0 | 0x20 != UInt8(ascii: "e") } ?? true
         guard isWhole, position - start <= 18 else { return nil }

@@ -1,4 +1,4 @@
-/// Why bytes are not the JSON that was asked for, and at which byte.
+/// Why bytes are not JSON that is accepted, and at which byte.
 public struct JSONSyntaxError: Error, Equatable, Sendable {
     public enum Reason: Sendable {
         case unexpectedByte, unexpectedEnd, trailingBytes, duplicateName, nestedTooDeep, invalidUTF8, loneSurrogate,
@@ -18,8 +18,8 @@ public struct JSONSyntaxError: Error, Equatable, Sendable {
 extension JSON {
     /// Reads one JSON text.
     ///
-    /// Stricter than RFC 8259 where leniency hides mistakes: a name may stand once in an object, a surrogate only in a
-    /// pair, a number must be finite as a `Double`, arrays and objects nest no deeper than `maximumDepth`.
+    /// Stricter than RFC 8259 where leniency hides mistakes: a name may occur once in an object, a surrogate only in a
+    /// pair, a number must be finite as a `Double`, arrays and objects must not nest deeper than `maximumDepth`.
     public init(parsing bytes: [UInt8], maximumDepth: Int = 32) throws(JSONSyntaxError) {
         var reader = JSONReader(bytes: bytes, depthLeft: maximumDepth)
         self = try reader.document()

@@ -1,4 +1,4 @@
-/// What can write itself as one JSON value.
+/// A type that can write itself as one JSON value.
 public protocol JSONWritable {
     func write(to writer: inout JSONWriter)
 }

@@ -1,13 +1,13 @@
 /// Writes JSON text straight into bytes: no value in between, no white space, members in the order of the calls.
 ///
-/// It runs for every answer and for every commit, so it owns plain memory instead of an array, and its generic functions
-/// are inlinable; so is what writes names, whose lengths are known to the compiler then. The memory is this writer's
-/// alone: allocated in `init`, replaced in `grow`, freed in `deinit`, or borrowed from the array that
+/// It runs for every answer and for every commit, so it owns plain memory instead of an array, and its generic
+/// functions are inlinable; so are those that write names, so that the compiler knows the names' lengths. The memory is
+/// this writer's alone: allocated in `init`, replaced in `grow`, freed in `deinit`, or borrowed from the array that
 /// `bytes(capacity:_:)` makes; every write is preceded by a `reserve` of at least as many bytes.
 public struct JSONWriter: ~Copyable {
     @usableFromInline var memory: UnsafeMutablePointer<UInt8>
     @usableFromInline var capacity: Int
-    /// Whether `memory` is this writer's to free.
+    /// Whether this writer must free `memory`.
     private var isOwner = true
     @usableFromInline var written = 0
     @usableFromInline var needsComma = false
@@ -17,7 +17,7 @@ public struct JSONWriter: ~Copyable {
         self.memory = .allocate(capacity: self.capacity)
     }
 
-    /// Writes into somebody else's memory, as long as that has room.
+    /// Writes into borrowed memory while it has room.
     private init(borrowing buffer: UnsafeMutableBufferPointer<UInt8>, _ base: UnsafeMutablePointer<UInt8>) {
         self.capacity = buffer.count
         self.memory = base
@@ -28,9 +28,9 @@ public struct JSONWriter: ~Copyable {
         if isOwner { memory.deallocate() }
     }
 
-    /// What `write` writes, written where it stays.
+    /// The text that `write` writes, written in place into the array.
     ///
-    /// - Parameter capacity: bytes that will mostly do; what is longer is copied once.
+    /// - Parameter capacity: bytes that are usually enough; a longer text is copied once.
     public static func bytes(capacity: Int, _ write: (inout JSONWriter) -> Void) -> [UInt8] {
         var longer: [UInt8]?
         let bytes = [UInt8](unsafeUninitializedCapacity: max(capacity, 16)) { buffer, count in
@@ -68,7 +68,7 @@ public struct JSONWriter: ~Copyable {
         close(UInt8(ascii: "]"))
     }
 
-    /// A member's name, one that needs no escape; its value must follow.
+    /// A member's name, which must need no escape; its value must follow.
     @inlinable
     @inline(__always)
     public mutating func name(_ name: StaticString) {
@@ -103,7 +103,7 @@ public struct JSONWriter: ~Copyable {
     }
 }
 
-// What values write themselves with.
+// The functions with which values write themselves.
 extension JSONWriter {
     @inlinable
     @inline(__always)
@@ -122,7 +122,7 @@ extension JSONWriter {
         needsComma = true
     }
 
-    /// A member's name, whatever it holds.
+    /// A member's name, whatever its characters.
     mutating func name(escaping name: String) {
         string(name)
         reserve(1)
@@ -137,7 +137,7 @@ extension JSONWriter {
         quote(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    /// The same, of bytes.
+    /// The same, given as bytes.
     @inlinable
     @inline(__always)
     mutating func quote(_ text: UnsafeBufferPointer<UInt8>) {
@@ -162,7 +162,7 @@ extension JSONWriter {
         put(UInt8(ascii: "\""))
     }
 
-    /// A value, or members of the object that is being written, that are JSON text already.
+    /// A value, or members of the object that is being written, given as JSON text.
     public mutating func encoded(_ text: [UInt8]) {
         guard !text.isEmpty else { return }
         reserve(text.count + 1)
@@ -198,7 +198,7 @@ extension JSONWriter {
     }
 }
 
-// Bytes. All but `reserve` and `grow` rely on room that was reserved.
+// Bytes. All functions but `reserve` and `grow` rely on reserved room.
 extension JSONWriter {
     @inlinable
     @inline(__always)

@@ -1,17 +1,17 @@
 // MicroHTTP: a small, safe HTTP/1.1 server over GNU libmicrohttpd.
 //
-// libmicrohttpd reads and writes the sockets on its own threads; this target turns its callbacks into one request and
-// one response, and an async handler in between. It knows no session and no JSON: even its own refusals
-// are put into words by the handler. Everything that touches C is in `HTTPServer.swift`, `Exchange.swift` and
-// `ListeningSocket.swift`.
+// libmicrohttpd reads and writes the sockets on its own threads; this target turns its callbacks into one request, an
+// async handler's run and one response. It knows no sessions and no JSON: the handler words even this target's own
+// refusals. libmicrohttpd is called in `HTTPServer`, `HTTPLibrary`, `Exchange` and
+// `Exchange+TaskExecutor`, and its pointers stay there.
 
 /// Answers requests.
 public protocol HTTPHandler: Sendable {
-    /// Runs on the connection's thread, from its beginning to its end. That serves many connections: never block here. While
-    /// this is suspended, the connection waits and its thread is free.
+    /// Runs on the connection's thread from beginning to end. That thread serves many connections: never block here.
+    /// While this is suspended, the connection waits and its thread is free.
     func respond(to request: HTTPRequest) async -> HTTPResponse
 
-    /// Puts into words what the server refuses by itself. Called once for each such request.
+    /// Responds to a request that the server itself refuses. Called once for each such request.
     func response(for refusal: HTTPRefusal, to request: RefusedRequest) -> HTTPResponse
 }
 
@@ -21,34 +21,34 @@ extension HTTPHandler {
     }
 }
 
-/// What is known of a request that the server refuses by itself.
+/// What is known about a request that the server itself refuses.
 public struct RefusedRequest: Sendable {
     public let id: RequestID
-    /// `nil` where it is none that this server takes.
+    /// `nil` if this server does not accept it.
     public let target: HTTPTarget?
-    /// None where they cannot be believed.
+    /// Empty if they cannot be trusted.
     public let headers: HTTPHeaders
 }
 
 /// Why a request never reaches the handler.
 public enum HTTPRefusal: Sendable, Equatable {
-    /// The target is no path that this server takes, see `HTTPTarget`.
+    /// The target is not a path that this server accepts, see `HTTPTarget`.
     case invalidTarget
-    /// The body comes without a `Content-Length`.
+    /// The body has no `Content-Length`.
     case lengthRequired
     /// The body is larger than the limit, in bytes.
     case contentTooLarge(limit: Int)
-    /// `Expect` asks for something else than `100-continue`.
+    /// `Expect` asks for something other than `100-continue`.
     case expectationFailed
-    /// Not HTTP/1.1 or 1.0, or so that two readers could read two requests in it.
+    /// Neither HTTP/1.1 nor 1.0, or ambiguous: two readers could read different requests in it.
     case malformedHead
     /// The head is larger than the limit, in bytes.
     case headTooLarge(limit: Int)
-    /// No method that HTTP has.
+    /// The method is not one of HTTP's.
     case unknownMethod
-    /// The body is encoded in a way that this server does not know.
+    /// The body has a transfer coding that this server does not know.
     case unknownCoding
-    /// The server stops, and this request did not end in time.
+    /// The server is stopping, and this request did not end in time.
     case stopping
 
     /// RFC 9110, section 15.

@@ -1,5 +1,5 @@
 // NavigationAPI: what clients see. Routes, JSON bodies, problems: it turns requests into calls of a `SessionHost`, and
-// what comes of them into answers.
+// their results into answers.
 //
-// It knows HTTP from `MicroHTTP` and sessions from `Sessions`; it keeps nothing of its own. `Route` lists the paths,
-// `Problem` every way to fail, `StateBody` is a session's state as clients read it.
+// It knows HTTP from `MicroHTTP` and sessions from `Sessions`; it stores nothing itself. `Route` lists the paths,
+// `Problem` all errors, `StateBody` is a session's state as clients read it.

@@ -2,19 +2,19 @@ internal import CSQLite
 internal import Glibc
 internal import Synchronization
 
-/// SQLite's way to files (sqlite.org/vfs.html), as the system has it, but for two calls on databases: reading a page and
-/// writing one, see `PageChecksum`.
+/// SQLite's file system layer (sqlite.org/vfs.html): the system's own, except for two calls on databases, reading a
+/// page and writing one, see `PageChecksum`.
 ///
-/// The system's file is taken as it is, with a copy of its table of methods in which these two are others; so all other
-/// calls are the system's own. Behind the file lies what this one has to know, `Extra`.
+/// The system's file is used as it is, with a copy of its method table in which these two are replaced; so all other
+/// calls are the system's own. `Extra`, which this layer needs for each file, lies in memory behind the system's file.
 enum GuardedFile {
-    /// What a connection asks for to be guarded.
+    /// The name that a connection asks for to be guarded.
     static let name = "coordinatord"
 
-    /// Whether SQLite knows it; it is registered with the first use.
+    /// Whether SQLite knows this layer, which is registered at its first use.
     static let isRegistered: Bool = {
         guard let system = system.pointer, let name = strdup(name) else { return false }
-        // Neither is freed: SQLite keeps them for as long as the process lives.
+        // Neither is freed: SQLite keeps both until the process ends.
         let guarded = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
         guarded.initialize(to: system.pointee)
         guarded.pointee.pNext = nil
@@ -31,7 +31,7 @@ enum GuardedFile {
         var isGuarded: Bool
     }
 
-    /// Immutable after its initialisation, and what it points to is SQLite's for as long as the process lives.
+    /// Immutable after its initialisation, and SQLite owns what it points to until the process ends.
     private struct System: @unchecked Sendable {
         let pointer = sqlite3_vfs_find(nil)
     }
@@ -39,7 +39,7 @@ enum GuardedFile {
     private static let system = System()
     private static let extraOffset = (Int(system.pointer?.pointee.szOsFile ?? 0) + 15) & ~15
 
-    /// The system's table of methods, and the copy; both are there until the process ends.
+    /// The system's method table, and the copy; both exist until the process ends.
     private struct Tables: @unchecked Sendable {
         let system: UnsafePointer<sqlite3_io_methods>
         let guarded: UnsafePointer<sqlite3_io_methods>
@@ -70,7 +70,8 @@ enum GuardedFile {
         return SQLITE_OK
     }
 
-    /// - Returns: `nil` where the system has other methods for this file than for those before; it has one table for all.
+    /// - Returns: `nil` if the system has other methods for this file than for earlier ones; it has one table for all
+    ///   files.
     private static func guardedMethods(
         for methods: UnsafePointer<sqlite3_io_methods>
     ) -> UnsafePointer<sqlite3_io_methods>? {
@@ -106,15 +107,15 @@ enum GuardedFile {
         guard let file, let bytes else { return SQLITE_MISUSE }
         let extra = extra(of: file)
         if offset == 0, count >= 100 { extra.pointee.isGuarded = PageChecksum.isGuarded(header: bytes) }
-        // The last bytes of a page are reserved, so nobody minds that they change in SQLite's own memory.
+        // The last bytes of a page are reserved, so they may change in SQLite's own memory.
         if extra.pointee.isGuarded, isPage(count, offset) {
             PageChecksum.fill(UnsafeMutableRawPointer(mutating: bytes), at: offset)
         }
         return extra.pointee.methods.pointee.xWrite(file, bytes, count, offset)
     }
 
-    /// An extended code of SQLITE_CORRUPT. After the plain one SQLite refuses all that is left of a transaction, whatever
-    /// else it is about.
+    /// An extended code of SQLITE_CORRUPT. After the plain one SQLite refuses the rest of a transaction, even what does
+    /// not concern the damage.
     private static let wrongChecksum = SQLITE_CORRUPT | 100 << 8
 
     private static func isPage(_ count: CInt, _ offset: Int64) -> Bool {

@@ -3,11 +3,11 @@ internal import Glibc
 
 /// The checksum at the end of every page of a guarded database.
 ///
-/// SQLite has checksums in its log, none in its file: a flipped bit there is read as if it had been written, or hides a
-/// row. A guarded database reserves the last bytes of each page (sqlite.org/fileformat2.html, section 1.3.4). They are
-/// filled in when the page is written to the file, and compared when it is read from there; a page that is not what was
-/// written is `SQLITE_CORRUPT` to whoever wants it. Other programs can read such a file; what they write into it they
-/// damage.
+/// SQLite has checksums in its log but not in its file: a bit flipped in the file is read as if it had been written, or
+/// hides a row. A guarded database reserves the last bytes of each page (sqlite.org/fileformat2.html, section 1.3.4).
+/// They are filled in when the page is written to the file, and compared when it is read from there; reading a page
+/// that is not what was written fails with `SQLITE_CORRUPT`. Other programs can read such a file, but damage the pages
+/// that they write.
 public enum PageChecksum {
     /// Bytes of a page, the checksum included.
     public static let pageSize = 8192
@@ -16,12 +16,12 @@ public enum PageChecksum {
 
     private static let words = (pageSize - size) / 8
 
-    /// - Parameter number: the page's, so that a page in another's place is noticed.
+    /// - Parameter number: the page's number, so that a page in another's place is detected.
     static func compute(_ page: UnsafeRawPointer, number: Int64) -> UInt64 {
         let start = UInt64(bitPattern: number)
         var (a, b, c): (UInt64, UInt64, UInt64) = (start, ~start, start ^ 0x5555_5555_5555_5555)
         var offset = 0
-        // Three lanes, for their multiplications go side by side; 1,023 words are three times 341.
+        // Three lanes, because their multiplications run in parallel; 1,023 words are three times 341.
         while offset < words * 8 {
             a = mixed(a, page.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
             b = mixed(b, page.loadUnaligned(fromByteOffset: offset + 8, as: UInt64.self))
@@ -31,7 +31,7 @@ public enum PageChecksum {
         return mixed(mixed(a, b), c)
     }
 
-    /// Adds a word to a sum. A bijection for each word: what differs in one word has another sum.
+    /// Adds a word to a sum. A bijection for each word: data that differs in one word has another sum.
     @inlinable @inline(__always)
     public static func mixed(_ sum: UInt64, _ word: UInt64) -> UInt64 {
         let both = sum ^ UInt64(littleEndian: word)
@@ -59,14 +59,14 @@ public enum PageChecksum {
         return Int(size) == pageSize && header.load(fromByteOffset: 20, as: UInt8.self) == PageChecksum.size
     }
 
-    /// Reads the whole file and compares. A server may be writing to it: what differs is looked at again. Pages of zeros are
-    /// passed over: SQLite leaves pages out that were free again before they were written. It does not read them.
+    /// Reads the whole file and compares. A server may be writing to it: a page that differs is read again. Pages of
+    /// zeros are skipped: SQLite never writes a page that is free again before it is written, and does not read it.
     ///
     /// - Parameters:
-    ///   - file: a descriptor. Who has the database open in the same process must not close it before the database, for
-    ///     the system then drops the process's locks (fcntl(2)).
-    ///   - pause: called after each MiB; `false` ends the search.
-    ///   - damaged: is told the number of each damaged page, from 1.
+    ///   - file: a descriptor. If the same process has the database open, close the descriptor after the database,
+    ///     because closing it drops the process's locks (fcntl(2)).
+    ///   - pause: called after each MiB; returning `false` ends the search.
+    ///   - damaged: called with the number of each damaged page, counted from 1.
     public static func scan(_ file: CInt, pause: () -> Bool = { true }, damaged: (Int) -> Void) {
         let page = UnsafeMutableRawPointer.allocate(byteCount: pageSize, alignment: 8)
         defer { page.deallocate() }

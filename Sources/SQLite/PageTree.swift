@@ -1,21 +1,21 @@
 internal import Glibc
 
-/// The pages of a guarded file that lead to others, found without reading them.
+/// The interior pages of a guarded file, which lead to other pages, found without reading them.
 ///
-/// The rows of a table lie in the leaves of its B-tree, and the pages above only say where: a damaged one hides
-/// everything below it. But a file with `auto_vacuum` has a pointer map that names the page above every page
-/// (sqlite.org/fileformat2.html, sections 1.6 and 1.8). It tells which pages lead to others, and with the keys in the
-/// leaves such a page of a table can be written anew. A page above the leaves of an index, or of a table without row ids,
-/// has rows of its own: what is lost there is lost.
+/// The rows of a table are in the leaves of its B-tree, and the interior pages only say where: a damaged one hides
+/// everything below it. But a file with `auto_vacuum` has a pointer map that names the parent of every page
+/// (sqlite.org/fileformat2.html, sections 1.6 and 1.8). It shows which pages are interior, and with the keys in the
+/// leaves a table's interior page can be rewritten. An interior page of an index, or of a table without row ids, has
+/// rows of its own, which cannot be recovered.
 public struct PageTree {
     private let file: CInt
-    /// The pages below each page that leads to others.
+    /// The children of each interior page.
     private let children: [Int: [Int]]
 
-    /// Reads the pointer map. Nothing may be in the log that is not in the file.
+    /// Reads the pointer map. The log must contain nothing that is not in the file.
     ///
-    /// - Parameter file: a descriptor that may be written to.
-    /// - Returns: `nil` where the file is not guarded, or its first page or the pointer map is damaged.
+    /// - Parameter file: a writable descriptor.
+    /// - Returns: `nil` if the file is not guarded or has no pointer map, or if its first page or the map is damaged.
     public init?(_ file: CInt) {
         guard let header = Page(file, 1), PageChecksum.isGuarded(header: header.bytes),
             let count = header.integer(at: 28, size: 4), let largestRoot = header.integer(at: 52, size: 4),
@@ -25,11 +25,11 @@ public struct PageTree {
         var children: [Int: [Int]] = [:]
         var first = 2
         while first < count {
-            // SQLite never uses the page at its lock's place.
+            // SQLite never uses the page that contains the bytes it locks.
             let number = first == Page.lockPage ? first + 1 : first
             guard let map = Page(file, number) else { return nil }
             for entry in 0..<entries where number + 1 + entry <= count {
-                // A page of a B-tree that is not its root.
+                // Type 5: a B-tree page that is not the root.
                 guard map.integer(at: entry * 5, size: 1) == 5, let parent = map.integer(at: entry * 5 + 1, size: 4)
                 else { continue }
                 children[parent, default: []].append(number + 1 + entry)
@@ -40,13 +40,14 @@ public struct PageTree {
         self.children = children
     }
 
-    /// The pages that lead to others and are not what was written.
+    /// The interior pages that are not what was written.
     public var damaged: [Int] { children.keys.filter { Page(file, $0) == nil }.sorted() }
 
-    /// Writes the damaged pages anew that can be: those of tables whose pages below are all sound.
+    /// Rewrites those damaged pages for which this is possible: a table's, if the pages on the way to
+    /// the last key below each child are sound.
     public func repair() {
         var damaged = damaged
-        // One may need another below it.
+        // A page may need another below it to be rewritten first.
         while let index = damaged.firstIndex(where: repair) { damaged.remove(at: index) }
     }
 
@@ -61,9 +62,9 @@ public struct PageTree {
         return page.write(to: file, number)
     }
 
-    /// - Returns: `nil` where a page is damaged, or is none of a table.
+    /// - Returns: `nil` if a page is damaged, or is not a table's.
     private func lastKey(below number: Int, depth: Int = 0) -> Int? {
-        // No B-tree is as deep.
+        // No B-tree is that deep.
         guard depth < 20, let page = Page(file, number), let count = page.integer(at: 3, size: 2) else { return nil }
         switch page.bytes[0] {
         case Page.tableInterior:
@@ -83,7 +84,7 @@ private struct Page {
     static let tableInterior: UInt8 = 5
     static let tableLeaf: UInt8 = 13
     static let usableSize = PageChecksum.pageSize - PageChecksum.size
-    /// The page with the byte at 1 GiB.
+    /// The page with the byte at 1 GiB, which SQLite locks.
     static let lockPage = 0x4000_0000 / PageChecksum.pageSize + 1
 
     private(set) var bytes = [UInt8](repeating: 0, count: PageChecksum.pageSize)
@@ -95,10 +96,10 @@ private struct Page {
         else { return nil }
     }
 
-    /// One above the leaves of a table.
+    /// An interior page of a table.
     ///
-    /// - Parameter below: the pages that it leads to, by the last key of each, in order.
-    /// - Returns: `nil` where they do not fit in.
+    /// - Parameter below: its children, with the last key of each, in the order of these keys.
+    /// - Returns: `nil` if they do not fit in.
     init?(leadingTo below: [(key: Int, page: Int)]) {
         guard let last = below.last else { return nil }
         bytes[0] = Page.tableInterior
@@ -106,7 +107,7 @@ private struct Page {
         for (index, child) in below.dropLast().enumerated() {
             let cell = Page.bigEndian(child.page, size: 4) + Page.varint(child.key)
             end -= cell.count
-            // Keys that are negative, or need the ninth byte, no table of ours has.
+            // No table of ours has keys that are negative, or that need the ninth byte.
             guard child.key >= 0, child.key >> 56 == 0, end >= 12 + 2 * below.count else { return nil }
             bytes.replaceSubrange(end..<end + cell.count, with: cell)
             set(end, at: 12 + 2 * index, size: 2)
@@ -122,13 +123,13 @@ private struct Page {
         return pwrite(file, bytes, bytes.count, offset) == bytes.count
     }
 
-    /// - Returns: `nil` where the page ends before.
+    /// - Returns: `nil` if the integer is not within the page.
     func integer(at offset: Int, size: Int) -> Int? {
         guard offset >= 0, offset + size <= bytes.count else { return nil }
         return bytes[offset..<offset + size].reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// An integer in seven bits a byte, and eight in the ninth one (section 1.6).
+    /// An integer in seven bits of each byte, and eight of the ninth (section 1.6).
     func varint(at offset: Int) -> (value: Int, end: Int)? {
         var value = 0
         for index in 0..<9 {

@@ -1,20 +1,20 @@
 internal import CSQLite
 
-/// One connection to a database: open from `init` to the end of its life.
+/// One connection to a database: open from `init` to `deinit`.
 ///
-/// It has one owner, who has its statements too; neither is `Sendable`. Who wants to share it puts
-/// it, together with its statements, into one `Mutex`.
+/// It has one owner, who also owns its statements; neither is `Sendable`. To share it, put it and its statements into
+/// one `Mutex`.
 public struct SQLiteDatabase: ~Copyable {
     /// Owned: opened in `init`, closed in `deinit`.
     private let pointer: OpaquePointer
     /// Owned: freed in `deinit`, after the connection that writes to it.
     private let loggedPages: UnsafeMutablePointer<CInt>
 
-    /// Opens the file, and creates it when there is none.
+    /// Opens the file, and creates it if there is none.
     ///
     /// - Parameters:
-    ///   - path: of the file; `:memory:` for a database that lives as long as the connection.
-    ///   - isReadOnly: whether the file is to be left as it is; then it must be there.
+    ///   - path: the file's path; `:memory:` for a database that lives as long as the connection.
+    ///   - isReadOnly: whether the file is left as it is; then it must exist.
     ///   - isGuarded: whether its pages have checksums, see `PageChecksum`; a new file gets room for them.
     ///   - busyTimeout: how long a statement waits for another connection's lock, to the millisecond.
     public init(
@@ -23,13 +23,13 @@ public struct SQLiteDatabase: ~Copyable {
         SQLiteDatabase.prepared
         guard !isGuarded || GuardedFile.isRegistered else { throw SQLiteError(code: SQLITE_CANTOPEN) }
         var pointer: OpaquePointer?
-        // SQLite's own mutex is the net below the rule of one owner: the compiler lets a statement out of `withLock`.
+        // SQLite's own mutex backs up the rule of one owner: the compiler lets a statement escape from `withLock`.
         let access = isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
         let flags = access | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_EXRESCODE
         let code = sqlite3_open_v2(path, &pointer, flags, isGuarded ? GuardedFile.name : nil)
         guard code == SQLITE_OK, let pointer else {
             let error = SQLiteError(code: code, of: pointer)
-            // There is one to close even when opening it has failed; closing nothing is allowed.
+            // There may be a connection to close even if opening it has failed; closing `nil` is allowed.
             sqlite3_close_v2(pointer)
             throw error
         }
@@ -38,11 +38,11 @@ public struct SQLiteDatabase: ~Copyable {
         loggedPages = .allocate(capacity: 1)
         loggedPages.initialize(to: 0)
         if isGuarded, !isReadOnly {
-            // Heeded where the file is new.
+            // Has an effect only if the file is new.
             var reserved = CInt(PageChecksum.size)
             sqlite3_file_control(pointer, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved)
         }
-        // It takes the place of SQLite's own checkpoints, which are set up in the same way.
+        // This hook replaces SQLite's own checkpoints, which are a hook as well.
         if !isReadOnly {
             sqlite3_wal_hook(
                 pointer,
@@ -53,16 +53,17 @@ public struct SQLiteDatabase: ~Copyable {
         }
     }
 
-    /// SQLite counts the memory of all connections under one lock, for statistics that nobody reads here, and writes what
-    /// a savepoint needs to files. It can be told before its first use only; where that was somebody else's, it goes on.
+    /// SQLite counts the memory of all connections under one lock, for statistics that nobody reads here, and writes
+    /// what a savepoint needs to files. Both can be turned off only before its first use; if other code has used it
+    /// before, they stay on.
     private static let prepared: Void = {
         _ = CSQLite_count_no_memory()
         _ = CSQLite_keep_savepoints_in_memory()
     }()
 
-    /// A statement that outlives the database keeps it open, unseen, until it goes too.
+    /// A statement that outlives the database keeps the connection open, unseen, until the statement is freed too.
     deinit {
-        // A statement that is left could still commit.
+        // A statement that is left could still commit, and call the hook.
         sqlite3_wal_hook(pointer, nil, nil)
         loggedPages.deallocate()
         sqlite3_close_v2(pointer)
@@ -73,8 +74,8 @@ public struct SQLiteDatabase: ~Copyable {
 
     public var isInTransaction: Bool { sqlite3_get_autocommit(pointer) == 0 }
 
-    /// Runs one or more statements whose results nobody wants. All of the text is the program's own: there is nothing
-    /// to bind, and an error may quote it.
+    /// Runs one or more statements and ignores their results. All of the text must be the program's own: there is
+    /// nothing to bind, and an error may quote it.
     public func execute(_ sql: String) throws(SQLiteError) {
         let code = sqlite3_exec(pointer, sql, nil, nil, nil)
         guard code == SQLITE_OK else { throw SQLiteError(code: code, of: pointer) }
@@ -82,8 +83,8 @@ public struct SQLiteDatabase: ~Copyable {
 
     /// Copies the log of a database in WAL mode into its file (sqlite3_wal_checkpoint_v2).
     ///
-    /// - Parameter isRestarted: whether the next commit is to begin the log anew. Where a reader keeps it from that, the
-    ///   error is `isBusy`; else it is copied as far as no reader needs it.
+    /// - Parameter isRestarted: whether the next commit must restart the log; if a reader prevents that, the error is
+    ///   `isBusy`. If `false`, the log is copied as far as no reader needs it.
     public func checkpoint(isRestarted: Bool = false) throws(SQLiteError) {
         let mode = isRestarted ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE
         let code = sqlite3_wal_checkpoint_v2(pointer, nil, mode, nil, nil)
@@ -101,11 +102,11 @@ public struct SQLiteDatabase: ~Copyable {
         sqlite3_busy_timeout(pointer, CInt(clamping: Int64(time / .milliseconds(1))))
     }
 
-    /// Copies the whole database into another one, which is overwritten, a step at a time.
+    /// Copies the whole database into another one, which is overwritten, in steps.
     ///
     /// - Parameters:
-    ///   - pages: of a step.
-    ///   - progress: is told how many pages are done, of how many.
+    ///   - pages: the number of pages in a step.
+    ///   - progress: called after each step with the number of pages done, and of all pages.
     public func copy(
         to target: borrowing SQLiteDatabase, pages: Int, progress: (Int, Int) -> Void
     ) throws(SQLiteError) {
@@ -127,21 +128,21 @@ public struct SQLiteDatabase: ~Copyable {
         var statement: OpaquePointer?
         let code = sqlite3_prepare_v2(pointer, sql, -1, &statement, nil)
         guard code == SQLITE_OK else { throw SQLiteError(code: code, of: pointer) }
-        // Nothing but white space and comments is no error to SQLite, but no statement either.
+        // For a text of nothing but white space and comments, SQLite returns neither an error nor a statement.
         guard let statement else { throw SQLiteError(code: SQLITE_MISUSE) }
         return SQLiteStatement(pointer: statement)
     }
 }
 
 extension SQLiteError {
-    /// With the fixed text for the code.
+    /// An error with SQLite's fixed text for the code.
     init(code: CInt, systemError: CInt = 0) {
         self.init(code: Int(code), message: String(cString: sqlite3_errstr(code)), systemError: Int(systemError))
     }
 
-    /// With the text about the last call on the connection, which is borrowed until the next.
+    /// An error with the text about the last call on the connection; the text is borrowed until the next call.
     fileprivate init(code: CInt, of database: OpaquePointer?) {
-        // Without a connection, which memory was too short for, SQLite says so.
+        // There is no connection if memory was too short for one; the text then says so.
         self.init(
             code: Int(code), message: String(cString: sqlite3_errmsg(database)),
             systemError: database.map { Int(sqlite3_system_errno($0)) } ?? 0)

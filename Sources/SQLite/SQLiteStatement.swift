@@ -3,9 +3,9 @@ internal import Glibc
 
 /// A compiled statement: bind its parameters, then run it, as often as wanted. The bindings last for one run.
 ///
-/// It always ends what it begins: whatever a run throws, no row and no lock is held after it.
+/// A run leaves nothing open: whatever it throws, it holds no row and no lock afterwards.
 public final class SQLiteStatement {
-    /// Owned: finalized in `deinit`. The connection cannot go before it (`sqlite3_close_v2`).
+    /// Owned: finalized in `deinit`. The connection cannot be freed before it (`sqlite3_close_v2`).
     private let pointer: OpaquePointer
 
     init(pointer: OpaquePointer) {
@@ -28,7 +28,7 @@ public final class SQLiteStatement {
         try check(code)
     }
 
-    /// A word of the program's own. It is not copied.
+    /// Text that is a constant of the program. It is not copied.
     ///
     /// - Parameter parameter: counts from 1, as in the statement's `?1`.
     public func bind(_ parameter: Int, word: StaticString) throws(SQLiteError) {
@@ -38,13 +38,13 @@ public final class SQLiteStatement {
     /// - Parameters:
     ///   - parameter: counts from 1, as in the statement's `?1`.
     ///   - utf8: text. It is not copied.
-    ///   - run: what is to be done while it is bound, a run of the statement.
+    ///   - run: what to do while it is bound: run the statement.
     public func withBound(
         _ parameter: Int, utf8: [UInt8], _ run: () throws(SQLiteError) -> Void
     ) throws(SQLiteError) {
         let outcome = utf8.withUnsafeBufferPointer { bytes in
             Result { () throws(SQLiteError) in
-                // The memory is the array's, and `run` ends with the binding gone.
+                // The memory is the array's, and the binding is removed when `run` ends.
                 try check(bind(parameter, bytes, nil))
                 defer { sqlite3_bind_null(pointer, CInt(clamping: parameter)) }
                 try run()
@@ -61,18 +61,18 @@ public final class SQLiteStatement {
     /// - Parameter parameter: counts from 1, as in the statement's `?1`.
     public func bind(_ parameter: Int, _ value: [UInt8]) throws(SQLiteError) {
         let index = CInt(clamping: parameter)
-        // The address of no bytes may be none, and SQLite would bind NULL for it.
+        // An empty buffer may have no address, for which SQLite would bind NULL.
         guard !value.isEmpty else { return try check(sqlite3_bind_zeroblob(pointer, index, 0)) }
         try check(sqlite3_bind_blob64(pointer, index, value, UInt64(value.count), CSQLite_transient()))
     }
 
-    /// Runs the statement to its end, past whatever rows it has.
+    /// Runs the statement to its end, ignoring any rows.
     public func run() throws(SQLiteError) {
         defer { reset() }
         while try step() {}
     }
 
-    /// Runs the statement as far as its first row, and no further.
+    /// Runs the statement up to its first row, and no further.
     ///
     /// - Returns: what is read from that row; `nil` when there is none.
     public func first<Value>(_ read: (borrowing SQLiteRow) -> Value) throws(SQLiteError) -> Value? {
@@ -81,7 +81,7 @@ public final class SQLiteStatement {
         return read(SQLiteRow(statement: pointer))
     }
 
-    /// Runs the statement until `read` finds something in a row.
+    /// Runs the statement until `read` returns a value for a row.
     public func firstNonNil<Value>(
         _ read: (borrowing SQLiteRow) -> Value?
     ) throws(SQLiteError) -> Value? {
@@ -105,7 +105,7 @@ public final class SQLiteStatement {
     /// - Returns: whether there is a row to read.
     private func step() throws(SQLiteError) -> Bool {
         let code = sqlite3_step(pointer)
-        // SQLite does not note the system's error when a commit fails; calls that succeed leave `errno` alone.
+        // SQLite does not record the system's error when a commit fails; calls that succeed leave `errno` alone.
         let systemError = errno
         if code == SQLITE_ROW { return true }
         guard code == SQLITE_DONE else {
@@ -126,7 +126,7 @@ public final class SQLiteStatement {
     ) -> CInt {
         utf8.withMemoryRebound(to: CChar.self) { text in
             let index = CInt(clamping: parameter)
-            // The address of no bytes may be none, and SQLite would bind NULL for it.
+            // An empty buffer may have no address, for which SQLite would bind NULL.
             guard let start = text.baseAddress else {
                 return sqlite3_bind_text64(pointer, index, "", 0, CSQLite_transient(), UInt8(SQLITE_UTF8))
             }

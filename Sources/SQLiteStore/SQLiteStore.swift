@@ -1,15 +1,16 @@
 // SQLiteStore: keeps sessions in a SQLite file. A commit is flushed to disk before it is reported.
 //
-// Every version of a session is a record in the `journal`, which is only appended to: one writer gathers what all
-// sessions commit at the same time, in one transaction with one flush. Behind the traffic the journal is compacted into
-// tables that say where a session's records are (`Schema` has them all); what is not compacted yet, its tail, is known in
-// memory (`Tail`), and read from the journal after a restart. Records stay where they were written, and go when no session
-// needs them any more.
+// Every version of a session is a record in the `journal`, which is only appended to: one writer puts everything that
+// sessions commit at the same time into one transaction with one flush. In the background the journal is compacted into
+// tables that say where a session's records are (`Schema` defines all tables). The uncompacted tail is kept in memory
+// (`Tail`), and read again from the journal after a restart. Records stay where they were written, and are deleted when
+// no session needs them.
 //
-// One connection writes (`Ledger`), and one only reads (`JournalReader`), so that nobody who reads waits for a flush. Every
-// page and every row has a checksum: what is damaged is reported and refused, and what is derived from the journal is
-// made anew (`StoreRebuild`).
-// It knows what a record is from `Sessions`, and nothing of what is in it.
+// One connection writes (`JournalWriter`) and one only reads (`JournalReader`), so that no read waits for a flush.
+// Every page and every row has a checksum: damaged data is reported and refused, and what is derived from the journal
+// is rebuilt from it (`StoreRebuild`).
+//
+// The store knows the type of a record from `Sessions`, and nothing about its content.
 
 public import FoundationEssentials
 internal import SQLite
@@ -21,7 +22,7 @@ public final class SQLiteStore: SessionStore {
     public enum Durability: String, Sendable, CaseIterable {
         /// A commit is on the disk before it is reported.
         case strict
-        /// A commit is reported when it is written; the last ones may be lost when the power is. A crash of the process
+        /// A commit is reported when it is written. A power failure may lose the latest commits; a crash of the process
         /// loses none.
         case relaxed
     }
@@ -36,14 +37,14 @@ public final class SQLiteStore: SessionStore {
     private let troubles: StoreTroubles
     private let watch: StoreWatch
 
-    /// Opens the store in a directory of its own, which is made where it is missing. One of an earlier schema is upgraded,
-    /// one that was found damaged is rebuilt; both take a time in proportion to its size.
+    /// Opens the store in a directory of its own, which is created if it is missing. A store of an earlier schema is
+    /// upgraded, and one that was found damaged is rebuilt; both take time in proportion to its size.
     ///
     /// - Parameters:
-    ///   - sizeLimit: bytes that the file may have in use; 0 for any number. Beyond, commits fail with `full`.
-    ///   - report: is told what an operator should know, about each damaged session at most once a minute.
-    ///   - failed: is told when a flush has failed or the files are gone. From then on nothing is committed, and the
-    ///     process should end: what is on the disk can only be told by opening it anew.
+    ///   - sizeLimit: how many bytes of the file may be in use; 0 for no limit. Beyond it, commits fail with `full`.
+    ///   - report: receives what an operator should know, about each damaged session at most once a minute.
+    ///   - failed: called when a flush has failed or the files are gone. From then on nothing is committed, and the
+    ///     process should end: only opening the store again shows what is on the disk.
     public init(
         directory path: String, durability: Durability = .strict, retention: Retention = Retention(),
         sizeLimit: Int = 0, report: @escaping @Sendable (String) -> Void = { _ in },
@@ -56,36 +57,37 @@ public final class SQLiteStore: SessionStore {
         let hadLog = directory.hasLog
         try StoreRebuild.rebuildIfNeeded(directory, retention, report)
         let database = directory.database
-        func openLedger() throws(SQLiteStoreError) -> Ledger {
-            try Ledger(path: database, durability: durability, retention: retention, sizeLimit: sizeLimit) {
+        func openWriter() throws(SQLiteStoreError) -> JournalWriter {
+            try JournalWriter(path: database, durability: durability, retention: retention, sizeLimit: sizeLimit) {
                 troubles.report($0)
             }
         }
-        let ledger: Ledger
+        let journalWriter: JournalWriter
         do throws(SQLiteStoreError) {
-            ledger = try openLedger()
+            journalWriter = try openWriter()
         } catch {
             guard case .damaged(let what) = error, try StoreRebuild.isPossible(directory) else { throw error }
             try StoreRebuild.rebuild(directory, retention, because: what, report)
-            ledger = try openLedger()
+            journalWriter = try openWriter()
         }
-        // A store that was not closed has a log.
-        guard hadLog || ledger.isNotedClosed else {
-            throw .damaged("\(directory.log) is missing or empty, and with it what was acknowledged last; put it back")
+        // A store that was not closed must have a log.
+        guard hadLog || journalWriter.isNotedClosed else {
+            throw .damaged(
+                "\(directory.log) is missing or empty, and with it the last acknowledged commits; put it back")
         }
-        try directory.keepCopy(of: ledger.secret)
+        try directory.keepCopy(of: journalWriter.secret)
         try directory.flush()
-        secret = ledger.secret
-        latestTime = ledger.latestTime
-        tail = SharedTail(ledger.replayed)
-        for (id, reason) in ledger.replayed.damaged { troubles.report(.session(id, reason)) }
+        secret = journalWriter.secret
+        latestTime = journalWriter.latestTime
+        tail = SharedTail(journalWriter.replayed)
+        for (id, reason) in journalWriter.replayed.damaged { troubles.report(.session(id, reason)) }
         do throws(SQLiteError) {
             reader = ReadQueue(try JournalReader(path: directory.database, retention: retention))
         } catch {
             throw SQLiteStoreError(error)
         }
         directory.keepFiles()
-        writer = CommitQueue(ledger, tail, reader, troubles, failed: failed)
+        writer = CommitQueue(journalWriter, tail, reader, troubles, failed: failed)
         watch = StoreWatch(directory, writer, troubles)
         self.troubles = troubles
         watch.begin()
@@ -127,7 +129,7 @@ public final class SQLiteStore: SessionStore {
         return Array(recent.union(compacted))
     }
 
-    /// - Parameter body: is told what the tail has of the session.
+    /// - Parameter body: receives the session's places in the tail.
     private func reading<Value: Sendable>(
         _ id: SessionID, _ body: @escaping @Sendable (JournalReader, [Place]) throws(ReadError) -> Value
     ) async throws(StoreError) -> Value {
@@ -137,7 +139,7 @@ public final class SQLiteStore: SessionStore {
             do throws(ReadError) {
                 return try await reader.read { reader throws(ReadError) in try body(reader, recent) }
             } catch {
-                // Very much may have been committed since the tail was asked.
+                // So much may have been committed since the tail was read that these rows are gone.
                 if case .missing = error, tries < 3 {
                     tries += 1
                 } else {
@@ -162,7 +164,7 @@ public final class SQLiteStore: SessionStore {
 
     public func commit(_ changes: [SessionChange]) async -> CommitOutcome {
         let changes = changes.map(EncodedChange.init)
-        // Not a checked one, for every event comes this way; the queue completes each commit once.
+        // Unchecked, because every event passes here; the queue completes each commit exactly once.
         return await withUnsafeContinuation { continuation in
             writer.commit(changes) { continuation.resume(returning: $0) }
         }
@@ -172,14 +174,16 @@ public final class SQLiteStore: SessionStore {
         try await writer.sweep(at: now, limit: limit)
     }
 
-    /// Forgets a session for good, whatever its time, also one that is known to be damaged. Nobody may be using it.
+    /// Forgets a session permanently, whatever its `keptUntil`, even if it is known to be damaged. It must not be in
+    /// use.
     ///
-    /// - Returns: whether it was there.
-    /// - Throws: where damage that was not known before is in the way. Then the store is rebuilt when it is opened the next
-    ///   time, and the session can be forgotten.
+    /// - Returns: whether the session existed.
+    /// - Throws: if damage that was not known before prevents it. The store is then rebuilt when it is next opened, and
+    ///   after that the session can be forgotten.
     public func forget(_ id: SessionID) async throws(StoreError) -> Bool {
         do throws(StoreError) {
-            // Without its row in the table sessions, rows of the journal would stay, and bring it back in a rebuild.
+            // If its row in the table sessions cannot be read, its journal rows would stay, and a rebuild would bring
+            // it back.
             if tail.withLock({ $0.damaged[id] == nil }) { _ = try await load(id, token: nil) }
             return try await writer.forget(id)
         } catch {
@@ -196,16 +200,16 @@ public final class SQLiteStore: SessionStore {
     }
 }
 
-/// Why a store cannot be opened.
+/// Why a store cannot be opened or read.
 public enum SQLiteStoreError: Error, Equatable, Sendable {
-    /// There is none.
+    /// There is no store.
     case missing
-    /// Another process has it.
+    /// Another process has the store open.
     case inUse(path: String)
     /// A newer build of this program has written it.
     case newer(schema: Int)
-    /// What is there is not what was written.
+    /// The data is not what was written.
     case damaged(String)
-    /// The system refuses.
+    /// The system refused an operation.
     case unavailable(reason: String)
 }

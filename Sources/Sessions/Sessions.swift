@@ -1,50 +1,50 @@
-// Sessions: a client session's life. It is opened, takes events one at a time in the order of their arrival, expires or
-// is ended; every change is committed to a `SessionStore` before it is told to anyone.
+// Sessions: the life of a client session. It is created, handles events one at a time in their order of arrival, and
+// expires or is ended; every change is committed to a `SessionStore` before anyone sees it.
 //
-// It knows what a transition is from `Coordinators`, and nothing of HTTP. Stores know nothing of coordinators: to them
+// This target knows transitions from `Coordinators`, and nothing of HTTP. Stores know nothing of coordinators: to them
 // a session is an id, a version and bytes.
 
 public import Coordinators
 
-/// Why a request to a session was not carried out. Nothing has changed, unless said otherwise. A `reason` is for the log:
-/// it holds nothing of a request or of a session.
+/// Why a request to a session was not carried out. Nothing has changed, unless said otherwise. A `reason` is for the
+/// log: it contains no data of a request or a session.
 public enum SessionError: Error, Equatable, Sendable {
     /// No such app.
     case unknownApp
-    /// No token, the wrong one, another session's, or no such session: not told apart.
+    /// No token, the wrong one, another session's, or no such session: reported alike.
     case unauthorized
     /// Ended by its client.
     case ended
     /// Not used for too long, or too old.
     case expired
-    /// As many events as `SessionSettings.waitingLimit` wait for this session already.
+    /// `SessionSettings.waitingLimit` events already wait for this session's turn.
     case tooManyWaiting
-    /// More events than `SessionSettings.eventRate`; worth another try after that many seconds.
+    /// More events a second than `SessionSettings.eventRate`; retry after that many seconds.
     case tooManyEvents(retryAfter: Int)
-    /// There are as many sessions as `SessionSettings.sessionLimit`.
+    /// There are already `SessionSettings.sessionLimit` sessions.
     case tooManySessions
     /// A handler took longer than `SessionSettings.handlerDeadline`.
     indirect case deadlineExceeded(SlowTransition)
-    /// Another server has changed the session meanwhile, or the store cannot take it now: try again.
+    /// Another server has changed the session meanwhile, or the store cannot commit now: try again.
     case notApplied(reason: String)
-    /// The store has no room for it.
+    /// The store is full.
     case storageFull
-    /// What the store has of this session is damaged.
+    /// The store's data of this session is damaged.
     case damaged(reason: String)
-    /// The store may have taken it, or not.
+    /// The store may or may not have committed the change.
     case unknownOutcome(reason: String)
-    /// The saved state is of no use to this build.
+    /// This build cannot restore the saved state.
     case incompatible
-    /// There is no such version, or none any more.
+    /// The version never existed, or is no longer kept.
     case unknownVersion
     /// The `Idempotency-Key` was used before for another request.
     case keyReused
-    /// The `Idempotency-Key` was used before, and its answer is not kept any more. The state is the current one, for who
-    /// may read it.
+    /// The `Idempotency-Key` was used before, and its answer is no longer kept. The state is the current one; `nil` if
+    /// the caller may not read it.
     indirect case answerForgotten(SessionState?)
-    /// The session is of another version than was asked for.
+    /// The session's version does not meet the request's condition. The state is the current one.
     indirect case stale(SessionState)
-    /// The event was refused; `state` is what it was refused in.
+    /// The event was refused; `state` is the state that it was refused in.
     indirect case refused(NavigationError, state: SessionState)
     /// The app's first transition failed, so there is no session.
     indirect case cannotLaunch(NavigationError, app: String)

@@ -1,6 +1,6 @@
 internal import CSodium
 
-/// Tells damage, not malice: SipHash-2-4 under a fixed key.
+/// Detects damage, not tampering: SipHash-2-4 under a fixed key.
 public enum Checksum {
     private static let key = [UInt8](repeating: 0, count: Int(crypto_shorthash_KEYBYTES))
 

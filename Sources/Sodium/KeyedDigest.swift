@@ -1,6 +1,6 @@
 internal import CSodium
 
-/// HMAC-SHA-512-256 of a text (RFC 4231): 32 bytes that nobody can tell who has not the key.
+/// HMAC-SHA-512-256 of a text (RFC 4231): 32 bytes, unpredictable without the key.
 public struct KeyedDigest: Sendable {
     public static let keySize = Int(crypto_auth_KEYBYTES)
 

@@ -1,15 +1,15 @@
 internal import CSodium
 internal import Glibc
 
-/// An Argon2id hash (RFC 9106) of a password, with its salt and its limits: all that is kept of the password.
+/// An Argon2id hash (RFC 9106) of a password, with its salt and its limits: all that is stored of the password.
 ///
-/// Making or checking one takes tens of milliseconds of a core and 64 MiB of memory, by design: neither belongs on a
-/// thread that others wait for.
+/// Making or checking one takes tens of milliseconds of a core and 64 MiB of memory, by design: do neither on a thread
+/// that others wait for.
 public struct PasswordHash: Sendable, Equatable {
     /// `$argon2id$v=19$m=65536,t=2,p=1$…$…`, at most 127 ASCII characters.
     public let encoded: String
 
-    /// With a salt of its own, within libsodium's limits for logging in while somebody waits.
+    /// Makes a hash with a salt of its own, within libsodium's limits for interactive log-ins.
     public init(of password: String) throws(PasswordHashError) {
         Sodium.isReady
         var encoded = [CChar](repeating: 0, count: Int(crypto_pwhash_STRBYTES))
@@ -20,11 +20,11 @@ public struct PasswordHash: Sendable, Equatable {
         self.encoded = String(decoding: encoded.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
-    /// - Parameter encoded: what `encoded` was.
-    /// - Returns: `nil` for what is no Argon2id hash.
+    /// - Parameter encoded: the `encoded` of an earlier hash.
+    /// - Returns: `nil` if this is not an Argon2id hash.
     public init?(encoded: String) {
         Sodium.isReady
-        // Told whether the limits have changed since, or that it cannot be read.
+        // Returns whether the limits have changed since, or a negative number if it cannot be read.
         let answer = crypto_pwhash_str_needs_rehash(
             encoded, UInt64(crypto_pwhash_OPSLIMIT_INTERACTIVE), Int(crypto_pwhash_MEMLIMIT_INTERACTIVE))
         guard answer >= 0, encoded.hasPrefix(crypto_pwhash_STRPREFIX) else { return nil }
@@ -35,19 +35,19 @@ public struct PasswordHash: Sendable, Equatable {
         self.encoded = encoded
     }
 
-    /// Whether it is this password's. Takes the same time whatever the answer.
+    /// Whether this is the password's hash. Takes the same time whatever the answer.
     public func matches(_ password: String) throws(PasswordHashError) -> Bool {
         Sodium.isReady
-        // Both failures are -1; only `errno` tells a password that does not match, EINVAL, from one that was not
-        // checked.
+        // Both failures are -1; only `errno` distinguishes a password that does not match, EINVAL, from one that was
+        // not checked.
         errno = 0
         if crypto_pwhash_str_verify(encoded, password, UInt64(password.utf8.count)) == 0 { return true }
         guard errno == EINVAL else { throw .outOfMemory }
         return false
     }
 
-    /// Stands in where there is no hash, so that its absence cannot be told by the time: made within the limits of new
-    /// hashes, its digest is all zeros, which nobody knows a password for.
+    /// Stands in for a missing hash, so that timing does not reveal that it is missing. It has the limits of new
+    /// hashes; its digest is all zeros, for which nobody knows a password.
     public static let decoy = PasswordHash(
         unchecked: crypto_pwhash_STRPREFIX + "v=19$m=\(crypto_pwhash_MEMLIMIT_INTERACTIVE / 1024)"
             + ",t=\(crypto_pwhash_OPSLIMIT_INTERACTIVE),p=1$"
@@ -55,7 +55,7 @@ public struct PasswordHash: Sendable, Equatable {
             + String(repeating: "A", count: 22) + "$" + String(repeating: "A", count: 43))
 }
 
-/// A hash takes guesses offline: it stays out of logs.
+/// A hash allows passwords to be guessed offline: it stays out of logs.
 extension PasswordHash: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String { "•••" }
     public var debugDescription: String { "•••" }
@@ -63,6 +63,6 @@ extension PasswordHash: CustomStringConvertible, CustomDebugStringConvertible, C
 }
 
 public enum PasswordHashError: Error {
-    /// The memory that Argon2id takes is not there. The password was neither right nor wrong.
+    /// There is not enough memory for Argon2id. The password was found neither right nor wrong.
     case outOfMemory
 }

@@ -2,10 +2,10 @@ internal import CSodium
 
 /// A SHA-256 digest (FIPS 180-4). Equality takes the same time whatever the bytes are.
 public struct SHA256Digest: Sendable, Hashable {
-    /// 32 bytes as four words in the order of memory, so that a digest needs no allocation of its own.
+    /// 32 bytes as four words in memory order, so that a digest needs no allocation of its own.
     private var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
 
-    /// Of the text's UTF-8.
+    /// The digest of the text's UTF-8.
     public init(of text: String) {
         var text = text
         text.withUTF8 { hash($0) }
@@ -22,7 +22,7 @@ public struct SHA256Digest: Sendable, Hashable {
         }
     }
 
-    /// A digest that was kept as text.
+    /// A digest that was stored as text.
     ///
     /// - Parameter hex: 64 hexadecimal digits.
     public init?(hex: String) {
@@ -32,7 +32,7 @@ public struct SHA256Digest: Sendable, Hashable {
                 sodium_hex2bin(bytes, SHA256Digest.size, hex, hex.utf8.count, nil, &count, nil)
             }
         }
-        // As long as nobody asks where it stopped, what is no digit is an error.
+        // Because no pointer to where it stopped is passed, a character that is not a digit is an error.
         guard code == 0, count == SHA256Digest.size else { return nil }
     }
 

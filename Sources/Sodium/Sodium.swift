@@ -1,12 +1,11 @@
-// Sodium: the one Swift wrapper of libsodium, as small as the need: SHA-256, random bytes, comparison in constant time,
-// Argon2id. It knows nothing of what the bytes mean, nor whose a password is.
+// Sodium: the only Swift wrapper of libsodium, no larger than needed: SHA-256, HMAC, SipHash, random bytes, comparison
+// in constant time, Argon2id. It does not know what the bytes mean, nor whose a password is.
 
 internal import CSodium
 
-/// libsodium's entry points. Every one of them sees to `sodium_init` first.
+/// libsodium's entry points. Those that need `sodium_init` run it first.
 public enum Sodium {
-    /// `sodium_init` answers 0, or 1 when it was done before; a library that cannot be initialised cannot be used at
-    /// all.
+    /// `sodium_init` returns 0, or 1 if it has run before; a library that cannot be initialised cannot be used at all.
     static let isReady: Void = precondition(sodium_init() >= 0, "libsodium cannot be initialised")
 
     /// Unpredictable bytes from the system's source.

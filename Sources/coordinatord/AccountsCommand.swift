@@ -3,19 +3,20 @@ internal import CoordinatorServer
 internal import Glibc
 internal import ReferenceApps
 
-/// `accounts`: who may sign in to `clean-login` and `shop`. A server at work on the same directory takes notice at once.
+/// `accounts`: manages who may sign in to `clean-login` and `shop`. A server that runs on the same directory sees the
+/// changes at once.
 struct AccountsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "accounts", abstract: "Adds, lists and removes the accounts of clean-login and shop.",
-        discussion: "Also while a server runs. Who is signed in stays so: sessions know no accounts.",
+        discussion: "Works while a server runs. Users who are signed in stay signed in: sessions know no accounts.",
         subcommands: [Add.self, List.self, Remove.self])
 
     struct Add: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Adds an account.",
             discussion: """
-                The password is asked for where standard input is a terminal, else it is the first line of standard \
-                input. To change one, remove the account and add it again.
+                If standard input is a terminal, the command asks for the password; otherwise it is the first line of \
+                standard input. To change a password, remove the account and add it again.
                 """)
         @OptionGroup var directory: AccountsDirectory
         @Argument(help: "The account's email address.") var email: String
@@ -28,7 +29,7 @@ struct AccountsCommand: ParsableCommand {
     }
 
     struct List: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists the accounts' addresses, one a line.")
+        static let configuration = CommandConfiguration(abstract: "Lists the accounts' addresses, one per line.")
         @OptionGroup var directory: AccountsDirectory
 
         func run() throws {
@@ -53,21 +54,21 @@ struct AccountsCommand: ParsableCommand {
 
 /// `--data-directory`.
 struct AccountsDirectory: ParsableArguments {
-    @Option(help: "The directory that the server's apps keep their data in.")
+    @Option(help: "The directory for the apps' own data.")
     var dataDirectory = "data"
 
     private var file: String { Coordinatord.accountsFile(in: dataDirectory) }
 
-    /// The accounts that are there.
+    /// The existing accounts.
     func open() throws -> AccountStore {
-        // A directory that cannot be searched says nothing about what is in it.
+        // If the directory cannot be searched, it is not known whether the file exists.
         guard access(file, F_OK) == 0 || errno != ENOENT else { throw AccountRefusal("there is no \(file)") }
         do { return try AccountStore(path: file) } catch {
             throw ExitCode.cannotUse(dataDirectory, because: "\(error)")
         }
     }
 
-    /// The same, made where there are none.
+    /// The accounts; their file is created if it does not exist.
     func make() throws -> AccountStore {
         do {
             try Coordinatord.makeDirectory(dataDirectory)

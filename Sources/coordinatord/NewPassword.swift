@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// The password of a new account, which no argument is: other users of the machine see arguments.
+/// The password of a new account. It is not an argument, because other users of the machine can see arguments.
 enum NewPassword {
-    /// Asked for twice, unseen, where standard input is a terminal; else its first line.
+    /// Asks for it twice, without echo, if standard input is a terminal; otherwise reads its first line.
     static func read() throws -> String {
         guard isatty(STDIN_FILENO) == 1 else { return try sound(readLine()) }
         let password = try sound(ask("Password: "))
@@ -15,13 +15,13 @@ enum NewPassword {
         return password
     }
 
-    /// - Returns: a line that the terminal does not show; `nil` at the end of input.
+    /// - Returns: a line that the terminal does not echo; `nil` at the end of input.
     private static func ask(_ question: String) -> String? {
         var settings = termios()
         tcgetattr(STDIN_FILENO, &settings)
         var unseen = settings
         unseen.c_lflag &= ~tcflag_t(ECHO)
-        // What was typed before goes, for it was shown.
+        // TCSAFLUSH discards what was typed before, because that was echoed.
         tcsetattr(STDIN_FILENO, TCSAFLUSH, &unseen)
         defer {
             tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)

@@ -10,7 +10,7 @@ internal import ReferenceApps
 struct Coordinatord: NavigationServer {
     static let commands: [any ParsableCommand.Type] = [AccountsCommand.self]
 
-    /// Development has an account to sign in with, `ann@example.com`, whose password is `correct horse`.
+    /// With `--development` there is an account to sign in with, `ann@example.com`, whose password is `correct horse`.
     static func apps(_ options: AppOptions) throws -> [App] {
         if let directory = options.dataDirectory { try makeDirectory(directory) }
         let accounts = try AccountStore(

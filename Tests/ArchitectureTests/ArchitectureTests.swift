@@ -57,7 +57,7 @@ import Testing
         #expect(try String(contentsOf: main, encoding: .utf8).hasPrefix("// \(target): "))
     }
 
-    /// An import is a line, or part of one, whatever its access level and attributes.
+    /// The modules that a file imports, one import a line, whatever its access level and attributes.
     static func imports(in file: URL) throws -> Set<String> {
         let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
         return Set(

@@ -4,7 +4,7 @@ import JSONCoding
 import Testing
 
 @Suite struct AlertTests {
-    @Test func `an alert leaves only its answers`() async throws {
+    @Test func `while an alert is shown, only answer and back are accepted`() async throws {
         var app = try await CoordinatorTester(TestApps.app)
 
         try await app.send("ask")
@@ -48,7 +48,7 @@ import Testing
 }
 
 @Suite struct TabTests {
-    @Test func `tabs hold screens of their own or children's`() async throws {
+    @Test func `a tab holds a screen of the coordinator itself or of a child`() async throws {
         let app = try await CoordinatorTester(TestApps.shelf)
 
         #expect(app.stack == "list, shelf[own*: first | home: home]")
@@ -56,7 +56,7 @@ import Testing
         #expect(app.visible == "first")
     }
 
-    @Test func `a push lands where the coordinator's screen is seen, and tabs keep their stacks`() async throws {
+    @Test func `a push goes onto the stack of the coordinator's screen, and tabs keep their stacks`() async throws {
         var app = try await CoordinatorTester(TestApps.shelf)
         try await app.send("more")
         #expect(app.stack == "list, shelf[own*: first, more | home: home]")
@@ -91,7 +91,7 @@ import Testing
         #expect(app.state.backPlan == nil)
     }
 
-    @Test func `a screen narrows its coordinator to the events that it offers`() async throws {
+    @Test func `a coordinator accepts only the events that its visible screen offers`() async throws {
         var app = try await CoordinatorTester(TestApps.shelf)
         try await app.send("more")
 
@@ -107,7 +107,7 @@ import Testing
             ["tab": "own", "x": 1],
         ]
             as [JSON])
-    func `a tab that is not there is refused`(payload: JSON) async throws {
+    func `an event that does not name one existing tab is refused`(payload: JSON) async throws {
         var app = try await CoordinatorTester(TestApps.shelf)
         let before = app.state
 

@@ -31,7 +31,7 @@ import Testing
     static let app = App("door", root: { DoorCoordinator() })
 
     @Test(arguments: [DoorCoordinator.Event.knock(word: "open"), .whisper("open")])
-    func `a secret reaches the handler as it is`(event: DoorCoordinator.Event) async throws {
+    func `a secret reaches the handler unmasked`(event: DoorCoordinator.Event) async throws {
         var app = try await CoordinatorTester(CoordinatorTesterTests.app)
 
         try await app.send(event)
@@ -56,7 +56,7 @@ import Testing
         #expect(error != CoordinatorTester.Failure(.eventNotAccepted))
     }
 
-    @Test func `a session may open with a link`() async throws {
+    @Test func `a session may start with a link`() async throws {
         let app = try await CoordinatorTester(CoordinatorTesterTests.app, link: "/greeting/Ann")
 
         #expect(app.screens == ["door", "greeting"])

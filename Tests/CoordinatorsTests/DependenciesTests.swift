@@ -27,7 +27,7 @@ protocol Greeter: Sendable {
         #expect(try resolved.resolve((any Greeter).self).greeting == "Good day")
     }
 
-    @Test func `a singleton is one for all, whatever the order of registration`() throws {
+    @Test func `a singleton is shared, whatever the order of registration`() throws {
         var dependencies = Dependencies()
         dependencies.register(Watch.self) { Watch(clock: try $0.resolve()) }
         dependencies.register(Clock.self) { _ in Clock() }
@@ -39,7 +39,7 @@ protocol Greeter: Sendable {
         #expect(try resolved.resolve(Clock.self) === clock)
     }
 
-    @Test func `a factory makes a new one each time, with the singletons`() throws {
+    @Test func `a factory makes a new value each time, and may use singletons`() throws {
         var dependencies = Dependencies()
         dependencies.registerFactory(Ticket.self) { _ in Ticket() }
         dependencies.registerFactory(Watch.self) { Watch(clock: try $0.resolve()) }
@@ -72,7 +72,7 @@ protocol Greeter: Sendable {
         #expect(throws: DependencyError.missing(type: "Int", neededBy: nil)) { try resolved.resolve(Int.self) }
     }
 
-    @Test func `a missing service is named at the start, and who needs it`() {
+    @Test func `a missing service and the one that needs it are named at the start`() {
         var dependencies = Dependencies()
         dependencies.register(First.self) { First(try $0.resolve(Second.self)) }
         dependencies.registerFactory(Second.self) { Second(try $0.resolve((any Greeter).self)) }
@@ -82,7 +82,7 @@ protocol Greeter: Sendable {
         }
     }
 
-    @Test func `a cycle is shown from its first service to the same again`() {
+    @Test func `a cycle is reported from its first service back to the same one`() {
         var dependencies = Dependencies()
         dependencies.register(First.self) { First(try $0.resolve(Second.self)) }
         dependencies.register(Second.self) { Second(try $0.resolve(Third.self)) }
@@ -91,7 +91,7 @@ protocol Greeter: Sendable {
         #expect(throws: DependencyError.cycle(["Second", "Third", "Second"])) { try dependencies.resolved() }
     }
 
-    @Test func `a service that cannot be made is named, and not the one that needs it`() {
+    @Test func `an error names the service that cannot be made, not the one that needs it`() {
         var dependencies = Dependencies()
         dependencies.register(First.self) { First(try $0.resolve(Second.self)) }
         dependencies.registerFactory(Second.self) { _ in throw Broken() }
@@ -101,7 +101,7 @@ protocol Greeter: Sendable {
         }
     }
 
-    @Test func `a factory that nothing needs is tried all the same`() {
+    @Test func `a factory that nothing needs is tried, too`() {
         var dependencies = Dependencies()
         dependencies.registerFactory(Third.self) { _ in throw Broken() }
 

@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: [true, nil])
-    func `labelled values are members in their order, optional ones not required`(remember: Bool?) {
+    func `labelled values are properties in declaration order, optional ones not required`(remember: Bool?) {
         let event = Event.login(email: "a@b", password: "hunter2", remember: remember)
 
         #expect(
@@ -63,7 +63,7 @@ import Testing
                 """)
     }
 
-    @Test func `a single unlabelled value is its own schema`() {
+    @Test func `a single unlabelled value has the schema of its type`() {
         #expect(JSONSchemaTests.schema(.push(7)) == #"{"type":"integer"}"#)
         #expect(JSONSchemaTests.schema(.search("x")) == #"{"type":"string"}"#)
         #expect(JSONSchemaTests.schema(.search(nil)) == #"{"type":"string"}"#)
@@ -75,7 +75,7 @@ import Testing
             id: 1, address: Address(key: UUID(), street: "s", country: .fr),
             lines: [Line(product: "p", count: 1), Line(product: "q", count: 2)]),
     ])
-    func `structs and arrays are described even where the example lacks them`(order: Order) {
+    func `structs and arrays are described even if the example has none`(order: Order) {
         #expect(
             JSONSchemaTests.schema(.place(order: order)) == """
                 {"type":"object","properties":{"order":{"type":"object","properties":{"id":{"type":"integer"},\
@@ -133,7 +133,7 @@ import Testing
         var plain: Plain?
     }
 
-    @Test func `choices are listed where the type can list them`() {
+    @Test func `the values of an enum are listed if the type can list them`() {
         let choices = Choices(size: .large, unlisted: .only, shape: .circle(radius: 1), shapes: [])
 
         #expect(
@@ -161,7 +161,7 @@ import Testing
             lists: [[], [1]], set: ["a"], gaps: [nil, true], map: ["a": Line(product: "p", count: 1)],
             choices: [.small], range: 1...2),
     ])
-    func `arrays and maps say what they hold`(containers: Containers) {
+    func `arrays and maps describe their elements`(containers: Containers) {
         #expect(
             JSONSchemaTests.schema(.containers(containers)) == """
                 {"type":"object","properties":{"lists":{"type":"array","items":{"type":"array","items":\
@@ -176,7 +176,7 @@ import Testing
                 """)
     }
 
-    @Test func `any JSON is anything, an object only an object`() {
+    @Test func `a JSON value may be anything, a JSONObject only an object`() {
         #expect(
             JSONSchemaTests.schema(.anything(json: .null, object: [:], map: [:])) == """
                 {"type":"object","properties":{"json":{},"object":{"type":"object"},\
@@ -196,7 +196,7 @@ import Testing
         var last: Bool
     }
 
-    @Test func `types of Foundation are what they ask a decoder for`() throws {
+    @Test func `Foundation types are described by what they decode`() throws {
         let url = try #require(URL(string: "https://example.com"))
         let event = Event.foundation(Foundation(date: Date(), url: url, id: UUID(), decimal: 1, last: true))
 
@@ -214,7 +214,7 @@ import Testing
         #expect(schema["required"] == ["date", "url", "id", "decimal", "last"])
     }
 
-    /// Refuses whatever is made up, and even its own encoding.
+    /// Cannot be decoded: neither from made-up values nor from its own encoding.
     struct Picky: Codable {
         struct Refused: Error {}
 
@@ -253,7 +253,7 @@ import Testing
         }
     }
 
-    /// Reads past the end, and never knows when to stop.
+    /// Decodes elements for ever, past the end of the array.
     struct Endless: Codable {
         init() {}
 
@@ -280,7 +280,7 @@ import Testing
         var last = true
     }
 
-    @Test func `a type that throws does not hide the others`() {
+    @Test func `a type whose decoding throws does not hide the other members`() {
         #expect(
             JSONSchemaTests.schema(.customs(Customs())) == """
                 {"type":"object","properties":{"either":{"anyOf":[{"type":"integer"},{"type":"string"}]},\
@@ -304,7 +304,7 @@ import Testing
     }
 
     @Test(arguments: [Tree("leaf"), Tree("root", children: [Tree("leaf", children: [Tree("x")])])])
-    func `a type that holds itself is followed once`(tree: Tree) {
+    func `a recursive type is described only once`(tree: Tree) {
         #expect(
             JSONSchemaTests.schema(.tree(tree)) == """
                 {"type":"object","properties":{"name":{"type":"string"},"children":{"type":"array","items":{}},\
@@ -312,7 +312,7 @@ import Testing
                 """)
     }
 
-    @Test func `an event without an enum's coding has no schema`() {
+    @Test func `an event that is not encoded as an enum has no schema`() {
         struct Odd: NavigationEvent {
             static let examples = [Odd()]
             func encode(to encoder: any Encoder) throws { throw Picky.Refused() }

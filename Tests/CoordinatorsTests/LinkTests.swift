@@ -24,20 +24,20 @@ import Testing
     ]
 
     @Test(arguments: fitting)
-    func `a path that fits gives its parameters`(pattern: LinkPattern, path: String, params: JSONObject) {
+    func `a path that matches yields its parameters`(pattern: LinkPattern, path: String, params: JSONObject) {
         #expect(pattern.problems.isEmpty)
         #expect(pattern.match(path) == params)
     }
 
     @Test(arguments: fitting)
-    func `parameters come back from the path that they make`(pattern: LinkPattern, path: String, params: JSONObject) {
+    func `a path made from parameters yields them again`(pattern: LinkPattern, path: String, params: JSONObject) {
         let canonical = pattern.path(params)
 
         #expect(canonical.flatMap(pattern.match) == params)
         #expect(canonical.flatMap(pattern.match).flatMap(pattern.path) == canonical)
     }
 
-    @Test func `any text that can be a segment comes back from its path`() throws {
+    @Test func `any text that can be a segment survives a round trip through its path`() throws {
         let pattern: LinkPattern = "/{text}"
         for value in 1...0xFFFF where value != 0x2F && value != 0x2E {
             guard let scalar = Unicode.Scalar(UInt32(value)) else { continue }
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `a path is made with escapes, and what is not asked for is ignored`() {
+    @Test func `a path is percent-encoded, and parameters that are not in the pattern are ignored`() {
         let pattern: LinkPattern = "/größe/{text}"
 
         #expect(pattern.path(["text": "a b?%", "more": 1]) == "/gr%C3%B6%C3%9Fe/a%20b%3F%25")
@@ -69,7 +69,7 @@ import Testing
     ]
 
     @Test(arguments: unfitting)
-    func `a path that does not fit gives nothing`(pattern: LinkPattern, path: String) {
+    func `a path that does not match yields nothing`(pattern: LinkPattern, path: String) {
         #expect(pattern.problems.isEmpty)
         #expect(pattern.match(path) == nil)
     }
@@ -82,7 +82,7 @@ import Testing
     ]
 
     @Test(arguments: unusable)
-    func `unfit parameters make no path`(pattern: LinkPattern, params: JSONObject) {
+    func `missing or unsuitable parameters yield no path`(pattern: LinkPattern, params: JSONObject) {
         #expect(pattern.path(params) == nil)
     }
 
@@ -92,29 +92,32 @@ import Testing
         ("/home//x", ["has an empty segment"]),
         ("/home/", ["has an empty segment"]),
         ("/a/../b", ["“..” cannot be a segment"]),
-        ("/{id:int}", ["“int” is no parameter type: string, integer, number, boolean"]),
-        ("/{id:}", ["“” is no parameter type: string, integer, number, boolean"]),
+        ("/{id:int}", ["“int” is not a parameter type: use one of string, integer, number, boolean"]),
+        ("/{id:}", ["“” is not a parameter type: use one of string, integer, number, boolean"]),
         ("/{id}/{id:integer}", ["has the parameter “id” twice"]),
         ("/{id", ["“{id”: braces must enclose the whole segment, once"]),
         ("/id}", ["“id}”: braces must enclose the whole segment, once"]),
         ("/{{id}}", ["“{{id}}”: braces must enclose the whole segment, once"]),
         ("/p{id}", ["“p{id}”: braces must enclose the whole segment, once"]),
         ("/{", ["“{”: braces must enclose the whole segment, once"]),
-        ("/{}", ["“” is no parameter name: letters, digits and “_”, a letter first"]),
-        ("/{1a}", ["“1a” is no parameter name: letters, digits and “_”, a letter first"]),
+        ("/{}", ["“” is not a parameter name: use letters, digits and “_”, a letter first"]),
+        ("/{1a}", ["“1a” is not a parameter name: use letters, digits and “_”, a letter first"]),
         ("/a?b", ["“a?b”: a segment is plain text, without query, fragment or escapes"]),
         ("/a%20b", ["“a%20b”: a segment is plain text, without query, fragment or escapes"]),
-        ("/./{x:y}", ["“.” cannot be a segment", "“y” is no parameter type: string, integer, number, boolean"]),
+        (
+            "/./{x:y}",
+            ["“.” cannot be a segment", "“y” is not a parameter type: use one of string, integer, number, boolean"]
+        ),
     ]
 
     @Test(arguments: wrong)
-    func `a faulty pattern says what is wrong, and fits nothing`(pattern: LinkPattern, problems: [String]) {
+    func `a faulty pattern reports what is wrong, and matches nothing`(pattern: LinkPattern, problems: [String]) {
         #expect(pattern.problems == problems)
         #expect(pattern.match(pattern.text) == nil)
         #expect(pattern.path(["id": "x"]) == nil)
     }
 
-    @Test func `a link gives its parameters by type`() throws {
+    @Test func `a link returns its parameters by type`() throws {
         let link = try #require(Link("/a/x%20y/7/7.5/true", matching: LinkTests.everyType))
 
         #expect(link.string("s") == "x y")
@@ -128,7 +131,7 @@ import Testing
         #expect(link.boolean("x") == nil)
     }
 
-    @Test func `there is no link where the path does not fit`() {
+    @Test func `a path that does not match yields no link`() {
         #expect(Link("/products/x", matching: "/products/{id:integer}") == nil)
     }
 }

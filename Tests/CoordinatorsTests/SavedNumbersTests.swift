@@ -3,11 +3,11 @@ import CoordinatorsTesting
 import JSONCoding
 import Testing
 
-/// Saved states that somebody has changed: none of their numbers may be taken for what a session counts to.
+/// Saved states that somebody has changed: none of their numbers may be trusted as a counter of the session.
 @Suite struct SavedNumbersTests {
     static let extremes = [Int.min, -1, 0, 1 << 52, 1 << 53, 1 << 53 + 1, .max - 1, .max]
 
-    @Test func `whatever number stands in a saved state, it is refused, or works`() async throws {
+    @Test func `a saved state with any number changed is refused, or works`() async throws {
         var alerted = try await CoordinatorTester(TestApps.app)
         for (type, payload) in [("login", JSON?.none), ("visit", nil), ("push", 1), ("ask", nil)] {
             try await alerted.send(type, payload)
@@ -31,14 +31,14 @@ import Testing
         }
     }
 
-    /// Does with it what a server does with a session.
+    /// Uses the state as a server does: posts events, and saves and restores the results.
     private static func use(_ state: NavigationState, of tester: CoordinatorTester) async throws {
         let parts = SharedParts(of: state)
         for event in state.acceptedEvents + ["push"] {
             guard let next = try? await tester.app.apply(PostedEvent(event), to: state, at: tester.now).state else {
                 continue
             }
-            _ = parts.arePlenty(for: next)
+            _ = parts.coverMost(of: next)
             var writer = JSONWriter()
             next.save(to: &writer, against: parts)
             let whole = try NavigationState.completed(
@@ -49,7 +49,7 @@ import Testing
 }
 
 extension JSON {
-    /// The names and positions that lead to each number in it.
+    /// The path to each number in it: member names, and positions in arrays.
     var numberPlaces: [[String]] {
         switch self {
         case .integer, .number: [[]]

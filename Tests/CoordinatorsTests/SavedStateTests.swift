@@ -4,7 +4,7 @@ import JSONCoding
 import Testing
 
 @Suite struct SavedStateTests {
-    @Test func `every state comes back equal, and goes on like the original`() async throws {
+    @Test func `every restored state is equal, and continues like the original`() async throws {
         var app = try await CoordinatorTester(TestApps.app)
         let events: [(String, JSON?)] = [
             ("remember", "text \"quoted\""), ("login", nil), ("visit", nil), ("push", 1), ("ask", nil),
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `tabs come back equal`() async throws {
+    @Test func `restored tabs are equal`() async throws {
         var app = try await CoordinatorTester(TestApps.shelf)
         try await app.send("more")
         try await app.send("selectTab", ["tab": "home"])
@@ -49,7 +49,7 @@ import Testing
                 """)
     }
 
-    @Test func `what cannot be restored says why`() async throws {
+    @Test func `a state that cannot be restored reports why`() async throws {
         var tester = try await CoordinatorTester(TestApps.app)
         try await tester.send("login")
         let saved = try JSON(parsing: tester.state.encoded)
@@ -71,21 +71,21 @@ import Testing
     }
 
     @Test(arguments: [
-        // A key and an id that would be given out again.
+        // Counters that would give out a key or an id again, and a key without a number.
         ("\"lastKey\":2", "\"lastKey\":1"), ("\"lastID\":2", "\"lastID\":1"), ("\"k2\"", "\"x\""),
-        // Numbers that cannot be counted on.
+        // Counters that cannot be incremented.
         ("\"lastKey\":2", "\"lastKey\":9223372036854775807"), ("\"lastID\":2", "\"lastID\":9223372036854775807"),
-        // Its own descendant: who asks for the ancestors never comes to an end.
+        // A coordinator that is its own descendant: a walk up its ancestors would never end.
         ("\"id\":1,\"home\"", "\"id\":1,\"parent\":2,\"home\""), ("\"id\":2,\"parent\"", "\"id\":1,\"parent\""),
         ("\"id\":1,\"home\":0", "\"id\":1,\"home\":7"),
-        // A flow of who was not started in it.
+        // A presented flow whose coordinator was not started in it.
         (
             ",{\"key\":\"k2\",\"name\":\"home\",\"title\":\"Home\",\"coordinator\":2}]}",
             "]},\"presented\":[{\"key\":\"p0\",\"style\":\"sheet\",\"coordinator\":1,\"stack\":{\"id\":2,\"screens\":["
                 + "{\"key\":\"k2\",\"name\":\"home\",\"coordinator\":2}]}}]"
         ),
     ])
-    func `a state that no session comes to is not restored`(text: String, replacement: String) async throws {
+    func `a state that no session can reach is not restored`(text: String, replacement: String) async throws {
         var tester = try await CoordinatorTester(TestApps.app)
         try await tester.send("login")
         let saved = String(decoding: tester.state.encoded, as: UTF8.self)
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test(arguments: [1 << 53, .max])
-    func `a session that has counted as far as it can goes no further`(lastKey: Int) async throws {
+    func `a session whose counters have reached their limit goes no further`(lastKey: Int) async throws {
         let forged: JSON = ["lastKey": .integer(lastKey), "lastID": .integer(lastKey)]
 
         var run = try TestApps.app.beginRelaunch(of: forged, at: CoordinatorTester.someTime)
@@ -135,7 +135,7 @@ import Testing
         func start(_ navigator: inout Navigator) {}
     }
 
-    @Test func `mistakes in a declaration are known before the start`() {
+    @Test func `mistakes in a declaration are reported before the start`() {
         let app = App("wrong", root: One.init, coordinators: [Two.self, Three.self, Shared.self])
 
         #expect(app.problems.count == 6)
@@ -144,13 +144,13 @@ import Testing
         #expect(TestApps.app.problems == [])
     }
 
-    @Test func `names follow the types`() {
+    @Test func `a coordinator is named after its type unless it declares a name`() {
         #expect(HomeCoordinator.name == "home")
         #expect(DeepCoordinator.name == "deep")
         #expect(One.name == "same")
     }
 
-    @Test func `events are known by their examples`() throws {
+    @Test func `events are derived from their examples`() throws {
         let events = try #require(TestApps.app.coordinators.first).events
 
         #expect(events.map(\.name) == ["login", "push", "ask", "confirmed", "nothing", "remember", "fail", "misuse"])

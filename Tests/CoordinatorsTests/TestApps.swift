@@ -1,6 +1,6 @@
 import Coordinators
 
-/// A flow on its parent's stack, with an end and a way to be thrown away; it notes what its parent is told.
+/// Starts a child on its own stack, notes when it finishes or is dismissed, and makes forbidden requests (`Misuse`).
 struct RootCoordinator: Coordinator {
     static let name = "root"
     var told: [String] = []
@@ -105,7 +105,7 @@ struct HomeCoordinator: Coordinator {
     }
 }
 
-/// Two tabs: one shows a screen of this coordinator, one is a child's.
+/// Two tabs: one shows a screen of this coordinator, the other a child's.
 struct ShelfCoordinator: Coordinator {
     enum Event: NavigationEvent, CaseIterable { case more, cover }
 
@@ -133,7 +133,7 @@ struct SilentCoordinator: Coordinator {
     func start(_ navigator: inout Navigator) {}
 }
 
-/// Finishes as soon as it starts, and is started again by itself, through its child.
+/// Starts a child that finishes at once, and then another one, for ever.
 struct RestlessCoordinator: Coordinator {
     func start(_ navigator: inout Navigator) { navigator.start(HastyCoordinator()) }
     func childDidFinish(_ child: any Coordinator, _ navigator: inout Navigator) { navigator.start(HastyCoordinator()) }
@@ -143,7 +143,7 @@ struct HastyCoordinator: Coordinator {
     func start(_ navigator: inout Navigator) { navigator.finish() }
 }
 
-/// A child that starts itself for ever.
+/// Starts a child of its own type, which does the same, for ever.
 struct DeepCoordinator: Coordinator {
     func start(_ navigator: inout Navigator) { navigator.start(DeepCoordinator()) }
 }

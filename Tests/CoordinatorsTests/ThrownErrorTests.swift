@@ -38,7 +38,7 @@ private struct ThrowingCoordinator: Coordinator {
         ("plain", "Refusal.wrongPassword"), ("payload", "Refusal.unknown"), ("labelled", "Refusal.locked"),
         ("spoken", "Spoken.secret"), ("record", "Record"), ("mirrored", "Mirrored"),
     ])
-    func `what a handler throws is known by its type and its case, not by its values`(
+    func `a thrown error is reported by its type and its case, without its values`(
         event: String, text: String
     ) async throws {
         var app = try await CoordinatorTester(App("throwing", root: { ThrowingCoordinator() }))

@@ -12,7 +12,7 @@ import Testing
         #expect(app.transition == Transition(event: nil, operations: [.push(key: "k1")], finished: []))
     }
 
-    @Test func `back removes the coordinator whose screen went away, and tells its parent`() async throws {
+    @Test func `back removes the coordinator whose screen is gone, and notifies its parent`() async throws {
         var app = try await CoordinatorTester(TestApps.app)
         try await app.send("login")
         #expect(app.coordinators == ["root", "home"])
@@ -78,7 +78,7 @@ import Testing
         #expect(app.told == [])
     }
 
-    @Test func `an event that asks for nothing leaves an equal state`() async throws {
+    @Test func `a handler that requests nothing leaves an equal state`() async throws {
         var app = try await CoordinatorTester(TestApps.app)
         let before = app.state
 
@@ -94,7 +94,9 @@ import Testing
             ("login", 5, ["payload"]), ("misuse", "unheard of", ["payload"]), ("back", 5, ["payload"]),
             ("relaunch", "x", ["payload"]),
         ] as [(String, JSON?, [String])])
-    func `a payload that does not fit is told by its place`(type: String, payload: JSON?, path: [String]) async throws {
+    func `a payload that does not fit is reported with its path`(
+        type: String, payload: JSON?, path: [String]
+    ) async throws {
         var app = try await CoordinatorTester(TestApps.app)
         try await app.send("push", 1)
         let before = app.state
@@ -141,7 +143,7 @@ import Testing
         await #expect(throws: CoordinatorTester.Failure(.nothingToGoBack)) { try await app.back() }
     }
 
-    @Test func `what is listed is accepted, and nothing else`() async throws {
+    @Test func `the listed events are accepted, and no others`() async throws {
         var app = try await CoordinatorTester(TestApps.app)
 
         #expect(
@@ -151,7 +153,7 @@ import Testing
         }
     }
 
-    @Test func `no request of an author can make an impossible state`() async throws {
+    @Test func `no request by an author can lead to an impossible state`() async throws {
         for misuse in RootCoordinator.Misuse.allCases {
             var app = try await CoordinatorTester(TestApps.app)
             let before = app.state
@@ -182,7 +184,7 @@ import Testing
         }
     }
 
-    @Test func `nothing can be asked for after finish`() async throws {
+    @Test func `nothing can be requested after finish`() async throws {
         var app = try await CoordinatorTester(TestApps.app)
         try await app.send("login")
 
@@ -191,11 +193,11 @@ import Testing
         #expect(
             error?.reason
                 == .impossibleRequest(
-                    coordinator: "home", request: "push(late)", reason: "it has asked to finish before"))
+                    coordinator: "home", request: "push(late)", reason: "it has already asked to finish"))
     }
 }
 
 extension CoordinatorTester {
-    /// What the root of `TestApps.app` has been told by its children.
+    /// What the root of `TestApps.app` has noted about its children and its alert.
     var told: [String] { (state.coordinators[0].coordinator as? RootCoordinator)?.told ?? [] }
 }

@@ -31,7 +31,7 @@ extension Faults {
             try FileManager.default.contentsOfDirectory(atPath: path)
         }
 
-        @Test func `a backup that fails leaves nothing behind, and says which file it was`() async throws {
+        @Test func `a backup that fails leaves nothing behind, and names its file`() async throws {
             let (directory, target) = try await BackupTests.prepare(sessions: 300)
 
             let result = try await BackupTests.start(directory.path, ["prlimit", "--fsize=80000"]).exit()

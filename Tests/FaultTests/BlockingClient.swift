@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// What came back.
+/// The answer to a request.
 struct Reply: Equatable {
     let status: Int
     let isReplay: Bool
@@ -28,7 +28,7 @@ final class BlockingClient: @unchecked Sendable {
     private let port: Int
     private var socket: Int32 = -1
     private var received: [UInt8] = []
-    /// Whether the last call found nobody who listens.
+    /// Whether nobody was listening at the last call.
     private(set) var isRefused = false
 
     init(port: Int) {
@@ -37,8 +37,8 @@ final class BlockingClient: @unchecked Sendable {
 
     deinit { disconnect() }
 
-    /// - Parameter address: of the client, as a proxy tells it.
-    /// - Returns: `nil` where the connection is refused or cut: then nobody knows what was done.
+    /// - Parameter address: of the client, as a proxy sends it
+    /// - Returns: `nil` if the connection is refused or cut: then it is unknown what was done
     func call(
         _ method: String, _ path: String, token: String? = nil, key: String? = nil, address: String? = nil,
         body: String? = nil
@@ -46,9 +46,9 @@ final class BlockingClient: @unchecked Sendable {
         begin(method, path, token: token, key: key, address: address, body: body) ? finish() : nil
     }
 
-    /// Sends a request. `finish` waits for the reply: in between others can be begun, on other connections.
+    /// Sends a request. `finish` waits for the reply. Meanwhile, other clients can begin requests.
     ///
-    /// - Returns: whether it was sent.
+    /// - Returns: whether it was sent
     func begin(
         _ method: String, _ path: String, token: String? = nil, key: String? = nil, address: String? = nil,
         body: String? = nil
@@ -64,7 +64,7 @@ final class BlockingClient: @unchecked Sendable {
         return false
     }
 
-    /// The reply to what was begun; `nil` where the connection is cut.
+    /// The reply to the request that was begun; `nil` if the connection is cut.
     func finish() -> Reply? {
         let reply = receive()
         if reply?.isLast ?? true { disconnect() }
@@ -87,7 +87,7 @@ final class BlockingClient: @unchecked Sendable {
         return socket >= 0
     }
 
-    /// - Parameter waits: whether it blocks until the connection is there, and later when there is nothing to read.
+    /// - Parameter waits: whether the socket blocks until it is connected, and later when there is nothing to read
     static func connect(to port: Int, waits: Bool = true) -> Int32? {
         let type = Int32(SOCK_STREAM.rawValue) | (waits ? 0 : Int32(SOCK_NONBLOCK.rawValue))
         let socket = Glibc.socket(AF_INET, type, 0)
@@ -112,7 +112,7 @@ final class BlockingClient: @unchecked Sendable {
 
     private func receive() -> Reply? {
         while true {
-            if let reply = takeReply() { return reply }
+            if let reply = removeReply() { return reply }
             let more = [UInt8](unsafeUninitializedCapacity: 16_384) { buffer, count in
                 count = max(0, recv(socket, buffer.baseAddress, buffer.count, 0))
             }
@@ -121,8 +121,8 @@ final class BlockingClient: @unchecked Sendable {
         }
     }
 
-    /// Takes a reply from the front of what was received, if one is whole.
-    private func takeReply() -> Reply? {
+    /// Removes the first reply from what was received, if it is complete.
+    private func removeReply() -> Reply? {
         guard let end = received.firstRange(of: Array("\r\n\r\n".utf8)) else { return nil }
         let lines = String(decoding: received[..<end.lowerBound], as: UTF8.self).components(separatedBy: "\r\n")
         let length = lines.first { $0.hasPrefix("Content-Length: ") }.flatMap { Int($0.dropFirst(16)) } ?? 0

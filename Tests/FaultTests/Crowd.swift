@@ -3,16 +3,16 @@ import Glibc
 import Synchronization
 import TestSupport
 
-/// Everybody who uses the server in `TogetherTests`, each on a thread of his own, until `findings` ends them all.
+/// All clients of the server in `TogetherTests`, each on a thread of its own, until `findings` ends them all.
 final class Crowd: Sendable {
-    private static let (posters, sessionsOfOne) = (8, 125)
-    /// Of which some are over, and are read now and then all the same.
+    private static let (posters, sessionsPerPoster) = (8, 125)
+    /// Some of these sessions are over, and are still read now and then.
     private static let mostWatched = 8000
 
     private let port: Int
     private let findings: Findings
     private let watched = Mutex<[TrackedSession]>([])
-    /// The one that is flooded now.
+    /// The session that is flooded now.
     private let flooded = Mutex<TrackedSession?>(nil)
 
     init(port: Int, _ findings: Findings) {
@@ -32,9 +32,10 @@ final class Crowd: Sendable {
         }
     }
 
-    /// When nothing is under way any more: everything that was acknowledged is there, and what was over still is.
+    /// Checks that everything that was acknowledged is there, and that what was over still is. Call when no request is
+    /// under way any more.
     ///
-    /// - Returns: the sessions that are damaged.
+    /// - Returns: the ids of the sessions that are damaged
     func check() -> Set<String> {
         let client = BlockingClient(port: port)
         var damaged: Set<String> = []
@@ -53,7 +54,7 @@ final class Crowd: Sendable {
     private func create(_ client: BlockingClient, _ kind: TrackedSession.Kind = .small) -> TrackedSession? {
         while !findings.hasEnded {
             if let session = TrackedSession(client, kind, findings) { return session }
-            Crowd.rest(5)
+            Crowd.pause(5)
         }
         return nil
     }
@@ -66,26 +67,26 @@ final class Crowd: Sendable {
         }
     }
 
-    /// Again and again until it is answered.
+    /// Repeats the work until it is answered.
     private func answered(_ work: () -> TrackedSession.Outcome) -> TrackedSession.Outcome {
         while true {
             let outcome = work()
             if outcome != .open || findings.hasEnded { return outcome }
-            Crowd.rest(5)
+            Crowd.pause(5)
         }
     }
 
-    /// - Parameter milliseconds: so long that the server is not all there is on a small machine.
-    private static func rest(_ milliseconds: UInt32) { usleep(1000 * milliseconds) }
+    /// - Parameter milliseconds: enough that a small machine has time for more than the server
+    private static func pause(_ milliseconds: UInt32) { usleep(1000 * milliseconds) }
 }
 
-// What they do.
+// What each of them does.
 extension Crowd {
-    /// Small events to sessions that nobody else posts to. What is damaged or over is replaced by a new one.
+    /// Posts small events to sessions of its own. A session that is damaged or over is replaced by a new one.
     private func post(_ client: BlockingClient) {
         var sessions: [TrackedSession] = []
         while !findings.hasEnded {
-            while sessions.count < Crowd.sessionsOfOne, let session = create(client) {
+            while sessions.count < Crowd.sessionsPerPoster, let session = create(client) {
                 watch(session)
                 sessions.append(session)
             }
@@ -102,23 +103,23 @@ extension Crowd {
         }
     }
 
-    /// Sessions of all kinds, while others post to them, end them, or have ended them long ago.
+    /// Reads sessions of all kinds, while others post to them, end them, or have ended them long ago.
     private func read(_ client: BlockingClient) {
         while !findings.hasEnded {
             _ = watched.withLock { $0.randomElement() }?.read(client)
-            Crowd.rest(2)
+            Crowd.pause(2)
         }
     }
 
-    /// Sessions that expire, for nobody posts to them.
+    /// Creates sessions that expire, because nobody posts to them.
     private func createIdle(_ client: BlockingClient) {
         while !findings.hasEnded {
             if let session = create(client) { watch(session) }
-            Crowd.rest(300)
+            Crowd.pause(300)
         }
     }
 
-    /// Sessions that nobody has used for a while are ended, while a dozen others read them.
+    /// Ends sessions that nobody has used for a while, while a dozen clients read them.
     private func remove(_ client: BlockingClient) {
         let readers = (0..<12).map { _ in BlockingClient(port: port) }
         var sessions: [TrackedSession] = []
@@ -141,11 +142,11 @@ extension Crowd {
                 if fork?.status == 201 { findings.fault("resurrected: \(session.id) was over, and is forked") }
             }
             watch(session)
-            Crowd.rest(30)
+            Crowd.pause(30)
         }
     }
 
-    /// - Parameter reply: to who reads while the session is ended.
+    /// - Parameter reply: to a client that reads while the session is being ended
     private func judgeRace(_ reply: Reply?, _ session: TrackedSession) {
         switch reply?.status {
         case 200, 410: break
@@ -155,7 +156,7 @@ extension Crowd {
         }
     }
 
-    /// The attack on the disk: keyed events to one session, whose answers are large.
+    /// Attacks the disk: posts keyed events to one session, whose answers are large.
     private func floodOne(_ client: BlockingClient) {
         while let session = create(client, .large) {
             watch(session)
@@ -164,12 +165,12 @@ extension Crowd {
             while outcome == .done, !findings.hasEnded {
                 outcome = answered { session.post(client) }
                 if Int.random(in: 0..<50) == 0 { _ = session.postAgain(client) }
-                Crowd.rest(10)
+                Crowd.pause(10)
             }
         }
     }
 
-    /// Events that fail, each of which is logged.
+    /// Posts events that fail, each of which is logged.
     private func fail(_ client: BlockingClient) {
         while let session = create(client) {
             var status: Int? = 500
@@ -177,12 +178,12 @@ extension Crowd {
                 status =
                     client.call("POST", "\(session.path)/events", token: session.token, body: #"{"type":"fail"}"#)?
                     .status
-                Crowd.rest(status == 500 ? 5 : 100)
+                Crowd.pause(status == 500 ? 5 : 100)
             }
         }
     }
 
-    /// Connections that ask for the history and the state of the large session, and read nothing.
+    /// Opens connections that ask for the history and the state of the large session, and read nothing.
     private func stall(_ client: BlockingClient) {
         while !findings.hasEnded {
             let sockets = (0..<20).compactMap { number -> Int32? in
@@ -191,7 +192,7 @@ extension Crowd {
                 let request = "GET \(path) HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(session.token)\r\n\r\n"
                 return Faults.SlowReaderTests.ask(Array(request.utf8), at: port)
             }
-            Crowd.rest(3000)
+            Crowd.pause(3000)
             for socket in sockets { close(socket) }
         }
     }

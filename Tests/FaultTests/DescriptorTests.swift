@@ -4,11 +4,11 @@ import Testing
 import TestSupport
 
 extension Faults {
-    /// A server that may open few files, and many who connect.
+    /// A server that may open few files, and many connections to it.
     @Suite struct DescriptorTests {
-        /// How many it may open when it starts, and from then on.
+        /// How many files the server may open when it starts, and how many later.
         @Test(arguments: [(256, 256), (10_000, 100)])
-        func `a flood takes no processor time, and after it the server answers at once`(
+        func `a flood of connections takes no processor time, and after it the server answers at once`(
             first: Int, then: Int
         ) async throws {
             DescriptorTests.allowMany()
@@ -36,7 +36,7 @@ extension Faults {
             try await server.stop()
         }
 
-        /// Lets this process open what a flood needs.
+        /// Lets this process open as many files as a flood needs.
         static func allowMany() {
             var limit = rlimit()
             getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)

@@ -4,31 +4,31 @@ import Testing
 import TestSupport
 
 extension Faults {
-    /// What a disk can do. Needs root, strace and util-linux, which `scripts/test` sees to.
+    /// Disks that fail, are full or are slow. Needs root, strace and util-linux, which `scripts/test` installs.
     @Suite struct DiskTests {
         static let canMount = getuid() == 0
 
-        /// The N-th flush of any thread fails. The server ends at once, with the exit code of an input/output error, and
-        /// everything that was acknowledged is there after.
-        @Test func `a failed flush is the end of the process, and of no acknowledged event`() async throws {
+        /// The N-th flush of any thread fails. The server ends at once, with the exit code of an input/output error,
+        /// and everything that was acknowledged is there afterwards.
+        @Test func `a failed flush ends the process, and loses no acknowledged event`() async throws {
             var failures = 0
             for number in 1...50 * Scale.factor where try await DiskTests.failFlush(number) { failures += 1 }
             #expect(failures >= 40 * Scale.factor, "hardly any flush failed under load")
         }
 
-        /// The same where it is the file that is flushed, after the log was copied into it.
-        @Test func `a failed flush of what was copied is the end of the process, too`() async throws {
-            // The first is that of the start.
+        /// The same for a flush of the database file, after the log was copied into it.
+        @Test func `a failed flush of the database file ends the process, too`() async throws {
+            // The first flush is that of the start.
             #expect(try await DiskTests.failFlush(2, of: "store/sessions.sqlite"), "the log was not copied under load")
         }
 
-        /// Lets one flush fail under load, and checks what is left.
+        /// Makes one flush fail under load, and checks what is left.
         ///
-        /// - Parameter file: whose flushes count; `nil` for those of all.
-        /// - Returns: whether it came so far.
+        /// - Parameter file: the file whose flushes count; `nil` for all files
+        /// - Returns: whether a flush of the store failed
         static func failFlush(_ number: Int, of file: String? = nil) async throws -> Bool {
             let directory = TemporaryDirectory()
-            // The app's own accounts are made before, so that the faults hit the store.
+            // The app's own accounts are created before, so that the faults hit the store.
             try await ServerUnderTest(directory: directory.path).stop()
             let log = directory.path + "/strace"
             let inject = "inject=fsync,fdatasync:error=EIO:when=\(number)"
@@ -68,7 +68,7 @@ extension Faults {
             return !faults.isEmpty
         }
 
-        /// Waits for the end of a server; after a while, ends it.
+        /// Waits for the end of a server, and ends it if that takes too long.
         static func end(of server: ServerUnderTest) async throws -> Int32 {
             let watchdog = Task {
                 try await Task.sleep(for: .seconds(5))
@@ -90,7 +90,7 @@ extension Faults {
             }
         }
 
-        /// How much fits into the pages that are there differs.
+        /// How much still fits into the existing pages depends on the other sessions.
         @Test(.enabled(if: canMount), arguments: [0, 3, 6, 9, 12])
         func `a server that is stopped on a full disk starts again`(others: Int) async throws {
             let directory = TemporaryDirectory()
@@ -100,7 +100,7 @@ extension Faults {
             let client = BlockingClient(port: server.port)
             let session = try SessionUnderTest(client)
             for _ in 0..<others { _ = try SessionUnderTest(client) }
-            // Another program takes the room that is left.
+            // Another program uses the room that is left.
             _ = try await DiskTests.run("dd", "if=/dev/zero", "of=\(directory.path)/ballast", "bs=512", "status=none")
             var value = 1
             while try session.postAndRemember(value, key: "key-\(value)", client) { value += 1 }
@@ -118,7 +118,7 @@ extension Faults {
             try await server.stop()
         }
 
-        @Test func `a file that may not grow refuses events, serves reads, and recovers`() async throws {
+        @Test func `a store whose file may not grow refuses events, serves reads, and recovers`() async throws {
             let directory = TemporaryDirectory()
             try await DiskTests.fill(directory.path, wrapper: ["prlimit", "--fsize=3000000:unlimited"]) { server in
                 let code = try await DiskTests.run(
@@ -127,7 +127,7 @@ extension Faults {
             }
         }
 
-        /// Posts until the storage is full, looks around, has room made, and goes on.
+        /// Posts until the storage is full, checks the server and restarts it, makes room, and continues.
         static func fill(
             _ directory: String, wrapper: [String] = [], _ makeRoom: (ServerUnderTest) async throws -> Void
         ) async throws {
@@ -148,7 +148,7 @@ extension Faults {
             let state = try #require(client.call("GET", session.path, token: session.token))
             #expect(state.status == 200 && state.version == count + 1)
 
-            // A server that is started while there is no room serves reads, too, however the one before has ended.
+            // A server that is started without room serves reads, too, however the last one has ended.
             for isKilled in [true, false, false] {
                 if isKilled { try await server.kill() } else { try await server.stop() }
                 try await server.restart()

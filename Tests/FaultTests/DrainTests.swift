@@ -3,10 +3,10 @@ import Testing
 import TestSupport
 
 extension Faults {
-    /// SIGTERM, whatever goes on.
+    /// SIGTERM, whatever the server is doing.
     @Suite struct DrainTests {
-        /// Half of the clients keep their connections, half open one for every event. Whoever finds the door open is
-        /// answered: a client stops only where nobody listens any more.
+        /// Half of the clients keep their connections, half open one for every event. Every connection that is accepted
+        /// is answered: a client stops only when nobody is listening any more.
         @Test func `after 50 times SIGTERM under load no request has failed, and every answer is kept`() async throws {
             let directory = TemporaryDirectory()
             let server = try await ServerUnderTest(directory: directory.path)
@@ -37,7 +37,7 @@ extension Faults {
         }
 
         /// Handlers that take a minute, slow heads and bodies, and connections that come and go all the time.
-        @Test func `SIGTERM in a flood ends with 0, and answers those who wait`() async throws {
+        @Test func `SIGTERM in a flood ends the server with 0, and requests that wait are answered`() async throws {
             let directory = TemporaryDirectory()
             let server = try await ServerUnderTest(directory: directory.path, flags: ["--drain-time", "1s"])
 
@@ -64,7 +64,7 @@ extension Faults {
             try await server.stop()
         }
 
-        @Test func `by default it waits eight seconds for a handler`() async throws {
+        @Test func `by default, a drain waits eight seconds for a handler`() async throws {
             let directory = TemporaryDirectory()
             let server = try await ServerUnderTest(directory: directory.path)
             let late = try await DrainTests.waiters(1, at: server.port)
@@ -79,7 +79,7 @@ extension Faults {
             #expect(.seconds(8)..<(.seconds(11)) ~= ContinuousClock.now - start)
         }
 
-        @Test func `while it is delayed, new connections are taken and readiness is denied`() async throws {
+        @Test func `while a drain is delayed, connections are accepted, but the server is not ready`() async throws {
             let directory = TemporaryDirectory()
             let server = try await ServerUnderTest(directory: directory.path, flags: ["--drain-delay", "2s"])
             let client = BlockingClient(port: server.port)
@@ -95,7 +95,7 @@ extension Faults {
             #expect(try await server.program.end() == 0)
         }
 
-        /// Connections whose requests are with their handlers, and stay there.
+        /// Connections whose requests are being handled, for that many milliseconds.
         static func waiters(_ count: Int, at port: Int, milliseconds: Int = 60_000) async throws -> [Connection] {
             let client = BlockingClient(port: port)
             let body = Data(#"{"type":"wait","payload":{"milliseconds":\#(milliseconds)}}"#.utf8)

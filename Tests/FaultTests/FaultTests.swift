@@ -2,18 +2,18 @@ import Foundation
 import Testing
 import TestSupport
 
-// FaultTests: the server while its process is killed, stopped or flooded, its disk full, slow or failing. Each test has a
-// short form, and a long one, `scripts/torture`, that goes on `Scale.factor` times as long.
+// FaultTests: the server while its process is killed, stopped or flooded, its disk full, slow or failing. Each test has
+// a short form, and a long one, `scripts/torture`, that goes on `Scale.factor` times as long.
 
-/// One after the other, for each wants the machine for itself.
+/// One after the other, because each needs the machine for itself.
 @Suite(.serialized, .timeLimit(.minutes(10 * Scale.factor))) enum Faults {}
 
 enum Scale {
-    /// How much more than the short form is to be done.
+    /// How many times the work of the short form is to be done.
     static let factor = ProcessInfo.processInfo.environment["COORDINATORD_TORTURE"].flatMap { Int($0) } ?? 1
 }
 
-/// A directory that goes with this value.
+/// A directory that is removed with this value.
 final class TemporaryDirectory: Sendable {
     let path: String
 
@@ -25,7 +25,7 @@ final class TemporaryDirectory: Sendable {
     deinit { try? FileManager.default.removeItem(atPath: path) }
 }
 
-/// A server on a directory, which can be ended and started anew at the same port.
+/// A server on a directory, which can be ended and restarted at the same port.
 final class ServerUnderTest: @unchecked Sendable {
     // Unchecked: used by one test, which does not start and end it at the same time.
     let directory: String
@@ -47,7 +47,7 @@ final class ServerUnderTest: @unchecked Sendable {
         port = try await ready()
     }
 
-    /// The release build where the environment names it, for a fault test wants speed.
+    /// The release build if the environment names it, because fault tests need speed.
     static var executable: String {
         get throws {
             try ProcessInfo.processInfo.environment["COORDINATORD_SERVER"] ?? Program.server.path
@@ -75,7 +75,7 @@ final class ServerUnderTest: @unchecked Sendable {
 
     /// Starts it again after its end, without the wrapper.
     ///
-    /// - Parameter more: flags beside those that it was made with.
+    /// - Parameter more: flags in addition to those of `init`
     func restart(_ more: [String] = []) async throws {
         program = try ServerUnderTest.program(directory, port: port, flags + more, [], environment)
         port = try await ready()

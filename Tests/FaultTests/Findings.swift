@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// What the clients of one test have seen, and what of it must not be.
+/// What the clients of one test have seen, and which of it is a fault.
 final class Findings: Sendable {
     enum Count {
         case events, replays, reads, ended, expired, putAside
@@ -41,25 +41,25 @@ final class Findings: Sendable {
 
     subscript(_ count: Count) -> Int { state.withLock { $0.counts[count] ?? 0 } }
 
-    /// The first of them, and how many there are.
+    /// The first faults, and how many there are.
     var faults: (first: [String], count: Int) { state.withLock { ($0.faults, $0.faultCount) } }
 
-    /// Somebody was cut off or refused, for no reason of his own.
+    /// Records that a client was cut off or refused through no fault of its own.
     func refusal(_ what: String) {
         state.withLock { $0.refusals.append((.now, what)) }
     }
 
-    /// The server was ended, or has ended itself, and is there again.
+    /// Records that the server was ended, or has ended itself, and is running again.
     func outage(since start: ContinuousClock.Instant) {
         state.withLock { state in
             state.outages.append(start..<(.now + .seconds(1)))
-            // Those who were cut off notice it at once; what is not explained by then stays.
+            // Clients that were cut off notice it at once; refusals that are not explained by then stay.
             let outages = state.outages.suffix(2)
             state.refusals.removeAll { refusal in outages.contains { $0.contains(refusal.at) } }
         }
     }
 
-    /// While the server was there.
+    /// Refusals while the server was running.
     var unexplainedRefusals: [String] {
         state.withLock { state in
             state.refusals.filter { refusal in !state.outages.contains { $0.contains(refusal.at) } }.map(\.what)

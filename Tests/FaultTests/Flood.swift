@@ -2,9 +2,9 @@ import Glibc
 import Synchronization
 import TestSupport
 
-/// Connections that nobody needs.
+/// Connections that only burden the server.
 final class Flood: Sendable {
-    /// How far a request of theirs comes.
+    /// What each connection sends of a request.
     private static let beginnings = [
         "", "GE", "GET /livez HTTP/1.1\r\nHost: ", "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n",
         "POST /v1/sessions HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n{",
@@ -20,15 +20,15 @@ final class Flood: Sendable {
 
     deinit { end() }
 
-    /// Opens connections, and holds them until the end. Does not wait for any.
+    /// Opens connections, and holds them until `end`. Does not wait until they are established.
     func hold(_ count: Int) {
         let sockets = (0..<count).compactMap { _ in BlockingClient.connect(to: port, waits: false) }
         held.withLock { $0 += sockets }
     }
 
-    /// Opens connections and closes them some time later, until the end.
+    /// Opens connections and closes them some time later, until `end`.
     ///
-    /// - Parameter pause: after each, in microseconds.
+    /// - Parameter pause: after each connection, in microseconds
     func comeAndGo(threads: Int, pause: UInt32 = 0) async {
         await withTaskGroup { group in
             for _ in 0..<threads { group.addTask { try? await blocking { self.comeAndGo(pause: pause) } } }
@@ -40,7 +40,7 @@ final class Flood: Sendable {
         while !hasEnded.load(ordering: .relaxed) {
             if let socket = BlockingClient.connect(to: port, waits: false) {
                 let bytes = Array((Flood.beginnings.randomElement() ?? "").utf8)
-                // It may be too early, and then the connection stays silent.
+                // If the connection is not established yet, this fails, and the connection stays silent.
                 _ = send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL))
                 sockets.append(socket)
             }

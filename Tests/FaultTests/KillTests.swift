@@ -4,8 +4,8 @@ import TestSupport
 
 extension Faults {
     @Suite struct KillTests {
-        /// 100 rounds, 1,000 in the long form, with 32 clients: some sessions are each client's own, some are everyone's.
-        @Test func `kill -9 at any moment loses no acknowledged event and does none twice`() async throws {
+        /// 100 rounds, 1,000 in the long form, with 32 clients: each has a session of its own, and all share four.
+        @Test func `kill -9 at any moment loses no acknowledged event and applies none twice`() async throws {
             let directory = TemporaryDirectory()
             let server = try await ServerUnderTest(directory: directory.path)
             let checker = BlockingClient(port: server.port)
@@ -32,8 +32,8 @@ extension Faults {
             try await server.stop()
         }
 
-        /// Everybody sends every event, from one to five times, and the server is killed now and then.
-        @Test func `however often an event is sent, it happens once`() async throws {
+        /// Every event is sent from one to five times by any clients, and the server is killed now and then.
+        @Test func `however often an event is sent, it is applied once`() async throws {
             let directory = TemporaryDirectory()
             let server = try await ServerUnderTest(directory: directory.path)
             let opener = BlockingClient(port: server.port)
@@ -42,7 +42,7 @@ extension Faults {
             let (windows, eventsOfOne) = (10 * Scale.factor, 20)
 
             for window in 0..<windows {
-                // No more of a session's keys than are kept come between the first sending and the last.
+                // Between the first and the last sending of an event, its session gets no more keys than are kept.
                 let work = sessions.indices.flatMap { session in
                     (0..<eventsOfOne).flatMap { event in
                         Array(repeating: (session, window * eventsOfOne + event + 1), count: .random(in: 1...5))

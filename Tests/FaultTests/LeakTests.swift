@@ -3,9 +3,9 @@ import Testing
 import TestSupport
 
 extension Faults {
-    /// What a long life leaves behind.
+    /// What a long-running server leaves behind.
     @Suite struct LeakTests {
-        /// 100,000 times there and back; in the long form, a million events. SQLite's own cache goes on filling for a while.
+        /// 100,000 times there and back; in the long form, a million events. SQLite's cache keeps filling for a while.
         @Test(arguments: [(["--store", "memory"], 2048), ([], 8192)])
         func `after flows were started and left, the coordinators and the memory are as before`(
             flags: [String], limit: Int
@@ -15,7 +15,7 @@ extension Faults {
             let opener = BlockingClient(port: server.port)
             let sessions = try (0..<16).map { _ in try SessionUnderTest(opener) }
             let count = 100_000 * (Scale.factor > 1 ? 5 : 1)
-            // Histories are full and the allocator has settled.
+            // After this, histories are full and the allocator has settled.
             try await LeakTests.goThereAndBack(50_000, in: sessions, at: server.port)
             let trees = sessions.map { opener.call("GET", "\($0.path)/coordinators", token: $0.token)?.text }
             let memory = try server.residentMemory
@@ -32,7 +32,7 @@ extension Faults {
             try await server.stop()
         }
 
-        /// Starts a flow and leaves it, so many times in all, in all sessions at once.
+        /// Starts a flow and leaves it, in all sessions at once. The count is the sum over all sessions.
         static func goThereAndBack(_ count: Int, in sessions: [SessionUnderTest], at port: Int) async throws {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for session in sessions {

@@ -2,8 +2,8 @@ import Foundation
 import Testing
 import TestSupport
 
-// Sessions that are loaded from the store while they are read, changed and ended. What goes wrong here does so in one
-// round of ten or a hundred, so there are thousands of rounds.
+// Sessions that are loaded from the store while they are read, changed and ended. A fault here shows in one round of
+// ten or a hundred, so there are thousands of rounds.
 
 extension Faults {
     @Suite(.serialized) struct LoadingRaceTests {
@@ -39,7 +39,7 @@ extension Faults {
         }
 
         @Test(arguments: [1, 8, 100_000])
-        func `what has ended stays ended, whoever reads it at that moment`(liveSessions: Int) async throws {
+        func `a session that has ended stays ended, whoever reads it at that moment`(liveSessions: Int) async throws {
             let (server, sessions) = try await serve(liveSessions: liveSessions, sessions: 1000 * Scale.factor)
             let clients = (0..<LoadingRaceTests.connections).map { _ in BlockingClient(port: server.port) }
 
@@ -68,8 +68,8 @@ extension Faults {
             try await server.stop()
         }
 
-        /// Each round posts an event to one session while others read it, and while so many other sessions are read that
-        /// it is evicted again and again.
+        /// Each round posts an event to one session while others read it, and while so many other sessions are read
+        /// that it is evicted again and again.
         @Test(arguments: [1, 8, 100_000])
         func `no read is older than an answer before it, and no event is refused`(liveSessions: Int) async throws {
             let (server, sessions) = try await serve(liveSessions: liveSessions, sessions: 24)

@@ -6,7 +6,7 @@ import TestSupport
 extension Faults {
     /// The log while nobody reads it: `Program` does not, unless it is asked to.
     @Suite struct LogTests {
-        /// So many that neither the pipe nor the server's queue can hold what is logged of them.
+        /// So many events that neither the pipe nor the server's queue can hold what is logged about them.
         static let much = 16_000
 
         /// Posts events that fail, each of which is logged.
@@ -30,14 +30,14 @@ extension Faults {
             }
         }
 
-        /// Leaves no room for a byte in the pipe that the log is written to.
+        /// Fills the pipe that the log is written to.
         static func fill(_ server: ServerUnderTest) {
             let pipe = open("/proc/\(server.program.processID)/fd/2", O_WRONLY | O_NONBLOCK)
             while write(pipe, "x", 1) == 1 {}
             close(pipe)
         }
 
-        @Test func `a log that nobody reads holds up no request, and not the end`() async throws {
+        @Test func `a log that nobody reads delays neither requests nor the end`() async throws {
             let directory = TemporaryDirectory()
             let server = try await ServerUnderTest(directory: directory.path)
             let client = BlockingClient(port: server.port)
@@ -53,7 +53,7 @@ extension Faults {
             #expect(ContinuousClock.now - start < .seconds(6))
         }
 
-        @Test func `when its reader is back, it is told how much is missing`() async throws {
+        @Test func `when the log is read again, it says how many messages are missing`() async throws {
             let directory = TemporaryDirectory()
             let server = try await ServerUnderTest(directory: directory.path)
 
@@ -120,8 +120,8 @@ extension Faults {
             try await server.kill()
         }
 
-        /// It is to be the first line there; who does not read it may still use the server.
-        @Test func `standard output that nobody reads keeps no server from serving`() async throws {
+        /// The server announces itself there, but can be used without anybody reading that.
+        @Test func `a standard output that nobody reads does not keep the server from serving`() async throws {
             let directory = TemporaryDirectory()
             let full = Pipe()
             let writing = full.fileHandleForWriting.fileDescriptor

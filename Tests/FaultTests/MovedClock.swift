@@ -3,14 +3,14 @@ import Glibc
 import Synchronization
 import TestSupport
 
-/// The wall clock of servers that are started with `environment`; `Tests/MovedClock` moves it under way.
+/// The wall clock of servers that are started with `environment`; `Tests/MovedClock` moves it while they run.
 final class MovedClock: Sendable {
     let environment: [String: String]
     private let path: String
     /// Seconds that the clock is ahead, and the most that it ever was.
     private let state = Mutex((offset: 0, largest: 0))
 
-    /// - Parameter directory: for the files that it takes.
+    /// - Parameter directory: for the files that this needs
     init(in directory: String) async throws {
         path = directory + "/clock"
         let library = directory + "/clock.so"
@@ -24,13 +24,13 @@ final class MovedClock: Sendable {
         try write(0)
     }
 
-    /// As servers have it now.
+    /// Seconds that the servers' clock is ahead now.
     var offset: Int { state.withLock { $0.offset } }
 
-    /// The most that it ever was ahead.
+    /// The most seconds that it ever was ahead.
     var largestOffset: Int { state.withLock { $0.largest } }
 
-    /// The latest time that a server can go by: it is never put back.
+    /// The latest time that a server can have: its time never goes back.
     var latest: Date { Date(timeIntervalSinceNow: TimeInterval(largestOffset)) }
 
     func move(to offset: Int) throws {

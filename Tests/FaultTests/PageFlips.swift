@@ -2,11 +2,11 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// Bytes of a database's file that are flipped, one at a time: the next one when the damage is gone, because the server has
-/// written the page anew, or the whole file.
+/// Flips bytes of a database's file, one at a time: the next one when the damage is gone, because the server has
+/// rewritten the page or the whole file.
 struct PageFlips {
     private struct Flip {
-        /// Of the file in the file system.
+        /// The file's number in the file system.
         let file: Int?
         let page: Int
         let content: [UInt8]
@@ -14,12 +14,12 @@ struct PageFlips {
     }
 
     private static let pageSize = 8192
-    /// Of sessions that a damage may take whose page names none: one that leads to other pages, or a part of a long text.
+    /// How many sessions a damaged page may cost that names none: an interior page, or a part of a long text.
     private static let mostUnnamed = 64
 
     let path: String
     private(set) var count = 0
-    /// How many sessions the damage may have taken, all flips together.
+    /// How many sessions all flips together may have cost.
     private(set) var mostDamaged = 0
     private var last: Flip?
 
@@ -33,7 +33,7 @@ struct PageFlips {
         return Faults.StoreAttackTests.number(of: path) == last.file && read(last.page) == last.damaged
     }
 
-    /// Flips a byte of any page but the first, on which all of the file depends; unless the last damage is still there.
+    /// Flips a byte of any page but the first, on which the whole file depends. Does nothing while it is damaged.
     mutating func flip() throws {
         guard !isOutstanding else { return }
         let pages = ((try FileManager.default.attributesOfItem(atPath: path))[.size] as? Int ?? 0) / PageFlips.pageSize
@@ -44,7 +44,7 @@ struct PageFlips {
         let position = Int.random(in: damaged.indices)
         damaged[position] ^= UInt8.random(in: 1...255)
         let number = Faults.StoreAttackTests.number(of: path)
-        // That byte alone: the server may be writing the others.
+        // Writes that byte alone: the server may be writing the others.
         try write(damaged[position...position], at: page * PageFlips.pageSize + position)
         last = Flip(file: number, page: page, content: content, damaged: damaged)
         count += 1
@@ -52,9 +52,9 @@ struct PageFlips {
         mostDamaged += ids.isEmpty ? PageFlips.mostUnnamed : ids.count
     }
 
-    /// Undoes the damage that is still there, of a server that does not run.
+    /// Undoes the damage that is still there. Call while the server is not running.
     ///
-    /// - Returns: whether there was one.
+    /// - Returns: whether there was any
     func putBack() throws -> Bool {
         guard let last, isOutstanding else { return false }
         try write(last.content[...], at: last.page * PageFlips.pageSize)

@@ -5,8 +5,8 @@ import TestSupport
 
 extension Faults {
     @Suite struct PanicTests {
-        /// The system refuses what it never refuses, so libmicrohttpd finds its own state broken when a connection ends.
-        @Test func `a panic of libmicrohttpd is told, and ends the process with a code of its own`() async throws {
+        /// A system call fails that never fails, so libmicrohttpd finds its own state broken when a connection ends.
+        @Test func `a panic of libmicrohttpd is logged, and ends the process with a code of its own`() async throws {
             let directory = TemporaryDirectory()
             let server = try await ServerUnderTest(directory: directory.path)
 
@@ -17,7 +17,7 @@ extension Faults {
             #expect(errors.contains(/libmicrohttpd panic at daemon\.c:\d+: Failed to remove FD from epoll set/))
         }
 
-        @Test func `it ends the process also when nobody reads the log`() async throws {
+        @Test func `a panic of libmicrohttpd ends the process also when nobody reads the log`() async throws {
             let directory = TemporaryDirectory()
             let server = try await ServerUnderTest(directory: directory.path)
             LogTests.fill(server)
@@ -29,7 +29,7 @@ extension Faults {
         }
 
         static func panic(_ server: ServerUnderTest) async throws {
-            // Each thread's calls are in turn for a connection's beginning and for its end.
+            // The calls of each thread alternate between the beginning and the end of a connection.
             let strace = try Program(
                 URL(filePath: "/usr/bin/env"),
                 [
@@ -44,7 +44,7 @@ extension Faults {
                 return client.isRefused
             }
 
-            // Which ends with the server.
+            // strace ends with the server.
             _ = strace
         }
     }

@@ -2,9 +2,9 @@ import Foundation
 import Glibc
 import TestSupport
 
-// What the server takes of the machine (proc(5)).
+// How much memory and time the server uses (proc(5)).
 extension ServerUnderTest {
-    /// Kibibytes in memory.
+    /// In kibibytes.
     var residentMemory: Int {
         get throws {
             let status = try String(contentsOfFile: "/proc/\(program.processID)/status", encoding: .utf8)
@@ -15,7 +15,7 @@ extension ServerUnderTest {
         }
     }
 
-    /// Seconds, its own and the system's for it.
+    /// In seconds, in user mode and in the kernel.
     var processorTime: Double {
         get throws {
             let line = try String(contentsOfFile: "/proc/\(program.processID)/stat", encoding: .utf8)

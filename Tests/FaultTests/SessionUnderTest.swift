@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 import TestSupport
 
-/// A session of `numbers` and everything that was acknowledged to those who posted to it.
+/// A session of `numbers` and everything that was acknowledged to the clients that posted to it.
 final class SessionUnderTest: Sendable {
     struct Acknowledged: Sendable {
         let key: String
@@ -28,15 +28,15 @@ final class SessionUnderTest: Sendable {
     var path: String { "/v1/sessions/\(id)" }
     var count: Int { acknowledged.withLock { $0.count } }
 
-    /// Posts an event that is a transition whatever came before.
+    /// Posts an event that changes the session, whatever came before.
     func post(_ value: Int, key: String, _ client: BlockingClient) -> Reply? {
         client.call(
             "POST", "\(path)/events", token: token, key: key, body: #"{"type":"update","payload":\#(value)}"#)
     }
 
-    /// The same, and remembers the answer.
+    /// Posts such an event, and remembers the answer.
     ///
-    /// - Returns: whether there was one.
+    /// - Returns: whether it was acknowledged
     func postAndRemember(_ value: Int, key: String, _ client: BlockingClient) throws -> Bool {
         guard let reply = post(value, key: key, client) else { return false }
         if reply.status == 503 || reply.status == 429 { return false }
@@ -47,8 +47,8 @@ final class SessionUnderTest: Sendable {
         return true
     }
 
-    /// To be called when nothing is under way: every acknowledged event is there, none twice, the versions have no gap,
-    /// and what is asked again is answered as it was.
+    /// Checks that every acknowledged event is there, none twice, that the versions have no gap, and that repeats get
+    /// the first answers. Call when no request is under way.
     func check(_ client: BlockingClient) throws {
         let all = acknowledged.withLock { $0 }
         let state = try #require(client.call("GET", path, token: token))
@@ -71,8 +71,8 @@ final class SessionUnderTest: Sendable {
     }
 }
 
-/// Someone who posts to sessions, one event after the other, each under a key of its own, and tries again until it is
-/// answered.
+/// A client that posts one event after the other to sessions, each under a key of its own, and repeats an event until
+/// it is answered.
 final class Poster: Sendable {
     let client: BlockingClient
     private let number: Int
@@ -80,7 +80,7 @@ final class Poster: Sendable {
     private let isBrief: Bool
     private let state = Mutex((count: 0, pending: (session: SessionUnderTest, value: Int)?.none))
 
-    /// - Parameter isBrief: whether every event comes on a connection of its own.
+    /// - Parameter isBrief: whether every event has a connection of its own
     init(_ number: Int, port: Int, _ sessions: [SessionUnderTest], isBrief: Bool = false) {
         self.number = number
         self.isBrief = isBrief
@@ -88,20 +88,20 @@ final class Poster: Sendable {
         self.sessions = sessions
     }
 
-    /// Goes on until an answer does not come. That event stays pending.
+    /// Posts until an event is not answered. That event stays pending.
     func postUntilCut() throws {
         while try postNext() {}
     }
 
     /// Tries the pending event once more.
     ///
-    /// - Returns: whether nothing is pending any more.
+    /// - Returns: whether nothing is pending any more
     func finishPending() throws -> Bool {
         guard state.withLock({ $0.pending != nil }) else { return true }
         return try postNext()
     }
 
-    /// - Returns: whether it was answered.
+    /// - Returns: whether the event was answered
     func postNext() throws -> Bool {
         let (session, value) = state.withLock { state in
             if let pending = state.pending { return pending }
@@ -118,7 +118,7 @@ final class Poster: Sendable {
 }
 
 extension [Poster] {
-    /// All at the same time, each on a thread of its own, until no answer comes any more.
+    /// All of them post at the same time, each on a thread of its own, until no answer comes any more.
     func postUntilCut() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for poster in self { group.addTask { try await blocking { try poster.postUntilCut() } } }

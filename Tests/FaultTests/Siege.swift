@@ -25,11 +25,11 @@ final class Siege {
         lines.read(server)
     }
 
-    /// So many rounds that something expires, whatever the time.
+    /// Enough rounds for something to expire, whatever the time.
     private static let fewestRounds = 4
 
-    /// - Parameter pace: 1 where there is little time; else more, for it takes runs of a minute to see memory grow, and the
-    ///   server sweep.
+    /// - Parameter pace: 1 if there is little time; otherwise more, because growing memory and sweeping show only in runs
+    ///   of a minute
     func run(until end: ContinuousClock.Instant, pace: Double) async throws {
         var rounds = 0
         var restartsAt = ContinuousClock.now
@@ -49,7 +49,7 @@ final class Siege {
 
     private func flip() async throws { try flips.flip() }
 
-    /// Further than it ever was: a server does not go back.
+    /// Further ahead than it ever was, because the time of a server does not go back.
     private func forward() async throws {
         try move(to: findings.clock.largestOffset + .random(in: 5 * Siege.hour / 4...2 * Siege.hour))
     }
@@ -63,7 +63,7 @@ final class Siege {
         jumps += 1
     }
 
-    /// Between the end and the start, the file may be damaged and the clock put back.
+    /// Between the end and the start, the file may be damaged and the clock set back.
     func restart(isKilled: Bool) async throws {
         let start = ContinuousClock.now
         server.program.signal(isKilled ? SIGKILL : SIGTERM)
@@ -79,8 +79,8 @@ final class Siege {
         try await begin(since: start)
     }
 
-    /// Where the damage is in the part of the journal that was not compacted yet, the server refuses to start. Then the
-    /// page has to come back from elsewhere.
+    /// If the damage is in the uncompacted tail of the journal, the server refuses to start. Then the page has to be put
+    /// back.
     private func begin(since start: ContinuousClock.Instant) async throws {
         let flags = Bool.random() ? ["--live-sessions", "16"] : []
         do { try await server.restart(flags) } catch {
@@ -94,7 +94,7 @@ final class Siege {
         lines.read(server)
     }
 
-    /// Takes a sample every second, and starts the server again where it has ended itself.
+    /// Takes a sample every second, and starts the server again if it has ended itself.
     private func pause(_ seconds: Double) async throws {
         let end = ContinuousClock.now + .seconds(seconds)
         while ContinuousClock.now < end {
@@ -122,13 +122,13 @@ final class Siege {
         if memory.count % 300 == 0 { FileHandle.standardError.write(Data("\(summary)\n\(findings.faults)\n".utf8)) }
     }
 
-    /// In MiB, each with what it may never be. A thousand sessions with all of their answers take some 400; while a damaged
-    /// page keeps the journal from being compacted, which is until the next start, it grows.
+    /// In MiB, each with its upper limit. A thousand sessions with all of their answers take some 400. While a damaged
+    /// page prevents compaction of the journal, which is until the next start, the store grows.
     var samples: [(name: String, samples: [Int], most: Int)] {
         [("memory", memory, 512), ("store", disk, 1200), ("damaged file", damagedFile, 1200)]
     }
 
-    /// What `coordinatord check` tells of the store.
+    /// The sessions that `coordinatord check` lists as damaged.
     func listedAsDamaged() async throws -> Set<String> {
         let check = try Program(
             URL(filePath: try ServerUnderTest.executable),
@@ -159,7 +159,7 @@ final class Siege {
     }
 }
 
-/// The server's last lines, but for those of events that are to fail and what fills the pipe.
+/// The server's last lines, except those about events that fail on purpose and what fills the pipe.
 private final class Log: Sendable {
     private static let most = 2000
     private let lines = Mutex<[String]>([])
@@ -175,7 +175,7 @@ private final class Log: Sendable {
         }
     }
 
-    /// Until the server's end. Every other time nobody reads for a while, and there is no room for a byte.
+    /// Reads until the server's end. Every other time the pipe is full, and nobody reads it for a while.
     func read(_ server: ServerUnderTest) {
         let program = server.program
         let isStalled = Bool.random()

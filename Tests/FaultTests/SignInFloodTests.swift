@@ -5,7 +5,7 @@ import TestSupport
 
 extension Faults {
     @Suite struct SignInFloodTests {
-        /// One who signs in to `clean-login`, from an address of the proxy's telling.
+        /// A client that signs in to `clean-login`, from an address that the proxy names.
         private final class Visitor: Sendable {
             private let client: BlockingClient
             private let address: String
@@ -59,7 +59,7 @@ extension Faults {
                         }
                     }
                 }
-                // The flood is there when it gets in the way of itself.
+                // The flood is under way when a client of its address is refused.
                 let early = try await blocking { () -> [Reply] in
                     defer { hasEnded.set() }
                     let stranger = try Visitor(port: port, from: "192.0.2.1")

@@ -4,9 +4,9 @@ import Testing
 import TestSupport
 
 extension Faults {
-    /// Clients that ask for much and take nothing of it.
+    /// Clients that ask for much and read nothing of it.
     @Suite struct SlowReaderTests {
-        @Test func `300 who ask for a large history and never read it cost little memory, and nobody else's time`()
+        @Test func `300 clients that never read the large history they ask for cost little memory, and delay nobody`()
             async throws
         {
             let directory = TemporaryDirectory()
@@ -42,7 +42,7 @@ extension Faults {
 
             print("slow readers: \(memory / 1024) MiB more, others waited \(longest) at most")
             #expect(memory < 100 * 1024, "KiB")
-            // A tenth of a second by a release build on a machine of its own.
+            // A release build on a machine of its own takes a tenth of a second.
             #expect(longest < .seconds(1))
             try await server.stop()
         }
@@ -63,7 +63,7 @@ extension Faults {
             return (path, token)
         }
 
-        /// Sends a request on a connection of its own, which takes a few kilobytes of the answer at most.
+        /// Sends a request on a connection of its own, which receives a few kilobytes of the answer at most.
         static func ask(_ request: [UInt8], at port: Int) -> Int32? {
             guard let socket = BlockingClient.connect(to: port) else { return nil }
             var size: CInt = 4096

@@ -3,7 +3,7 @@ import Testing
 import TestSupport
 
 extension Faults {
-    /// What a client that has done nothing wrong can make the store's disk suffer, and what a damaged disk makes of it.
+    /// How much a client with valid requests can burden the store's disk, and how much a damaged disk costs clients.
     @Suite struct StoreAttackTests {
         /// One session with a large state, and small events that each have a key.
         @Test func `one client cannot fill the disk`() async throws {
@@ -36,7 +36,7 @@ extension Faults {
         }
 
         /// Bits flip in the file while the server is down; then clients come.
-        @Test func `a damaged page stops nobody else`() async throws {
+        @Test func `a damaged page does not stop other sessions`() async throws {
             for round in 0..<3 * Scale.factor {
                 let directory = TemporaryDirectory()
                 let server = try await ServerUnderTest(directory: directory.path, flags: ["--live-sessions", "8"])
@@ -54,7 +54,8 @@ extension Faults {
                 try await server.restart()
                 let refused = try StoreAttackTests.use(sessions, client, round: round)
                 #expect(refused < sessions.count / 2)
-                // The server has noticed and says so to whoever asks; or it could not open it so, and has rebuilt it.
+                // Either the server has noticed the damage and reports it, or it could not open the store and has
+                // rebuilt it.
                 try await eventually {
                     StoreAttackTests.number(of: database) != number
                         || client.call("GET", "/readyz")?.text.contains("damaged") == true
@@ -67,9 +68,9 @@ extension Faults {
             }
         }
 
-        /// Creates sessions, posts to all that are there, and reads them.
+        /// Creates sessions, and reads and posts to those that were there before.
         ///
-        /// - Returns: how many were refused, which only those whose own data is damaged may be.
+        /// - Returns: how many were refused; only those whose own data is damaged may be
         static func use(_ sessions: [SessionUnderTest], _ client: BlockingClient, round: Int) throws -> Int {
             for _ in 0..<50 { _ = try SessionUnderTest(client) }
             var refused = 0
@@ -94,7 +95,7 @@ extension Faults {
             try content.write(to: URL(filePath: path))
         }
 
-        /// Of the file in the file system: another one is another file.
+        /// The file's number in the file system: with another number it is another file.
         static func number(of path: String) -> Int? {
             (try? FileManager.default.attributesOfItem(atPath: path))?[.systemFileNumber] as? Int
         }

@@ -5,11 +5,11 @@ import TestSupport
 extension Faults {
     /// Everything that the other tests try, at the same time and against one server.
     @Suite struct TogetherTests {
-        /// In the long form of the factor 10 it is an hour.
+        /// An hour in the long form with the factor 10.
         private static let seconds = Scale.factor == 1 ? 12 : 360 * Scale.factor
         private static let isLong = seconds >= 600
 
-        @Test func `attacks, damage, kills and clocks that jump, all together, cost only what lay on damaged pages`()
+        @Test func `attacks, damage, kills and clock jumps together cost only what was on damaged pages`()
             async throws
         {
             let directory = TemporaryDirectory()
@@ -39,7 +39,7 @@ extension Faults {
             if count > 0 || !findings.unexplainedRefusals.isEmpty { print(siege.log) }
             for (name, samples, most) in siege.samples {
                 #expect(samples.max() ?? 0 < most, "MiB of \(name)")
-                // In a short run neither has grown up.
+                // In a short run the sizes have not settled.
                 if TogetherTests.isLong { #expect(samples.third(2) < 1.3 * samples.third(1), "\(name)") }
             }
             #expect(findings[.events] > 100 * TogetherTests.seconds, "there was no load")

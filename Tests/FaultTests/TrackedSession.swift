@@ -2,13 +2,13 @@ import Foundation
 import Synchronization
 import TestSupport
 
-/// A session and what was acknowledged to the one who posts to it, however many read it meanwhile. What must not be is a
-/// fault of `findings`; nothing throws, for the attacks go on.
+/// A session and what was acknowledged to the client that posts to it, however many read it meanwhile. What must not
+/// happen is added to the faults of `findings`; nothing throws, because the attacks go on.
 final class TrackedSession: Sendable {
     enum Kind: String {
         /// A small state, which shows the last event's number.
         case small = "numbers"
-        /// A state of 60 KB, and so is the answer to each event.
+        /// A state of 60 KB; the answer to each event is as large.
         case large = "main"
 
         /// Each is a transition after the one before it.
@@ -28,7 +28,7 @@ final class TrackedSession: Sendable {
     /// What became of a request.
     enum Outcome: Equatable {
         case done
-        /// Nobody knows, or nothing has happened: to be tried again.
+        /// It is unknown what has happened, or nothing has: to be tried again.
         case open
         /// Its data is damaged.
         case damaged
@@ -37,7 +37,7 @@ final class TrackedSession: Sendable {
     }
 
     private struct State {
-        /// Of the last event that was acknowledged.
+        /// The number of the last event that was acknowledged.
         var number = 0
         var answer: [UInt8] = []
         /// Whether the next event was sent.
@@ -69,10 +69,10 @@ final class TrackedSession: Sendable {
     var isOver: Bool { state.withLock { $0.isOver } }
     var isAside: Bool { state.withLock { $0.isAside } }
 
-    // Each event is one version: the first version is there when none was posted.
+    // Each event adds one version; version 1 is there before the first event.
     private static func version(after number: Int) -> Int { number + 1 }
 
-    /// Posts the next event, again and under the same key where the last try has had no answer. For one thread at a time.
+    /// Posts the next event, or the last one under the same key if it had no answer. For one thread at a time.
     func post(_ client: BlockingClient) -> Outcome {
         let number = state.withLock { state in
             state.isPending = true
@@ -96,7 +96,7 @@ final class TrackedSession: Sendable {
         return .done
     }
 
-    /// Posts again what was never answered.
+    /// Posts the pending event again, if there is one.
     func finishPending(_ client: BlockingClient) -> Outcome {
         state.withLock { $0.isPending } ? post(client) : .done
     }
@@ -147,7 +147,7 @@ final class TrackedSession: Sendable {
         return .done
     }
 
-    /// Lists the last versions, without a gap. Nobody may post meanwhile.
+    /// Checks that the last versions are listed without a gap. Nobody may post meanwhile.
     func readHistory(_ client: BlockingClient) -> Outcome {
         let (number, expiresAt) = state.withLock { ($0.number, $0.expiresAt) }
         let reply = client.call("GET", "\(path)/history?limit=10", token: token)
@@ -161,7 +161,7 @@ final class TrackedSession: Sendable {
         return .done
     }
 
-    /// What was not answered to `DELETE` is to be asked again.
+    /// Judges the reply to `DELETE`, which is to be sent again if the outcome is open.
     func end(_ reply: Reply?) -> Outcome {
         let expiresAt = state.withLock { $0.expiresAt }
         guard reply?.status == 204 else {

@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(arguments: [Choice.none, .one(7), .fields(email: "a@b", age: 9)])
-    func `a value comes back equal`(choice: Choice) throws {
+    func `an encoded value is decoded as an equal one`(choice: Choice) throws {
         let value = Nested(text: "x", list: [1, nil, 3], choice: choice, optional: nil, anything: ["a": [1, .null]])
 
         #expect(try JSON(encoding: value).decode(as: Nested.self) == value)
@@ -38,7 +38,7 @@ import Testing
     ]
 
     @Test(arguments: misfits)
-    func `a misfit is told by its place`(json: JSON, pointer: String, reason: String) {
+    func `a value that does not fit is reported with its pointer`(json: JSON, pointer: String, reason: String) {
         let error = #expect(throws: JSONDecodingError.self) { try json.decode(as: Choice.self) }
 
         #expect(error?.pointer == pointer)
@@ -52,7 +52,7 @@ import Testing
         #expect(throws: JSONDecodingError.self) { try JSON.number(1e300).decode(as: Int.self) }
     }
 
-    @Test func `a pointer escapes its names`() {
+    @Test func `a pointer escapes slashes and tildes in names`() {
         #expect(JSONDecodingError(path: ["a/b", "c~d"], reason: "").pointer == "/a~1b/c~0d")
     }
 

@@ -26,7 +26,7 @@ import Testing
         init(json: JSON) throws(JSONDecodingError) { x = try json.member("x") }
     }
 
-    @Test func `members are read, and may be missing or null where that is said`() throws {
+    @Test func `members are read, and optional ones may be missing or null`() throws {
         let shape = try Shape(
             json: [
                 "name": "a", "color": "blue", "isFilled": .null, "corners": [["x": 1], ["x": 2.0]], "anything": .null,
@@ -49,7 +49,7 @@ import Testing
     ]
 
     @Test(arguments: misfits)
-    func `what does not fit is told, and where it is`(json: JSON, pointer: String, reason: String) {
+    func `a value that does not fit is reported with pointer and reason`(json: JSON, pointer: String, reason: String) {
         #expect {
             try Shape(json: json)
         } throws: { error in

@@ -10,7 +10,7 @@ import Testing
         return text + Array("}".utf8)
     }
 
-    /// Nanoseconds that this thread has worked: what else the machine does is not counted.
+    /// The processor time of this thread in nanoseconds: other work on the machine does not count.
     static func time(_ work: () throws -> Void) rethrows -> Double {
         func now() -> Double {
             var time = timespec()
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    /// Sixteen times as many take some sixteen times as long. Quadratic work would take 256 times as long.
+    /// Sixteen times as many members take about sixteen times as long. Quadratic work would take 256 times as long.
     @Test(arguments: Work.allCases) func `time grows with the number of members, not with its square`(
         work: Work
     ) throws {
@@ -53,7 +53,7 @@ import Testing
         #expect(many < 64 * few)
     }
 
-    /// Looked for one after the other, that many names would take hours.
+    /// With a linear search for each name, that many would take hours.
     @Test(.timeLimit(.minutes(5)), arguments: [64, 16 * 1024])
     func `an object as large as a body may be is decoded`(kibibytes: Int) throws {
         let text = LinearTimeTests.text(members: kibibytes * 1024 / 18)
@@ -64,7 +64,7 @@ import Testing
         #expect(values.count == kibibytes * 1024 / 18)
     }
 
-    @Test func `a name that comes twice is found among many, by its bytes`() throws {
+    @Test func `a repeated name is found among many, by its bytes`() throws {
         let many = String(decoding: LinearTimeTests.text(members: 100).dropLast(), as: UTF8.self)
 
         #expect(throws: JSONSyntaxError(reason: .duplicateName, offset: many.utf8.count + 1)) {

@@ -4,8 +4,8 @@ import Synchronization
 import Testing
 import TestSupport
 
-/// What of a head is believed. A second request follows each one on the same connection: it is answered where the first is
-/// good, and never reaches the handler where it is not.
+/// Which heads are accepted. A second request follows each one on the same connection: it is answered if the first is
+/// valid, and never reaches the handler if it is not.
 @Suite struct FramingTests {
     static let second = Data("GET /second HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".utf8)
 
@@ -15,7 +15,7 @@ import TestSupport
     }
 
     @Test(arguments: FramingVectors.refused)
-    func `a head that is not what it looks like is refused, and the connection closed`(
+    func `an invalid or ambiguous head is refused, and the connection closed`(
         vector: FramingVectors.Vector
     ) async throws {
         let handler = EchoHandler()
@@ -24,21 +24,21 @@ import TestSupport
 
         try await whole.send(Data(vector.request) + FramingTests.second)
         let answer = String(decoding: try await whole.receiveAll(), as: UTF8.self)
-        // The server may hang up while bytes are still coming; then the system may drop what it had answered.
+        // The server may close the connection while bytes still arrive; then the system may drop its answer.
         await slow.sendByteByByte(Data(vector.request))
         let slowAnswer = String(decoding: try await slow.receiveAll(), as: UTF8.self)
 
         #expect(vector.statuses.isEmpty ? answer.isEmpty : vector.statuses.contains(FramingTests.status(answer)))
-        // Of its own answers libmicrohttpd sends some heads twice.
+        // libmicrohttpd sends the heads of some of its own answers twice.
         let isLibrarys = answer.contains("<html>")
         #expect(isLibrarys || answer.components(separatedBy: "HTTP/1.1 ").count <= 2, "it is answered twice")
         #expect(slowAnswer.isEmpty || vector.statuses.contains(FramingTests.status(slowAnswer)))
-        #expect(handler.answered.load(ordering: .relaxed) == 0, "something was believed")
+        #expect(handler.answered.load(ordering: .relaxed) == 0, "a request reached the handler")
         await server.stop(within: .zero)
     }
 
     @Test(arguments: FramingVectors.accepted)
-    func `a head that is what it looks like is accepted, and so is what follows`(head: String) async throws {
+    func `a valid head is accepted, and so is the request that follows`(head: String) async throws {
         let handler = EchoHandler()
         let server = try HTTPServerTests.start(handler, threads: 1)
         let (whole, slow) = (try Connection(port: server.port), try Connection(port: server.port))
@@ -69,7 +69,7 @@ import TestSupport
         await server.stop(within: .zero)
     }
 
-    /// 0 where there is none.
+    /// 0 if there is no status.
     static func status(_ answer: String) -> Int {
         answer.hasPrefix("HTTP/1.1 ") ? Int(answer.dropFirst(9).prefix(3)) ?? 0 : 0
     }

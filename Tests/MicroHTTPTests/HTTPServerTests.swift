@@ -4,10 +4,10 @@ import Synchronization
 import Testing
 import TestSupport
 
-/// Tells what it was asked; `/wait` waits until the test lets it go.
+/// Describes the request in the answer; `/wait` waits until the test calls `release`.
 final class EchoHandler: HTTPHandler {
     private let waiting = Mutex<[CheckedContinuation<Void, Never>]>([])
-    /// Counted here when it is answered, and by the test when it has come.
+    /// Answers, counted here when they are given, and in `received` by the test when they have arrived.
     let answered = Atomic(0)
     let received = Atomic(0)
 
@@ -80,7 +80,7 @@ final class EchoHandler: HTTPHandler {
         await server.stop()
     }
 
-    @Test func `a client that asks is told to go on with its body`() async throws {
+    @Test func `a client that expects 100 Continue gets it before it sends its body`() async throws {
         let server = try HTTPServerTests.start()
         let connection = try Connection(port: server.port)
         let request = Connection.bytes("POST", "/a", headers: ["Expect": "100-continue"], body: Data("12345".utf8))
@@ -93,7 +93,7 @@ final class EchoHandler: HTTPHandler {
         await server.stop()
     }
 
-    @Test func `a body over the limit is refused, and the connection stays`() async throws {
+    @Test func `a body over the limit is refused, and the connection stays open`() async throws {
         let server = try HTTPServerTests.start()
         let connection = try Connection(port: server.port)
 
@@ -107,7 +107,7 @@ final class EchoHandler: HTTPHandler {
         ("Content-Length: 1001\r\nExpect: 100-continue\r\n", 413), ("Transfer-Encoding: chunked\r\n", 411),
         ("Content-Length: 1\r\nExpect: something\r\n", 417),
     ])
-    func `what cannot be read to its end is refused at once, and the connection closed`(
+    func `a body that cannot be read to its end is refused at once, and the connection closed`(
         headers: String, status: Int
     ) async throws {
         let server = try HTTPServerTests.start()
@@ -124,7 +124,7 @@ final class EchoHandler: HTTPHandler {
         "/a%00b", "/a%2Fb", "/a%2fb", "/../a", "/a/./b", "/a/%2e%2E/b", "//a", "/a/", "/a%", "/a%4", "/a%GG", "/%FF",
         "/a|b", "/a\"b", "*", "/a?b=%zz", "/a#b",
     ])
-    func `a target that could be read in two ways is refused, and the connection stays`(target: String) async throws {
+    func `an ambiguous target is refused, and the connection stays open`(target: String) async throws {
         let server = try HTTPServerTests.start()
         let connection = try Connection(port: server.port)
 
@@ -142,7 +142,7 @@ final class EchoHandler: HTTPHandler {
         #expect(HTTPTarget("/")?.segments == [])
     }
 
-    @Test func `a handler that waits holds up nobody else`() async throws {
+    @Test func `a handler that waits delays no other request`() async throws {
         let handler = EchoHandler()
         let server = try HTTPServerTests.start(handler, threads: 1)
         let slow = try Connection(port: server.port)
@@ -170,7 +170,7 @@ final class EchoHandler: HTTPHandler {
         await server.stop()
     }
 
-    @Test func `a port in use is told as such`() throws {
+    @Test func `a port in use and an unknown host are reported as such`() throws {
         let server = try HTTPServerTests.start()
         var settings = HTTPServer.Settings()
         settings.port = server.port
@@ -186,7 +186,7 @@ final class EchoHandler: HTTPHandler {
 }
 
 @Suite struct HTTPServerStopTests {
-    @Test func `stopping waits for what is under way`() async throws {
+    @Test func `stopping waits for the requests under way`() async throws {
         let handler = EchoHandler()
         let server = try HTTPServerTests.start(handler)
         let connection = try Connection(port: server.port)
@@ -204,7 +204,7 @@ final class EchoHandler: HTTPHandler {
         #expect(try await connection.isClosed())
     }
 
-    @Test func `what does not end in time is answered with 503, suspended or not`() async throws {
+    @Test func `a request that does not end in time is answered with 503, suspended or not`() async throws {
         let handler = EchoHandler()
         let server = try HTTPServerTests.start(handler)
         var connections: [Connection] = []
@@ -218,11 +218,11 @@ final class EchoHandler: HTTPHandler {
 
         for connection in connections { #expect(try await connection.receive().status == 503) }
         handler.release()
-        // What they hold, a session's turn for one, is given back all the same.
+        // The handlers still run to their end, and release what they hold, such as a session's turn.
         try await eventually { handler.answered.load(ordering: .relaxed) == 10 }
     }
 
-    @Test func `a handler whose client has gone goes on to its end`() async throws {
+    @Test func `a handler whose client is gone runs to its end`() async throws {
         let handler = EchoHandler()
         let server = try HTTPServerTests.start(handler)
         for path in Array(repeating: "/wait", count: 20) {
@@ -238,7 +238,7 @@ final class EchoHandler: HTTPHandler {
         await server.stop()
     }
 
-    @Test func `a server that is let go of with suspended connections ends quietly`() async throws {
+    @Test func `a server that is released with suspended connections ends without a crash`() async throws {
         let handler = EchoHandler()
         var server: HTTPServer? = try HTTPServerTests.start(handler)
         let connection = try Connection(port: server!.port)
@@ -251,7 +251,7 @@ final class EchoHandler: HTTPHandler {
         handler.release()
     }
 
-    @Test(arguments: 1...5) func `stopping under load loses no request that was taken`(round: Int) async throws {
+    @Test(arguments: 1...5) func `stopping under load loses no accepted request`(round: Int) async throws {
         let handler = EchoHandler()
         let server = try HTTPServerTests.start(handler)
 

@@ -7,7 +7,7 @@ import Testing
         ("2001:db8::/32", "2001:db8:ffff::1"), ("::1", "::1"), ("192.0.2.128/25", "192.0.2.255"),
         ("::ffff:192.0.2.0/120", "192.0.2.7"), ("2001:db8::8000:0:0:0/65", "2001:db8::ffff:0:0:1"),
     ])
-    func `a network holds its addresses`(network: String, address: String) throws {
+    func `a network contains its addresses`(network: String, address: String) throws {
         #expect(try #require(IPNetwork(network)).contains(try #require(IPAddress(address))))
     }
 
@@ -16,18 +16,18 @@ import Testing
         ("2001:db8::/32", "2001:db9::1"), ("192.0.2.128/25", "192.0.2.127"), ("10.0.0.0/8", "::a00:1"),
         ("2001:db8::8000:0:0:0/65", "2001:db8::7fff:0:0:1"),
     ])
-    func `and no other`(network: String, address: String) throws {
+    func `a network contains no other address`(network: String, address: String) throws {
         #expect(!(try #require(IPNetwork(network)).contains(try #require(IPAddress(address)))))
     }
 
     @Test(arguments: [
         "", "10.0.0.0/33", "::/129", "10.0.0.0/", "10.0.0.0/-1", "10.0.0/8", "localhost", "1.2.3.4.5", "/8",
     ])
-    func `what is no network is none`(text: String) {
+    func `a text that is not a network is refused`(text: String) {
         #expect(IPNetwork(text) == nil)
     }
 
-    /// The client, as one sees it who trusts 10.0.0.0/8.
+    /// The client of a request, if the proxies in 10.0.0.0/8 are trusted.
     static func client(_ peer: String, _ fields: [String]) throws -> IPAddress? {
         var headers: HTTPHeaders = [:]
         for field in fields { headers.append("X-Forwarded-For", field) }
@@ -45,11 +45,11 @@ import Testing
         ("10.0.0.1", ["2001:db8::1"], "2001:db8::1"), ("10.0.0.1", ["::ffff:192.0.2.1"], "192.0.2.1"),
         ("192.0.2.7", ["192.0.2.1"], "192.0.2.7"),
     ])
-    func `the client is the last who is no proxy of ours`(peer: String, fields: [String], client: String) throws {
+    func `the client is the last that is not a trusted proxy`(peer: String, fields: [String], client: String) throws {
         #expect(try IPAddressTests.client(peer, fields) == IPAddress(client))
     }
 
-    @Test func `of IPv6 a whole network is one subscriber`() throws {
+    @Test func `a whole IPv6 network is one subscriber, and each IPv4 address is one`() throws {
         let (one, other) = (try #require(IPAddress("2001:db8::1")), try #require(IPAddress("2001:db8::2")))
         let (third, fourth) = (try #require(IPAddress("192.0.2.1")), try #require(IPAddress("192.0.2.2")))
 

@@ -2,7 +2,7 @@ import MicroHTTP
 import Testing
 import TestSupport
 
-/// Answers that there is nothing new.
+/// Answers every request with 304.
 private struct UnchangedHandler: HTTPHandler {
     func respond(to request: HTTPRequest) async -> HTTPResponse {
         if request.target.segments == ["later"] { await Task.yield() }
@@ -11,8 +11,8 @@ private struct UnchangedHandler: HTTPHandler {
 }
 
 @Suite struct NotModifiedTests {
-    /// RFC 9110, section 15.4.5. Clients wait for as many bytes as a length says.
-    @Test(arguments: ["GET", "HEAD"]) func `a 304 has a head, no length and no body, and the connection goes on`(
+    /// RFC 9110, section 15.4.5. Clients would wait for as many bytes as a Content-Length announces.
+    @Test(arguments: ["GET", "HEAD"]) func `a 304 has a head, no length and no body, and the connection stays open`(
         method: String
     ) async throws {
         var settings = HTTPServer.Settings()

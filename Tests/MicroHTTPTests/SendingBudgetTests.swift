@@ -2,7 +2,7 @@ import MicroHTTP
 import Testing
 import TestSupport
 
-/// Answers with eight megabytes, or with a word.
+/// Answers `/large` with 8 MiB, and everything else with four bytes.
 private struct LargeHandler: HTTPHandler {
     static let size = 8 << 20
 
@@ -20,13 +20,13 @@ private struct LargeHandler: HTTPHandler {
         return try HTTPServer(settings, handler: LargeHandler())
     }
 
-    @Test func `who takes an answer slowly is cut off for others, the slowest first`() async throws {
+    @Test func `clients that read an answer slowly are cut off in favour of others, the slowest first`() async throws {
         let server = try SendingBudgetTests.start(limit: 3 * LargeHandler.size)
         var slow: [Connection] = []
         for _ in 1...6 {
             slow.append(try Connection(port: server.port))
             try await slow[slow.count - 1].send(Connection.bytes("GET", "/large"))
-            // Its head has come, so that its answer is under way before the next one's.
+            // Once its head has arrived, its answer is under way before the next one's.
             _ = try await slow[slow.count - 1].receive(bodyless: true)
         }
 
@@ -34,17 +34,17 @@ private struct LargeHandler: HTTPHandler {
         #expect(try await quick.request("GET", "/large").body.count == LargeHandler.size)
         #expect(try await quick.request("GET", "/small").text == "xxxx")
 
-        var taken: [Int] = []
+        var received: [Int] = []
         for connection in slow {
             try? await connection.send(Connection.bytes("GET", "/small", headers: ["Connection": "close"]))
-            taken.append((try? await connection.receiveAll().count) ?? 0)
+            received.append((try? await connection.receiveAll().count) ?? 0)
         }
-        #expect(taken[..<4].allSatisfy { $0 < LargeHandler.size }, "\(taken)")
-        #expect(taken[4...].allSatisfy { $0 >= LargeHandler.size }, "\(taken)")
+        #expect(received[..<4].allSatisfy { $0 < LargeHandler.size }, "\(received)")
+        #expect(received[4...].allSatisfy { $0 >= LargeHandler.size }, "\(received)")
         await server.stop()
     }
 
-    @Test func `an answer larger than all may be is sent where there is no other`() async throws {
+    @Test func `an answer larger than the limit is sent if there is no other`() async throws {
         let server = try SendingBudgetTests.start(limit: 1000)
         let connection = try Connection(port: server.port)
 

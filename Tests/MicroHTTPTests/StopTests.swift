@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 import TestSupport
 
-/// Blocks the thread that it is called on until it is opened.
+/// Blocks the thread that calls it until the test calls `open`.
 private final class BlockingHandler: HTTPHandler {
     private let gate = DispatchSemaphore(value: 0)
     let called = Atomic(false)
@@ -20,7 +20,7 @@ private final class BlockingHandler: HTTPHandler {
     func open() { gate.signal() }
 }
 
-/// Blocks likewise, and then waits for something that never comes.
+/// Blocks in the same way, and then stays suspended for ever.
 private final class EndlessHandler: HTTPHandler {
     let first = BlockingHandler()
 
@@ -32,9 +32,9 @@ private final class EndlessHandler: HTTPHandler {
 }
 
 @Suite struct StopTests {
-    /// libmicrohttpd takes no response once it stops, and may ask for it again.
+    /// libmicrohttpd accepts no response once it stops, and may then ask for it again.
     @Test(arguments: 1...20)
-    func `a handler that suspends or answers while the server ends keeps nothing from ending`(round: Int) async throws {
+    func `a server ends even if a handler suspends or answers meanwhile`(round: Int) async throws {
         let endless = EndlessHandler()
         let handlers: [any HTTPHandler] = [endless, endless.first]
         for handler in handlers {
@@ -54,9 +54,9 @@ private final class EndlessHandler: HTTPHandler {
         }
     }
 
-    /// A server joins its threads when it stops. Here they wait for a task, which a thread of Swift's has to run: as many
-    /// servers stop as there are such threads.
-    @Test func `servers that stop leave Swift's threads to others`() async throws {
+    /// A server joins its threads when it stops. Here they wait for a task that needs one of Swift's threads, and more
+    /// servers stop than there are such threads.
+    @Test func `servers that stop do not occupy Swift's threads`() async throws {
         let handlers = (0..<ProcessInfo.processInfo.activeProcessorCount + 1).map { _ in BlockingHandler() }
         var connections: [Connection] = []
         var servers: [HTTPServer] = []
@@ -70,7 +70,7 @@ private final class EndlessHandler: HTTPHandler {
             servers.append(server)
         }
         let isOpened = DispatchSemaphore(value: 0)
-        // So that the test ends where no thread is left for the task.
+        // Lets the test end even if no thread is left for the task.
         async let isInTime = blocking {
             let result = isOpened.wait(timeout: .now() + 15)
             for handler in handlers { handler.open() }
@@ -80,7 +80,7 @@ private final class EndlessHandler: HTTPHandler {
         await withTaskGroup { group in
             for server in servers { group.addTask { await server.stop(within: .zero) } }
             group.addTask {
-                // Longer than a stop takes to come to the threads.
+                // Longer than a stop takes until it joins its threads.
                 try? await Task.sleep(for: .seconds(3))
                 isOpened.signal()
             }

@@ -3,7 +3,7 @@ import MicroHTTP
 import Testing
 import TestSupport
 
-/// Clients that take their time. The limits are short here; they count however steadily the bytes come.
+/// Slow clients. The limits are short here; they apply however steadily the bytes arrive.
 @Suite struct WatchdogTests {
     static func start(_ handler: EchoHandler = EchoHandler(), head: Int = 10_000, body: Int = 10_000) throws
         -> HTTPServer
@@ -15,9 +15,9 @@ import TestSupport
         return try HTTPServer(settings, handler: handler)
     }
 
-    /// Sends a byte now and then, until the server hangs up.
+    /// Sends a byte every 20 ms, until the server closes the connection.
     ///
-    /// - Returns: after how many seconds; `nil` where it did not within `limit`.
+    /// - Returns: after how many seconds it did; `nil` if it did not within `limit` seconds.
     static func trickle(_ connection: Connection, limit: Double = 60) async throws -> Double? {
         let start = ContinuousClock.now
         while ContinuousClock.now - start < .seconds(limit) {
@@ -28,7 +28,7 @@ import TestSupport
     }
 
     @Test(arguments: ["", "GE", "GET /", "GET /a HTTP/1.1\r\n", "GET /a HTTP/1.1\r\nHost: x\r\nA: "])
-    func `a head that comes too slowly is cut off`(beginning: String) async throws {
+    func `a head that arrives too slowly is cut off`(beginning: String) async throws {
         let server = try WatchdogTests.start(head: 500)
         let connection = try Connection(port: server.port)
 
@@ -39,7 +39,7 @@ import TestSupport
         await server.stop(within: .zero)
     }
 
-    @Test func `so is the next one on a connection that was good`() async throws {
+    @Test func `a slow head after good requests on the same connection is cut off`() async throws {
         let server = try WatchdogTests.start(head: 500)
         let connection = try Connection(port: server.port)
 
@@ -51,7 +51,7 @@ import TestSupport
         await server.stop(within: .zero)
     }
 
-    @Test func `a body that comes too slowly is cut off`() async throws {
+    @Test func `a body that arrives too slowly is cut off`() async throws {
         let server = try WatchdogTests.start(body: 500)
         let connection = try Connection(port: server.port)
 
@@ -62,7 +62,7 @@ import TestSupport
         await server.stop(within: .zero)
     }
 
-    @Test func `who is slow, but not too slow, is served`() async throws {
+    @Test func `a client that is slow, but within the limits, is served`() async throws {
         let server = try WatchdogTests.start(head: 8000, body: 8000)
         let connection = try Connection(port: server.port)
 
@@ -75,7 +75,7 @@ import TestSupport
         await server.stop(within: .zero)
     }
 
-    @Test func `a handler may take longer than a head`() async throws {
+    @Test func `a handler may take longer than a head or a body may`() async throws {
         let handler = EchoHandler()
         let server = try WatchdogTests.start(handler, head: 200, body: 200)
         let connection = try Connection(port: server.port)
@@ -92,11 +92,11 @@ import TestSupport
         ("GET /a HTTP/1.1\r\nHost: x\r\n\r\n", true), ("GET /a HT", false), ("", false),
         ("GET /a HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1234", false),
     ])
-    func `who sends no more is answered, and hung up on soon`(bytes: String, isWhole: Bool) async throws {
+    func `a client that sends no more is answered, and disconnected soon`(bytes: String, isWhole: Bool) async throws {
         let server = try WatchdogTests.start(head: 60_000, body: 60_000)
         let connections = try (1...40).map { _ in try Connection(port: server.port) }
 
-        // Often the end comes together with the last bytes.
+        // The end often arrives together with the last bytes.
         let start = ContinuousClock.now
         for connection in connections { try await connection.send(Data(bytes.utf8), isLast: true) }
         for connection in connections {
@@ -108,7 +108,7 @@ import TestSupport
         await server.stop(within: .zero)
     }
 
-    @Test func `many that say nothing hold up nobody`() async throws {
+    @Test func `many silent clients delay no other`() async throws {
         let server = try WatchdogTests.start(head: 500)
         let silent = try (1...300).map { _ in try Connection(port: server.port) }
         for connection in silent.prefix(150) { try await connection.send("GET /a HTTP/1.1\r\nA: ") }
@@ -120,7 +120,7 @@ import TestSupport
         await server.stop(within: .zero)
     }
 
-    @Test func `one address has so many connections and no more`() async throws {
+    @Test func `one address gets no more connections than the limit`() async throws {
         var settings = HTTPServer.Settings()
         settings.port = 0
         settings.addressLimit = 2

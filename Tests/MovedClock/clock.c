@@ -1,6 +1,6 @@
-// Puts the wall clock of a process forward and back: preloaded (ld.so(8)), it adds to CLOCK_REALTIME the seconds that are
-// in the file that MOVED_CLOCK names, eight bytes in the machine's order. All other clocks go on as they are, as they do
-// when somebody sets the time of a machine.
+// Sets the wall clock of a process forward and back: preloaded (ld.so(8)), it adds to CLOCK_REALTIME the seconds in the
+// file that MOVED_CLOCK names, eight bytes in the machine's byte order. All other clocks are unchanged, as when
+// somebody sets the time of a machine.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

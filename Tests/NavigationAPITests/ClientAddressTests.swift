@@ -8,7 +8,7 @@ import Synchronization
 import Testing
 import TestSupport
 
-/// Where the events came from that a coordinator was handed.
+/// The addresses that a coordinator's events came from.
 private final class Witness: Sendable {
     private let seen = Mutex<[ClientAddress?]>([])
 
@@ -54,7 +54,7 @@ private struct WatchedCoordinator: Coordinator {
         #expect(answer.status == 200)
     }
 
-    @Test func `handlers are told clients apart by the address that a proxy of ours names`() async throws {
+    @Test func `handlers can distinguish clients by the address that a trusted proxy names`() async throws {
         let client = try await open("127.0.0.1")
 
         for address in ["192.0.2.1", "192.0.2.2", "192.0.2.1", "2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"] {
@@ -68,7 +68,7 @@ private struct WatchedCoordinator: Coordinator {
         #expect(Set(seen).count == 4)
     }
 
-    @Test func `who is no proxy of ours is the client, whatever it says`() async throws {
+    @Test func `a peer that is not a trusted proxy is the client, whatever it claims`() async throws {
         let client = try await open()
 
         try await look(client, for: "192.0.2.1")
@@ -78,7 +78,7 @@ private struct WatchedCoordinator: Coordinator {
         #expect(witness.clients.count == 3 && Set(witness.clients).count == 1)
     }
 
-    @Test func `the answer to an alert comes from somewhere, too`() async throws {
+    @Test func `the answer to an alert has a client address, too`() async throws {
         let client = try await open()
 
         _ = try await client.post(#"{"type":"ask"}"#)
@@ -88,7 +88,7 @@ private struct WatchedCoordinator: Coordinator {
         #expect(witness.clients.count == 2 && witness.clients[0] != nil && witness.clients[0] == witness.clients[1])
     }
 
-    @Test func `where no address is known, the session stands for it`() async throws {
+    @Test func `if no address is known, the session takes its place`() async throws {
         var dependencies = Dependencies()
         dependencies.register(Witness.self) { [witness] _ in witness }
         let app = App("watched", root: { WatchedCoordinator() }, dependencies: dependencies)
@@ -117,7 +117,7 @@ private struct WatchedCoordinator: Coordinator {
         #expect(seen[0] == seen[1] && seen[2] == seen[3] && seen[0] != seen[2])
     }
 
-    @Test func `an address shows nowhere`() {
+    @Test func `an address is never printed`() {
         let address = ClientAddress("192.0.2.1")
 
         #expect("\(address) \(String(reflecting: address)) \([address])".contains("192") == false)

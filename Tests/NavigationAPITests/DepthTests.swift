@@ -3,7 +3,7 @@ import JSONCoding
 import Testing
 import TestSupport
 
-/// Opens flows in flows, as often as it is asked to.
+/// Opens nested flows: one for each event, or endlessly many.
 private struct NestedCoordinator: Coordinator {
     enum Event: NavigationEvent, CaseIterable { case sheet, flow, endless }
 
@@ -27,7 +27,7 @@ private struct NestedCoordinator: Coordinator {
     private static let app = App("nested", root: { NestedCoordinator() })
 
     @Test(arguments: ["sheet", "flow"])
-    func `who has opened as many flows in each other as there may be is told so`(event: String) async throws {
+    func `a client that has opened as many nested flows as allowed is refused another`(event: String) async throws {
         let client = try await Client(DepthTests.app)
         let body = #"{"type":"\#(event)"}"#
         for _ in 2...32 { #expect(try await client.post(body).status == 200) }
@@ -35,11 +35,11 @@ private struct NestedCoordinator: Coordinator {
         let refused = try await client.post(body)
 
         try await client.expect(refused, 409, "stack-limit", version: 32)
-        #expect(refused.text.contains("“nested” asked for more than 32 flows, each opened by the one before."))
+        #expect(refused.text.contains("“nested” asked for more than 32 nested flows."))
         #expect(try await client.post(#"{"type":"back"}"#).status == 200)
     }
 
-    @Test func `an app that opens flows without an end is at fault itself`() async throws {
+    @Test func `an app that opens nested flows without end is a server error`() async throws {
         let client = try await Client(DepthTests.app)
 
         try await client.expect(try await client.post(#"{"type":"endless"}"#), 500, "runaway-transition")

@@ -4,7 +4,7 @@ import JSONCoding
 import Testing
 import TestSupport
 
-/// Items with links, an editor over them, and an app that can be too busy.
+/// Items with links, an editor over them, and an event that fails because the app is too busy.
 struct ItemCoordinator: Coordinator {
     static let links: [LinkPattern] = ["/items/{id:integer}", "/closed"]
 
@@ -46,7 +46,7 @@ struct NoteCoordinator: Coordinator {
 
     static func json(_ answer: Answer) throws -> JSON { try JSON(parsing: Array(answer.body)) }
 
-    @Test func `a presented flow is told with its key, its style and its stack`() async throws {
+    @Test func `a state contains a presented flow with its key, its style and its stack`() async throws {
         let client = try await FlowTests.client()
 
         let state = try FlowTests.json(try await client.post(#"{"type":"edit"}"#))
@@ -62,7 +62,7 @@ struct NoteCoordinator: Coordinator {
             ])
     }
 
-    @Test func `leaving is asked about, and goes on by the answer`() async throws {
+    @Test func `an alert asks before leaving, and its answer leaves`() async throws {
         let client = try await FlowTests.client()
         _ = try await client.post(#"{"type":"edit"}"#)
 
@@ -75,7 +75,7 @@ struct NoteCoordinator: Coordinator {
         #expect(left["visible"]?["name"] == "items")
     }
 
-    @Test func `a session begins at a link`() async throws {
+    @Test func `a session can begin at a link`() async throws {
         let client = try await FlowTests.client()
         let json = ["Content-Type": "application/json"]
 
@@ -132,7 +132,7 @@ struct NoteCoordinator: Coordinator {
     }
 
     @Test(arguments: ["?dryRun=maybe", "?dryRun=true&dryRun=true", "?dryRun", "?other=true"])
-    func `another query is refused`(query: String) async throws {
+    func `an unknown or malformed query is refused`(query: String) async throws {
         let client = try await FlowTests.client()
         let headers = ["Authorization": "Bearer \(client.token)", "Content-Type": "application/json"]
 

@@ -25,7 +25,7 @@ import TestSupport
         #expect(newest.status == 200 && newest.headers["idempotency-replayed"] == "true")
     }
 
-    @Test func `a store in memory that is full refuses events, and lets the session be read and ended`() async throws {
+    @Test func `a full memory store refuses events, but the session can be read and ended`() async throws {
         let client = try await Client(store: MemoryStore(limitBytes: 20_000))
         var last = try await client.post(OnceTests.add)
         while last.status == 200 { last = try await client.post(OnceTests.add) }

@@ -5,7 +5,7 @@ import Sessions
 import Testing
 import TestSupport
 
-/// Signs in and out, and replaces the token with both.
+/// Signs in and out, and replaces the token each time.
 private struct PorchCoordinator: Coordinator {
     enum Event: String, NavigationEvent, CaseIterable { case signIn, signOut }
 
@@ -20,7 +20,7 @@ private struct PorchCoordinator: Coordinator {
     }
 }
 
-/// What a token gives no right to any more: the past before it, and what was forked from a session that has ended.
+/// What a token gives no access to: the versions before it, and forks of a session that has ended.
 @Suite struct ForkAndSealTests {
     static let app = App("porch", root: { PorchCoordinator() }, endsForks: true)
 
@@ -32,7 +32,7 @@ private struct PorchCoordinator: Coordinator {
             body: Data("{\"forkOf\":\"\(client.id)\"\(member)}".utf8))
     }
 
-    @Test func `a sign-out is not undone by a fork of what was before it`() async throws {
+    @Test func `a sign-out cannot be undone by a fork of an earlier version`() async throws {
         let client = try await Client(ForkAndSealTests.app)
         let signedIn = try JSON(parsing: Array(try await client.post(#"{"type":"signIn"}"#).body))
         let first = try #require(signedIn["token"]?.string)

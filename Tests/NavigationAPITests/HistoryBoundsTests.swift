@@ -5,7 +5,7 @@ import Sessions
 import Testing
 import TestSupport
 
-/// Shows whatever it is told to.
+/// Shows the text of its events.
 private struct ShowCoordinator: Coordinator {
     enum Event: NavigationEvent {
         case show(params: String)
@@ -23,13 +23,13 @@ private struct ShowCoordinator: Coordinator {
     }
 }
 
-/// However large the states of a session are, a page of its history is not.
+/// A page of a history is bounded in bytes, however large the session's states are.
 @Suite struct HistoryBoundsTests {
     private static let app = App("show", root: { ShowCoordinator() })
 
     private static func text(_ count: Int) -> String { String(repeating: "x", count: count) }
 
-    /// Reads page after page, as the links lead.
+    /// Reads page after page, following the links.
     private static func pages(_ client: Client, limit: Int) async throws -> [(bytes: Int, entries: [JSON])] {
         var pages: [(bytes: Int, entries: [JSON])] = []
         var next: String? = "\(client.path)/history?limit=\(limit)"
@@ -43,7 +43,7 @@ private struct ShowCoordinator: Coordinator {
     }
 
     @Test(arguments: ["show", "name"])
-    func `a page ends where it has enough bytes, and the next one begins there`(event: String) async throws {
+    func `a page ends when it has enough bytes, and the next one begins there`(event: String) async throws {
         let client = try await Client(HistoryBoundsTests.app)
         let member = event == "show" ? "params" : "title"
         let body = #"{"type":"\#(event)","payload":{"\#(member)":"\#(HistoryBoundsTests.text(60_000))"}}"#
@@ -56,7 +56,7 @@ private struct ShowCoordinator: Coordinator {
         #expect(pages.allSatisfy { $0.bytes < 200 * 1024 })
     }
 
-    @Test func `small states come as many to a page as are asked for`() async throws {
+    @Test func `a page has as many small states as the client asks for`() async throws {
         let client = try await Client(HistoryBoundsTests.app)
         for number in 2...7 {
             _ = try await client.post(#"{"type":"name","payload":{"title":"\#(number)"}}"#)
@@ -67,7 +67,7 @@ private struct ShowCoordinator: Coordinator {
         #expect(pages.map(\.entries.count) == [3, 3, 1])
     }
 
-    @Test func `large parameters are left out of the list, and told by the version itself`() async throws {
+    @Test func `large parameters are omitted from the list, and are in the version itself`() async throws {
         let client = try await Client(HistoryBoundsTests.app)
         for size in [100, 3000] {
             let body = #"{"type":"show","payload":{"params":"\#(HistoryBoundsTests.text(size))"}}"#

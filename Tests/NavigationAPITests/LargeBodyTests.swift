@@ -7,7 +7,7 @@ import Sessions
 import Testing
 import TestSupport
 
-/// Takes a dictionary, and keeps its size.
+/// Shows the size of a dictionary that an event contains.
 private struct DictionaryCoordinator: Coordinator {
     enum Event: NavigationEvent {
         case fill([String: Int])
@@ -23,8 +23,8 @@ private struct DictionaryCoordinator: Coordinator {
 }
 
 @Suite struct LargeBodyTests {
-    /// Looked for one after the other, the names of the larger body would take hours.
-    @Test(arguments: [64, 16 * 1024]) func `a payload of as many names as fit is taken in time`(
+    /// With a linear search for each name, the larger body would take hours.
+    @Test(arguments: [64, 16 * 1024]) func `a payload with as many names as fit is decoded in time`(
         kibibytes: Int
     ) async throws {
         var settings = HTTPServer.Settings()

@@ -6,7 +6,7 @@ import Testing
 import TestSupport
 
 @Suite struct LimitTests {
-    /// As the proxy at 127.0.0.1 would send it.
+    /// Creates a session as the proxy at 127.0.0.1 would.
     static func create(_ connection: Connection, for addresses: String) async throws -> Answer {
         try await connection.request("POST", "/v1/sessions", headers: ["X-Forwarded-For": addresses])
     }
@@ -18,7 +18,7 @@ import TestSupport
         return try await Client(handler: settings)
     }
 
-    @Test func `one address creates so many sessions in a second, others as many`() async throws {
+    @Test func `each address may create a limited number of sessions a second`() async throws {
         let client = try await LimitTests.client(creationRate: 3, proxies: ["127.0.0.0/8"])
 
         let start = Date()
@@ -37,7 +37,7 @@ import TestSupport
     }
 
     @Test(arguments: [("10.0.0.0/8", "192.0.2."), ("127.0.0.0/8", "2001:db8::")])
-    func `one is who is no proxy of ours, whatever it says, and who has a network of IPv6`(
+    func `an untrusted peer counts as one address, whatever it claims, and so does an IPv6 network`(
         proxies: String, addresses: String
     ) async throws {
         let client = try await LimitTests.client(creationRate: 2, proxies: [proxies])
@@ -56,23 +56,23 @@ import TestSupport
         #expect(statuses.contains(429))
     }
 
-    @Test func `a session takes so many events in a second`() async throws {
+    @Test func `a session accepts a limited number of events a second`() async throws {
         let client = try await Client { $0.eventRate = 2 }
 
         let start = Date()
-        var taken = 0
+        var accepted = 0
         var refused = try await client.post(#"{"type":"nothing"}"#)
         while refused.status == 200 {
-            taken += 1
+            accepted += 1
             refused = try await client.post(#"{"type":"nothing"}"#)
         }
 
-        #expect(taken >= 2 && Double(taken) <= 2 * (1 + Date().timeIntervalSince(start)))
+        #expect(accepted >= 2 && Double(accepted) <= 2 * (1 + Date().timeIntervalSince(start)))
         try await client.expect(refused, 429, "too-many-events")
         #expect(refused.headers["retry-after"] == "1")
     }
 
-    @Test func `there are so many sessions, and no more until one is forgotten`() async throws {
+    @Test func `at the limit of sessions, a creation is refused, but a repeated one is answered`() async throws {
         let client = try await Client { $0.sessionLimit = 2 }
         let key = ["Idempotency-Key": UUID().uuidString]
         let second = try await client.create("{}", key)
@@ -96,7 +96,7 @@ import TestSupport
         try await client.connection.request(method, path, headers: headers)
     }
 
-    @Test func `a page of a listed origin may ask, and read the answer`() async throws {
+    @Test func `a page of a listed origin may send requests and read the answers`() async throws {
         let client = try await Client(origins: [CrossOriginTests.origin])
         let headers = ["Origin": CrossOriginTests.origin]
 
@@ -123,7 +123,7 @@ import TestSupport
         "https://evil.example", "https://app.example.evil.example", "http://app.example", "https://app.example:8443",
         "HTTPS://APP.EXAMPLE", "null", "*", "",
     ])
-    func `a page of any other origin may not`(origin: String) async throws {
+    func `a page of any other origin may not read the answers`(origin: String) async throws {
         let client = try await Client(origins: [CrossOriginTests.origin])
 
         let asked = try await CrossOriginTests.ask(
@@ -137,7 +137,7 @@ import TestSupport
         }
     }
 
-    @Test func `what the server refuses by itself can be read, too`() async throws {
+    @Test func `a page of a listed origin can read what the HTTP server itself refuses, too`() async throws {
         let client = try await Client(origins: [CrossOriginTests.origin])
 
         let refused = try await client.connection.request(
@@ -147,7 +147,7 @@ import TestSupport
         #expect(refused.headers["access-control-allow-origin"] == CrossOriginTests.origin)
     }
 
-    @Test func `unless origins are listed, nothing is said of them`() async throws {
+    @Test func `unless origins are listed, there are no cross-origin headers`() async throws {
         let client = try await Client()
 
         let asked = try await CrossOriginTests.ask(
@@ -169,12 +169,12 @@ import TestSupport
     @Test(arguments: [
         "7b1f", "Root=1-67891233-abcdef012345678912345678", "a.b_c~d+e/f:g@h=", String(repeating: "x", count: 128),
     ])
-    func `a sane id is taken`(id: String) async throws {
+    func `a valid request id is kept`(id: String) async throws {
         #expect(try await RequestIDTests.id(try await Client(), sent: id) == id)
     }
 
     @Test(arguments: ["", "two words", "<script>", "a\"b", "a,b", "ключ", String(repeating: "x", count: 129)])
-    func `another one is made in place of what is none, and for who sends none`(id: String) async throws {
+    func `an invalid or missing request id is replaced by a new one`(id: String) async throws {
         let client = try await Client()
 
         let made = try #require(try await RequestIDTests.id(client, sent: id))

@@ -7,7 +7,7 @@ import Sessions
 import Testing
 import TestSupport
 
-/// Counts, goes wrong, waits: what a test of the API needs.
+/// Counts, fails and waits, as tests of the API need it.
 struct CounterCoordinator: Coordinator {
     var count = 0
 
@@ -88,7 +88,7 @@ struct Client {
         try JSON(parsing: Array(try await call("GET", path).body))["session"]?["version"]?.integer
     }
 
-    /// The answer is that problem, the session is where it was, and the connection goes on.
+    /// Expects that problem as the answer, that version of the session, and a connection that still works.
     func expect(
         _ answer: Answer, _ status: Int, _ name: String, version: Int = 1,
         at location: SourceLocation = #_sourceLocation
@@ -99,7 +99,7 @@ struct Client {
 }
 
 extension Answer {
-    /// It is that problem.
+    /// Expects that the answer is that problem.
     func expect(_ status: Int, _ name: String, at location: SourceLocation = #_sourceLocation) throws {
         let body = try JSON(parsing: Array(self.body))
         #expect(self.status == status, sourceLocation: location)
@@ -142,7 +142,7 @@ extension Answer {
         (#"{"type":"rename","payload":{"title":7}}"#, "/payload/title"),
         (#"{"type":"rename","payload":{}}"#, "/payload"),
     ])
-    func `a payload that does not fit is told by its place`(body: String, pointer: String) async throws {
+    func `a payload that does not fit is refused with a pointer`(body: String, pointer: String) async throws {
         let client = try await Client()
 
         let answer = try await client.post(body)
@@ -151,7 +151,7 @@ extension Answer {
         #expect(try JSON(parsing: Array(answer.body))["pointer"] == .string(pointer))
     }
 
-    @Test func `an unknown event is told what is accepted`() async throws {
+    @Test func `an unknown event is refused with a list of the accepted ones`() async throws {
         let client = try await Client()
 
         let answer = try await client.post(#"{"type":"unheard of"}"#)
@@ -163,7 +163,7 @@ extension Answer {
             ])
     }
 
-    @Test func `nothing to go back to, a stale screen`() async throws {
+    @Test func `back without anything to go back to, and a stale screen, are refused`() async throws {
         let client = try await Client()
         try await client.expect(try await client.post(#"{"type":"back"}"#), 409, "nothing-to-go-back")
 
@@ -173,7 +173,7 @@ extension Answer {
         #expect(try JSON(parsing: Array(stale.body))["state"]?["session"]?["version"] == 1)
     }
 
-    @Test func `a body of 65 KiB is too large, and the connection stays`() async throws {
+    @Test func `a body of 65 KiB is too large, and the connection stays open`() async throws {
         let client = try await Client()
 
         try await client.expect(try await client.post(Data(count: 65 * 1024)), 413, "content-too-large")
@@ -214,7 +214,7 @@ extension Answer {
         ("POST", "/v1/sessions/x/coordinators", "GET, HEAD"), ("POST", "/livez", "GET, HEAD"),
         ("OPTIONS", "/v1/apps", "GET, HEAD"),
     ])
-    func `a wrong method is told the right ones`(method: String, path: String, allow: String) async throws {
+    func `a wrong method is refused with the right ones`(method: String, path: String, allow: String) async throws {
         let client = try await Client()
 
         let answer = try await client.call(method, path)
@@ -239,7 +239,7 @@ extension Answer {
         try await client.expect(try await client.call("GET", path), 400, "invalid-target")
     }
 
-    @Test func `a query that means nothing is refused: it may have been meant`() async throws {
+    @Test func `a query that has no meaning is refused instead of ignored`() async throws {
         let client = try await Client()
 
         try await client.expect(try await client.call("GET", "/v1/apps?dryRun=true"), 400, "invalid-request")
@@ -256,7 +256,7 @@ extension Answer {
         try await client.expect(try await client.call("GET", "/v1/apps/x"), 404, "unknown-app")
     }
 
-    @Test func `odd expectations are refused`() async throws {
+    @Test func `an unknown expectation is refused`() async throws {
         let client = try await Client()
         let connection = try Connection(port: client.server.port)
 
@@ -268,7 +268,7 @@ extension Answer {
 }
 
 @Suite struct RightTests {
-    @Test func `every way of having no right gets one answer`() async throws {
+    @Test func `every request without a valid token gets the same answer`() async throws {
         let client = try await Client()
         let other = try await Client()
         let ended = try await client.connection.request("POST", "/v1/sessions")
@@ -306,7 +306,7 @@ extension Answer {
         }
     }
 
-    @Test func `an ended session is told to its owner`() async throws {
+    @Test func `an ended session is reported to its owner as ended`() async throws {
         let client = try await Client()
         #expect(try await client.call("DELETE", client.path).status == 204)
 
@@ -318,7 +318,7 @@ extension Answer {
         #expect(try await client.post(#"{"type":"nothing"}"#).status == 410)
     }
 
-    @Test func `the scheme is read without regard to case`() async throws {
+    @Test func `the case of the authorization scheme does not matter`() async throws {
         let client = try await Client()
 
         #expect(
@@ -329,7 +329,7 @@ extension Answer {
 }
 
 @Suite struct AnswerTests {
-    @Test func `a creation says where the session is`() async throws {
+    @Test func `the answer to a creation contains the location of the session`() async throws {
         let client = try await Client()
         let json = ["Content-Type": "application/json"]
 
@@ -361,7 +361,7 @@ extension Answer {
         #expect(try await client.call("GET", client.path, headers: ["If-None-Match": "\"1\""]).status == 200)
     }
 
-    @Test func `a state is told in full`() async throws {
+    @Test func `an answer contains the whole state`() async throws {
         let client = try await Client()
         _ = try await client.post(#"{"type":"add","payload":1}"#)
 
@@ -389,7 +389,7 @@ extension Answer {
             ])
     }
 
-    @Test func `what goes wrong in the app names the coordinator and the call, not the error, nothing of the request`()
+    @Test func `a failed handler is reported with the coordinator and the call, without the error or the request`()
         async throws
     {
         let client = try await Client()
@@ -397,11 +397,11 @@ extension Answer {
         let answer = try await client.post(#"{"type":"fail"}"#)
 
         try await client.expect(answer, 500, "handler-failed")
-        #expect(answer.text.contains("“counter”: handle(fail) threw an error; the server's log has it."))
+        #expect(answer.text.contains("“counter”: handle(fail) threw an error; the server's log contains it."))
         #expect(!answer.text.contains("Failure"))
     }
 
-    @Test func `a handler that does not end is cut off; what waits behind it is bounded`() async throws {
+    @Test func `a handler that does not end is cut off, and few requests may wait behind it`() async throws {
         // Long enough for two more requests, however busy the machine is.
         let client = try await Client { $0.handlerDeadline = .seconds(5) }
         let stalled = try Connection(port: client.server.port)
@@ -422,7 +422,7 @@ extension Answer {
         #expect(try await client.post(#"{"type":"add","payload":1}"#).status == 200)
     }
 
-    @Test func `the living coordinators, the apps, the description`() async throws {
+    @Test func `the living coordinators, the apps and the API description can be read`() async throws {
         let client = try await Client()
 
         #expect(
@@ -443,7 +443,7 @@ extension Answer {
         #expect(description.body == (try Data(contentsOf: repository.appending(path: "openapi.yaml"))))
     }
 
-    @Test func `alive, and ready until it drains`() async throws {
+    @Test func `the server is alive, and ready until it drains`() async throws {
         let client = try await Client()
 
         #expect(try await client.call("GET", "/livez").text == #"{"status":"alive"}"#)

@@ -19,7 +19,7 @@ extension Client {
 @Suite struct OnceTests {
     static let add = #"{"type":"add","payload":1}"#
 
-    @Test func `the answer under a key comes again byte for byte, however the key is written`() async throws {
+    @Test func `a repeat under a key gets the same bytes, with or without quotes around the key`() async throws {
         let client = try await Client()
 
         let first = try await client.post(OnceTests.add, ["Idempotency-Key": "k-1"])
@@ -36,19 +36,19 @@ extension Client {
     @Test(arguments: [
         "", "two words", "\"open", "a\"b", "\"a\\n\"", "\"\"", "ключ", String(repeating: "k", count: 256), "a,b",
     ])
-    func `a key that is none is a bad request`(key: String) async throws {
+    func `a malformed key is a bad request`(key: String) async throws {
         let client = try await Client()
         try await client.expect(
             try await client.post(OnceTests.add, ["Idempotency-Key": key]), 400, "invalid-request")
     }
 
     @Test(arguments: ["k", "\"two words\"", "\"a \\\"quoted\\\" \\\\ key\"", String(repeating: "k", count: 255)])
-    func `a key may be any string of 255 characters`(key: String) async throws {
+    func `a key may be any string of up to 255 characters`(key: String) async throws {
         let client = try await Client()
         #expect(try await client.post(OnceTests.add, ["Idempotency-Key": key]).status == 200)
     }
 
-    @Test func `a creation under a key is one creation`() async throws {
+    @Test func `a repeated creation under a key creates one session`() async throws {
         let client = try await Client()
         let key = ["Idempotency-Key": UUID().uuidString]
 
@@ -68,14 +68,14 @@ extension Client {
 
 @Suite struct ConditionTests {
     @Test(arguments: [#""1""#, "*", #""9", "1""#, #"W/"1", "1""#])
-    func `an event is applied to the version that it was meant for`(condition: String) async throws {
+    func `an event is applied if its condition matches the current version`(condition: String) async throws {
         let client = try await Client()
         let answer = try await client.post(OnceTests.add, ["If-Match": condition])
         #expect(answer.status == 200 && answer.headers["etag"] == #""2""#)
     }
 
     @Test(arguments: [#""2""#, #"W/"1""#, #""01x""#, #""0", "-1""#])
-    func `and to no other`(condition: String) async throws {
+    func `an event is refused if its condition does not match the current version`(condition: String) async throws {
         let client = try await Client()
         let answer = try await client.post(OnceTests.add, ["If-Match": condition])
 
@@ -85,13 +85,13 @@ extension Client {
     }
 
     @Test(arguments: ["1", "", #""1"#, "1,2", #""1",,"2""#, #"*, "1""#])
-    func `a condition that is none is a bad request`(condition: String) async throws {
+    func `a malformed condition is a bad request`(condition: String) async throws {
         let client = try await Client()
         try await client.expect(
             try await client.post(OnceTests.add, ["If-Match": condition]), 400, "invalid-request")
     }
 
-    @Test func `reads and endings have conditions too`() async throws {
+    @Test func `reading and ending a session may have conditions, too`() async throws {
         let client = try await Client()
         try await client.expect(
             try await client.call("GET", client.path, headers: ["If-Match": #""7""#]), 412, "version-mismatch")
@@ -111,7 +111,7 @@ extension Client {
 
     func versions(_ history: JSON) -> [Int] { history["history"]?.array?.compactMap { $0["version"]?.integer } ?? [] }
 
-    @Test func `tells what happened, newest first, and no payload`() async throws {
+    @Test func `the history lists what happened, newest first, without payloads`() async throws {
         let client = try await Client()
         _ = try await client.post(#"{"type":"add","payload":4711}"#)
         _ = try await client.post(#"{"type":"ask"}"#)
@@ -126,7 +126,7 @@ extension Client {
         #expect(!answer.text.contains("4711"))
     }
 
-    @Test func `comes in pages`() async throws {
+    @Test func `the history comes in pages`() async throws {
         let client = try await Client()
         for _ in 1...6 { _ = try await client.post(OnceTests.add) }
 
@@ -144,7 +144,7 @@ extension Client {
         }
     }
 
-    @Test func `a past state can be read, and a session opened from it`() async throws {
+    @Test func `a past state can be read, and a session forked from it`() async throws {
         let client = try await Client()
         let before = try await client.call("GET", client.path)
         for _ in 1...2 { _ = try await client.post(OnceTests.add) }
@@ -172,7 +172,7 @@ extension Client {
         }
     }
 
-    @Test func `the past is its owner's`() async throws {
+    @Test func `only the owner can read the past`() async throws {
         let client = try await Client()
         for path in ["\(client.path)/history", "\(client.path)/history/1"] {
             try await client.expect(try await client.call("GET", path, token: "x"), 401, "unauthorized")

@@ -8,7 +8,7 @@ import Synchronization
 import Testing
 import TestSupport
 
-/// Asks for what cannot be.
+/// Asks for what the engine must refuse.
 private struct WrongCoordinator: Coordinator {
     enum Event: String, NavigationEvent, CaseIterable { case popToNowhere, idle, endless, tooMany, tooLarge, fine }
 
@@ -34,10 +34,10 @@ private struct EndlessCoordinator: Coordinator {
     func start(_ navigator: inout Navigator) { navigator.start(EndlessCoordinator()) }
 }
 
-/// Commits nothing once it is told so.
+/// A store in memory that fails when a test sets an error.
 final class FailingStore: SessionStore {
     private let store = MemoryStore()
-    /// Of commits.
+    /// The error of every commit.
     let failure = Mutex<StoreError?>(nil)
     let readFailure = Mutex<StoreError?>(nil)
     let conditionNow = Mutex(StoreCondition())
@@ -49,20 +49,22 @@ final class FailingStore: SessionStore {
     var latestTime: Date { store.latestTime }
     func load(_ id: SessionID, token: SHA256Digest?) throws(StoreError) -> LoadedSession? {
         if let error = readFailure.withLock({ $0 }) { throw error }
-        return store.load(id, token: token)
+        return try store.load(id, token: token)
     }
     func forks(of id: SessionID) -> [SessionID] { store.forks(of: id) }
     func answer(to key: String, of id: SessionID) -> StoredAnswer? { store.answer(to: key, of: id) }
     func sweep(at now: Date, limit: Int) -> [SessionID] { store.sweep(at: now, limit: limit) }
-    func history(of id: SessionID, from version: Int?, limit: Int, bytes: Int) -> [SessionRecord] {
-        store.history(of: id, from: version, limit: limit, bytes: bytes)
+    func history(
+        of id: SessionID, from version: Int?, limit: Int, bytes: Int
+    ) throws(StoreError) -> [SessionRecord] {
+        try store.history(of: id, from: version, limit: limit, bytes: bytes)
     }
     func commit(_ changes: [SessionChange]) -> CommitOutcome {
         failure.withLock { $0 }.map { .failure($0) } ?? store.commit(changes)
     }
 }
 
-/// The problems that no other test meets over HTTP. Together they meet each of `openapi.yaml`.
+/// The problems that no other test causes over HTTP. Together, the tests cause each one in `openapi.yaml`.
 @Suite struct ProblemTests {
     static let app = App(
         "wrong", root: { WrongCoordinator() }, coordinators: [IdleCoordinator.self, EndlessCoordinator.self])
@@ -71,7 +73,7 @@ final class FailingStore: SessionStore {
         ("popToNowhere", 500, "impossible-request"), ("idle", 500, "invariant-violated"),
         ("endless", 500, "runaway-transition"), ("tooMany", 409, "stack-limit"), ("tooLarge", 409, "state-limit"),
     ])
-    func `what an app must not ask for`(event: String, status: Int, problem: String) async throws {
+    func `what an app must not ask for is refused`(event: String, status: Int, problem: String) async throws {
         let client = try await Client(ProblemTests.app)
         try await client.expect(try await client.post(#"{"type":"\#(event)"}"#), status, problem)
     }
@@ -80,7 +82,7 @@ final class FailingStore: SessionStore {
         (StoreError.full, "storage-full", "10"), (.unavailable(reason: "x"), "not-applied", "1"),
         (.unknownOutcome(reason: "x"), "unknown", "1"), (.damaged(reason: "x"), "session-damaged", "60"),
     ])
-    func `a store that fails`(error: StoreError, problem: String, retryAfter: String) async throws {
+    func `each store failure has its problem`(error: StoreError, problem: String, retryAfter: String) async throws {
         let store = FailingStore()
         let client = try await Client(ProblemTests.app, store: store)
         store.failure.withLock { $0 = error }
@@ -105,12 +107,12 @@ final class FailingStore: SessionStore {
         try await client.call("GET", "/readyz").expect(503, "store-unavailable")
     }
 
-    @Test func `a session whose time is over`() async throws {
+    @Test func `an expired session is gone`() async throws {
         let client = try await Client(ProblemTests.app) { $0.idleLifetime = 0 }
         try await client.call("GET", client.path).expect(410, "session-expired")
     }
 
-    @Test func `a session of another version of its app`() async throws {
+    @Test func `a session of another version of its app is incompatible, if the app refuses it`() async throws {
         let store = MemoryStore()
         let older = try await Client(ProblemTests.app, store: store)
         let newer = try await Client(
@@ -119,7 +121,7 @@ final class FailingStore: SessionStore {
         try await newer.call("GET", older.path, token: older.token).expect(409, "session-incompatible")
     }
 
-    @Test func `a creation whose answer is not kept any more`() async throws {
+    @Test func `a repeated creation whose answer is not kept any more is refused`() async throws {
         let retention = Retention(answers: 1)
         let client = try await Client(
             ProblemTests.app, store: MemoryStore(retention: retention), retention: retention)
@@ -142,7 +144,7 @@ final class FailingStore: SessionStore {
         ("FETCH /livez HTTP/1.1\r\nHost: x\r\n\r\n", 501, "unknown-method"),
         ("POST /v1/sessions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", 501, "unknown-coding"),
     ])
-    func `a head that is none`(head: String, status: Int, problem: String) async throws {
+    func `a malformed or unknown head is refused`(head: String, status: Int, problem: String) async throws {
         let client = try await Client()
         let connection = try Connection(port: client.server.port)
 
@@ -153,7 +155,7 @@ final class FailingStore: SessionStore {
         #expect(answer.headers["connection"] == "close" && answer.headers["x-request-id"] != nil)
     }
 
-    /// Whatever a head is made of: what is over the limit is told so, and so is what is just below it.
+    /// Whatever the head consists of, it is refused as too large if it is over the limit, or just below it.
     @Test(arguments: [
         ("/livez", ["X-Long": 7_000], 200), ("/livez", ["X-Long": 8_100], 431), ("/livez", ["X-Long": 9_000], 431),
         ("/livez", ["Cookie": 3_000], 200), ("/livez", ["Cookie": 4_500], 431),
@@ -162,7 +164,7 @@ final class FailingStore: SessionStore {
         ("/livez?\(String(repeating: "a&", count: 50))", [:], 400),
         ("/livez?\(String(repeating: "a&", count: 125))", [:], 431),
     ])
-    func `a head that is too large`(target: String, sizes: [String: Int], status: Int) async throws {
+    func `a head that is too large is refused as such`(target: String, sizes: [String: Int], status: Int) async throws {
         let client = try await Client()
 
         let answer = try await client.connection.request(
@@ -175,7 +177,7 @@ final class FailingStore: SessionStore {
         }
     }
 
-    @Test func `each problem is described, and each that is described is met by a test`() throws {
+    @Test func `each problem is described, and a test causes each that is described`() throws {
         let description = try String(contentsOf: repository.appending(path: "openapi.yaml"), encoding: .utf8)
         let described = Set(description.matches(of: /urn:coordinatord:problem:([a-z-]+)/).map { String($0.1) })
         let problems = repository.appending(path: "Sources/NavigationAPI/Problems")

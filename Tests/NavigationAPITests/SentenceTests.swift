@@ -33,7 +33,7 @@ private struct SheetCoordinator: Coordinator {
     func start(_ navigator: inout Navigator) { navigator.push(Screen("sheet")) }
 }
 
-/// What clients are told is put together from parts; these are the wholes.
+/// The details of problems are put together from parts; these are the whole sentences.
 @Suite struct SentenceTests {
     private static let app = App("wordy", root: { WordyCoordinator() }, coordinators: [SheetCoordinator.self])
 
@@ -49,7 +49,7 @@ private struct SheetCoordinator: Coordinator {
         (nil, #"{"typ":7}"#, "The body has a member that is not one of “type”, “payload”, “screen”."),
         (
             nil, #"{"type":"plain","payload":1}"#,
-            "The value at /payload must be left out, for “plain” takes no payload."
+            "The value at /payload must be left out, because “plain” takes no payload."
         ),
         (nil, #"{"type":"number"}"#, "The value at /payload is missing."),
         (nil, #"{"type":"number","payload":"x"}"#, "The value at /payload must be an integer in range."),
@@ -59,7 +59,7 @@ private struct SheetCoordinator: Coordinator {
         (nil, #"{"type":"map","payload":{"":"x"}}"#, "The value at /payload/ must be an integer in range."),
         (
             nil, #"{"type":"relaunch","payload":1}"#,
-            "The value at /payload must be left out, for “relaunch” takes no payload."
+            "The value at /payload must be left out, because “relaunch” takes no payload."
         ),
         (
             nil, #"{"type":"selectTab"}"#,
@@ -69,7 +69,7 @@ private struct SheetCoordinator: Coordinator {
         (nil, #"{"type":"open"}"#, "The value at /payload must have “path”, a string, and nothing else."),
         (
             "plain", #"{"type":"back","payload":1}"#,
-            "The value at /payload must be left out, for “back” takes no payload."
+            "The value at /payload must be left out, because “back” takes no payload."
         ),
         (
             "plain", #"{"type":"backTo","payload":{}}"#,
@@ -91,7 +91,7 @@ private struct SheetCoordinator: Coordinator {
         ("ask", #"{"type":"answer","payload":{"button":"x"}}"#, "The value at /payload/button names no button."),
     ]
 
-    @Test(arguments: bodies) func `what does not fit is told in a sentence`(
+    @Test(arguments: bodies) func `what does not fit is described in a sentence`(
         before: String?, body: String, detail: String
     ) async throws {
         let client = try await Client(SentenceTests.app)
@@ -105,7 +105,7 @@ private struct SheetCoordinator: Coordinator {
         #expect(try JSON(parsing: Array(answer.body))["detail"]?.string == detail)
     }
 
-    @Test func `everything that is answered says that it is what it says`() async throws {
+    @Test func `every answer forbids clients to guess its type`() async throws {
         let client = try await Client(SentenceTests.app)
 
         for (path, tag) in [("/openapi.yaml", ""), ("/livez", ""), (client.path, ""), (client.path, "\"1\"")] {

@@ -8,7 +8,7 @@ import Synchronization
 import Testing
 import TestSupport
 
-/// What an operator is told of answers of 5xx, and clients are not.
+/// What is reported to the operator about answers of 5xx, but not to clients.
 @Suite struct ServerFailureTests {
     /// What was reported.
     final class Reports: Sendable {
@@ -19,7 +19,7 @@ import TestSupport
 
     let reports = Reports()
 
-    /// One failure, that of the answer.
+    /// The only failure that was reported, which is that of the answer.
     func failure(of answer: Answer) throws -> ServerFailure {
         #expect(reports.all.count == 1)
         let failure = try #require(reports.all.first)
@@ -93,7 +93,7 @@ import TestSupport
             ])
     }
 
-    @Test func `what the server refuses by itself is reported, too`() async throws {
+    @Test func `what the HTTP server itself refuses is reported, too`() async throws {
         let client = try await Client(reports: reports)
         let connection = try Connection(port: client.server.port)
 
@@ -117,7 +117,7 @@ import TestSupport
         #expect(failure.status == 503 && failure.problem == "unknown" && failure.session?.text == client.id)
     }
 
-    @Test func `what a client has done wrong is not reported`() async throws {
+    @Test func `a mistake of a client is not reported`() async throws {
         let client = try await Client(reports: reports)
 
         for body in [#"{"type":"none"}"#, #"{"type":"add","payload":"x"}"#, "{"] {

@@ -16,7 +16,7 @@ private struct DoorCoordinator: Coordinator {
     static let app = App("door", root: { DoorCoordinator() })
     static let enter = #"{"type":"enter"}"#
 
-    @Test func `the answer tells the new token, and the old one gets what any wrong one gets`() async throws {
+    @Test func `the answer contains the new token, and the old one is refused like any wrong one`() async throws {
         let client = try await Client(TokenRotationTests.app)
         let wrong = try await client.call("GET", client.path, token: "wrong")
 
@@ -31,7 +31,7 @@ private struct DoorCoordinator: Coordinator {
         #expect(keyed.status == 401 && keyed.body == wrong.body)
     }
 
-    @Test func `an answer that was lost is told again under its key`() async throws {
+    @Test func `an answer that was lost is returned again under its key`() async throws {
         let client = try await Client(TokenRotationTests.app)
 
         let first = try await client.post(TokenRotationTests.enter, ["Idempotency-Key": "8e03978e-40d5-991c"])

@@ -1,5 +1,5 @@
-// oddserver: what `coordinatord` has no example of: apps that depend on the command line, names that no drawing takes
-// as they are, an event that replaces the session's token.
+// oddserver: a server with what `coordinatord` has no example of: apps that depend on the command line, names that a
+// drawing has to escape, an event that replaces the session's token.
 
 internal import CoordinatorServer
 internal import Coordinators
@@ -22,7 +22,7 @@ struct OddServer: NavigationServer {
     }
 }
 
-/// Shows a tab, which is not selected, whose screen misspells an event.
+/// Shows two tabs; the screen of the one that is not selected misspells an event.
 struct MisspeltCoordinator: Coordinator {
     enum Event: NavigationEvent, CaseIterable { case login }
 
@@ -35,7 +35,7 @@ struct MisspeltCoordinator: Coordinator {
     func handle(_ event: Event, _ navigator: inout Navigator) {}
 }
 
-/// Cannot start yet.
+/// Cannot start: `start` throws.
 struct FailingCoordinator: Coordinator {
     struct Failure: Error {}
 

@@ -4,9 +4,9 @@ import SQLite
 import TestSupport
 import Testing
 
-/// What the file of the accounts lets in, and whom it lets read it.
+/// Who can log in with the accounts file, and who can read it.
 @Suite(.serialized) struct AccountFileTests {
-    /// Of “correct horse”.
+    /// The hash of “correct horse”.
     static let hash =
         "$argon2id$v=19$m=65536,t=2,p=1$Yi+jJBQTY6rDsp3v7+7CoQ$uYjLI8yoqlGrAoBm6IHzm9j2l76yFZ//rs1EYkYkSug"
 
@@ -14,7 +14,7 @@ import Testing
         try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     }
 
-    @Test func `the account of development lets nobody in elsewhere, on the same file`() async throws {
+    @Test func `the development account cannot log in to a production server on the same file`() async throws {
         let file = TemporaryFile()
         let development = try await Accounts(path: file.path)
         #expect(await development.logIn("ann@example.com", "correct horse") == nil)
@@ -26,7 +26,7 @@ import Testing
         #expect(await development.logIn("ann@example.com", "correct horse") == nil)
     }
 
-    @Test func `a real account takes the place of the one of development, and is kept by it`() async throws {
+    @Test func `a real account replaces the development account, and a development server keeps it`() async throws {
         let file = TemporaryFile()
         _ = try await Accounts(path: file.path)
         let production = try await Accounts(path: file.path, isDevelopment: false)
@@ -41,11 +41,11 @@ import Testing
         #expect(try production.store.accounts() == [Account(email: "ann@example.com", isDevelopment: false)])
     }
 
-    @Test func `the file of an earlier build is upgraded, the account of development marked`() async throws {
+    @Test func `the file of an earlier build is upgraded, and its development account marked`() async throws {
         let file = TemporaryFile()
         do {
             let database = try SQLiteDatabase(path: file.path)
-            // As that build has made it; both passwords are “correct horse”.
+            // As that build created it; both passwords are “correct horse”.
             try database.execute(
                 """
                 CREATE TABLE accounts (
@@ -65,7 +65,7 @@ import Testing
         #expect(await development.logIn("ann@example.com", "correct horse") == nil)
     }
 
-    @Test func `an account that is removed or added while a server runs counts at once`() async throws {
+    @Test func `adding or removing an account takes effect at once on a running server`() async throws {
         let file = TemporaryFile()
         let server = try await Accounts(path: file.path, isDevelopment: false)
         let command = try await Accounts(path: file.path, isDevelopment: false).store
@@ -77,7 +77,7 @@ import Testing
         #expect(try !command.remove(email: "bob@example.com"))
     }
 
-    @Test func `only its owner can read it, also where it was made for others to read`() async throws {
+    @Test func `only its owner can read the file, even if others could read it before`() async throws {
         let fresh = TemporaryFile()
         let old = TemporaryFile()
         try Data().write(to: URL(filePath: old.path))
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(arguments: ["-wal", "-shm", "-journal"])
-    func `nor can anybody else read what lies beside it`(suffix: String) async throws {
+    func `only its owner can read the files that SQLite keeps beside it`(suffix: String) async throws {
         let file = TemporaryFile()
         _ = try AccountStore(path: file.path)
         let database = try SQLiteDatabase(path: file.path)
@@ -107,7 +107,7 @@ import Testing
         for suffix in ["-wal", "-shm", "-journal"] { try? FileManager.default.removeItem(atPath: file.path + suffix) }
     }
 
-    @Test func `a file that cannot be made is refused with its path and the reason`() {
+    @Test func `a file that cannot be created is refused with its path and the reason`() {
         #expect(throws: AccountStoreError.unavailable(reason: "/proc/none/accounts: No such file or directory")) {
             try AccountStore(path: "/proc/none/accounts")
         }

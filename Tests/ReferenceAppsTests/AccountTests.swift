@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// One at a time, for a check takes a core and 64 MiB, and one test measures it.
+/// One at a time: a check takes a core and 64 MiB, and one test measures its time.
 @Suite(.serialized) struct AccountTests {
     @Test func `the right password logs in, whatever the case of the address`() async throws {
         let accounts = try await Accounts()
@@ -36,17 +36,17 @@ import Testing
         var wrong = Duration.seconds(60)
         var unknown = wrong
 
-        // The shortest of several, which what else the machine does disturbs least.
+        // The shortest of several, which other work on the machine disturbs least.
         for _ in 0..<9 {
             wrong = min(wrong, await accounts.timeToRefuse("ann@example.com"))
             unknown = min(unknown, await accounts.timeToRefuse("bob@example.com"))
         }
 
-        // Without a decoy it would be a thousandth; what else the machine does makes a difference of 2 at times.
+        // Without a decoy, an unknown account would take a thousandth of the time; other work can make a factor of 2.
         #expect((0.1...10).contains(wrong / unknown))
     }
 
-    @Test func `more than can be checked or wait are busy`() async throws {
+    @Test func `a login that can neither be checked nor wait is busy`() async throws {
         let accounts = try await Accounts(waitingLimit: 0)
         let count = ProcessInfo.processInfo.activeProcessorCount + 4
 
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(arguments: ["ann@example.com", "bob@example.com"])
-    func `after three failures an account is slowed down, known or not, up to a minute`(email: String) async throws {
+    func `after three failures an account is delayed by up to a minute, known or not`(email: String) async throws {
         let accounts = try await Accounts()
         for _ in 0..<2 { #expect(await accounts.logIn(email, "wrong") == .refused) }
 
@@ -80,7 +80,7 @@ import Testing
         #expect(delays == [1, 2, 4, 8, 16, 32, 60, 60])
     }
 
-    @Test func `an account that is slowed down slows no other down`() async throws {
+    @Test func `an account that is delayed delays no other`() async throws {
         let accounts = try await Accounts()
 
         for _ in 0..<3 { _ = await accounts.logIn("bob@example.com", "wrong") }
@@ -90,7 +90,7 @@ import Testing
     }
 
     @Test(arguments: ["ann@example.com", "bob@example.com"])
-    func `a stranger's failures slow the stranger down, and not the owner, known or not`(email: String) async throws {
+    func `a stranger's failures delay the stranger, not the owner, account known or not`(email: String) async throws {
         let accounts = try await Accounts()
         let stranger = ClientAddress("stranger"), owner = ClientAddress("owner")
 
@@ -103,7 +103,7 @@ import Testing
         #expect(outcome == (email == "ann@example.com" ? nil : .refused))
     }
 
-    @Test func `who fills the queue with names that are made up gives way to others`() async throws {
+    @Test func `a client that fills the queue with made-up names gives way to others`() async throws {
         let accounts = try await Accounts(waitingLimit: 4)
         let stranger = ClientAddress("stranger"), owner = ClientAddress("owner")
 
@@ -116,7 +116,7 @@ import Testing
         for attempt in attempts { _ = await attempt.value }
     }
 
-    @Test func `the right password makes up for the failures before it`() async throws {
+    @Test func `the right password clears the failures before it`() async throws {
         let accounts = try await Accounts()
         for _ in 0..<3 { _ = await accounts.logIn("ann@example.com", "wrong") }
         accounts.clock.advance(by: .seconds(1))
@@ -129,7 +129,7 @@ import Testing
         #expect(outcomes == [.refused, .refused, .refused])
     }
 
-    @Test func `of passwords that wait together, no more are looked at than the account has left`() async throws {
+    @Test func `of passwords that wait together, no more are checked than the account has attempts`() async throws {
         let accounts = try await Accounts(waitingLimit: 32)
         for _ in 0..<3 { _ = await accounts.logIn("ann@example.com", "wrong") }
         accounts.clock.advance(by: .seconds(1))
@@ -154,7 +154,7 @@ import Testing
         #expect(await reopened.logIn("bob@example.com", "another") == .refused)
     }
 
-    @Test func `the file holds an Argon2id hash, and the password nowhere`() async throws {
+    @Test func `the file holds an Argon2id hash, and not the password`() async throws {
         let file = TemporaryFile()
         _ = try await Accounts(path: file.path)
 
@@ -178,14 +178,14 @@ import Testing
         "", "ann", "@", "ann@", "@example.com", "a@b@c", "ann @example.com", "ann\u{1B}[2J@example.com",
         "ann\n@example.com", String(repeating: "a", count: 255) + "@example.com",
     ])
-    func `no account is added under what cannot be an address`(email: String) throws {
+    func `no account is added under an invalid address`(email: String) throws {
         let store = try AccountStore(path: nil)
 
         #expect(throws: AccountStoreError.invalidEmail) { try store.add(email: email, password: "x") }
     }
 }
 
-/// A store with Ann in it, where it is in development, and its clock.
+/// A store and its clock. In development, the store holds Ann's account.
 struct Accounts {
     let clock = ManualClock()
     let store: AccountStore
@@ -197,7 +197,7 @@ struct Accounts {
         }
     }
 
-    /// - Returns: `nil` for a login.
+    /// - Returns: `nil` if the login succeeds.
     func logIn(_ email: String, _ password: String, from client: ClientAddress? = nil) async -> LoginError? {
         let login = LoginUseCase(repository: store)
         do { try await login.logIn(email: email, password: password, from: client) } catch { return error }
@@ -210,7 +210,7 @@ struct Accounts {
     }
 }
 
-/// Stands still until it is told to go on.
+/// Stands still until a test advances it.
 final class ManualClock: Sendable {
     private let now = Mutex(ContinuousClock.now)
 
@@ -219,7 +219,7 @@ final class ManualClock: Sendable {
     func advance(by duration: Duration) { now.withLock { $0 += duration } }
 }
 
-/// A path without a file, which is gone with whatever was put there.
+/// A path without a file. What a test puts there is removed in the end.
 final class TemporaryFile {
     let path = FileManager.default.temporaryDirectory.appending(path: "accounts-test-\(UUID().uuidString)").path
 

@@ -3,7 +3,7 @@ import CoordinatorsTesting
 import ReferenceApps
 import Testing
 
-/// One account, and as many answers as a test needs.
+/// One account; with a `failure`, every check throws it.
 struct OneAccount: LoginRepository {
     var failure: LoginError?
 
@@ -18,7 +18,7 @@ struct OneAccount: LoginRepository {
     func `without an address or a password nothing happens, and no password is checked`(
         email: String, password: String
     ) async throws {
-        // Where a password is checked, it would throw.
+        // A password check would throw.
         var app = try await CoordinatorTester(CleanLogin.app(OneAccount(failure: .unavailable)))
         let before = app.state
 
@@ -27,7 +27,7 @@ struct OneAccount: LoginRepository {
         #expect(app.state == before)
     }
 
-    @Test func `a wrong password is an alert, and only the address is kept`() async throws {
+    @Test func `a wrong password shows an alert, and only the address is kept`() async throws {
         var app = try await CoordinatorTester(CleanLogin.app(OneAccount()))
 
         try await app.send("login", ["email": "ann@example.com", "password": "not this one"])
@@ -40,7 +40,7 @@ struct OneAccount: LoginRepository {
         #expect(app.stack == "login")
     }
 
-    @Test func `starting anew logs out, and is no login`() async throws {
+    @Test func `a relaunch logs out, and rotates the token only after a login`() async throws {
         var app = try await CoordinatorTester(CleanLogin.app(OneAccount()))
         try await app.send("relaunch")
         #expect(!app.transition.rotatesToken)
@@ -54,7 +54,7 @@ struct OneAccount: LoginRepository {
         #expect(!app.transition.rotatesToken)
     }
 
-    @Test func `the right password leads in, and a logout out again`() async throws {
+    @Test func `the right password logs in, and a logout leads back to the login`() async throws {
         var app = try await CoordinatorTester(CleanLogin.app(OneAccount()))
 
         try await app.send("login", ["email": "ann@example.com", "password": "correct horse"])
@@ -69,7 +69,7 @@ struct OneAccount: LoginRepository {
     }
 
     @Test(arguments: [LoginError.busy, .tooManyFailures(retryAfter: 7), .unavailable])
-    func `what the repository cannot do now changes nothing`(failure: LoginError) async throws {
+    func `an error of the repository changes nothing`(failure: LoginError) async throws {
         var app = try await CoordinatorTester(CleanLogin.app(OneAccount(failure: failure)))
         let before = app.state
 

@@ -5,7 +5,7 @@ import JSONCoding
 import ReferenceApps
 import Testing
 
-/// States that an earlier build has saved of each app.
+/// States of each app that an earlier build has saved.
 @Suite struct EarlierSessionsTests {
     static let directory = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "Fixtures/apps")

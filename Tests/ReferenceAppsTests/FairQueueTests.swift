@@ -20,18 +20,18 @@ import Testing
         #expect(FairQueueTests.all(queue) == ["a1", "b1", "c1", "a2", "c2", "a3"])
     }
 
-    @Test func `a full queue takes something for who has less, and drops the last of who has most`() {
+    @Test func `a full queue accepts an element of a client that has less, and drops the last of the one with most`() {
         var queue = FairQueue<Character, String>(limit: 4)
         for element in ["a1", "a2", "a3", "a4"] { _ = queue.append(element, of: "a") }
 
         let dropped = ["a5", "b1", "b2", "b3", "c1", "c2"].map { queue.append($0, of: $0.first ?? "?") }
 
-        // Where two would only change places, the one that was first stays.
+        // If two clients would only change places, the one that came first stays.
         #expect(dropped == ["a5", "a4", "a3", "b3", "a2", "c2"])
         #expect(FairQueueTests.all(queue) == ["a1", "b1", "c1", "b2"])
     }
 
-    @Test func `what is taken out makes room`() {
+    @Test func `removing an element makes room`() {
         var queue = FairQueue<Character, String>(limit: 1)
 
         #expect(queue.append("a1", of: "a") == nil)

@@ -4,7 +4,7 @@ import ReferenceApps
 import Testing
 
 @Suite struct ListDetailTests {
-    @Test func `an edited title comes back to the detail`() async throws {
+    @Test func `the detail shows an edited title`() async throws {
         var app = try await CoordinatorTester(ListDetail.app)
         #expect(app.stack == "list")
         try await app.send("select", ["id": 2])
@@ -21,7 +21,7 @@ import Testing
         #expect(app.coordinators == ["list"])
     }
 
-    @Test func `the list has an edited title, and so has the detail that is opened again`() async throws {
+    @Test func `the list shows an edited title, and so does the detail when it is opened again`() async throws {
         var app = try await CoordinatorTester(ListDetail.app)
         try await app.send("select", ["id": 2])
         try await app.send("edit")
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: ["dismiss", "cancel", "back"])
-    func `an editor that is left takes its coordinator with it`(event: String) async throws {
+    func `leaving the editor removes its coordinator`(event: String) async throws {
         var app = try await CoordinatorTester(ListDetail.app)
         try await app.send("select", ["id": 2])
         try await app.send("edit")
@@ -67,7 +67,7 @@ import Testing
         #expect(app.coordinators == ["list"])
     }
 
-    @Test func `an item that is not there is an alert`() async throws {
+    @Test func `selecting an unknown item shows an alert`() async throws {
         var app = try await CoordinatorTester(ListDetail.app)
 
         try await app.send("select", ["id": 99])

@@ -21,7 +21,7 @@ import Testing
         #expect(throws: LoginError.self) { try failures.check(names[2], at: start) }
     }
 
-    @Test func `a million failures slow down by a minute`() throws {
+    @Test func `a million failures delay an account by only a minute`() throws {
         var failures = LoginFailures()
         let now = ContinuousClock.now
         let ann = LoginAttempt(account: try #require(AccountName("ann")), client: nil)

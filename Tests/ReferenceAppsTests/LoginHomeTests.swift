@@ -3,7 +3,7 @@ import CoordinatorsTesting
 import ReferenceApps
 import Testing
 
-/// The same of both: the parent known by its type, and by a protocol.
+/// The same for both apps: children know their parent by its type, or by a protocol.
 @Suite struct LoginHomeTests {
     static let apps = ["login-home": LoginHome.app, "login-home-delegate": LoginHomeDelegate.app]
 
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: apps.keys.sorted())
-    func `at a logout the parent pops the home`(name: String) async throws {
+    func `on logout the parent pops the home screen`(name: String) async throws {
         var app = try await LoginHomeTests.tester(name)
         try await app.send("login")
         let home = try #require(app.state.visible?.key)
@@ -68,7 +68,7 @@ import Testing
     }
 }
 
-/// What is saved, without the digits: keys and ids are counted up.
+/// The saved state without digits, because keys and ids count up.
 func savedShape(_ state: NavigationState) -> [UInt8] {
     state.encoded.filter { !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct MainTests {
     @Test(arguments: [(3, "a, c"), (4, "a, b"), (-1, "a, c")])
-    func `a number leads on by whether it is even`(number: Int, stack: String) async throws {
+    func `the next screen depends on whether the number is even`(number: Int, stack: String) async throws {
         var app = try await CoordinatorTester(Main.app)
 
         try await app.send("button01Tapped", .integer(number))

@@ -8,7 +8,7 @@ import Testing
         app.state.screens.compactMap { $0.screen.params["value"]?.integer }
     }
 
-    @Test func `whatever the vocabulary can say, this app can do`() async throws {
+    @Test func `the app can do everything that the vocabulary offers`() async throws {
         var app = try await CoordinatorTester(Numbers.app)
 
         try await app.send("push", 1)
@@ -54,7 +54,7 @@ import Testing
         #expect(app.state == before)
     }
 
-    @Test func `an alert counts for the size of a session`() async throws {
+    @Test func `an alert counts towards the size of a session`() async throws {
         var app = try await CoordinatorTester(Numbers.app)
         try await app.send("alert", .string(String(repeating: "x", count: 60_000)))
         try await app.answer("ok")

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `docs/pattern.md`: what it shows of this library is code that is compiled and run, word for word.
+/// The code of this library that `docs/pattern.md` shows is compiled and run, word for word.
 @Suite struct PatternTests {
     /// A row of a table: the pattern on iOS, and here.
     struct Row {
@@ -57,7 +57,7 @@ import Testing
         #expect(rows.count >= 15)
     }
 
-    @Test func `what is shown of this library is in its sources, line for line`() throws {
+    @Test func `the code shown of this library is in its sources, line for line`() throws {
         let sources = try PatternTests.sources()
 
         for row in try PatternTests.rows() {
@@ -77,7 +77,7 @@ import Testing
         #expect(tab.visits == ["plus": 1])
     }
 
-    @Test func `the parent is told when the last screen of a child is gone`() async throws {
+    @Test func `the parent is notified when the last screen of a child is gone`() async throws {
         var app = try await CoordinatorTester(PatternExamples.app)
         for event in ["help", "more", "back"] { try await app.send(event) }
         #expect(app.transition.dismissed == [])
@@ -91,7 +91,7 @@ import Testing
 }
 
 extension [Substring] {
-    /// Whether these lines stand here one after the other, however deep they are indented.
+    /// Whether these lines occur here one after the other, at any indentation.
     fileprivate func contains(_ lines: [String]) -> Bool {
         guard let first = lines.first, count >= lines.count else { return false }
         return indices.dropLast(lines.count - 1).contains { start in

@@ -1,6 +1,7 @@
 import Coordinators
 import CoordinatorsTesting
 import ReferenceApps
+import TestSupport
 import Testing
 
 @Suite struct RandomWalkTests {
@@ -10,6 +11,8 @@ import Testing
     func `ten thousand random events break nothing`(name: String) async throws {
         let app = try #require(RandomWalkTests.apps.first { $0.name == name })
 
-        for seed in 0..<20 as Range<UInt64> { try await RandomWalk(app, seed: seed, count: 500).run() }
+        for seed in 0..<20 as Range<UInt64> {
+            try await RandomWalk(app, seed: seed, count: 500).run(andCheck: DeltaCheck().fault)
+        }
     }
 }

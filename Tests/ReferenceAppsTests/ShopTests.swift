@@ -55,7 +55,7 @@ import Testing
         #expect(app.transition.rotatesToken == (event == "signOut"))
     }
 
-    @Test func `a link to the checkout waits for the sign-in and is then carried out once`() async throws {
+    @Test func `a link to the checkout waits for the sign-in and is then opened once`() async throws {
         var app = try await ShopTests.open(link: "/products/1")
         try await app.send("addToCart")
 
@@ -93,7 +93,7 @@ import Testing
         #expect(app.coordinators == ["app", "tab", "home", "search", "checkout"])
     }
 
-    @Test func `a sign-in that was left and comes again leads to one checkout`() async throws {
+    @Test func `a sign-in that was left and is presented again leads to one checkout`() async throws {
         var app = try await ShopTests.open(link: "/products/1")
         try await app.send("addToCart")
         try await app.send("open", ["path": "/checkout"])
@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a link to the checkout of an empty cart says so, and asks for no password`(isSignedIn: Bool) async throws {
+    func `a link to the checkout with an empty cart shows an alert, and no sign-in`(isSignedIn: Bool) async throws {
         var app = try await ShopTests.open()
         if isSignedIn {
             try await app.send("product", ["id": 1])
@@ -127,14 +127,14 @@ import Testing
         #expect(app.presented == [])
         try await app.send("answer", ["button": "ok"])
         #expect(app.alert == nil)
-        // The link is done with: it does not come again with what is put into the cart.
+        // The link is no longer pending: adding a product to the cart does not open it.
         try await app.send("selectTab", ["tab": "home"])
         if !isSignedIn { try await app.send("product", ["id": 1]) }
         try await app.send("addToCart")
         #expect(app.presented == [] && app.alert == nil)
     }
 
-    @Test func `a product's link has the home below it`() async throws {
+    @Test func `a link to a product opens it above the home screen`() async throws {
         let app = try await ShopTests.open(link: "/products/42")
 
         #expect(app.stack == "shop[home*: home, product | search: search | cart: cart]")

@@ -4,7 +4,7 @@ import ReferenceApps
 import Testing
 
 @Suite struct TabsTests {
-    @Test func `login, three pages, and out again`() async throws {
+    @Test func `login, three pages, and logout`() async throws {
         var app = try await CoordinatorTester(Tabs.app)
         #expect(app.stack == "login")
         #expect(app.state.visible?.screen.title == "로그인")

@@ -6,11 +6,11 @@ import Testing
 @testable import ReferenceApps
 
 @Suite struct WorkLanesTests {
-    @Test func `what finds neither lane nor place in the queue is turned away`() async {
+    @Test func `work that finds neither a lane nor room in the queue is refused`() async {
         let lanes = WorkLanes<Int>(count: 1, waitingLimit: 2)
         let gate = DispatchSemaphore(value: 0)
 
-        let taken = (0..<3).map { number in
+        let accepted = (0..<3).map { number in
             Task.immediate {
                 await lanes.run(for: 1) {
                     gate.wait()
@@ -18,13 +18,13 @@ import Testing
                 }
             }
         }
-        let turnedAway = await lanes.run(for: 1) { 3 }
-        for _ in taken { gate.signal() }
+        let refused = await lanes.run(for: 1) { 3 }
+        for _ in accepted { gate.signal() }
         var values: [Int?] = []
-        for task in taken { values.append(await task.value) }
+        for task in accepted { values.append(await task.value) }
         let later = await lanes.run(for: 1) { 4 }
 
-        #expect(turnedAway == nil)
+        #expect(refused == nil)
         #expect(values == [0, 1, 2])
         #expect(later == 4)
     }
@@ -48,7 +48,7 @@ import Testing
         #expect((1...2).contains(load.most))
     }
 
-    @Test func `who has much waiting gives way to who has nothing`() async {
+    @Test func `a client with much work waiting gives way to one with none`() async {
         let lanes = WorkLanes<Int>(count: 1, waitingLimit: 3)
         let gate = DispatchSemaphore(value: 0)
         let order = Order()
@@ -67,13 +67,13 @@ import Testing
         for _ in 0..<4 { gate.signal() }
 
         #expect(await modest.value)
-        var isTaken: [Bool] = []
-        for task in greedy { isTaken.append(await task.value) }
-        #expect(isTaken == [true, true, true, false])
+        var isAccepted: [Bool] = []
+        for task in greedy { isAccepted.append(await task.value) }
+        #expect(isAccepted == [true, true, true, false])
         #expect(order.names == ["greedy 0", "greedy 1", "modest", "greedy 2"])
     }
 
-    /// Shared threads would be missing wherever tasks have to go on.
+    /// A lane blocks its thread: if tasks shared it, they could not go on.
     @Test func `no lane runs on a thread that tasks run on`() async {
         let lanes = WorkLanes<Int>(count: 4, waitingLimit: 0)
         var threadsOfLanes: Set<String?> = []
@@ -88,7 +88,7 @@ import Testing
     }
 }
 
-/// In which order computations have ended.
+/// The order in which computations have ended.
 private final class Order: Sendable {
     private let noted = Mutex<[String]>([])
 
@@ -97,12 +97,12 @@ private final class Order: Sendable {
     func note(_ name: String) { noted.withLock { $0.append(name) } }
 }
 
-/// Names the thread that it is called on: its number is in this link.
+/// The name of the calling thread: this link contains its number.
 private func thread() -> String {
     (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self")) ?? "unknown"
 }
 
-/// What is being computed at a time, as the computations themselves tell.
+/// How many computations run at a time, as they report themselves.
 private final class Load: Sendable {
     private let state = Mutex((now: 0, most: 0))
 

@@ -6,7 +6,7 @@ import Testing
     private let file = TemporaryFile()
     private var path: String { file.path }
 
-    /// Keys of all sizes, and a leaf for each.
+    /// Fills a table with keys of all sizes; each row takes a leaf of its own.
     private func fill(
         rows: Int, _ options: String = "PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL;"
     ) throws {
@@ -47,7 +47,7 @@ import Testing
         try SQLiteDatabase(path: path, isReadOnly: true, isGuarded: true).text("PRAGMA integrity_check")
     }
 
-    @Test func `all pages above the leaves of a table are written anew`() throws {
+    @Test func `all damaged pages above the leaves of a table are repaired`() throws {
         try fill(rows: 3000)
         let pages = try pages("name = 't' AND pagetype = 'internal'").sorted()
         #expect(pages.count > 2, "two levels")
@@ -68,7 +68,7 @@ import Testing
         #expect(try check() == "ok")
     }
 
-    @Test func `what cannot be written anew stays as it is`() throws {
+    @Test func `pages that cannot be repaired stay as they are`() throws {
         try fill(rows: 300)
         let root = try pages("name = 't' AND path = '/'") + pages("name = 'i' AND path = '/'")
         let leaf = try #require(try pages("name = 't' AND pagetype = 'leaf'").randomElement())
@@ -83,7 +83,7 @@ import Testing
         #expect(try before == Data(contentsOf: URL(filePath: path)))
     }
 
-    @Test func `a sound file stays as it is, and one without a map is left alone`() throws {
+    @Test func `a sound file stays as it is, and one without a readable pointer map is left alone`() throws {
         try fill(rows: 30)
         let before = try Data(contentsOf: URL(filePath: path))
         try withTree { $0?.repair() }

@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: [-1, 0, 1, 2, Int.max])
-    func `a column of another type, of none, or that is not there reads as nothing`(column: Int) throws {
+    func `a column that has another type, is NULL or does not exist reads as nil`(column: Int) throws {
         let database = try SQLiteDatabase(path: ":memory:")
         let statement = try database.prepare("SELECT NULL, 1.5")
 
@@ -68,7 +68,7 @@ import Testing
         #expect(second == .some(nil))
     }
 
-    @Test func `rows come in order, the first alone when only it is wanted, none when there is none`() throws {
+    @Test func `all returns the rows in order, first only the first one, or nil if there is none`() throws {
         let database = try SQLiteDatabase(path: ":memory:")
         try database.execute("CREATE TABLE numbers (number INTEGER); INSERT INTO numbers VALUES (3), (1), (2)")
         let sorted = try database.prepare("SELECT number FROM numbers ORDER BY number")
@@ -83,7 +83,7 @@ import Testing
         #expect(nothing == nil)
     }
 
-    @Test func `a row that was read holds no lock, and what was written stays in the file`() throws {
+    @Test func `reading a row leaves no lock, and what is written stays in the file`() throws {
         let file = TemporaryFile()
         let reader = try SQLiteDatabase(path: file.path, busyTimeout: .zero)
         try reader.execute("CREATE TABLE numbers (number INTEGER); INSERT INTO numbers VALUES (1), (2)")
@@ -99,7 +99,7 @@ import Testing
         #expect(numbers == [1, 2, 3])
     }
 
-    @Test func `another connection's lock is waited for no longer than the timeout`() throws {
+    @Test func `a statement waits for another connection's lock no longer than the timeout`() throws {
         let file = TemporaryFile()
         let holder = try SQLiteDatabase(path: file.path)
         try holder.execute("BEGIN EXCLUSIVE")
@@ -110,7 +110,7 @@ import Testing
         #expect(error == 5)
     }
 
-    @Test func `an error tells no bound value, and the statement is good for another run`() throws {
+    @Test func `an error reveals no bound value, and the statement can run again`() throws {
         let database = try SQLiteDatabase(path: ":memory:")
         try database.execute("CREATE TABLE names (name TEXT PRIMARY KEY CHECK (name <> 'secret')) STRICT")
         let insert = try database.prepare("INSERT INTO names VALUES (?1)")
@@ -125,7 +125,7 @@ import Testing
         #expect(refusal?.description == "constraint failed (SQLite 275)")
     }
 
-    @Test func `what is no statement, no parameter or no place for a file is refused`() throws {
+    @Test func `an invalid statement, parameter or path is refused`() throws {
         let database = try SQLiteDatabase(path: ":memory:")
         let statement = try database.prepare("SELECT ?1")
 
@@ -155,7 +155,7 @@ import Testing
     }
 }
 
-/// A path without a file, which is gone with whatever was put there.
+/// A path without a file. What a test puts there is removed in the end.
 final class TemporaryFile {
     let path = FileManager.default.temporaryDirectory.appending(path: "sqlite-test-\(UUID().uuidString)").path
 

@@ -22,7 +22,7 @@ import TestSupport
         return try await Program(URL(filePath: "/bin/bash"), ["-c", line]).exit()
     }
 
-    @Test func `an account that is added while the server runs signs in, until it is removed`() async throws {
+    @Test func `an account that is added while the server runs can sign in until it is removed`() async throws {
         let program = try Program(
             Program.server, ["serve", "--port", "0", "--store", storage.store, "--data-directory", apps])
         let line = try await program.line()
@@ -48,7 +48,7 @@ import TestSupport
         try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     }
 
-    @Test func `what cannot be done is said, and changes nothing`() async throws {
+    @Test func `a command that cannot be done ends with an error, and changes nothing`() async throws {
         let missing = try await accounts("list")
         #expect(missing.code == 1 && missing.errors == "Error: there is no \(apps)/accounts.sqlite\n")
         #expect(!FileManager.default.fileExists(atPath: apps))
@@ -68,7 +68,7 @@ import TestSupport
         #expect(try await accounts("list").output == "bob@example.com\n")
     }
 
-    @Test func `a terminal is asked for the password twice, and does not show it`() async throws {
+    @Test func `a terminal asks for the password twice, and does not show it`() async throws {
         let terminal = try Terminal()
         let words = try [Program.server.path, "accounts", "add", "bob@example.com", "--data-directory", apps]
         let line = words.map { "'\($0)'" }.joined(separator: " ") + " < '\(terminal.path)' 2> '\(terminal.path)'"

@@ -17,7 +17,7 @@ import TestSupport
         try await Program(Program.server, ["health"] + flags, environment: environment).exit().code
     }
 
-    @Test(.enabled(if: hasIPv6)) func `an IPv6 address is announced in brackets, and its health is known`() async throws
+    @Test(.enabled(if: hasIPv6)) func `an IPv6 address is announced in brackets, and has a health check`() async throws
     {
         let (program, line) = try await AddressTests.start(["--host", "::1", "--port", "0"])
         let match = try #require(line.firstMatch(of: /listening on (http:\/\/\[::1\]:(\d+))/))
@@ -38,7 +38,7 @@ import TestSupport
     }
 
     @Test(arguments: ["127.0.0.1", "0.0.0.0", "localhost", "::1", "::"])
-    func `health finds the server by the file that both are told of`(host: String) async throws {
+    func `health finds the server by the address file that both know`(host: String) async throws {
         guard AddressTests.hasIPv6 || !host.contains(":") else { return }
         let directory = try StorageTests.Directory()
         let environment = ["COORDINATORD_ADDRESS_FILE": "\(directory.path)/address"]
@@ -52,7 +52,7 @@ import TestSupport
         #expect(!FileManager.default.fileExists(atPath: "\(directory.path)/address"))
     }
 
-    @Test func `an address file that cannot be written keeps no server from serving`() async throws {
+    @Test func `an address file that cannot be written does not keep the server from serving`() async throws {
         let (program, line) = try await AddressTests.start(
             ["--port", "0"], environment: ["COORDINATORD_ADDRESS_FILE": "/dev/null/address"])
 

@@ -4,8 +4,8 @@ import SQLite
 import Testing
 import TestSupport
 
-/// What an operator does with a store in which bits have flipped: every command goes on past the sessions that are
-/// damaged, names them, and loses nothing of the others.
+/// What an operator does with a store in which bits have flipped: every command skips the damaged sessions, names them,
+/// and loses nothing of the others.
 @Suite struct DamagedStoreTests {
     let storage: StorageTests
     let sessions: [StorageTests.Session]
@@ -21,7 +21,7 @@ import TestSupport
         var sessions: [StorageTests.Session] = []
         for number in 0..<100 {
             let session = try await storage.open(connection)
-            // In the middle of the journal, what a page begins with needs a record that is on the one before.
+            // In the middle of the journal, a page begins with a record that needs one on the page before.
             let keys = (40..<60).contains(number) ? [String?](repeating: nil, count: 12) : ["a", "b"]
             for key in keys { _ = try await storage.push(number, session, connection, key: key) }
             sessions.append(session)
@@ -41,7 +41,7 @@ import TestSupport
         }
     }
 
-    /// Overwrites pages from the middle of a table on, every other one.
+    /// Overwrites every other page of a table, from its middle on.
     func damage(_ table: String, pages: Int = 1) throws {
         let reader = try SQLiteDatabase(path: database, isReadOnly: true)
         let leaves = try reader.prepare("SELECT pageno FROM dbstat WHERE name = '\(table)' AND pagetype = 'leaf'")
@@ -64,7 +64,7 @@ import TestSupport
         output.split(separator: "\n").map { String($0.prefix { $0 != " " }) }
     }
 
-    @Test func `a damaged log is told, for what comes behind it is not seen`() async throws {
+    @Test func `a damaged log is reported, because what comes after the damage cannot be read`() async throws {
         let (program, connection) = try await storage.serve()
         let session = sessions[0]
         for number in 0..<20 { _ = try await storage.push(number, session, connection) }
@@ -84,7 +84,7 @@ import TestSupport
     }
 
     @Test(arguments: [["journal"], ["sessions"], ["answers"], ["sessions", "sessions_by_due", "journal"]])
-    func `what is sound is listed, shown, checked and exported past what is damaged`(tables: [String]) async throws {
+    func `sound sessions are listed, shown, checked and exported beside damaged ones`(tables: [String]) async throws {
         for table in tables { try damage(table) }
 
         let export = try await storage.run("sessions", "export")
@@ -95,7 +95,7 @@ import TestSupport
         #expect(export.code == 1)
         #expect(!damaged.isEmpty && damaged.count < 80)
         let whole = try DamagedStoreTests.lines(export.output)
-        // Where the lists are damaged too, a session that is only on damaged pages is in none.
+        // If the lists are damaged, too, a session that is only on damaged pages is in no list.
         let isListWhole = tables.count == 1
         #expect(isListWhole == !export.errors.contains("sessions may be missing"))
         if isListWhole { #expect(Set(whole.keys) == ids.subtracting(damaged)) }
@@ -108,7 +108,7 @@ import TestSupport
         #expect(!marked.isEmpty && Set(marked) == named(list.errors) && damaged.isSuperset(of: marked))
 
         #expect(check.code == 1)
-        #expect(named(check.errors) == damaged, "also those that only an older version is damaged of")
+        #expect(named(check.errors) == damaged, "also sessions with only an older version damaged")
         let restored = check.output.matches(of: #/(\S+) (restored|over) /#).map { String($0.output.1) }
         #expect(Set(restored).isSuperset(of: whole.keys))
         #expect(
@@ -123,8 +123,8 @@ import TestSupport
     }
 
     @Test(arguments: ["journal", "sessions", "answers"])
-    func `damaged sessions are purged by their names, and are gone for good`(table: String) async throws {
-        // A page of the journal begins and ends anywhere in a session's rows: five have most cases.
+    func `damaged sessions are purged by their ids, and are gone for good`(table: String) async throws {
+        // A page of the journal begins and ends anywhere in a session's rows: five pages cover most cases.
         try damage(table, pages: table == "journal" ? 5 : 1)
         let damaged = named(try await storage.run("sessions", "export").errors)
         let sound = try #require(ids.subtracting(damaged).first)
@@ -148,7 +148,7 @@ import TestSupport
         #expect(try await storage.run("sessions", "export").output == export.output)
     }
 
-    @Test func `a purge of what is over leaves damaged sessions, and names them`() async throws {
+    @Test func `a purge of sessions that are over leaves damaged ones, and names them`() async throws {
         try damage("journal")
         let before = named(try await storage.run("sessions", "list").errors)
 
@@ -161,7 +161,7 @@ import TestSupport
         #expect(Set(firstWords(list.output)) == ids.subtracting(over))
     }
 
-    @Test func `a damaged session cannot be ended by its client, and the operator is told how to remove it`()
+    @Test func `a damaged session cannot be ended by its client, and the answer says how to remove it`()
         async throws
     {
         try damage("journal")
@@ -181,7 +181,7 @@ import TestSupport
         try await storage.stop(second)
     }
 
-    @Test func `an export of what is not there says so`() async throws {
+    @Test func `an export of a session that does not exist says so`() async throws {
         let missing = "s_0000000000000"
 
         let result = try await storage.run("sessions", "export", missing, sessions[0].id)

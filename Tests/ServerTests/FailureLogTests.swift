@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TestSupport
 
-/// What the log of a server says of the requests that it could not serve.
+/// What the log of a server says about the requests that it could not serve.
 @Suite struct FailureLogTests {
     @Test func `a handler that fails is logged with all that is needed to find it`() async throws {
         let storage = try StorageTests()
@@ -26,8 +26,8 @@ import TestSupport
                 """))
     }
 
-    /// Everybody may be refused at once, and at any rate.
-    @Test func `a flood of refusals is no flood of lines`() async throws {
+    /// All clients may be refused at once, and at any rate.
+    @Test func `a flood of refusals does not flood the log`() async throws {
         let (program, port, _) = try await ServerTests.start("--sessions", "1")
         let connection = try Connection(port: port)
         #expect(try await connection.request("POST", "/v1/sessions").status == 201)
@@ -43,6 +43,6 @@ import TestSupport
         #expect(lines.count <= seconds * 10 + 1)
         let leftOut = lines.compactMap { $0.firstMatch(of: /left-out=(\d+)/).flatMap { Int($0.output.1) } }
         #expect(lines.count + leftOut.reduce(0, +) == 301)
-        #expect(lines.allSatisfy { $0.contains(" warning: too-many-sessions cause=\"No more sessions\"") })
+        #expect(lines.allSatisfy { $0.contains(" warning: too-many-sessions cause=\"Too many sessions\"") })
     }
 }

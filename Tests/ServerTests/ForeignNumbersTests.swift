@@ -3,7 +3,7 @@ import JSONCoding
 import Testing
 import TestSupport
 
-/// Exported lines in which somebody has changed a number, at the commands and at the server.
+/// Exported lines in which somebody has changed a number, as the commands and the server read them.
 @Suite struct ForeignNumbersTests {
     let storage: StorageTests
 
@@ -11,7 +11,7 @@ import TestSupport
         storage = try StorageTests()
     }
 
-    /// A record and an answer of a session with everything that has numbers, as they are exported.
+    /// An exported record and answer of a session with everything that has numbers.
     private func export() async throws -> (session: StorageTests.Session, record: String, answer: String) {
         let (program, connection) = try await storage.serve()
         let session = try await storage.open(connection)
@@ -26,16 +26,16 @@ import TestSupport
         return (session, lines[lines.count - 2], lines[lines.count - 1])
     }
 
-    /// The places of the numbers in a line, up to the text of an answer.
+    /// The places of the numbers in a line, up to the body of an answer.
     private static func numbers(in line: String) -> [Range<String.Index>] {
         let end = line.range(of: "\"body\":")?.lowerBound ?? line.endIndex
         return line[..<end].matches(of: /[:\[,](-?\d+)/).map { $0.output.1.startIndex..<$0.output.1.endIndex }
     }
 
-    @Test func `none of them ends a command or the server`() async throws {
+    @Test func `no changed number crashes a command or the server`() async throws {
         let (session, record, answer) = try await export()
         let elsewhere = "sqlite:\(storage.directory.path)/elsewhere"
-        var taken: [(id: String, change: String)] = []
+        var imported: [(id: String, change: String)] = []
         var refused = 0
         var count = 0
         for (line, others) in [(record, [answer]), (answer, [record])] {
@@ -48,20 +48,20 @@ import TestSupport
                     let input = lines.joined(separator: "\n").replacingOccurrences(of: session.id, with: id) + "\n"
                     let result = try await storage.run("sessions", "import", input: input, store: elsewhere)
                     let change = "\(line[..<place.upperBound].suffix(30)) → \(number)"
-                    if result.code == 0 { taken.append((id, change)) } else { refused += 1 }
+                    if result.code == 0 { imported.append((id, change)) } else { refused += 1 }
                     #expect(result.code == 0 || (result.code == 65 && result.errors.contains("line ")), "\(change)")
                 }
             }
         }
-        #expect(refused > 4 && taken.count > 50, "\(refused) \(taken.count)")
+        #expect(refused > 4 && imported.count > 50, "\(refused) \(imported.count)")
 
         #expect(try await storage.run("sessions", "list", store: elsewhere).code == 0)
         #expect(try await storage.run("sessions", "export", store: elsewhere).code == 0)
-        for (id, change) in taken {
+        for (id, change) in imported {
             #expect(try await storage.run("sessions", "show", id, store: elsewhere).code == 0, "\(change)")
         }
         let (program, connection) = try await storage.serve(elsewhere)
-        for (id, change) in taken {
+        for (id, change) in imported {
             let path = "/v1/sessions/\(id)"
             for (method, target, body) in [
                 ("GET", path, ""), ("GET", "\(path)/history?before=\(Int.max)", ""),
@@ -76,7 +76,7 @@ import TestSupport
         try await storage.stop(program)
     }
 
-    @Test func `a session that comes from afar counts on`() async throws {
+    @Test func `a session that is imported with a large version counts on from it`() async throws {
         let (session, record, _) = try await export()
         let elsewhere = "sqlite:\(storage.directory.path)/elsewhere"
         func version(_ number: Int) -> String {

@@ -88,7 +88,7 @@ import Testing
         #expect(result.errors == "")
     }
 
-    @Test func `an unknown app is answered with those that there are`() async throws {
+    @Test func `an unknown app is an error that lists the known ones`() async throws {
         let result = try await Program.coordinatord("graph", "x").exit()
 
         #expect(result.code == 64)
@@ -97,7 +97,7 @@ import Testing
         #expect(result.errors.contains("main"))
     }
 
-    @Test func `a limit that cuts is told`() async throws {
+    @Test func `a map that is cut short by its limit comes with a warning`() async throws {
         let result = try await Program.coordinatord("graph", "main", "--format", "json", "--limit", "1").exit()
 
         let map = try JSON(parsing: Array(result.output.utf8))
@@ -115,7 +115,7 @@ import Testing
         #expect(result.errors.contains("--help"))
     }
 
-    @Test func `drawn with development dependencies; names are escaped, links without parameters are opened`()
+    @Test func `a map uses development dependencies, escapes names, and opens links without parameters`()
         async throws
     {
         let result = try await Program(GraphTests.oddServer, ["graph", "development"]).exit()
@@ -142,7 +142,7 @@ import Testing
     }
 }
 
-/// What the apps are told of the command line.
+/// What the apps learn from the command line.
 @Suite struct AppOptionsTests {
     @Test(arguments: [([], "production"), (["--development"], "development")])
     func `the apps know whether they are for development`(flags: [String], app: String) async throws {
@@ -172,12 +172,12 @@ import Testing
         #expect(result.code == 70)
         #expect(
             result.errors == """
-                Error: app “misspelt”: misspelt asks for push(tabs, tabs:): screen “b” offers “logn”, which is no event of it
+                Error: app “misspelt”: misspelt asks for push(tabs, tabs:): screen “b” offers the unknown event “logn”
 
                 """)
     }
 
-    @Test func `an app that cannot start yet keeps the server from nothing`() async throws {
+    @Test func `an app that cannot start yet does not keep the server from starting`() async throws {
         let program = try Program(GraphTests.oddServer, AppOptionsTests.arguments(dataDirectory: "/tmp/failing"))
         let line = try await program.line()
 

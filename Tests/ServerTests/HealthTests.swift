@@ -9,7 +9,7 @@ import TestSupport
         try await Program(Program.server, ["health"] + flags).exit()
     }
 
-    @Test func `a server that is ready, and one that is gone`() async throws {
+    @Test func `health distinguishes a server that is ready from one that is gone`() async throws {
         let (program, port, _) = try await ServerTests.start()
 
         let ready = try await health("--port", "\(port)")
@@ -22,7 +22,7 @@ import TestSupport
         #expect(gone.errors == "Error: no server answers at 127.0.0.1:\(port): connection refused\n")
     }
 
-    @Test func `a server that is stopping, and one whose store cannot commit`() async throws {
+    @Test func `a server that is stopping is not ready, nor is one whose store cannot commit`() async throws {
         let (program, port, _) = try await ServerTests.start("--drain-delay", "5s")
         let storage = try StorageTests()
         let other = try Program.coordinatord(
@@ -54,7 +54,7 @@ import TestSupport
         other.signal(SIGKILL)
     }
 
-    @Test func `what never answers, and what is no server of this kind`() async throws {
+    @Test func `health explains a server that never answers, and one of another kind`() async throws {
         let silent = try Listener(answer: nil)
         let mail = try Listener(answer: "220 mail.example ESMTP\r\n")
         let other = try Listener(answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
@@ -68,12 +68,13 @@ import TestSupport
         #expect(timedOut.errors == "Error: no answer from 127.0.0.1:\(silent.port) within 3 seconds\n")
         #expect(notHTTP.errors == "Error: what listens at 127.0.0.1:\(mail.port) does not speak HTTP/1.1\n")
         #expect(
-            notOurs.errors == "Error: 127.0.0.1:\(other.port) answers 200 to GET /readyz, as no coordinatord does\n")
+            notOurs.errors
+                == "Error: 127.0.0.1:\(other.port) answers 200 to GET /readyz, so it is not a coordinatord\n")
         #expect(unknown.errors == "Error: no address is known for the host “no-such-host.invalid”\n")
     }
 
     @Test(.enabled(if: AddressTests.hasIPv6), arguments: ["::1", "[::1]"])
-    func `an IPv6 address with and without brackets`(host: String) async throws {
+    func `an IPv6 address may be given with and without brackets`(host: String) async throws {
         let (program, line) = try await AddressTests.start(["--host", host, "--port", "0"])
         let port = try #require(line.firstMatch(of: /\[::1\]:(\d+)/)?.output.1)
 

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import CoordinatorServer
 
-/// What the server may take of memory.
+/// How much memory the server may use.
 @Suite struct MemoryOptionsTests {
     /// A tree of files in place of `/proc` and `/sys`.
     func root(_ files: [String: String]) throws -> StorageTests.Directory {
@@ -20,7 +20,7 @@ import TestSupport
     }
 
     @Test(arguments: [
-        // Version 2: the least of the group's and those above it.
+        // Version 2: the smallest limit of the group and those above it.
         (["/proc/self/cgroup": "0::/a/b\n", "/sys/fs/cgroup/a/b/memory.max": "max\n"], Int.max),
         (
             [
@@ -41,7 +41,7 @@ import TestSupport
         ),
         ([:], .max), (["/proc/self/cgroup": "what is this\n::\n"], .max),
     ])
-    func `the control group's limit`(files: [String: String], limit: Int) throws {
+    func `the control group's limit is found`(files: [String: String], limit: Int) throws {
         let root = try root(files)
         #expect(MachineMemory.groupLimit(root: root.path) == limit)
     }
@@ -51,13 +51,13 @@ import TestSupport
     }
 
     @Test(arguments: [("64K", 65_536), ("3M", 3 << 20), ("2G", 2 << 30), ("12", 12)])
-    func `a size`(text: String, bytes: Int) {
+    func `a size is read and printed`(text: String, bytes: Int) {
         #expect(ByteSize(text)?.bytes == bytes)
         #expect(ByteSize(bytes).description == text)
     }
 
     @Test(arguments: ["", "M", "0M", "-1M", "1.5M", "1T", "1m", "9223372036854775807G"])
-    func `no size`(text: String) {
+    func `an invalid size is refused`(text: String) {
         #expect(ByteSize(text) == nil)
     }
 
@@ -66,7 +66,7 @@ import TestSupport
         ("--body-size", "-1"), ("--live-memory", "512"), ("--store-size", "20"), ("--answers-size", "1K"),
         ("--head-size", "2G"), ("--body-size", "1G"),
     ])
-    func `a wrong size is told with the form of a right one`(flag: String, size: String) async throws {
+    func `the error for a wrong size shows the form`(flag: String, size: String) async throws {
         let result = try await Program.refused("serve", flag, size)
 
         #expect(result.code == 64)
@@ -82,7 +82,7 @@ import TestSupport
     }
 
     @Test(arguments: [("sqlite:", "192K"), ("memory", "64K")])
-    func `a store takes as much as it may`(kind: String, size: String) async throws {
+    func `a full store refuses sessions until there is room`(kind: String, size: String) async throws {
         let directory = try StorageTests.Directory()
         let store = kind == "memory" ? kind : "\(kind)\(directory.path)/store"
         let program = try Program.coordinatord(
@@ -113,9 +113,9 @@ import TestSupport
         for session in sessions {
             #expect(try await connection.request("DELETE", session.path, headers: session.headers).status == 204)
         }
-        // The remark goes without a commit that succeeds.
+        // The remark disappears without a commit that succeeds.
         try await eventually { try await remarks() == [] }
-        // Compaction, which is just making the room, takes some of it for a while.
+        // Compaction makes the room, but uses some of it for a while.
         try await eventually { try await connection.request("POST", "/v1/sessions").status == 201 }
         program.signal(SIGTERM)
         #expect(try await program.exit().code == 0)

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TestSupport
 
-/// What goes wrong for an operator, and what is said then.
+/// What goes wrong for an operator, and what the error says.
 @Suite struct OperatorTests {
     let directory: StorageTests.Directory
 
@@ -96,7 +96,7 @@ import TestSupport
     @Test(
         .enabled(if: getuid() == 0),
         arguments: [("lock", 0o444), ("sessions.sqlite", 0o444), ("sessions.sqlite", 0), ("", 0o444), ("", 0o555)])
-    func `a store of the server's own with permissions that do not do`(name: String, permissions: Int) async throws {
+    func `a store of the server's own with insufficient permissions`(name: String, permissions: Int) async throws {
         let storage = try StorageTests()
         try await storage.stop(try await storage.serve().program)
         let store = storage.directory.path + "/store"
@@ -157,7 +157,7 @@ import TestSupport
                 """)
     }
 
-    @Test func `a directory below what is none`() async throws {
+    @Test func `a directory below a file`() async throws {
         let file = "\(directory.path)/file"
         #expect(FileManager.default.createFile(atPath: file, contents: nil))
         let apps = try make("apps")
@@ -172,7 +172,7 @@ import TestSupport
     }
 
     @Test(arguments: [["--over"], ["s_vGNoFnEWTqnck"]])
-    func `nothing is purged where no store is, and none is made`(what: [String]) async throws {
+    func `a purge of a store that does not exist fails, and creates none`(what: [String]) async throws {
         let missing = "\(directory.path)/missing"
 
         let result = try await Program(
@@ -184,7 +184,7 @@ import TestSupport
         #expect(!FileManager.default.fileExists(atPath: missing))
     }
 
-    @Test func `a backup onto a file names that file, and leaves it`() async throws {
+    @Test func `a backup to a file that exists fails with its name, and leaves it`() async throws {
         let storage = try StorageTests()
         let (program, _) = try await storage.serve()
         let file = "\(directory.path)/file"
@@ -200,14 +200,14 @@ import TestSupport
         try await storage.stop(program)
     }
 
-    /// What is imported may have been made by anyone.
-    @Test func `names that steer a terminal reach none`() async throws {
+    /// Imported lines may have been written by anyone.
+    @Test func `control characters in names do not reach a terminal`() async throws {
         let storage = try StorageTests()
         let (program, connection) = try await storage.serve()
         let session = try await storage.open(connection)
         try await storage.stop(program)
         let lines = try await storage.run("sessions", "export").output
-        // Escape as JSON writes it; the two others may stand there as they are.
+        // JSON must escape the first two control characters; the other two may stand there as they are.
         let name = "n\\u001b]0;x\\u0007\u{9B}31m\u{202E}"
         let elsewhere = "sqlite:\(directory.path)/elsewhere"
         let imported = lines.replacing(#""app":"numbers""#, with: #""app":"\#(name)""#)

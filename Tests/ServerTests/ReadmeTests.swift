@@ -5,7 +5,7 @@ import TestSupport
 /// The README's console blocks are run, one shell for all of them, and must print what they show. Ids, tokens and times
 /// differ from run to run; the shape is compared.
 @Suite struct ReadmeTests {
-    @Test func `the transcripts happen as they are shown`() async throws {
+    @Test func `the transcripts run as they are shown`() async throws {
         let (program, port, _) = try await ServerTests.start()
         let steps = try ReadmeTests.steps(
             in: String(contentsOf: repository.appending(path: "README.md"), encoding: .utf8))

@@ -52,7 +52,7 @@ import TestSupport
         let files = FileManager.default.enumerator(atPath: storage.directory.path)?.compactMap { $0 as? String } ?? []
         #expect(files.contains { $0.hasSuffix("sessions.sqlite") })
         for file in files {
-            // As Latin-1, every byte is a character, so that what is no text can be searched.
+            // As Latin-1, every byte is a character, so that binary files can be searched.
             let bytes = FileManager.default.contents(atPath: "\(storage.directory.path)/\(file)") ?? Data()
             places.append((file, String(data: bytes, encoding: .isoLatin1) ?? ""))
         }

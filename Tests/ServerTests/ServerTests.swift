@@ -5,7 +5,7 @@ import TestSupport
 
 /// The program as an operator runs it.
 @Suite(.serialized) struct ServerTests {
-    /// Named to the servers of one run, which keep nothing: their store is in memory.
+    /// The data directory of all servers of one run. They keep nothing in it, because their store is in memory.
     static let dataDirectory = NSTemporaryDirectory() + "coordinatord-tests-\(getpid())"
 
     /// Starts a server on a free port.
@@ -17,7 +17,7 @@ import TestSupport
         return (program, port, line)
     }
 
-    @Test func `says where it listens and what its store does, in one line`() async throws {
+    @Test func `the server says where it listens and what its store does, in one line`() async throws {
         let (program, port, line) = try await ServerTests.start()
 
         #expect(
@@ -27,7 +27,7 @@ import TestSupport
         #expect(try await program.exit().output == "")
     }
 
-    @Test(arguments: [SIGTERM, SIGINT]) func `a signal ends it with 0`(signal: Int32) async throws {
+    @Test(arguments: [SIGTERM, SIGINT]) func `a signal ends the server with exit code 0`(signal: Int32) async throws {
         let (program, port, _) = try await ServerTests.start()
         #expect(try await Connection(port: port).request("GET", "/readyz").status == 200)
 
@@ -72,13 +72,13 @@ import TestSupport
         _ = try await program.exit()
     }
 
-    @Test func `the time that a head may take is a flag`() async throws {
+    @Test func `the time that a head may take can be set by a flag`() async throws {
         let (program, port, _) = try await ServerTests.start("--head-time", "1s")
         let connection = try Connection(port: port)
 
         try await connection.send("GET /livez HTTP/1.1\r\nHost: ")
 
-        // By default it would take ten seconds: the limit is the test's alone.
+        // By default it takes ten seconds. The eight seconds below are the test's own limit.
         let start = ContinuousClock.now
         #expect(try await connection.isClosed())
         #expect(ContinuousClock.now - start < .seconds(8))
@@ -86,7 +86,7 @@ import TestSupport
         #expect(try await program.exit().code == 0)
     }
 
-    @Test func `so are sizes, limits, proxies and origins`() async throws {
+    @Test func `sizes, limits, proxies and origins can be set by flags`() async throws {
         let (program, port, _) = try await ServerTests.start(
             "--head-size", "4096", "--body-size", "2000", "--sessions", "30", "--events-per-second", "1",
             "--trusted-proxy", "127.0.0.1", "--creations-per-second", "1", "--allow-origin", "https://app.example")
@@ -167,7 +167,7 @@ import TestSupport
         #expect(result.errors.contains("--help"))
     }
 
-    @Test func `the version is the one of the API's description`() async throws {
+    @Test func `the program has the same version as the API description`() async throws {
         let description = try String(contentsOf: repository.appending(path: "openapi.yaml"), encoding: .utf8)
         let version = try #require(description.firstMatch(of: /\n  version: (\S+)\n/)?.output.1)
 

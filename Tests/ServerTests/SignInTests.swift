@@ -3,7 +3,7 @@ import JSONCoding
 import Testing
 import TestSupport
 
-/// Signing in and out as clients see it, and who cannot. The accounts are files, the server is the program.
+/// Signing in and out as clients see it, and who is refused. The accounts are files, the server is the program.
 @Suite(.serialized) struct SignInTests {
     private let storage: StorageTests
 
@@ -11,7 +11,7 @@ import TestSupport
         storage = try StorageTests()
     }
 
-    /// A session of an app that one signs in to, with the token of the moment.
+    /// A session of an app with a sign-in, and its current token.
     final class Visitor {
         let connection: Connection
         let path: String
@@ -70,7 +70,7 @@ import TestSupport
             ], #"{"type":"submit","payload":"#, #"{"type":"signOut"}"#
         ),
     ])
-    func `signing in gives another token, signing out one more, and each dies with the next`(
+    func `signing in and signing out each replace the token, and the old one is refused`(
         app: String, before: [String], signIn: String, signOut: String
     ) async throws {
         let (program, port) = try await serve("--development")
@@ -118,7 +118,7 @@ import TestSupport
         try await storage.stop(program)
     }
 
-    @Test func `the account of development signs nobody in on a later start without it`() async throws {
+    @Test func `the development account cannot sign in after a restart without --development`() async throws {
         var (program, port) = try await serve("--development")
         var visitor = try await Visitor("clean-login", at: port)
         #expect(try visible(try await visitor.logIn("ann@example.com", "correct horse")) == "main")
@@ -133,7 +133,7 @@ import TestSupport
         try await storage.stop(program)
     }
 
-    @Test func `a stranger's wrong passwords do not keep the owner out, who comes from elsewhere`() async throws {
+    @Test func `a stranger's wrong passwords do not lock out the owner, who has another address`() async throws {
         let (program, port) = try await serve("--development", "--trusted-proxy", "127.0.0.1")
         var answers: [Answer] = []
         for _ in 0..<4 {
@@ -149,7 +149,7 @@ import TestSupport
         let owner = try await Visitor("clean-login", at: port, from: "192.0.2.2")
 
         #expect(try visible(try await owner.logIn("ann@example.com", "correct horse")) == "main")
-        // Whether there is such an account cannot be told.
+        // The answers do not reveal whether there is such an account.
         #expect(answers.map(\.status) == [200, 200, 200, 429, 200, 200, 200, 429])
         #expect(answers[3].body == answers[7].body)
         for answer in [answers[3], answers[7]] { #expect(answer.headers["retry-after"] == "1") }

@@ -3,7 +3,7 @@ import Testing
 import TestSupport
 
 @Suite struct SmokeTests {
-    @Test func `every reference app walks over HTTP as it is told`() async throws {
+    @Test func `the smoke script succeeds for every reference app`() async throws {
         let (program, port, _) = try await ServerTests.start()
         let smoke = repository.appending(path: "scripts/smoke")
 

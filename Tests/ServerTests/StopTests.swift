@@ -5,7 +5,7 @@ import TestSupport
 
 /// What ends the server, and how.
 @Suite struct StopTests {
-    /// A connection whose event is with its handler.
+    /// A connection whose event is being handled.
     static func waiter(at port: Int, milliseconds: Int) async throws -> Connection {
         let connection = try Connection(port: port)
         let type = ["Content-Type": "application/json"]
@@ -20,7 +20,7 @@ import TestSupport
         return connection
     }
 
-    @Test(arguments: [SIGTERM, SIGINT, SIGHUP, SIGQUIT]) func `a signal drains`(signal: Int32) async throws {
+    @Test(arguments: [SIGTERM, SIGINT, SIGHUP, SIGQUIT]) func `a signal drains the server`(signal: Int32) async throws {
         let (program, port, _) = try await ServerTests.start()
         let waiter = try await StopTests.waiter(at: port, milliseconds: 1000)
         try await Task.sleep(for: .milliseconds(200))
@@ -31,7 +31,7 @@ import TestSupport
         #expect(try await program.exit().code == 0)
     }
 
-    @Test(arguments: [SIGPIPE, SIGUSR1, SIGUSR2]) func `other signals mean nothing`(signal: Int32) async throws {
+    @Test(arguments: [SIGPIPE, SIGUSR1, SIGUSR2]) func `other signals are ignored`(signal: Int32) async throws {
         let (program, port, _) = try await ServerTests.start()
 
         program.signal(signal)
@@ -42,7 +42,7 @@ import TestSupport
         #expect(try await program.exit().code == 0)
     }
 
-    @Test func `under nohup, SIGHUP means nothing`() async throws {
+    @Test func `under nohup, SIGHUP is ignored`() async throws {
         let program = try Program(
             URL(filePath: "/usr/bin/env"),
             [
@@ -60,7 +60,7 @@ import TestSupport
         #expect(try await program.exit().code == 0)
     }
 
-    @Test func `it says that it drains, and ends at the second Ctrl-C`() async throws {
+    @Test func `the server says that it drains, and ends at the second Ctrl-C`() async throws {
         let (program, port, _) = try await ServerTests.start("--drain-time", "60s")
         let halfOpen = try Connection(port: port)
         try await halfOpen.send("GET /livez HTTP/1.1\r\nHost: ")
@@ -73,7 +73,7 @@ import TestSupport
         program.signal(SIGINT)
 
         #expect(try await program.end() == 130)
-        #expect(ContinuousClock.now - start < .seconds(9), "by itself it would have waited for the limits")
+        #expect(ContinuousClock.now - start < .seconds(9), "it did not wait for the limits")
         _ = (halfOpen, waiter)
     }
 

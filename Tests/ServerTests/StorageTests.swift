@@ -5,7 +5,7 @@ import TestSupport
 
 /// The stored sessions as an operator handles them: real files, real processes.
 @Suite struct StorageTests {
-    /// A directory that goes with this value.
+    /// A directory that is removed with this value.
     final class Directory: Sendable {
         let path = NSTemporaryDirectory() + "coordinatord-storage-\(UUID())"
         init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
@@ -99,7 +99,7 @@ import TestSupport
         try await stop(program)
     }
 
-    @Test func `a replaced token stays replaced after a restart, and the new one is told again`() async throws {
+    @Test func `a replaced token stays replaced after a restart, and the new one is returned again`() async throws {
         var (program, connection) = try await serve(with: GraphTests.oddServer)
         let session = try await open(connection, app: "production")
         func enter(_ key: String) async throws -> (answer: Answer, token: String?) {
@@ -163,12 +163,12 @@ import TestSupport
         try await stop(other)
     }
 
-    @Test func `sessions move from store to store as lines`() async throws {
+    @Test func `sessions move from store to store as exported lines`() async throws {
         let (program, connection) = try await serve()
         let session = try await open(connection)
         let answer = try await push(1, session, connection, key: "a")
         let other = try await open(connection, app: "tabs")
-        #expect(try await run("sessions", "purge", session.id).code == 69, "the server is at work")
+        #expect(try await run("sessions", "purge", session.id).code == 69, "the server is running")
         try await stop(program)
 
         let elsewhere = "sqlite:\(directory.path)/elsewhere"
@@ -194,7 +194,7 @@ import TestSupport
         #expect(try await run("sessions", "list", store: elsewhere).output == "")
     }
 
-    @Test func `a store that is not there, or not one, is told`() async throws {
+    @Test func `a missing store is an error, and so is a file that is no store`() async throws {
         #expect(try await run("sessions", "list").code == 66)
         try FileManager.default.createDirectory(atPath: directory.path + "/store", withIntermediateDirectories: true)
         try Data("this is no database, however long it may be".utf8).write(

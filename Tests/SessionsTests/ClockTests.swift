@@ -5,9 +5,9 @@ import Testing
 
 @testable import Sessions
 
-/// A clock that is put back.
+/// Expiry while the wall clock is set back.
 @Suite struct ClockTests {
-    @Test func `what has expired stays so`() async throws {
+    @Test func `an expired session stays expired when the clock is set back`() async throws {
         let clock = TestClock()
         let host = SessionHostTests.make(clock: clock)
         let created = try await host.create()
@@ -21,7 +21,7 @@ import Testing
         await #expect(throws: SessionError.expired) { try await session.apply(PostedEvent("pass", payload: 1)) }
     }
 
-    @Test func `and to a server that is started then, as far as the store has seen`() async throws {
+    @Test func `a server started after the clock was set back goes on from the store's latest time`() async throws {
         let clock = TestClock()
         let store = MemoryStore()
         let first = SessionHostTests.make(store: store, clock: clock)
@@ -43,7 +43,7 @@ import Testing
                 == ["the clock is 86400 seconds behind the newest record; time goes on from there"])
     }
 
-    @Test func `time goes on from where it was, and follows the clock when that is further`() {
+    @Test func `time never goes back, and jumps forward to a clock that is ahead`() {
         let wall = Mutex(1_000_000.0)
         let uptime = Mutex(5.0)
         let clock = SteadyClock(
@@ -57,9 +57,9 @@ import Testing
 
         #expect(pass(0, wall: 0) == 1_000_000)
         #expect(pass(10, wall: 10) == 1_000_010)
-        #expect(pass(10, wall: -3600) == 1_000_020, "put back")
+        #expect(pass(10, wall: -3600) == 1_000_020, "set back")
         #expect(pass(10, wall: 10) == 1_000_030)
-        #expect(pass(1, wall: 7200) == 1_003_620, "put forward")
+        #expect(pass(1, wall: 7200) == 1_003_620, "set forward")
         #expect(pass(1, wall: 1) == 1_003_621)
     }
 }

@@ -3,8 +3,7 @@ import Foundation
 import Sessions
 import Testing
 
-/// Sessions that were made from others: how long they live, what of the past they may begin from, and whether they end
-/// together.
+/// Forks: how long they live, which past versions they may start from, and whether they end with their origin.
 @Suite(.timeLimit(.minutes(1))) struct ForkTests {
     static let bound = App("gate", root: { GateCoordinator() }, endsForks: true)
     let store = HeldStore()
@@ -19,7 +18,7 @@ import Testing
     }
 
     @Test(arguments: [bound, SessionHostTests.app])
-    func `a fork lives no longer than its origin can, nor does a fork of it`(app: App) async throws {
+    func `neither a fork nor a fork of it outlives the absolute expiry of its origin`(app: App) async throws {
         let host = host(app)
         let created = try await host.create()
         var session = try await open(created, on: host)
@@ -35,18 +34,18 @@ import Testing
         #expect(throws: SessionError.expired) { try session.state() }
     }
 
-    @Test func `it knows where it comes from`() async throws {
+    @Test func `a fork records its origin`() async throws {
         let host = host()
         let created = try await host.create()
         let fork = try await host.fork(try await open(created, on: host), version: nil)
 
         #expect(try fork.state.identity.origin == created.id)
-        let record = try #require(store.store.load(fork.id)?.record)
-        #expect(try SessionRecord(parsing: record.text).identity == record.identity)
+        let record = try #require(try store.store.load(fork.id)?.record)
+        #expect(try SessionRecord(parsing: record.encoded.text).identity == record.identity)
         #expect(store.forks(of: created.id) == [fork.id] && store.forks(of: fork.id) == [])
     }
 
-    @Test func `where the app wants it, forks end with their origin, and theirs with them`() async throws {
+    @Test func `with endsForks, the end of a session ends its forks and their forks`() async throws {
         let host = host()
         let created = try await host.create()
         let origin = try await open(created, on: host)
@@ -57,7 +56,7 @@ import Testing
             forks.append(try await host.fork(parent, version: 1))
             parent = try await open(forks[forks.count - 2], on: host)
         }
-        // Some of them are in memory, others only in the store.
+        // On another host, the forks are only in the store.
         let other = self.host()
         let stranger = try await other.create()
 
@@ -69,7 +68,7 @@ import Testing
         #expect(try await open(stranger, on: other).state().version == 1)
     }
 
-    @Test func `where it does not, they live on`() async throws {
+    @Test func `without endsForks, forks outlive the end of their origin`() async throws {
         let host = host(SessionHostTests.app)
         let origin = try await open(try await host.create(), on: host)
         let fork = try await host.fork(origin, version: nil)
@@ -79,7 +78,7 @@ import Testing
         #expect(try await open(fork, on: host).apply(PostedEvent("pass", payload: 1)).state.version == 2)
     }
 
-    @Test func `the end of a fork is not its origin's`() async throws {
+    @Test func `the end of a fork ends neither its origin nor other forks`() async throws {
         let host = host()
         let origin = try await open(try await host.create(), on: host)
         let (one, other) = (try await host.fork(origin, version: nil), try await host.fork(origin, version: nil))
@@ -90,7 +89,7 @@ import Testing
         #expect(try await open(other, on: host).state().version == 1)
     }
 
-    @Test func `a fork that is just being made does not escape`() async throws {
+    @Test func `a fork that is being created while its origin ends, ends too`() async throws {
         let host = host()
         let created = try await host.create()
         let origin = try await open(created, on: host)
@@ -108,7 +107,7 @@ import Testing
         await #expect(throws: SessionError.ended) { try await late.value }
     }
 
-    @Test func `nor does the fork of one that was not used for long`() async throws {
+    @Test func `a fork of an expired fork ends with the origin, too`() async throws {
         let host = host()
         let created = try await host.create()
         let origin = try await open(created, on: host)
@@ -127,7 +126,7 @@ import Testing
         await #expect(throws: SessionError.ended) { try await open(last, on: host) }
     }
 
-    @Test func `one that this build cannot bring back ends too`() async throws {
+    @Test func `a fork that this build cannot restore ends with its origin, too`() async throws {
         func app(version: Int) -> App {
             App(
                 "gate", version: version, root: { GateCoordinator() }, incompatibleSessions: .refused, endsForks: true)
@@ -145,7 +144,7 @@ import Testing
     }
 }
 
-/// Replaces its token when it is told so.
+/// Replaces the session's token at sign-in and sign-out.
 private struct DeskCoordinator: Coordinator {
     var notes: [Int] = []
 
@@ -168,14 +167,14 @@ private struct DeskCoordinator: Coordinator {
     }
 }
 
-/// A replaced token leaves behind what came before it.
+/// Rotating the token seals the past: earlier versions cannot be read or forked any more.
 @Suite(.timeLimit(.minutes(1))) struct SealedPastTests {
     let store = MemoryStore()
     var host: SessionHost {
         SessionHost(apps: [App("desk", root: { DeskCoordinator() })], store: store, now: TestClock().read)
     }
 
-    /// Signed in with version 2, two notes, signed out with version 5.
+    /// A session with a sign-in at version 2, two notes, and a sign-out at version 5.
     func signedOut() async throws -> (host: SessionHost, session: AuthorizedSession, before: AuthorizedSession) {
         let host = host
         let created = try await host.create()
@@ -187,7 +186,7 @@ private struct DeskCoordinator: Coordinator {
         return (host, try await host.session(created.id, token: last.text), session)
     }
 
-    @Test func `the new token gives no right to the versions before it`() async throws {
+    @Test func `the new token gives no access to the versions before it`() async throws {
         let (host, session, _) = try await signedOut()
         _ = try await session.apply(PostedEvent("note", payload: 9))
 
@@ -201,23 +200,23 @@ private struct DeskCoordinator: Coordinator {
         #expect(try fork.state.version == 1)
     }
 
-    @Test func `nor has another server, or this one after a restart, forgotten that`() async throws {
+    @Test func `the seal is stored with the session, for other servers and restarts`() async throws {
         let (_, session, _) = try await signedOut()
-        let record = try #require(store.load(session.id)?.record)
+        let record = try #require(try store.load(session.id)?.record)
 
         #expect(record.identity.firstVersion == 5)
-        #expect(try SessionRecord(parsing: record.text).identity == record.identity)
+        #expect(try SessionRecord(parsing: record.encoded.text).identity == record.identity)
         #expect(try session.state().identity.firstVersion == 5)
     }
 
-    @Test func `the old token gives no right to the versions after it`() async throws {
+    @Test func `the old token can read neither the history nor a past version any more`() async throws {
         let (_, _, before) = try await signedOut()
 
         await #expect(throws: SessionError.unauthorized) { try await before.history(limit: 10) }
         await #expect(throws: SessionError.unauthorized) { try await before.past(4) }
     }
 
-    @Test func `not even to one that is made while the history is read`() async throws {
+    @Test func `a history that is being read with the old token lacks the version that replaces it`() async throws {
         let held = HeldStore(store)
         let host = SessionHost(apps: [App("desk", root: { DeskCoordinator() })], store: held, now: TestClock().read)
         let created = try await host.create()
@@ -232,7 +231,7 @@ private struct DeskCoordinator: Coordinator {
         #expect(try await list.value.map(\.version) == [1])
     }
 
-    @Test func `records from before this was so hide nothing`() throws {
+    @Test func `records written before pasts were sealed hide no version`() throws {
         let text = SessionChange.make(.make(1), 3, keptUntil: 2_000_000_000).record?.text ?? []
         let identity = try SessionRecord(parsing: text).identity
 
@@ -241,7 +240,7 @@ private struct DeskCoordinator: Coordinator {
     }
 
     @Test(arguments: [0, 4, -1, Int.max])
-    func `a past that cannot be is no record`(firstVersion: Int) {
+    func `a record with an impossible first version is invalid`(firstVersion: Int) {
         let text = String(
             decoding: SessionChange.make(.make(1), 3, keptUntil: 2_000_000_000).record?.text ?? [], as: UTF8.self)
         let changed = text.replacing(#""version":3"#, with: #""firstVersion":\#(firstVersion),"version":3"#)

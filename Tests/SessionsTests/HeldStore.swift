@@ -3,7 +3,7 @@ import Sessions
 import Sodium
 import Synchronization
 
-/// A store that holds back what it has just loaded or committed, or is to list, until it is told to let it go.
+/// A store that holds back the results of loads and commits, and the start of history reads, until `release`.
 final class HeldStore: SessionStore {
     enum Call: Hashable { case load(hasToken: Bool), commit, history }
 
@@ -43,8 +43,8 @@ final class HeldStore: SessionStore {
     var sessionCount: Int { store.sessionCount }
     var latestTime: Date { store.latestTime }
 
-    func load(_ id: SessionID, token: SHA256Digest?) async -> LoadedSession? {
-        let loaded = store.load(id, token: token)
+    func load(_ id: SessionID, token: SHA256Digest?) async throws(StoreError) -> LoadedSession? {
+        let loaded = try store.load(id, token: token)
         await pass(.load(hasToken: token != nil))
         return loaded
     }
@@ -58,8 +58,10 @@ final class HeldStore: SessionStore {
     func forks(of id: SessionID) -> [SessionID] { store.forks(of: id) }
     func answer(to key: String, of id: SessionID) -> StoredAnswer? { store.answer(to: key, of: id) }
     func sweep(at now: Date, limit: Int) -> [SessionID] { store.sweep(at: now, limit: limit) }
-    func history(of id: SessionID, from version: Int?, limit: Int, bytes: Int) async -> [SessionRecord] {
+    func history(
+        of id: SessionID, from version: Int?, limit: Int, bytes: Int
+    ) async throws(StoreError) -> [SessionRecord] {
         await pass(.history)
-        return store.history(of: id, from: version, limit: limit, bytes: bytes)
+        return try store.history(of: id, from: version, limit: limit, bytes: bytes)
     }
 }

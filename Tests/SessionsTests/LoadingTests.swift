@@ -4,7 +4,7 @@ import Sessions
 import Synchronization
 import Testing
 
-/// Sessions on their way from the store into memory, and what others do to them meanwhile.
+/// Sessions that are being loaded from the store, while other calls read, change or end them.
 @Suite(.timeLimit(.minutes(1))) struct LoadingTests {
     let store = HeldStore()
 
@@ -15,7 +15,7 @@ import Testing
         return SessionHost(apps: [SessionHostTests.app], store: store, settings: settings, now: TestClock().read)
     }
 
-    /// A session that is not in memory, of a host that has room for one; and the same for who was given it before.
+    /// A session that was evicted from a host with room for one, and the same as it was opened before its eviction.
     func evicted() async throws -> (host: SessionHost, created: CreatedSession, before: AuthorizedSession) {
         let host = host(liveLimit: 1)
         let created = try await host.create()
@@ -24,7 +24,7 @@ import Testing
         return (host, created, before)
     }
 
-    @Test func `all who ask for a session wait for one load of it`() async throws {
+    @Test func `all requests for a session share one load of it`() async throws {
         let created = try await host().create()
         let host = host()
         store.hold(.load(hasToken: true))
@@ -39,7 +39,7 @@ import Testing
         #expect(store.count(of: .load(hasToken: true)) == 1 && host.liveCount == 1)
     }
 
-    @Test func `who has a wrong token waits for nobody`() async throws {
+    @Test func `a request with a wrong token does not wait for the owner's load`() async throws {
         let created = try await host().create()
         let host = host()
         store.hold(.load(hasToken: true))
@@ -53,7 +53,7 @@ import Testing
         await #expect(throws: SessionError.unauthorized) { try await stranger.value }
     }
 
-    @Test func `what was read before the session ended does not come into memory`() async throws {
+    @Test func `a load that began before the session ended does not bring it back`() async throws {
         let (host, created, before) = try await evicted()
         store.hold(.load(hasToken: true))
         let late = Task.immediate { try await host.session(created.id, token: created.token.text) }
@@ -66,7 +66,7 @@ import Testing
         await #expect(throws: SessionError.ended) { try await host.session(created.id, token: created.token.text) }
     }
 
-    @Test func `nor what was read before an event, when the session has gone again`() async throws {
+    @Test func `a load that began before an event does not bring back the older version`() async throws {
         let (host, created, before) = try await evicted()
         store.hold(.load(hasToken: true))
         let late = Task.immediate { try await host.session(created.id, token: created.token.text) }
@@ -81,7 +81,7 @@ import Testing
         #expect(try await session.apply(PostedEvent("pass", payload: 2)).state.version == 3)
     }
 
-    @Test func `all who wait go on from what another server has made of the session`() async throws {
+    @Test func `after a conflict, waiting events are applied to the version of the other server`() async throws {
         let gate = Gate()
         let (one, other) = (host(), host())
         let created = try await one.create()
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test func `however many wait, an end finds a place`() async throws {
+    @Test func `a session can be ended however many events wait`() async throws {
         let gate = Gate()
         let host = host { $0.waitingLimit = 1 }
         let created = try await host.create()
@@ -123,7 +123,7 @@ import Testing
         #expect(throws: SessionError.ended) { try session.state() }
     }
 
-    @Test func `an event that finds its session evicted counts once`() async throws {
+    @Test func `an event to an evicted session counts once against the rate limit`() async throws {
         let host = host(liveLimit: 1) { $0.eventRate = 2 }
         let created = try await host.create()
         let session = try await host.session(created.id, token: created.token.text)
@@ -140,7 +140,7 @@ import Testing
 }
 
 extension SessionHost {
-    /// Fills the memory of a host that has room for one session with others.
+    /// Evicts the sessions of a host with room for one by creating others.
     func evictAll() async throws {
         for _ in 0..<3 { _ = try await create() }
     }

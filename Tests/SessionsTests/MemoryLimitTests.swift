@@ -4,7 +4,7 @@ import JSONCoding
 import Sessions
 import Testing
 
-/// A screen that is as large as it is told.
+/// A screen that is as large as its last event asks.
 private struct SizedCoordinator: Coordinator {
     enum Event: NavigationEvent {
         case grow(Int)
@@ -19,7 +19,7 @@ private struct SizedCoordinator: Coordinator {
     }
 }
 
-/// What sessions may take of memory, in bytes.
+/// Limits in bytes on the live sessions and on the memory store.
 @Suite struct MemoryLimitTests {
     static let app = App("sized", root: { SizedCoordinator() })
 
@@ -37,7 +37,7 @@ private struct SizedCoordinator: Coordinator {
         _ = try await session.apply(PostedEvent("grow", payload: .integer(size)))
     }
 
-    @Test func `large sessions take the place of more small ones`() async throws {
+    @Test func `a large session takes the place of several small ones`() async throws {
         let host = MemoryLimitTests.host(bytes: 4 << 20)
         var created: [CreatedSession] = []
         for _ in 0..<200 { created.append(try await host.create()) }
@@ -49,7 +49,7 @@ private struct SizedCoordinator: Coordinator {
         for one in created { #expect(try await host.session(one.id, token: one.token.text).state().version == 2) }
     }
 
-    @Test func `one session stays, however large it is`() async throws {
+    @Test func `one session stays in memory, however large it is`() async throws {
         let host = MemoryLimitTests.host(bytes: 1)
         let created = try await host.create()
 
@@ -58,7 +58,7 @@ private struct SizedCoordinator: Coordinator {
         #expect(host.liveCount == 1)
     }
 
-    @Test func `what shrinks makes room again`() async throws {
+    @Test func `a session that shrinks makes room again`() async throws {
         let host = MemoryLimitTests.host(bytes: 2 << 20)
         let large = try await host.create()
         for _ in 0..<3 {
@@ -71,7 +71,7 @@ private struct SizedCoordinator: Coordinator {
         #expect(host.liveCount == 51)
     }
 
-    @Test func `after a burst there are as many as may be again`() async throws {
+    @Test func `after a burst, the number of live sessions returns to the limit`() async throws {
         let host = MemoryLimitTests.host(app: SessionHostTests.app, count: 2)
         let gate = Gate()
 
@@ -93,7 +93,7 @@ private struct SizedCoordinator: Coordinator {
         #expect(host.liveCount <= 2)
     }
 
-    @Test func `a store in memory that is full takes no more, but lets sessions be read and ended`() async throws {
+    @Test func `a full memory store refuses sessions and events, but sessions can be read and ended`() async throws {
         let store = MemoryStore(limitBytes: 1 << 20)
         let host = MemoryLimitTests.host(store)
         var created: [CreatedSession] = []
@@ -112,7 +112,7 @@ private struct SizedCoordinator: Coordinator {
         _ = try await host.create()
     }
 
-    @Test func `sweeping gives the memory back`() async throws {
+    @Test func `sweeping frees the memory of sessions`() async throws {
         let store = MemoryStore(limitBytes: 1 << 20)
         let host = MemoryLimitTests.host(store)
         for _ in 0..<100 { _ = try await host.create() }
@@ -147,7 +147,7 @@ private struct SizedCoordinator: Coordinator {
         }
     }
 
-    @Test func `a session that was opened again under its key is not forgotten with the one that has ended`() {
+    @Test func `a session created again under its key is not forgotten with the one that ended`() throws {
         let store = MemoryStore()
         let commit = { (change: SessionChange) in #expect(store.commit([change]) == .success([])) }
         commit(.make(.make(1), 1, keptUntil: 10))
@@ -160,7 +160,7 @@ private struct SizedCoordinator: Coordinator {
             commit(.make(.make(number), 2, keptUntil: 100, isEnd: true))
         }
 
-        #expect(store.load(.make(1))?.record.version == 1)
+        #expect(try store.load(.make(1))?.record.version == 1)
     }
 }
 
@@ -177,7 +177,7 @@ extension SessionChange {
             {"session":"\(id.text)","app":"a","token":"\(String(repeating: "ab", count: 32))","createdAt":0,\
             "version":\(version),"time":0,"keptUntil":\(seconds * 1000)\(state)}
             """
-        let record = try! SessionRecord(parsing: Array(text.utf8))
+        let record = try! SessionRecord(parsing: Array(text.utf8)).encoded
         return SessionChange(id: id, expectedVersion: version - 1, record: record)
     }
 }

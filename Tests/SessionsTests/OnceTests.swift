@@ -11,7 +11,7 @@ extension IdempotentRequest {
 }
 
 extension Outcome {
-    /// What is answered under a key: the text, and whether it is answered again.
+    /// The answer under a key: its text, and whether it is a replay.
     var answered: (text: String, isReplay: Bool)? {
         guard case .answered(let answer, let isReplay, _) = self else { return nil }
         return (String(decoding: answer.body ?? [], as: UTF8.self), isReplay)
@@ -31,7 +31,7 @@ extension Outcome {
         return try await host.session(created.id, token: created.token.text)
     }
 
-    @Test func `an event under a key is applied once, and its first answer comes again`() async throws {
+    @Test func `an event under a key is applied once, and a repeat gets the first answer`() async throws {
         let session = try await open()
 
         let first = try await session.apply(PostedEvent("pass", payload: 1), once: .make("a"))
@@ -72,7 +72,7 @@ extension Outcome {
         #expect(SessionHostTests.passed(try session.state()) == [1])
     }
 
-    @Test func `an event that changes nothing, or is refused, may come again under its key`() async throws {
+    @Test func `an event that changes nothing is answered again, and a refused one leaves its key free`() async throws {
         let session = try await open()
         let nothing = try await session.apply(PostedEvent("nothing"), once: .make("a"))
         #expect(nothing.answered?.text == "version 1")
@@ -87,7 +87,7 @@ extension Outcome {
         #expect(fitting.answered?.isReplay == false)
     }
 
-    @Test func `another server answers it again too`() async throws {
+    @Test func `another server returns the first answer, too`() async throws {
         let created = try await host.create()
         let here = try await host.session(created.id, token: created.token.text)
         _ = try await here.apply(PostedEvent("pass", payload: 1), once: .make("a"))
@@ -98,7 +98,7 @@ extension Outcome {
         #expect(again.answered?.text == "version 2" && again.answered?.isReplay == true)
     }
 
-    @Test func `a creation under a key gives the same session and the same token again`() async throws {
+    @Test func `a repeated creation under a key returns the same session and the same token`() async throws {
         let key = IdempotentRequest.make("a key that nobody guesses")
 
         let creations = try await withThrowingTaskGroup(of: CreatedSession.self) { group in
@@ -115,7 +115,7 @@ extension Outcome {
         await #expect(throws: SessionError.keyReused) {
             try await host.create(once: .make("a key that nobody guesses", "another request"))
         }
-        let stored = try #require(store.load(elsewhere.id))
+        let stored = try #require(try store.load(elsewhere.id))
         var dumped = ""
         dump(stored, to: &dumped)
         #expect(!dumped.contains("a key that nobody guesses") && !dumped.contains(elsewhere.token.text))
@@ -124,7 +124,7 @@ extension Outcome {
         await #expect(throws: SessionError.ended) { try await host.create(once: key) }
     }
 
-    @Test func `a condition is judged when the turn has come`() async throws {
+    @Test func `a condition on the version is checked when the event has its turn`() async throws {
         let session = try await open()
         let gate = Gate()
 

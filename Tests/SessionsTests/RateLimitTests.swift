@@ -5,29 +5,29 @@ import Testing
 @Suite struct RateLimitTests {
     static let start = Date(timeIntervalSince1970: 1_800_000_000)
 
-    /// How many are let through of what comes at those times, in seconds.
+    /// How many of the events at those times are admitted. Times are in seconds.
     static func admitted(_ rate: Int, at times: [Double]) throws -> Int {
         let limit = try #require(RateLimit(perSecond: rate))
         var due = RateLimit.Due()
         return times.count { limit.take(&due, at: start + $0) == nil }
     }
 
-    @Test func `as many at once as in a second`() throws {
+    @Test func `a burst may have as many events as a second`() throws {
         #expect(try RateLimitTests.admitted(10, at: Array(repeating: 0, count: 50)) == 10)
         #expect(try RateLimitTests.admitted(1, at: Array(repeating: 0, count: 50)) == 1)
     }
 
-    @Test func `and as many in every second after`() throws {
+    @Test func `after a burst, each second admits as many events as the rate`() throws {
         let times = (0..<10_000).map { Double($0) / 1000 }
         #expect((109...110).contains(try RateLimitTests.admitted(10, at: times)))
     }
 
-    @Test func `what comes evenly passes`() throws {
+    @Test func `evenly spaced events at the rate are all admitted`() throws {
         let times = (0..<1000).map { Double($0) / 99.9 }
         #expect(try RateLimitTests.admitted(100, at: times) == 1000)
     }
 
-    @Test func `it waits no longer than a second when the clock was put back`() throws {
+    @Test func `the wait is at most a second after the clock was set back`() throws {
         let limit = try #require(RateLimit(perSecond: 1))
         var due = RateLimit.Due()
         #expect(limit.take(&due, at: RateLimitTests.start + 3600) == nil)
@@ -36,7 +36,7 @@ import Testing
         #expect(limit.take(&due, at: RateLimitTests.start) == 1)
     }
 
-    @Test func `no limit is none`() {
+    @Test func `a rate of zero is no limit`() {
         #expect(RateLimit(perSecond: 0) == nil)
     }
 }

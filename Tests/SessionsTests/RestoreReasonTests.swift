@@ -4,7 +4,7 @@ import JSONCoding
 import Sessions
 import Testing
 
-/// What an operator reads of a session that cannot be brought back.
+/// What an operator reads about a session that cannot be restored.
 @Suite struct RestoreReasonTests {
     struct Gate: Coordinator {
         var passed = 0
@@ -29,30 +29,29 @@ import Testing
         (#"{"passed":0}"#, "{}", "what “gate” has saved lacks “passed”"),
         (#""version":1,"lastKey""#, #""version":2,"lastKey""#, "version 2 of the app has saved it"),
     ])
-    func `why a session is relaunched is told in a sentence`(text: String, forged: String, reason: String) async throws
-    {
+    func `the reason for a relaunch is given in a sentence`(text: String, forged: String, reason: String) async throws {
         let store = MemoryStore()
         let host = SessionHost(apps: [App("gate", root: Gate.init)], store: store)
         let created = try await host.create()
-        let saved = String(decoding: try #require(store.load(created.id)).record.text, as: UTF8.self)
+        let saved = String(decoding: try #require(try store.load(created.id)).record.encoded.text, as: UTF8.self)
 
-        // The first screen stands in the state, too, behind what the client reads of it.
+        // The first screen occurs twice. Only the state is forged, which follows what the client reads.
         let start = try #require(saved.range(of: #""state":{"version""#))
         let line = saved[..<start.lowerBound] + saved[start.lowerBound...].replacingOccurrences(of: text, with: forged)
         let record = try SessionRecord(parsing: Array(line.utf8))
 
-        #expect(line != saved && host.fate(of: record) == .relaunched(reason: reason))
+        #expect(line != saved && host.restorePlan(for: record) == .relaunched(reason: reason))
     }
 
     @Test(arguments: [
         ("version", "0"), ("version", "9007199254740993"), ("version", "9223372036854775806"), ("version", "-1"),
         ("version", "1e300"), ("base", "9223372036854775806"), ("base", "0"),
     ])
-    func `a record whose version cannot be counted to is none`(member: String, number: String) async throws {
+    func `a record with an impossible version or base is invalid`(member: String, number: String) async throws {
         let store = MemoryStore()
         let host = SessionHost(apps: [App("gate", root: Gate.init)], store: store)
         let created = try await host.create()
-        let saved = String(decoding: try #require(store.load(created.id)).record.text, as: UTF8.self)
+        let saved = String(decoding: try #require(try store.load(created.id)).record.encoded.text, as: UTF8.self)
         let line = saved.replacingOccurrences(of: #""version":1,"time""#, with: #""version":1,"base":1,"time""#)
             .replacingOccurrences(
                 of: member == "base" ? #""base":1"# : #""version":1,"base":1"#, with: #""\#(member)":\#(number)"#)
@@ -61,17 +60,17 @@ import Testing
     }
 
     @Test(arguments: ["time", "keptUntil", "expiresAt", "createdAt"])
-    func `a time that no clock shows becomes the nearest that can be told`(member: String) async throws {
+    func `a time out of range becomes the nearest time that can be written`(member: String) async throws {
         let store = MemoryStore()
         let host = SessionHost(apps: [App("gate", root: Gate.init)], store: store)
         let created = try await host.create()
-        let saved = try JSON(parsing: try #require(store.load(created.id)).record.text).object
+        let saved = try JSON(parsing: try #require(try store.load(created.id)).record.encoded.text).object
 
         for (number, nearest) in [(Int.max, 253_402_300_799_000), (1 << 53, 253_402_300_799_000), (.min, 0), (-1, 0)] {
             var forged = try #require(saved)
             forged[member] = .integer(number)
             let record = try SessionRecord(parsing: Array(JSON.object(forged).description.utf8))
-            #expect(try JSON(parsing: record.text)[member] == .integer(nearest))
+            #expect(try JSON(parsing: record.encoded.text)[member] == .integer(nearest))
         }
     }
 }

@@ -5,7 +5,7 @@ import Sessions
 import Synchronization
 import Testing
 
-/// A coordinator that waits until it is told to go on.
+/// A coordinator that waits at a gate, if an event asks for it.
 struct GateCoordinator: Coordinator {
     var passed: [Int] = []
 
@@ -66,11 +66,11 @@ extension AuthorizedSession {
 struct NotApplied: Error {}
 
 extension MemoryStore {
-    func load(_ id: SessionID) -> LoadedSession? { load(id, token: nil) }
+    func load(_ id: SessionID) throws(StoreError) -> LoadedSession? { try load(id, token: nil) }
 }
 
 extension CreatedSession {
-    /// Of one that was created without a key.
+    /// The state of a session that was created without a key.
     var state: SessionState {
         get throws {
             guard case .applied(let applied) = outcome else { throw NotApplied() }
@@ -140,7 +140,7 @@ final class TestClock: Sendable {
         #expect(String(reflecting: created.token) == "•••")
         var dumped = ""
         dump(created, to: &dumped)
-        dump(store.load(created.id), to: &dumped)
+        dump(try store.load(created.id), to: &dumped)
         #expect(!dumped.contains(created.token.text))
     }
 
@@ -198,7 +198,7 @@ final class TestClock: Sendable {
         #expect(SessionHostTests.passed(try session.state()) == Array(0...32))
     }
 
-    @Test func `a handler that outlives its deadline has changed nothing, and frees the session`() async throws {
+    @Test func `a handler that exceeds its deadline changes nothing, and frees the session`() async throws {
         let host = SessionHostTests.make(deadline: .milliseconds(50))
         let gate = Gate()
         let created = try await host.create()
@@ -218,7 +218,7 @@ final class TestClock: Sendable {
         #expect(SessionHostTests.passed(try session.state()) == [2, 3])
     }
 
-    @Test func `an ended session is gone for its owner and was never there for others`() async throws {
+    @Test func `an ended session is reported as ended to its owner, and as unknown to others`() async throws {
         let clock = TestClock()
         let host = SessionHostTests.make(clock: clock)
         let created = try await host.create()
@@ -260,7 +260,7 @@ final class TestClock: Sendable {
 }
 
 @Suite struct SharedStoreTests {
-    @Test func `another server brings a session back as it was, and goes on with it`() async throws {
+    @Test func `another server restores a session as it was, and continues it`() async throws {
         let store = MemoryStore()
         let first = SessionHostTests.make(store: store)
         let created = try await first.create()
@@ -303,7 +303,7 @@ final class TestClock: Sendable {
             try await host.session(created.id, token: created.token.text).end()
         }
 
-        #expect(ids.prefix(10).allSatisfy { store.load($0) == nil })
-        #expect(ids.dropFirst(10).allSatisfy { store.load($0) != nil && store.load($0)?.record.isEnd == true })
+        #expect(try ids.prefix(10).allSatisfy { try store.load($0) == nil })
+        #expect(try ids.dropFirst(10).allSatisfy { try store.load($0) != nil && store.load($0)?.record.isEnd == true })
     }
 }

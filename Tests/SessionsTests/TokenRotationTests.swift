@@ -37,7 +37,7 @@ private struct DoorCoordinator: Coordinator {
         try await host.session(created.id, token: created.token.text)
     }
 
-    @Test func `the new token is the only one, at once and for who has proved the old one before`() async throws {
+    @Test func `the old token is refused at once, also for a session that was opened with it before`() async throws {
         let created = try await host.create()
         let session = try await open(created)
 
@@ -55,7 +55,7 @@ private struct DoorCoordinator: Coordinator {
         await #expect(throws: SessionError.unauthorized) { try await session.end() }
     }
 
-    @Test func `it is committed with the event, so another server knows it`() async throws {
+    @Test func `the new token is committed with the event, so another server knows it`() async throws {
         let created = try await host.create()
         let token = try #require(try await open(created).apply(PostedEvent("enter")).token).text
 
@@ -67,7 +67,7 @@ private struct DoorCoordinator: Coordinator {
         }
     }
 
-    @Test func `what waits for its turn with the old token is refused`() async throws {
+    @Test func `an event that waits for its turn with the old token is refused`() async throws {
         let created = try await host.create()
         let session = try await open(created)
         let gate = Gate()
@@ -83,7 +83,7 @@ private struct DoorCoordinator: Coordinator {
         }
     }
 
-    @Test func `a look at what would happen changes no token`() async throws {
+    @Test func `a dry run changes no token`() async throws {
         let created = try await host.create()
         let session = try await open(created)
 
@@ -91,7 +91,7 @@ private struct DoorCoordinator: Coordinator {
         #expect(try session.state().version == 1)
     }
 
-    @Test func `under a key the token is told again, also to who has only the old one`() async throws {
+    @Test func `under a key the new token is returned again, even to a client with only the old one`() async throws {
         let created = try await host.create()
         let session = try await open(created)
         let once = IdempotentRequest.make(TokenRotationTests.key)
@@ -107,16 +107,16 @@ private struct DoorCoordinator: Coordinator {
         ]
 
         for outcome in outcomes {
-            guard case .answered(first, isReplay: true, let told?) = outcome else {
-                return #expect(Bool(false), "not told")
+            guard case .answered(first, isReplay: true, let repeated?) = outcome else {
+                return #expect(Bool(false), "no token")
             }
-            #expect(told.text == token.text)
+            #expect(repeated.text == token.text)
         }
         #expect(!String(decoding: first.text, as: UTF8.self).contains(token.text))
         #expect(try StoredAnswer(parsing: first.text) == first)
     }
 
-    @Test func `the old token is good for nothing but that answer, and no longer than the new one`() async throws {
+    @Test func `the old token gives only that answer, and only while the new token is valid`() async throws {
         let created = try await host.create()
         let once = IdempotentRequest.make(TokenRotationTests.key)
         guard case .answered(_, _, let token?) = try await open(created).apply(PostedEvent("enter"), once: once)
@@ -139,7 +139,7 @@ private struct DoorCoordinator: Coordinator {
         await #expect(throws: SessionError.unauthorized) { try await answer(once, created.token.text) }
     }
 
-    @Test func `a key that might be guessed tells no token again`() async throws {
+    @Test func `under a key that might be guessed no token is returned again`() async throws {
         let created = try await host.create()
         let once = IdempotentRequest.make("tap-1")
         guard case .answered(_, _, let token?) = try await open(created).apply(PostedEvent("enter"), once: once)
@@ -151,10 +151,10 @@ private struct DoorCoordinator: Coordinator {
         let again = try await host.session(created.id, token: token.text)
         guard
             case .answered(_, isReplay: true, token: nil) = try await again.apply(PostedEvent("enter"), once: once)
-        else { return #expect(Bool(false), "told again") }
+        else { return #expect(Bool(false), "returned again") }
     }
 
-    @Test func `what waited with the old token gets no kept answer`() async throws {
+    @Test func `a session that was opened with the old token gets no stored answer`() async throws {
         let created = try await host.create()
         let session = try await open(created)
         let kept = IdempotentRequest.make("another key, as long")
@@ -166,7 +166,7 @@ private struct DoorCoordinator: Coordinator {
         }
     }
 
-    @Test func `a repeated creation does not tell a token that was replaced`() async throws {
+    @Test func `a repeated creation does not return a token that was replaced`() async throws {
         let once = IdempotentRequest.make(TokenRotationTests.key)
         let created = try await host.create(once: once)
         _ = try await open(created).apply(PostedEvent("enter"))
@@ -174,7 +174,7 @@ private struct DoorCoordinator: Coordinator {
         await #expect(throws: SessionError.answerForgotten(nil)) { try await host.create(once: once) }
     }
 
-    @Test func `an ended session tells the old token nothing`() async throws {
+    @Test func `after the end of the session, the old token gives no answer`() async throws {
         let created = try await host.create()
         let once = IdempotentRequest.make(TokenRotationTests.key)
         guard case .answered(_, _, let token?) = try await open(created).apply(PostedEvent("enter"), once: once)

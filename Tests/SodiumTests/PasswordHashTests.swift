@@ -1,7 +1,7 @@
 import Sodium
 import Testing
 
-/// One at a time, for a hash takes a core and 64 MiB.
+/// One at a time, because a hash takes a core and 64 MiB.
 @Suite(.serialized) struct PasswordHashTests {
     static let limits = "$argon2id$v=19$m=65536,t=2,p=1$"
 
@@ -29,7 +29,7 @@ import Testing
         #expect(hashes[0] != hashes[1])
     }
 
-    @Test func `a hash comes back from its text`() throws {
+    @Test func `a hash can be read back from its text`() throws {
         let hash = try PasswordHash(of: "correct horse")
 
         let read = try #require(PasswordHash(encoded: hash.encoded))
@@ -43,11 +43,11 @@ import Testing
         "$2b$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW", String(repeating: "$argon2id$", count: 1000),
         PasswordHash.decoy.encoded + "\n", PasswordHash.decoy.encoded.replacing("argon2id", with: "argon2i"),
     ])
-    func `what is no Argon2id hash is refused`(text: String) {
+    func `a text that is not an Argon2id hash is refused`(text: String) {
         #expect(PasswordHash(encoded: text) == nil)
     }
 
-    @Test func `the decoy is a hash within the limits of new ones that no password matches`() throws {
+    @Test func `the decoy is a hash with the limits of new ones, and no password matches it`() throws {
         let decoy = try #require(PasswordHash(encoded: PasswordHash.decoy.encoded))
 
         #expect(decoy.encoded.hasPrefix(PasswordHashTests.limits))
@@ -56,7 +56,7 @@ import Testing
         #expect(try !decoy.matches("correct horse"))
     }
 
-    @Test func `a hash keeps itself out of logs`() throws {
+    @Test func `a printed or dumped hash does not reveal its text`() throws {
         let hash = try PasswordHash(of: "correct horse")
 
         var dumped = ""

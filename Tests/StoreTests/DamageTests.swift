@@ -5,11 +5,11 @@ import Sessions
 import Synchronization
 import Testing
 
-/// Bits that have flipped on the disk. Whatever they hit: nobody gets what was not written, no session becomes unknown,
-/// no event is applied again, and nobody else is kept from anything.
+/// Bits that flipped on the disk. Wherever they are, no read returns what was not written, no session becomes unknown,
+/// no event is applied twice, and no other session is affected.
 @Suite struct DamageTests {
     static let count = 400
-    /// How much more than the short form is to be done.
+    /// How many times the work of the short form is to be done.
     static let factor = ProcessInfo.processInfo.environment["COORDINATORD_TORTURE"].flatMap { Int($0) } ?? 1
     let directory: TemporaryDirectory
     let ids: [SessionID]
@@ -20,7 +20,7 @@ import Testing
         ids = try (1...DamageTests.count).map { try SessionID.make($0 * 7_919) }
     }
 
-    /// Of a store that is there.
+    /// On an existing store.
     init(in directory: TemporaryDirectory, _ ids: [SessionID]) {
         self.directory = directory
         self.ids = ids
@@ -67,9 +67,9 @@ import Testing
         content[Int.random(in: 0..<content.count)] ^= 1 << UInt8.random(in: 0..<8)
     }
 
-    /// Asks for everything that was acknowledged.
+    /// Reads everything that was acknowledged.
     ///
-    /// - Returns: the sessions that were refused.
+    /// - Returns: the sessions whose reads were refused
     func refused(_ store: SQLiteStore, versions: ClosedRange<Int> = 3...3) async -> Set<SessionID> {
         var refused: Set<SessionID> = []
         for id in ids {
@@ -77,12 +77,15 @@ import Testing
                 let record = try await store.load(id)?.record
                 let version = try #require(record?.version, "no session is unknown")
                 #expect(versions.contains(version), "what was acknowledged is not forgotten")
-                #expect(record?.text == (try SessionRecord.make(id, version)).text, "what is told is what was written")
+                #expect(
+                    record?.encoded.text == (try EncodedRecord.make(id, version)).text, "what is read was written")
                 let answer = try await store.answer(to: "k\(id.text)", of: id)
                 #expect(
                     answer == (try StoredAnswer.make(id, "k\(id.text)", version: 2)), "an answer is never forgotten")
                 let history = try await store.history(of: id, from: nil, limit: 9)
-                for record in history { #expect(record.text == (try SessionRecord.make(id, record.version)).text) }
+                for record in history {
+                    #expect(record.encoded.text == (try EncodedRecord.make(id, record.version)).text)
+                }
             } catch {
                 refused.insert(id)
             }
@@ -90,7 +93,7 @@ import Testing
         return refused
     }
 
-    /// Commits new sessions, and next versions of some that are there.
+    /// Commits new sessions, and the next versions of some existing ones.
     func expectCommits(_ store: SQLiteStore, after refused: Set<SessionID>, from first: Int) async throws {
         for number in first..<first + 100 {
             #expect(await store.commit([try .make(try .make(number * 104_729), 1)]) == .success([]), "a new session")
@@ -103,11 +106,11 @@ import Testing
     }
 
     @Test(arguments: ["sessions", "answers", "sessions_by_due", "dropped"])
-    func `a damaged table is rebuilt, and until then nobody is kept from committing`(table: String) async throws {
+    func `a damaged table is rebuilt, and commits succeed until then`(table: String) async throws {
         try await fill()
         let leaf = try #require(try pages(of: table).randomElement())
         try damage(page: leaf) { content in
-            // One leaf, wholly.
+            // The whole leaf.
             for position in 0..<content.count { content[position] = UInt8.random(in: 0...255) }
         }
 
@@ -116,7 +119,7 @@ import Testing
             try snapshot.sessions().sorted { $0.text < $1.text } == ids.sorted { $0.text < $1.text }, "all are listed")
         #expect(snapshot.damagedPages() == [leaf])
 
-        // Where the store needs the page to open, it is rebuilt at once; else when it is opened the next time.
+        // If opening needs the page, the store is rebuilt at once; otherwise when it is opened the next time.
         var store = try open()
         let refused = await refused(store)
         #expect(refused.count < ids.count / 2)
@@ -136,7 +139,7 @@ import Testing
         await store.close()
     }
 
-    @Test func `a damaged page of the journal costs its own sessions only, and they are listed`() async throws {
+    @Test func `a damaged page of the journal costs only the sessions on it, and they are listed`() async throws {
         try await fill()
         let leaf = try #require(try pages(of: "journal").randomElement())
         try damage(page: leaf) { content in
@@ -157,14 +160,14 @@ import Testing
         for id in rebuilt { #expect(reports.all.contains { $0.contains(id.text) }) }
         await store.close()
 
-        // What is known to be damaged stays known, however often the store is rebuilt.
+        // A session that is known to be damaged stays so, however often the store is rebuilt.
         #expect(FileManager.default.createFile(atPath: directory.path + "/sessions.damaged", contents: nil))
         store = try open()
         #expect(await self.refused(store, versions: 3...4).isSuperset(of: rebuilt))
         await store.close()
     }
 
-    @Test func `what was not compacted when a page was damaged is taken for no loss`() async throws {
+    @Test func `rows that the uncompacted tail has replaced do not count as lost on a damaged page`() async throws {
         try await fill()
         let ended = ids.prefix(300)
         let crashed = TemporaryDirectory()
@@ -174,7 +177,7 @@ import Testing
                 let end = SessionChange(id: id, expectedVersion: 3, record: try .make(id, 4, isEnd: true))
                 #expect(await store.commit([end]) == .success([]))
             }
-            // As after a crash: the log has what the tables do not tell yet.
+            // As after a crash: the log has what is not in the tables yet.
             try PowerLossTests.Files(directory).write(to: crashed)
             await store.close()
         }
@@ -192,15 +195,15 @@ import Testing
         await store.close()
     }
 
-    /// The bytes of a row tell where it is and whose it is; one of them is wrong.
+    /// A row contains its place and its session; a byte of one of them is wrong.
     @Test(arguments: [true, false])
-    func `a row that names another place or session costs its own session only`(isPlace: Bool) async throws {
+    func `a row that names another place or session costs only its own session`(isPlace: Bool) async throws {
         try await fill()
         let leaf = try pages(of: "journal")[20]
         var hit = ""
         try damage(page: leaf) { page in
-            // The first cell: the length of the row, its number, and the row; each number of two bytes (fileformat2.html,
-            // section 1.6).
+            // The first cell: the length of the row, its number, and the row; each number of two bytes
+            // (fileformat2.html, section 1.6).
             let cell = page.startIndex + Int(page[8]) << 8 + Int(page[9])
             let text = page[cell...].firstRange(of: Data("s_0".utf8)) ?? cell..<cell
             hit = String(decoding: page[text.lowerBound..<text.lowerBound + 15], as: UTF8.self)
@@ -217,7 +220,7 @@ import Testing
         }
     }
 
-    @Test func `one flipped bit anywhere is noticed, and takes nothing from anyone else`() async throws {
+    @Test func `one flipped bit anywhere is noticed, and costs no other session anything`() async throws {
         try await fill()
         let sound = try Data(contentsOf: URL(filePath: path))
         for round in 0..<12 * DamageTests.factor {
@@ -242,12 +245,12 @@ import Testing
     }
 
     @Test(arguments: ["session", "version", "key", "kept_until", "token"])
-    func `each column of the journal has a checksum`(column: String) async throws {
+    func `each column of the journal is covered by a checksum`(column: String) async throws {
         try await fill()
         let id = ids[9]
         let isAnswer = column == "key"
         do {
-            // As if the bits had been written so: the page's checksum is right.
+            // As if the value had been written like this: the page's checksum is right.
             let database = try SQLiteDatabase(path: path, isGuarded: true)
             let value = [
                 "session": "'s_0000000000001'", "key": "'other'", "token": "'\(String(repeating: "cd", count: 32))'",
@@ -284,7 +287,7 @@ import Testing
         #expect(!files.contains { $0.contains("rebuilt") }, "\(files)")
     }
 
-    @Test func `a damaged record keeps no other session from being forgotten`() async throws {
+    @Test func `a damaged record does not prevent the sweeping of other sessions`() async throws {
         let store = try open()
         for (number, id) in ids.prefix(50).enumerated() {
             #expect(await store.commit([try .make(id, 1, keptUntil: 1000 + number)]) == .success([]))
@@ -303,7 +306,7 @@ import Testing
         await again.close()
     }
 
-    @Test func `the value that says what is compacted is guarded`() async throws {
+    @Test func `the value that says what is compacted has a checksum`() async throws {
         try await fill()
         do {
             let database = try SQLiteDatabase(path: path, isGuarded: true)
@@ -317,7 +320,7 @@ import Testing
         await store.close()
     }
 
-    @Test func `the secret is there twice`() async throws {
+    @Test func `the secret is stored twice, and either copy is enough`() async throws {
         try await fill()
         let secret: [UInt8]
         do {
@@ -344,7 +347,7 @@ import Testing
     }
 
     @Test(arguments: ["sessions", "answers", "sessions_by_due", "dropped", "damaged"], [true, false])
-    func `a page of zeros, or another's, is a damaged one`(table: String, isZero: Bool) async throws {
+    func `a page of zeros, or with another page's content, is damaged`(table: String, isZero: Bool) async throws {
         try await fill()
         let leaf = try #require(try pages(of: table).randomElement())
         let other = try #require(try pages(of: "journal").randomElement())
@@ -358,7 +361,7 @@ import Testing
         #expect(refused.count < ids.count / 2)
         try await expectCommits(store, after: refused, from: 1_000_000)
         await store.close()
-        // Whatever was not seen by then is seen by who looks for it.
+        // What was not noticed until then is found by the rebuild that this file asks for.
         #expect(FileManager.default.createFile(atPath: directory.path + "/sessions.damaged", contents: nil))
         store = try open()
 
@@ -367,7 +370,7 @@ import Testing
     }
 
     @Test(arguments: ["journal", "sessions", "answers"], [true, false])
-    func `a page that leads to others hides none of them`(table: String, isZero: Bool) async throws {
+    func `a damaged interior page hides none of the pages below it`(table: String, isZero: Bool) async throws {
         try await fill()
         let page = try #require(try pages(of: table, leaves: false).randomElement())
         try damage(page: page) { content in
@@ -384,7 +387,7 @@ import Testing
         #expect(try StoreSnapshot(directory: directory.path).damagedPages() == [])
     }
 
-    /// A store whose first session has a fourth version, as a crash leaves it: with a log.
+    /// A store as a crash leaves it: with a log, which has a fourth version of the first session.
     private func crashed() async throws -> DamageTests {
         try await fill()
         let running = try open()
@@ -405,7 +408,7 @@ import Testing
         await store.close()
     }
 
-    @Test func `a page that leads to others is found behind a log, too`() async throws {
+    @Test func `a damaged interior page is also noticed and repaired while there is a log`() async throws {
         let crashed = try await crashed()
         for page in try crashed.pages(of: "journal", leaves: false) {
             try crashed.damage(page: page) { $0 = Data(count: $0.count) }
@@ -415,10 +418,10 @@ import Testing
         try await crashed.expectFourthVersion()
     }
 
-    /// The log tells that nothing is missing, until the store is closed.
+    /// Until the store is closed, the log shows that nothing is missing.
     @Test func `a start that is refused leaves the log for the next one`() async throws {
         let crashed = try await crashed()
-        // The last is noticed when the store is opened, and the others keep it from being rebuilt.
+        // The last page is noticed when the store is opened, and the others prevent the rebuild.
         let pages = try ["journal", "sessions", "sessions_by_due"].map { try #require(try crashed.pages(of: $0).first) }
         var contents: [Data] = []
         for page in pages {
@@ -434,7 +437,7 @@ import Testing
         try await crashed.expectFourthVersion()
     }
 
-    /// What an operator was told.
+    /// What was reported to the operator.
     final class Reports: Sendable {
         private let lines = Mutex<[String]>([])
         var all: [String] { lines.withLock { $0 } }

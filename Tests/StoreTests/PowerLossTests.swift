@@ -3,8 +3,8 @@ import SQLiteStore
 import Sessions
 import Testing
 
-/// What a loss of power leaves: of what was written since the last flush, some sectors are there and some are not. The
-/// files are taken before and after a commit, and mixed.
+/// Stores after a power loss: of the sectors written since the last flush, some are on the disk and some are not. The
+/// files are copied before and after a commit, and their sectors are mixed.
 @Suite struct PowerLossTests {
     static let sector = 512
 
@@ -39,26 +39,26 @@ import Testing
         try SQLiteStore(directory: directory.path) { Issue.record("\($0)") }
     }
 
-    /// The last version that a store on these files has, when everything below it is right as well.
+    /// The last version in a store on these files. Checks that all earlier versions are right as well.
     func recovered(_ files: Files) async throws -> Int {
         let directory = TemporaryDirectory()
         try files.write(to: directory)
         let store = try open(directory)
         let history = try await store.history(of: id, from: nil, limit: 100, bytes: .max)
         #expect(history.map(\.version) == Array((0..<history.count).map { history.count - $0 }))
-        for record in history { #expect(record.text == (try SessionRecord.make(id, record.version)).text) }
+        for record in history { #expect(record.encoded.text == (try EncodedRecord.make(id, record.version)).text) }
         #expect(try await store.load(id)?.record.version == history.first?.version)
         for version in 1...max(1, history.count) where !history.isEmpty {
             #expect(try await store.answer(to: "k\(version)", of: id)?.version == version)
         }
-        // It takes events again.
+        // It accepts commits again.
         let next = history.count + 1
         #expect(await store.commit([try .make(id, next, key: "k\(next)")]) == .success([]))
         await store.close()
         return history.count
     }
 
-    /// The log with what was written after the flush cut off at a sector, or with sectors of it missing.
+    /// A file in which what was written after the flush is cut off at a sector, or lacks some sectors.
     static func torn(_ before: Data, _ after: Data) -> [Data] {
         let first = zip(before, after).enumerated().first { $0.element.0 != $0.element.1 }?.offset ?? before.count
         let sectors = Array(stride(from: first / sector * sector, to: after.count, by: sector))
@@ -75,7 +75,7 @@ import Testing
         return cuts + holes
     }
 
-    @Test func `of a commit that was not flushed, all is there or nothing`() async throws {
+    @Test func `a commit that was not flushed is there completely or not at all`() async throws {
         let store = try open(directory)
         var pairs: [(before: Files, after: Files, version: Int)] = []
         var version = 0
@@ -84,7 +84,7 @@ import Testing
             version += 1
             #expect(await store.commit([try .make(id, version, key: "k\(version)")]) == .success([]))
             let after = try Files(directory)
-            // Where the store found the time to fold in between, there were two flushes.
+            // If the store has compacted in between, there were two flushes.
             let isOneCommit =
                 PowerLossTests.commits(after.contents[1]) == PowerLossTests.commits(before.contents[1]) + 1
             if isOneCommit { pairs.append((before, after, version)) }
@@ -102,14 +102,14 @@ import Testing
         }
     }
 
-    /// The transactions in a log: the frames that tell the database's size after a commit.
+    /// The number of transactions in a log: of frames that contain the database's size after a commit.
     static func commits(_ log: Data) -> Int {
         stride(from: 32, to: log.count, by: 24 + 8192).count { start in
             log[start + 4..<start + 8].contains { $0 != 0 }
         }
     }
 
-    @Test func `while the log is copied into the file, nothing depends on what of it was copied`() async throws {
+    @Test func `while the log is copied into the file, it does not matter which part was copied`() async throws {
         let store = try open(directory)
         for version in 1...20 {
             #expect(await store.commit([try .make(id, version, key: "k\(version)")]) == .success([]))
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func `a log that is damaged where later commits follow is refused, and says where`() async throws {
+    @Test func `a log that is damaged before later commits is refused with the place of the damage`() async throws {
         let store = try open(directory)
         for version in 1...6 {
             #expect(await store.commit([try .make(id, version, key: "k\(version)")]) == .success([]))
@@ -149,7 +149,7 @@ import Testing
         await store.close()
     }
 
-    @Test func `a file that is damaged or cut never answers what was not written`() async throws {
+    @Test func `a damaged or truncated file never returns what was not written`() async throws {
         let store = try open(directory)
         let ids = try (1...40).map { try SessionID.make($0) }
         for id in ids { try await store.commit(id, versions: 1...4) }
@@ -168,7 +168,7 @@ import Testing
             guard let store = try? open(directory) else { continue }
             for id in ids {
                 guard let loaded = try? await store.load(id) else { continue }
-                #expect(loaded.record.text == (try SessionRecord.make(id, loaded.record.version)).text)
+                #expect(loaded.record.encoded.text == (try EncodedRecord.make(id, loaded.record.version)).text)
             }
             await store.close()
         }

@@ -15,7 +15,7 @@ import Testing
         try SQLiteStore(directory: directory.path, retention: retention) { Issue.record("\($0)") }
     }
 
-    @Test func `everything is there when it is opened again, folded or not`() async throws {
+    @Test func `everything is there when the store is opened again, compacted or not`() async throws {
         let retention = Retention(versions: 4, answers: 2)
         var store = try open(retention)
         let id = try SessionID.make(1)
@@ -29,7 +29,7 @@ import Testing
             store = try open(retention)
 
             #expect(store.sessionCount == 1)
-            #expect(try await store.load(id)?.record.text == (try SessionRecord.make(id, last)).text)
+            #expect(try await store.load(id)?.record.encoded.text == (try EncodedRecord.make(id, last)).text)
             #expect(try await store.load(id)?.answeredKeys == ["k\(last - 1)", "k\(last)"])
             #expect(try await store.answer(to: "k\(last)", of: id) == (try .make(id, "k\(last)", version: last)))
             #expect(
@@ -38,13 +38,13 @@ import Testing
         }
         await store.close()
         let reader = try SQLiteDatabase(path: database, isReadOnly: true)
-        let kept = retention.versions + SessionRecord.reach + retention.answers
+        let kept = retention.retainedVersions + retention.answers
         #expect(try reader.integer("SELECT count(*) FROM journal") == kept, "what nobody needs is deleted")
         #expect(try reader.integer("SELECT count(*) FROM dropped") == 0)
         #expect(try reader.text("PRAGMA integrity_check") == "ok")
     }
 
-    @Test func `who reads finds what was acknowledged before, however many read`() async throws {
+    @Test func `a read finds what was acknowledged before, however many read at once`() async throws {
         let store = try open()
         try await withThrowingTaskGroup { group in
             for number in 1...8 {
@@ -65,19 +65,19 @@ import Testing
         await #expect(throws: StoreError.unavailable(reason: "the store is closed")) { try await store.load(.make(1)) }
     }
 
-    @Test func `who commits again and again keeps nobody from sweeping`() async throws {
+    @Test func `commits without a pause do not prevent sweeping`() async throws {
         let store = try open()
-        let restless = Restless(store, try .make(1))
-        Task { await restless.commitAgainAndAgain() }
+        let writer = TirelessWriter(store, try .make(1))
+        Task { await writer.commitRepeatedly() }
 
         #expect(try await store.sweep(at: Date(timeIntervalSince1970: 0), limit: 10) == [])
 
-        #expect(restless.isAtIt)
-        restless.stop()
+        #expect(writer.isRunning)
+        writer.stop()
         await store.close()
     }
 
-    @Test func `who opens it is told the latest time that it knows`() async throws {
+    @Test func `an opened store has the latest time of its records`() async throws {
         let store = try open()
         #expect(store.latestTime == Date(timeIntervalSince1970: 0))
         try await store.commit(.make(1), versions: 1...7)
@@ -92,14 +92,14 @@ import Testing
         await again.close()
     }
 
-    @Test func `a second opener is refused as long as the first is there`() async throws {
+    @Test func `a second opener is refused while the store is open`() async throws {
         let path = directory.path
         let store = try open()
         #expect(throws: SQLiteStoreError.inUse(path: path)) { try open() }
         await store.close()
     }
 
-    @Test func `its files are the owner's alone`() async throws {
+    @Test func `only the owner has access to the store's files`() async throws {
         let store = try open()
         _ = await store.commit([try .make(try .make(1), 1)])
         let names = try FileManager.default.contentsOfDirectory(atPath: directory.path)
@@ -125,7 +125,7 @@ import Testing
         #expect { try open() } throws: { ($0 as? SQLiteStoreError)?.isDamage == true }
     }
 
-    @Test func `a person can read it with sqlite3`() async throws {
+    @Test func `a person can read the store with sqlite3`() async throws {
         let store = try open()
         try await store.commit(try .make(1), versions: 1...2)
         let reader = try SQLiteDatabase(path: database, isReadOnly: true)
@@ -144,7 +144,7 @@ import Testing
         let last = 500
         for version in 1...last { _ = await store.commit([try .make(id, version)]) }
 
-        #expect(try size(database) > 100_000, "nobody has copied anything")
+        #expect(try size(database) > 100_000, "nothing was copied")
         #expect(try size(database + "-wal") < 6 << 20)
         #expect(try await store.load(id)?.record.version == last)
         await store.close()
@@ -161,8 +161,8 @@ extension SQLiteStoreError {
     }
 }
 
-/// Commits the next version of a session as soon as one is committed, until it is stopped, or a minute is over.
-private final class Restless: Sendable {
+/// Commits one version of a session after the other without a pause, until it is stopped or a minute is over.
+private final class TirelessWriter: Sendable {
     private let store: SQLiteStore
     private let id: SessionID
     private let version = Atomic(0)
@@ -174,10 +174,10 @@ private final class Restless: Sendable {
         self.id = id
     }
 
-    var isAtIt: Bool { !isStopped.load(ordering: .relaxed) && ContinuousClock.now < end }
+    var isRunning: Bool { !isStopped.load(ordering: .relaxed) && ContinuousClock.now < end }
 
-    func commitAgainAndAgain() async {
-        while isAtIt, let change = try? SessionChange.make(id, version.add(1, ordering: .relaxed).newValue) {
+    func commitRepeatedly() async {
+        while isRunning, let change = try? SessionChange.make(id, version.add(1, ordering: .relaxed).newValue) {
             _ = await store.commit([change])
         }
     }

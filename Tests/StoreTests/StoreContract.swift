@@ -4,7 +4,7 @@ import Sessions
 import Sodium
 import Testing
 
-/// Every store, each made anew for each test.
+/// Every kind of store; each test gets a new one.
 enum StoreKind: CaseIterable {
     case memory, sqlite, relaxedSQLite
 
@@ -24,20 +24,20 @@ enum StoreKind: CaseIterable {
     }
 }
 
-/// A directory that goes with this value.
+/// A directory that is removed with this value.
 final class TemporaryDirectory {
     let path = NSTemporaryDirectory() + "coordinatord-store-\(UUID())"
     deinit { try? FileManager.default.removeItem(atPath: path) }
 }
 
-extension SessionRecord {
-    /// A version of a session, with the number as its state.
+extension EncodedRecord {
+    /// A version of a session, with its number in its state.
     ///
-    /// - Parameter size: of a text in the state.
+    /// - Parameter size: of a text in place of the number, in bytes; 0 for the number
     static func make(
         _ id: SessionID, _ version: Int, keptUntil: Int = 2_000_000_000_000, isEnd: Bool = false,
         origin: SessionID? = nil, size: Int = 0
-    ) throws -> SessionRecord {
+    ) throws -> EncodedRecord {
         let number = size > 0 ? "\"\(String(repeating: "x", count: size))\"" : "\(version)"
         let state = isEnd ? "" : #","expiresAt":1900000000000,"event":"e\#(version)","state":{"number":\#(number)}"#
         let origin = origin.map { "\"origin\":\"\($0.text)\"," } ?? ""
@@ -45,7 +45,7 @@ extension SessionRecord {
             {"session":"\(id.text)","app":"a","token":"\(String(repeating: "ab", count: 32))","createdAt":1800000000000,\
             \(origin)"version":\(version),"time":\(1_800_000_000_000 + version),"keptUntil":\(keptUntil)\(state)}
             """
-        return try SessionRecord(parsing: Array(text.utf8))
+        return try SessionRecord(parsing: Array(text.utf8)).encoded
     }
 }
 
@@ -60,7 +60,7 @@ extension StoredAnswer {
 }
 
 extension SessionChange {
-    /// The next version of a session, and perhaps an answer with it.
+    /// A version of a session, with an answer if there is a key for it.
     static func make(_ id: SessionID, _ version: Int, keptUntil: Int = 2_000_000_000_000, key: String? = nil) throws
         -> SessionChange
     {
@@ -90,7 +90,7 @@ extension SessionStore {
     }
 }
 
-/// Waits until what a store does behind the traffic is done.
+/// Waits until work that a store does in the background is done.
 private func eventually(_ isDone: () async throws -> Bool) async throws {
     for _ in 0..<600 {
         if try await isDone() { return }
@@ -99,11 +99,10 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
     Issue.record("it is not done after half a minute")
 }
 
-/// What every store promises. Each test runs on what was just committed, and again on what has come to rest: a store
-/// that writes in two steps must answer the same before and after the second.
+/// What every store promises. A store that writes in two steps must answer the same before and after the second step.
 @Suite struct StoreContract {
     @Test(arguments: StoreKind.allCases)
-    func `what was committed comes back`(kind: StoreKind) async throws {
+    func `what was committed is loaded again`(kind: StoreKind) async throws {
         try await kind.withStore { store in
             let id = try SessionID.make(1)
             #expect(try await store.load(id) == nil)
@@ -111,13 +110,13 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
             try await store.commit(id, versions: 1...3)
 
             let loaded = try #require(try await store.load(id))
-            #expect(loaded.record.text == (try SessionRecord.make(id, 3)).text)
+            #expect(loaded.record.encoded.text == (try EncodedRecord.make(id, 3)).text)
             #expect(loaded.answeredKeys == [])
         }
     }
 
     @Test(arguments: StoreKind.allCases)
-    func `a batch commits what fits and tells what does not`(kind: StoreKind) async throws {
+    func `a batch commits what fits and returns what conflicts`(kind: StoreKind) async throws {
         try await kind.withStore { store in
             let (one, other, unknown) = (try SessionID.make(1), try SessionID.make(2), try SessionID.make(3))
             try await store.commit(one, versions: 1...1)
@@ -161,7 +160,7 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
     }
 
     @Test(arguments: StoreKind.allCases)
-    func `of those who commit the same version at the same time, one wins`(kind: StoreKind) async throws {
+    func `of several commits of the same version at the same time, one succeeds`(kind: StoreKind) async throws {
         try await kind.withStore { store in
             let id = try SessionID.make(1)
             for version in 1...20 {
@@ -176,7 +175,7 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
     }
 
     @Test(arguments: StoreKind.allCases)
-    func `answers are kept with the version, or without a new one`(kind: StoreKind) async throws {
+    func `an answer is kept with a new version, or without one`(kind: StoreKind) async throws {
         try await kind.withStore { store in
             let id = try SessionID.make(1)
             _ = await store.commit([try .make(id, 1, key: "a"), try .make(id, 2, key: "b")])
@@ -213,7 +212,7 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
     }
 
     @Test(arguments: StoreKind.allCases)
-    func `a past ends where it has taken as many bytes as may be read, and has one version at least`(
+    func `a history ends when it has as many bytes as may be read, and has at least one version`(
         kind: StoreKind
     ) async throws {
         try await kind.withStore { store in
@@ -222,7 +221,7 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
             func versions(from version: Int?, bytes: Int) async throws -> [Int] {
                 try await store.history(of: id, from: version, limit: 5, bytes: bytes).map(\.version)
             }
-            let size = try SessionRecord.make(id, 9).text.count
+            let size = try EncodedRecord.make(id, 9).text.count
 
             #expect(try await versions(from: nil, bytes: 3 * size) == [9, 8, 7])
             #expect(try await versions(from: 6, bytes: 2 * size + size / 2) == [6, 5])
@@ -232,7 +231,7 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
     }
 
     @Test(arguments: StoreKind.allCases)
-    func `who names a token gets the session of that token only`(kind: StoreKind) async throws {
+    func `a load with a token finds only the session with that token`(kind: StoreKind) async throws {
         try await kind.withStore { store in
             let id = try SessionID.make(1)
             try await store.commit(id, versions: 1...2)
@@ -252,7 +251,7 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
             )
             try await store.commit(origin, versions: 1...2)
             for (id, from) in [(fork, origin), (other, origin), (ofFork, fork)] {
-                let first = try SessionRecord.make(id, 1, keptUntil: 4_000, origin: from)
+                let first = try EncodedRecord.make(id, 1, keptUntil: 4_000, origin: from)
                 #expect(await store.commit([SessionChange(id: id, expectedVersion: 0, record: first)]) == .success([]))
             }
 
@@ -268,12 +267,12 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
         try await kind.withStore(Retention(versionBytes: 10_000)) { store in
             let id = try SessionID.make(1)
             for version in 1...30 {
-                let record = try SessionRecord.make(id, version, size: 1000)
+                let record = try EncodedRecord.make(id, version, size: 1000)
                 _ = await store.commit([SessionChange(id: id, expectedVersion: version - 1, record: record)])
             }
             try await eventually { (5...9).contains(try await store.history(of: id, from: nil, limit: 100).count) }
 
-            let record = try SessionRecord.make(id, 31, size: 20_000)
+            let record = try EncodedRecord.make(id, 31, size: 20_000)
             _ = await store.commit([SessionChange(id: id, expectedVersion: 30, record: record)])
 
             try await eventually { try await store.history(of: id, from: nil, limit: 100).count == 1 }
@@ -283,7 +282,7 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
     }
 
     @Test(arguments: StoreKind.allCases)
-    func `answers are bounded in bytes: older ones are known without their bodies`(kind: StoreKind) async throws {
+    func `answers are bounded in bytes, and older ones are kept without their bodies`(kind: StoreKind) async throws {
         try await kind.withStore(Retention(answerBytes: 10_000)) { store in
             let id = try SessionID.make(1)
             try await store.commit(id, versions: 1...1)
@@ -324,7 +323,7 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
     }
 
     @Test(arguments: StoreKind.allCases)
-    func `an ended session is known, without its past`(kind: StoreKind) async throws {
+    func `an ended session is kept without its past`(kind: StoreKind) async throws {
         try await kind.withStore { store in
             let id = try SessionID.make(1)
             try await store.commit(id, versions: 1...3)
@@ -345,7 +344,7 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
                 try .make(early, 1, keptUntil: 1_000, key: "a"), try .make(late, 1, keptUntil: 9_000),
                 try .make(renewed, 1, keptUntil: 1_000), try .make(renewed, 2, keptUntil: 9_000),
             ])
-            // A store that writes in two steps may leave what was just used for later.
+            // A store that writes in two steps may postpone the sweep of what was just used.
             var swept: [SessionID] = []
             for _ in 0..<100 where swept.isEmpty {
                 swept = try await store.sweep(at: Date(timeIntervalSince1970: 5), limit: 10)

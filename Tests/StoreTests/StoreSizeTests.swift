@@ -6,9 +6,9 @@ import Sessions
 import Synchronization
 import Testing
 
-/// What one client can make a store keep.
+/// How much one client can make a store keep.
 @Suite struct StoreSizeTests {
-    /// Of a file, as a thread sees it.
+    /// The largest size of a file that a thread has seen.
     private final class Sizes: Sendable {
         let largest = Atomic(0)
         let hasEnded = Atomic(false)
@@ -26,7 +26,7 @@ import Testing
         try #require(try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int)
     }
 
-    /// Versions of 62 KiB each, every one with an answer of the same size.
+    /// Commits versions of 62 KiB each, every one with an answer of the same size.
     func flood(_ store: SQLiteStore, _ id: SessionID, _ versions: ClosedRange<Int>) async throws {
         for version in versions {
             let change = SessionChange(
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `large states and answers are bounded in bytes, and the file shrinks after them`() async throws {
+    @Test func `large states and answers are bounded in bytes, and the file shrinks again`() async throws {
         let store = try open()
         let id = try SessionID.make(1)
         var largest = (file: 0, log: 0)
@@ -48,7 +48,7 @@ import Testing
         #expect(largest.file < 80 << 20, "the file had \(largest.file >> 20) MiB")
         #expect(largest.log < 50 << 20, "the log had \(largest.log >> 20) MiB")
 
-        // What was applied is known to have been, whatever is left of the answer.
+        // The store still knows that an event was applied, even without the body of its answer.
         #expect(try await store.answer(to: "k900", of: id)?.body?.count ?? 0 > 60_000)
         #expect(try await store.answer(to: "k750", of: id)?.version == 750)
         #expect(try await store.load(id)?.answeredKeys.contains("k750") == true)
@@ -75,7 +75,7 @@ import Testing
         }
         #expect(try size(path) > 56 << 20)
         #expect(FileManager.default.createFile(atPath: directory.path + "/sessions.damaged", contents: nil))
-        // It does not shrink before it goes.
+        // It does not shrink before it is removed.
         let log = path + ".rebuilt-wal"
         let seen = Sizes()
         Thread.detachNewThread {
@@ -94,7 +94,7 @@ import Testing
         await store.close()
     }
 
-    @Test func `a store that is as large as it may be refuses, and takes events again when something is gone`()
+    @Test func `a store at its size limit refuses commits, and accepts them again after a sweep`()
         async throws
     {
         let store = try open(sizeLimit: 8 << 20)
@@ -143,14 +143,14 @@ import Testing
         await store.close()
     }
 
-    @Test func `who reads and then does nothing holds no log back`() async throws {
+    @Test func `a reader that is idle after a read does not make the log grow`() async throws {
         let store = try open()
         let id = try SessionID.make(1)
         try await store.commit(id, versions: 1...1)
         let snapshot = try StoreSnapshot(directory: directory.path)
         #expect(try snapshot.versions(of: id).count == 1)
 
-        // As if what was read were being written to a pipe that nobody empties.
+        // As if the reader were writing what it read to a pipe that nobody empties.
         try await flood(store, id, 2...500)
 
         #expect(try size(path + "-wal") < 50 << 20)
@@ -165,16 +165,16 @@ private final class Flag: Sendable {
     func set() { value.store(true, ordering: .relaxed) }
 }
 
-extension SessionRecord {
+extension EncodedRecord {
     static func make(_ id: SessionID, _ version: Int, keptUntil: Int = 2_000_000_000_000, bytes: Int) throws
-        -> SessionRecord
+        -> EncodedRecord
     {
         let text = """
             {"session":"\(id.text)","app":"a","token":"\(String(repeating: "ab", count: 32))","createdAt":1800000000000,\
             "version":\(version),"time":\(1_800_000_000_000 + version),"keptUntil":\(keptUntil),\
             "expiresAt":1900000000000,"event":"e","state":{"text":"\(String(repeating: "x", count: bytes))"}}
             """
-        return try SessionRecord(parsing: Array(text.utf8))
+        return try SessionRecord(parsing: Array(text.utf8)).encoded
     }
 }
 

@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test(arguments: ["sessions.sqlite", "sessions.sqlite-wal", "lock", ""], [true, false])
-    func `a store that is gone acknowledges nothing any more`(name: String, isReplaced: Bool) async throws {
+    func `a store with a lost or replaced file acknowledges nothing`(name: String, isReplaced: Bool) async throws {
         let store = try open()
         let id = try SessionID.make(1)
         #expect(await store.commit([try .make(id, 1)]) == .success([]))
@@ -41,7 +41,7 @@ import Testing
     func `a store that lacks one of its files is refused`(name: String, isEmpty: Bool) async throws {
         let store = try open()
         try await store.commit(try .make(1), versions: 1...3)
-        // As after a kill, and then somebody has tidied up.
+        // As after a kill, when somebody has removed or emptied a file since.
         let copy = TemporaryDirectory()
         try FileManager.default.copyItem(atPath: directory.path, toPath: copy.path)
         await store.close()
@@ -60,12 +60,12 @@ import Testing
 
         #expect { try open() } throws: { ($0 as? SQLiteStoreError)?.isDamage == true }
         try FileManager.default.removeItem(atPath: "\(directory.path)/secret")
-        let anew = try open()
-        #expect(anew.sessionCount == 0)
-        await anew.close()
+        let fresh = try open()
+        #expect(fresh.sessionCount == 0)
+        await fresh.close()
     }
 
-    @Test func `another program's lock is told soon, and commits go on when it is gone`() async throws {
+    @Test func `another program's lock is reported soon, and commits go on when it is gone`() async throws {
         let store = try open()
         let id = try SessionID.make(1)
         let other = try SQLiteDatabase(path: path, isGuarded: true)
@@ -85,7 +85,7 @@ import Testing
         await store.close()
     }
 
-    @Test func `a database behind a symbolic link is refused, for its log lies elsewhere`() async throws {
+    @Test func `a database behind a symbolic link is refused, because its log is elsewhere`() async throws {
         await (try open()).close()
         try FileManager.default.moveItem(atPath: path, toPath: directory.path + "/moved.sqlite")
         try FileManager.default.createSymbolicLink(
@@ -94,10 +94,10 @@ import Testing
         #expect { try open() } throws: { "\($0)".contains("is a symbolic link") }
     }
 
-    @Test func `a damaged tail of the journal is refused, for nobody knows what it held`() async throws {
+    @Test func `a damaged uncompacted tail is refused, because its content is unknown`() async throws {
         var copy = TemporaryDirectory()
         var compacted: Int?
-        // As after a kill, before anything was compacted, which the store does in its first quiet moment.
+        // As after a kill, before anything was compacted, which happens as soon as the store is idle.
         for number in 0..<50 where compacted != 0 {
             let store = try SQLiteStore(directory: "\(directory.path)-\(number)") { Issue.record("\($0)") }
             defer { try? FileManager.default.removeItem(atPath: "\(directory.path)-\(number)") }

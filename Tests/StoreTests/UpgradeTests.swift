@@ -4,7 +4,7 @@ import SQLiteStore
 import Sessions
 import Testing
 
-/// A store as an earlier build has written it, ended by `kill -9`, with what that build exported of it.
+/// A store that was written by an earlier build until `kill -9`, with what that build exported from it.
 @Suite struct UpgradeTests {
     static let fixture = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "Fixtures/schema2")
@@ -28,7 +28,7 @@ import Testing
     func export() throws -> [String] {
         let snapshot = try StoreSnapshot(directory: directory.path)
         return try snapshot.sessions().flatMap { id in
-            try snapshot.versions(of: id).map(\.text) + snapshot.answers(of: id).map(\.text)
+            try snapshot.versions(of: id).map(\.encoded.text) + snapshot.answers(of: id).map(\.text)
         }
         .map { String(decoding: $0, as: UTF8.self) }
     }
@@ -42,7 +42,7 @@ import Testing
         #expect(store.sessionCount == 11)
         let after = try export()
         #expect(Set(after).isSubset(of: before))
-        // What is older than the versions that are kept may be gone by now.
+        // Versions older than those that are kept may be gone by now.
         let last = before.compactMap { try? SessionRecord(parsing: Array($0.utf8)) }
             .reduce(into: [SessionID: Int]()) { $0[$1.id] = max($0[$1.id] ?? 0, $1.version) }
         for line in Set(before).subtracting(after) {
@@ -63,7 +63,7 @@ import Testing
                 == ["lock", "secret", "sessions.sqlite", "sessions.sqlite-shm", "sessions.sqlite-wal"])
     }
 
-    @Test func `an upgrade that was interrupted begins anew`() async throws {
+    @Test func `an upgrade that was interrupted starts over`() async throws {
         try Data("what the last one has left".utf8).write(
             to: URL(filePath: directory.path + "/sessions.sqlite.rebuilt"))
         try Data("and its log".utf8).write(to: URL(filePath: directory.path + "/sessions.sqlite.rebuilt-wal"))
@@ -74,8 +74,7 @@ import Testing
         await store.close()
     }
 
-    @Test func `a session that a damaged row of schema 2 belongs to is refused, the others are upgraded`() async throws
-    {
+    @Test func `the session of a damaged row of schema 2 is refused, and the others are upgraded`() async throws {
         let id: SessionID
         do {
             let old = try SQLiteDatabase(path: directory.path + "/sessions.sqlite")

@@ -55,7 +55,7 @@ public final class Connection: Sendable {
 
     public func send(_ text: String) async throws { try await send(Data(text.utf8)) }
 
-    /// - Parameter isLast: whether nothing will follow, and the server is told.
+    /// - Parameter isLast: whether to end the sending side, so that the server sees that nothing will follow.
     public func send(_ bytes: Data, isLast: Bool = false) async throws {
         try await blocking { [socket] in
             var sent = 0
@@ -86,7 +86,7 @@ public final class Connection: Sendable {
         }
     }
 
-    /// Whether the server has closed the connection, after whatever it still sent.
+    /// Whether the server closes the connection, after whatever it still sends.
     public func isClosed() async throws -> Bool {
         try await blocking { [socket] in
             var bytes = [UInt8](repeating: 0, count: 4096)
@@ -98,7 +98,7 @@ public final class Connection: Sendable {
         }
     }
 
-    /// Sends as much as the server takes, a byte at a time.
+    /// Sends the bytes one at a time, as many as the server accepts.
     public func sendByteByByte(_ bytes: Data) async {
         try? await blocking { [socket] in
             var isOn: Int32 = 1
@@ -124,7 +124,7 @@ public final class Connection: Sendable {
         }
     }
 
-    /// Byte by byte, for what follows is not to be read yet.
+    /// Byte by byte, because what follows must not be read yet.
     private func readHead() throws -> String {
         var head: [UInt8] = []
         var lastFour: UInt32 = 0

@@ -1,8 +1,8 @@
-/// Heads that must be refused, and why.
+/// Heads that must be refused, by what is wrong with them, and heads that must be accepted.
 public enum FramingVectors {
     public struct Vector: Sendable, CustomStringConvertible {
         public let request: [UInt8]
-        /// Those that fit; empty where the library hangs up without a word.
+        /// The acceptable ones; empty if libmicrohttpd closes the connection without an answer.
         public let statuses: Set<Int>
 
         public var description: String { String(decoding: request, as: UTF8.self).debugDescription }
@@ -111,7 +111,7 @@ public enum FramingVectors {
         ]
         .map { fields("Transfer-Encoding: \($0)", 501, method: "POST") }
 
-    /// Heads that are as good as they look, each of a request with the body `12345`.
+    /// Valid heads, each of a request with the body `12345`.
     public static let accepted: [String] =
         ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "QUERY"].map {
             "\($0) /a HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"

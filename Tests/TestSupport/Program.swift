@@ -3,7 +3,7 @@ internal import Glibc
 
 /// A program that runs beside the test.
 public final class Program: @unchecked Sendable {
-    // Unchecked: `process` is set up in `init`; what is called later is its pid and its exit, by the one test that has it.
+    // Unchecked: `process` is set up in `init`; later only its pid and its exit are used, by the one test that owns it.
     private let process = Process()
     private let output = Pipe()
     private let errors = Pipe()
@@ -34,7 +34,8 @@ public final class Program: @unchecked Sendable {
         try Program(server, arguments)
     }
 
-    /// Runs it with arguments that it must not take: where it takes them, it is ended after ten seconds, with exit code 124.
+    /// Runs the server with arguments that it must refuse. If it accepts them, it is ended after ten seconds, with exit
+    /// code 124.
     public static func refused(_ arguments: String...) async throws -> (code: Int32, output: String, errors: String) {
         try await Program(URL(filePath: "/usr/bin/timeout"), ["10", server.path] + arguments).exit()
     }
@@ -50,9 +51,10 @@ public final class Program: @unchecked Sendable {
         }
     }
 
-    /// Reads standard error, which nobody does before, until a text comes.
+    /// Reads standard error until a text appears. Nothing may have read it before.
     ///
-    /// - Returns: all that has come. It gives up after twenty seconds of silence.
+    /// - Returns: all that was read.
+    /// - Throws: `TestFailure` at the end of the output, or after twenty seconds of silence.
     public func errors(until text: String) async throws -> String {
         try await blocking { [errors] in
             var all = ""
@@ -65,7 +67,7 @@ public final class Program: @unchecked Sendable {
         }
     }
 
-    /// Reads what has come on standard error, or comes within a second.
+    /// Reads what has arrived on standard error, or arrives within a second.
     public func moreErrors() async throws -> String {
         try await blocking { [errors] in Program.read(errors.fileHandleForReading, within: 1) }
     }
@@ -84,7 +86,7 @@ public final class Program: @unchecked Sendable {
 
     public var processID: Int32 { process.processIdentifier }
 
-    /// Waits for the end, whatever it is, and whatever the program prints.
+    /// Waits until the program ends, in whatever way, and leaves its output unread.
     ///
     /// - Returns: the exit code, or the signal as a negative number.
     public func end() async throws -> Int32 {
@@ -94,7 +96,9 @@ public final class Program: @unchecked Sendable {
         }
     }
 
-    /// Waits for the end.
+    /// Waits until the program exits, and reads its output.
+    ///
+    /// - Throws: `TestFailure` if a signal ended it.
     public func exit() async throws -> (code: Int32, output: String, errors: String) {
         try await blocking { [self] in
             let output = try output.fileHandleForReading.readToEnd() ?? Data()

@@ -1,5 +1,5 @@
-// TestSupport: what tests share. A client that speaks HTTP over a real socket, byte by byte where a test wants that, and
-// a way to run programs. It blocks threads of its own, never those that Swift's tasks run on.
+// TestSupport: what tests share: a client that speaks HTTP over a real socket, byte by byte if a test wants that, and a
+// way to run programs. It blocks threads of its own, never those that Swift's tasks run on.
 
 public import Foundation
 
@@ -10,13 +10,13 @@ public func blocking<Value: Sendable>(_ work: @escaping @Sendable () throws -> V
     }
 }
 
-/// Waits until a condition holds; gives up after ten seconds, for a test must end.
+/// Waits until a condition holds; gives up after ten seconds, because a test must end.
 public func eventually(_ condition: () async throws -> Bool) async throws {
     for _ in 0..<1000 {
         if try await condition() { return }
         try await Task.sleep(for: .milliseconds(10))
     }
-    throw TestFailure("what was waited for has not come within ten seconds")
+    throw TestFailure("the condition did not hold within ten seconds")
 }
 
 public struct TestFailure: Error, CustomStringConvertible {
@@ -24,6 +24,6 @@ public struct TestFailure: Error, CustomStringConvertible {
     public init(_ description: String) { self.description = description }
 }
 
-/// The top of the repository.
+/// The root folder of the repository.
 public let repository = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()

@@ -1,11 +1,12 @@
-// Tells the thread sanitizer of the locks that it cannot see.
+// Reports to the thread sanitizer the locks that it cannot see.
 //
-// `Mutex` takes a free lock by an atomic operation, which is compiled into the caller and instrumented there. A lock that
-// is taken it waits for, and hands on, in the kernel: from `_lockSlow` and `_unlockSlow` in libswiftSynchronization.so,
-// which is not instrumented. So two threads that do nothing but `mutex.withLock { $0 += 1 }` are reported as a race, while
-// the sum is right. Preloaded, this stands before the two functions and says what they do; nothing is suppressed.
+// `Mutex` acquires a free lock by an atomic operation, which is compiled into the caller and instrumented there. It
+// waits for a held lock, and hands it on, in the kernel: in `_lockSlow` and `_unlockSlow` of
+// libswiftSynchronization.so, which is not instrumented. So two threads that do nothing but
+// `mutex.withLock { $0 += 1 }` are reported as a race, although the sum is right. Preloaded, this library wraps the two
+// functions and reports what they do; nothing is suppressed.
 //
-// `mutex` is the address of the atomic, which the sanitizer knows the lock by. Swift passes it as `self`.
+// `mutex` is the address of the atomic, by which the sanitizer identifies the lock. Swift passes it as `self`.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,7 +17,7 @@
 #define LOCK_SLOW "$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF"
 #define UNLOCK_SLOW "$s15Synchronization12_MutexHandleV11_unlockSlowyyF"
 
-// Missing in a process without the sanitizer, a tool that a test runs for one.
+// Missing in a process without the sanitizer, such as a tool that a test runs.
 void __tsan_acquire(void *address) __attribute__((weak));
 void __tsan_release(void *address) __attribute__((weak));
 

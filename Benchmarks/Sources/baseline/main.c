@@ -1,6 +1,6 @@
-// The ceiling: bare libmicrohttpd in C. It reads each request's body, looks at nothing, and answers as many bytes under
-// the same headers as the server does. With a journal, it answers when a record of so many bytes is flushed to that file:
-// a request is suspended, one thread writes and flushes once for all that wait, and resumes them.
+// The upper bound: bare libmicrohttpd in C. It reads each request's body, ignores it, and answers with as many bytes
+// and the same headers as the server. With a journal, it answers when a record of RECORD_BYTES is flushed to that file:
+// a request is suspended; one thread writes and flushes once for all waiting requests, and resumes them.
 //
 //   baseline PORT THREADS BYTES [JOURNAL RECORD_BYTES]
 

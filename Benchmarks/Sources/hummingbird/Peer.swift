@@ -1,5 +1,5 @@
-// The peer: the same job as simply as Hummingbird's users write it. Sessions are values in memory behind one actor, an
-// event selects a tab, the answer is the state, with `Codable` both ways.
+// The peer: the same job, written as simply as Hummingbird's users would. Sessions are values in memory behind one
+// actor, an event selects a tab, the answer is the state, with `Codable` both ways.
 //
 //   hummingbird PORT
 

@@ -15,21 +15,22 @@ public struct Alert: Sendable, Equatable {
     var cancelButton: AlertButton? { buttons.first { $0.role == .cancel } }
 }
 
-/// A button of an alert; pressing it takes the alert away and, where the button has an event, sends it to the
+/// A button of an alert. Pressing it dismisses the alert and, if the button has an event, sends the event to the
 /// coordinator that showed the alert.
 public struct AlertButton: Sendable, Equatable {
     public enum Role: String, Sendable, Codable {
-        /// The way out that changes nothing; `back` presses it.
+        /// The button changes nothing; `back` presses it.
         case cancel
-        /// It loses or deletes something: draw it as a warning.
+        /// The button loses or deletes something: draw it as a warning.
         case destructive
     }
 
-    /// Unique among the alert's buttons; what `answer` names.
+    /// Unique among the alert's buttons. The built-in event `answer` names the button by it.
     public var id: String
     public var title: String
     public var role: Role?
-    /// Of an alert from `shouldLeave`: pressing it goes on with what the user asked for; any other button stays.
+    /// For an alert from `shouldLeave`: whether pressing the button leaves the screen, as the user asked. Every other
+    /// button stays on it.
     public private(set) var leaves = false
     var event: EncodedEvent?
 
@@ -39,13 +40,13 @@ public struct AlertButton: Sendable, Equatable {
         self.role = role
     }
 
-    /// A button whose press is an event of the coordinator that shows the alert.
+    /// A button that sends an event to the coordinator that shows the alert.
     public init(_ id: String, title: String, role: Role? = nil, sends event: some NavigationEvent) {
         self.init(id, title: title, role: role)
         self.event = EncodedEvent(event)
     }
 
-    /// A button that goes on with what `shouldLeave` was asked about.
+    /// A button that leaves the screen: it continues the event that `shouldLeave` held up.
     public static func leave(_ id: String, title: String, role: Role? = .destructive) -> AlertButton {
         var button = AlertButton(id, title: title, role: role)
         button.leaves = true
@@ -61,7 +62,7 @@ public final class PresentedAlert: Sendable {
     public let key: String
     public let alert: Alert
     let coordinator: Int
-    /// The event that `shouldLeave` held up, where that is what the alert asks about.
+    /// The event that `shouldLeave` held up, if the alert asks about one.
     let heldUp: PostedEvent?
 
     init(key: String, alert: Alert, coordinator: Int, heldUp: PostedEvent? = nil) {

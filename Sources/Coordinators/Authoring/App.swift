@@ -3,19 +3,19 @@ internal import JSONCoding
 
 /// An app: its root coordinator, and every type of coordinator that may live in it.
 public final class App: Sendable {
-    /// What a client asks for when it creates a session.
+    /// The name by which a client chooses the app when it creates a session.
     public let name: String
-    /// Of what it saves.
+    /// The version of what the app saves.
     public let version: Int
-    /// What is wrong with the declaration; a server refuses to start with any of it.
+    /// The mistakes in the declaration; a server refuses to start if there are any.
     public let problems: [String]
     /// The links of all coordinators.
     public let links: [LinkPattern]
-    /// How long its sessions live, where that is not left to the server.
+    /// How long the app's sessions live, unless that is left to the server.
     public let expiry: Expiry
-    /// What becomes of a session that an older version saved and this one cannot bring back.
+    /// What happens to a session that an older version saved and this version cannot restore.
     public let incompatibleSessions: IncompatibleSessions
-    /// Whether the end of a session is that of its forks too, and of theirs.
+    /// Whether ending a session also ends its forks, and their forks.
     public let endsForks: Bool
     let dependencies: ResolvedDependencies
     let rootType: CoordinatorType
@@ -24,14 +24,14 @@ public final class App: Sendable {
     private let makeRoot: @Sendable () -> any Coordinator
 
     /// - Parameters:
-    ///   - version: of what the app saves; raise it with a change that `Coordinator.migrate` has to bridge.
-    ///   - root: the first coordinator of a session.
-    ///   - coordinators: every type that may be started below it.
-    ///   - dependencies: what its coordinators resolve.
+    ///   - version: the version of what the app saves; raise it with a change that `Coordinator.migrate` has to bridge.
+    ///   - root: makes the root coordinator of a session.
+    ///   - coordinators: every type of coordinator that may be started below the root.
+    ///   - dependencies: the services that its coordinators resolve.
     ///   - expiry: how long its sessions live.
-    ///   - incompatibleSessions: what becomes of sessions that there is no way to migrate.
-    ///   - endsForks: whether ending a session ends its forks too, and theirs: so that who signs out by it is signed out
-    ///     everywhere that the session was forked to.
+    ///   - incompatibleSessions: what happens to sessions that cannot be migrated.
+    ///   - endsForks: whether ending a session also ends its forks, and their forks, so that a user who signs out by
+    ///     ending the session is signed out of every fork.
     public init<Root: Coordinator>(
         _ name: String, version: Int = 1, root: @escaping @Sendable () -> Root,
         coordinators: [any Coordinator.Type] = [], dependencies: Dependencies = Dependencies(),
@@ -73,7 +73,7 @@ public final class App: Sendable {
         }
     }
 
-    /// The link of that path; `nil` where no coordinator knows it.
+    /// The link of that path; `nil` if no coordinator has a pattern for it.
     func link(_ path: String) -> Link? {
         guard let texts = PathSegment.texts(of: path) else { return nil }
         for pattern in links {
@@ -95,7 +95,7 @@ public final class App: Sendable {
 
     /// Begins the first transition of a session.
     ///
-    /// - Parameter link: opened as soon as the tree stands.
+    /// - Parameter link: a path that is opened as soon as the tree has started.
     public func beginLaunch(at now: Date, link path: String? = nil) throws(NavigationError) -> TransitionRun {
         var run = TransitionRun(of: self, on: NavigationState(), at: now, event: nil)
         try run.startRoot()
@@ -103,7 +103,7 @@ public final class App: Sendable {
         return run
     }
 
-    /// Begins to start a session anew that `restore` cannot bring back. Its `defaults` are kept, and no key is used again.
+    /// Begins to relaunch a session that `restore` cannot restore. Its `defaults` are kept, and no key is reused.
     ///
     /// - Parameter saved: the state as it was saved.
     public func beginRelaunch(of saved: JSON, at now: Date) throws(NavigationError) -> TransitionRun {
@@ -125,7 +125,7 @@ public final class App: Sendable {
         return try await run.result()
     }
 
-    /// Begins to apply one event, as far as that goes without calling a coordinator.
+    /// Begins to apply one event, up to the first call of a coordinator.
     public func begin(
         _ event: PostedEvent, on state: NavigationState, at now: Date
     ) throws(NavigationError) -> TransitionRun {
@@ -135,7 +135,7 @@ public final class App: Sendable {
         return run
     }
 
-    /// The root, as a session starts with it.
+    /// A new root coordinator.
     func root() -> any Coordinator { makeRoot() }
 
     func type(of coordinator: any Coordinator) -> CoordinatorType? {

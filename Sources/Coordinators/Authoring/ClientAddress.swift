@@ -1,7 +1,7 @@
-/// Where an event comes from: a network address, as far as the server knows one; else the session stands for it.
+/// Where an event comes from: a network address if the server knows one, otherwise the session.
 ///
-/// It is opaque, and equal for every event from the same place, which several clients may share. It is there for limits
-/// on what one client may do, and shows nowhere: it cannot be encoded, and prints as `•••`.
+/// It is opaque, and equal for every event from the same place, which several clients may share. Its purpose is to
+/// limit what one client may do. It is never revealed: it cannot be encoded, and prints as `•••`.
 public struct ClientAddress: Sendable, Hashable {
     private enum Place: Hashable {
         case network(UInt64, UInt64)
@@ -14,7 +14,7 @@ public struct ClientAddress: Sendable, Hashable {
         place = .name(text)
     }
 
-    /// - Parameter bits: of a network address.
+    /// - Parameter bits: the bits of a network address.
     package init(bits: (UInt64, UInt64)) {
         place = .network(bits.0, bits.1)
     }

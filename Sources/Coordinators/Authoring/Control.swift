@@ -1,4 +1,4 @@
-/// An event that a screen offers, and what is written on the button that sends it.
+/// An event that a screen offers, and the title of the button that sends it.
 ///
 /// ```swift
 /// Screen("plus", title: "Plus", events: [Control("Push", sends: Event.plus)])
@@ -7,16 +7,16 @@
 public struct Control: Sendable, Equatable {
     /// The event's name.
     public let event: String
-    /// What is written on it on this screen; `nil` for the event's own title.
+    /// The button's title on this screen; `nil` for the event's own title.
     public let title: String?
 
-    /// A control that sends an event of the screen's coordinator. Of an event with a payload only the name counts.
+    /// A control that sends an event of the screen's coordinator. For an event with a payload, only the name counts.
     public init(_ title: String? = nil, sends event: some NavigationEvent) {
         self.init(title, sends: EncodedEvent(event)?.name ?? "")
     }
 
-    /// A control that sends the event of that name. That the coordinator has it is checked when a screen is shown, and for
-    /// the screens of a new session when a server starts.
+    /// A control that sends the event of that name. Whether the coordinator has such an event is checked when the
+    /// screen is shown, and, for the screens of a new session, when a server starts.
     public init(_ title: String? = nil, sends event: String) {
         self.title = title
         self.event = event

@@ -2,65 +2,72 @@ public import JSONCoding
 
 /// One flow of an app: it shows screens, handles their events, starts children and finishes.
 ///
-/// A coordinator is a value: a struct or an enum, of values; a server refuses to start with a class. Its stored
-/// properties are its state and are saved with the session; its mutating functions are its behaviour. Each function
-/// works on a copy that replaces the original only when the whole transition succeeds, so a function that throws has
-/// changed nothing.
+/// A coordinator is a value: a struct or an enum that holds only values. A server refuses to start if one is a class.
+/// Its stored properties are its state and are saved with the session; its mutating functions are its behaviour. Each
+/// function works on a copy that replaces the original only when the whole transition succeeds, so a function that
+/// throws has changed nothing.
 public protocol Coordinator: Codable, Sendable {
-    /// What the screens of this coordinator can tell it.
+    /// The events that this coordinator's screens can send.
     associatedtype Event: NavigationEvent = NoEvent
 
-    /// The name in JSON, in logs and in saved sessions: unique in an app. By default the type's name without
-    /// “Coordinator”, its first letter in lower case. Declare it before renaming a type whose sessions are to live on.
+    /// The name in JSON, in logs and in saved sessions, unique in an app. By default the type's name without
+    /// “Coordinator”, its first letter in lower case. Declare it before you rename the type, so that saved sessions can
+    /// still be restored.
     static var name: String { get }
 
-    /// The types that handlers resolve with `Navigator.resolve`. A server refuses to start when one is not registered.
+    /// The types that handlers resolve with `Navigator.resolve`. A server refuses to start if one is not registered.
     static var dependencies: [any Any.Type] { get }
 
-    /// The paths that `open` knows, of this coordinator's own screens.
+    /// The patterns of the paths that lead to this coordinator's own screens. The built-in event `open` accepts these
+    /// paths.
     static var links: [LinkPattern] { get }
 
     /// Shows the first screen, or starts the child that does.
     mutating func start(_ navigator: inout Navigator) async throws
 
-    /// Answers an event of one of this coordinator's screens, or of a descendant that has no such event itself.
+    /// Handles an event from one of this coordinator's screens, or from a descendant's screen if the descendant has no
+    /// such event itself.
     mutating func handle(_ event: Event, _ navigator: inout Navigator) async throws
 
-    /// A child asked to finish and is gone, with its descendants and all their screens. Its properties are its result.
+    /// Called after a child asked to finish and was removed, with its descendants and all their screens. The child's
+    /// properties are its result.
     mutating func childDidFinish(_ child: any Coordinator, _ navigator: inout Navigator) async throws
 
-    /// A child is gone because its last screen was taken away, by back for one, or its flow was dismissed. No success:
-    /// there is no result.
+    /// Called after a child was removed because its last screen was removed, for example by `back`, or because its flow
+    /// was dismissed. The child did not finish, so there is no result.
     mutating func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) async throws
 
-    /// Whether an event may be sent now: one that is switched off is neither listed nor accepted.
+    /// Whether an event may be sent now. A disabled event is neither listed nor accepted.
     ///
-    /// - Parameter event: the event's example, for its payload does not exist yet.
+    /// - Parameter event: the event's example, because the payload does not exist yet.
     func isEnabled(_ event: Event) -> Bool
 
-    /// Whether a screen of this coordinator may be left now: by the user, by a link, or because a coordinator further up
-    /// ends this one. What this coordinator does itself is not asked about, nor what follows an event with a payload: it
-    /// would have to be kept until the user has answered, and payloads are never kept.
+    /// Whether a screen of this coordinator may be left now: by the user, by a link, or because an ancestor ends this
+    /// coordinator. It is not called for what this coordinator does itself, nor for what follows a coordinator's event
+    /// with a payload: that event would have to be kept until the user has answered, and payloads are never kept.
     ///
-    /// - Returns: `nil`, or an alert that asks first; its `AlertButton.leave` goes on, every other button stays.
+    /// - Returns: `nil` if the screen may be left, or an alert that asks the user first: its `AlertButton.leave` leaves
+    ///   the screen, every other button stays on it.
     func shouldLeave(_ screen: Screen) -> Alert?
 
-    /// Opens a link, or helps it on its way: it is offered to the root first, then down the tree, until one takes it.
+    /// Takes a link, passes it on, or keeps it pending. A link is offered to the root first, then down the tree, until
+    /// a coordinator takes or keeps it.
     mutating func open(_ link: Link, _ navigator: inout Navigator) async throws -> LinkDecision
 
-    /// Turns what an older version of the app saved of this coordinator into what this version saves.
+    /// Converts what an older version of the app saved of this coordinator into the form that this version saves.
     ///
-    /// - Parameter version: the app's version that saved it.
+    /// - Parameter version: the version of the app that saved it.
     static func migrate(_ saved: JSON, from version: Int) throws -> JSON
 }
 
 /// What a coordinator does with a link.
 public enum LinkDecision: Sendable, Equatable {
-    /// What it asked the navigator for shows what the link leads to.
+    /// The coordinator's requests to the navigator show what the link leads to.
     case taken
-    /// Its children are asked next, after what it asked the navigator for is done.
+    /// The link is offered to the coordinator's children next, after its requests to the navigator have been performed.
     case passedOn
-    /// It cannot be opened yet: it is offered to this coordinator again after each of the next transitions.
+    /// The link cannot be opened yet. It is offered to this coordinator again at the end of each of the next
+    /// transitions.
     case pending
 }
 

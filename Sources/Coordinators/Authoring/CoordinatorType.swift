@@ -1,11 +1,11 @@
 internal import JSONCoding
 
-/// What the engine knows of a type of coordinators, found out once, when the app is declared.
+/// What the engine knows about a type of coordinator, determined once, when the app is declared.
 final class CoordinatorType: Sendable {
     let name: String
     /// The cases of its `Event`, in the order of the examples.
     let events: [EventShape]
-    /// What is wrong with the declaration, for the author.
+    /// The mistakes in the declaration, for the author.
     let problems: [String]
     let type: any Coordinator.Type
     let links: [LinkPattern]
@@ -26,7 +26,7 @@ final class CoordinatorType: Sendable {
         self.name = name
         self.events = shapes.compactMap(\.self)
         self.problems =
-            (type is AnyClass ? ["\(name) must be a struct or an enum: of a class there are no copies"] : [])
+            (type is AnyClass ? ["\(name) must be a struct or an enum: an instance of a class is not copied"] : [])
             + CoordinatorType.problems(of: name, shapes: shapes)
             + C.links.flatMap { link in link.problems.map { "\(name): link “\(link.text)” \($0)" } }
     }
@@ -39,7 +39,7 @@ final class CoordinatorType: Sendable {
         events.allSatisfy { $0.isEnabled(coordinator) } ? events : events.filter { $0.isEnabled(coordinator) }
     }
 
-    /// - Parameter version: the app's version that saved it.
+    /// - Parameter version: the version of the app that saved the coordinator.
     func restore(_ saved: JSON, from version: Int) throws(JSONDecodingError) -> any Coordinator {
         try type.restored(from: version == self.version ? saved : type.migrated(saved, from: version))
     }
@@ -78,7 +78,7 @@ extension Coordinator {
         try saved.decode(as: Self.self)
     }
 
-    /// Decodes an event from the form that Swift's enum coding has, and handles it.
+    /// Decodes an event from the form of Swift's enum coding, and handles it.
     mutating func receive(_ event: JSON, _ navigator: inout Navigator) async throws {
         let decoded: Event
         do {

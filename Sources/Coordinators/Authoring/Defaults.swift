@@ -1,13 +1,13 @@
 public import JSONCoding
 
-/// Small values kept for the session, also when the tree is started anew by `relaunch`.
+/// Small values kept for the session, also when `relaunch` starts the tree again.
 public struct Defaults: Sendable {
-    /// Replaced as a whole, for most events leave it as it is.
+    /// Replaced as a whole, because most events leave it as it is.
     private var content: Content
 
     private final class Content: Sendable {
         let values: JSONObject
-        /// As it is saved.
+        /// The values as they are saved: JSON text.
         let encoded: [UInt8]
 
         init(_ values: JSONObject) {
@@ -28,7 +28,7 @@ public struct Defaults: Sendable {
 
     var encoded: [UInt8] { content.encoded }
 
-    /// `nil` where there is no such value; assigning `nil` removes it.
+    /// The value of that name; `nil` if there is none. Assigning `nil` removes the value.
     public subscript(name: String) -> JSON? {
         get { content.values[name] }
         set {

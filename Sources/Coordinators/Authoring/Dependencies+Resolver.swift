@@ -1,5 +1,5 @@
 extension Dependencies {
-    /// What a service's closure gets the services from that it needs. Valid during the closure's call.
+    /// Gives a service's closure the services that it needs. Valid only during the closure's call.
     public struct Resolver {
         let registrations: [Key: Registration]
         let singletons: Singletons
@@ -7,7 +7,7 @@ extension Dependencies {
         let path: [Key]
     }
 
-    /// The singletons made so far, shared by the resolvers of one resolution, which is one thread's.
+    /// The singletons made so far, shared by the resolvers of one resolution, which runs on one thread.
     final class Singletons {
         var values: [Key: any Sendable]
 
@@ -18,7 +18,7 @@ extension Dependencies {
 }
 
 extension Dependencies.Resolver {
-    /// - Throws: `DependencyError`, best left to pass: it names the service that is missing, not the one that needs it.
+    /// - Throws: `DependencyError`. Do not catch it: it names the service that is missing, not the one that needs it.
     public func resolve<T: Sendable>(_ type: T.Type = T.self) throws(DependencyError) -> T {
         let key = Dependencies.Key(type)
         guard let registration = registrations[key],

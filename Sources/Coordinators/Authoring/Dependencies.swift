@@ -1,8 +1,8 @@
-/// How an app's services are made, each under the type by which coordinators know it.
+/// How an app's services are made, each registered under the type by which coordinators resolve it.
 ///
 /// A type may be a protocol: `register((any LoginRepository).self) { _ in HTTPLoginRepository() }`. Registering a type
-/// again replaces it, so that a test can take an app's registry and put its own services in. Nothing is made before
-/// `resolved()`.
+/// again replaces its registration, so a test can copy an app's dependencies and substitute its own services. Nothing
+/// is made before `resolved()`.
 public struct Dependencies: Sendable {
     typealias Key = ObjectIdentifier
 
@@ -14,13 +14,13 @@ public struct Dependencies: Sendable {
         let make: @Sendable (Resolver) throws -> any Sendable
     }
 
-    /// A value under its registered type. A cast to it succeeds for that type and for no other.
+    /// A value with its registered type: a cast to `Made<T>` succeeds for that type and for no other.
     struct Made<T: Sendable>: Sendable {
         let value: T
     }
 
     private(set) var registrations: [Key: Registration] = [:]
-    /// The keys in the order of their first registration, which is the order of making.
+    /// The keys in the order of their first registration, in which the services are made.
     private var order: [Key] = []
 
     public init() {}
@@ -32,14 +32,14 @@ public struct Dependencies: Sendable {
         add(type, isSingleton: true, make)
     }
 
-    /// Registers a service that is made anew each time it is asked for.
+    /// Registers a service that is made again each time it is resolved.
     public mutating func registerFactory<T: Sendable>(
         _ type: T.Type, _ make: @escaping @Sendable (Resolver) throws -> T
     ) {
         add(type, isSingleton: false, make)
     }
 
-    /// Makes every singleton, and tries every factory once, so that a mistake shows when the app starts.
+    /// Makes every singleton, and tries every factory once, so that a mistake is found when the app starts.
     ///
     /// - Throws: the first mistake, in the order of registration.
     public func resolved() throws(DependencyError) -> ResolvedDependencies {
@@ -64,11 +64,11 @@ public struct Dependencies: Sendable {
     }
 }
 
-/// Why a service cannot be had. Types and errors are given by name, for the author.
+/// Why a service cannot be resolved. Types and errors are given by name, for the author.
 public enum DependencyError: Error, Equatable, Sendable {
-    /// The type is not registered. `neededBy` is the service in whose making it was asked for.
+    /// The type is not registered. `neededBy` is the service whose closure asked for it.
     case missing(type: String, neededBy: String?)
-    /// Services that need one another; the first is the last again.
+    /// Services that need each other; the first one is repeated at the end.
     case cycle([String])
     /// The service's own closure threw `error`.
     case failed(type: String, error: String)
@@ -90,7 +90,7 @@ public struct ResolvedDependencies: Sendable {
     let registrations: [Dependencies.Key: Dependencies.Registration]
     let singletons: [Dependencies.Key: any Sendable]
 
-    /// - Throws: `missing` for a type that is not registered; for a factory also what making its value throws.
+    /// - Throws: `missing` for a type that is not registered; for a factory, also the error of making its value.
     public func resolve<T: Sendable>(_ type: T.Type = T.self) throws(DependencyError) -> T {
         if let made = singletons[Dependencies.Key(type)] as? Dependencies.Made<T> { return made.value }
         let singletons = Dependencies.Singletons(singletons)

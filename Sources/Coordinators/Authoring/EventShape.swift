@@ -6,7 +6,7 @@ public struct PostedEvent: Sendable, Equatable {
     public var payload: JSON?
     /// The key of the screen that the user acted on.
     public var screen: String?
-    /// Where it comes from. It is never saved.
+    /// Where the event comes from. Never saved.
     public var client: ClientAddress?
 
     public init(_ type: String, payload: JSON? = nil, screen: String? = nil, client: ClientAddress? = nil) {
@@ -17,7 +17,7 @@ public struct PostedEvent: Sendable, Equatable {
     }
 }
 
-/// A case of a coordinator's `Event`: its name and how its payload travels, read off an example.
+/// A case of a coordinator's `Event`: its name and the form of its payload on the wire, derived from an example.
 ///
 /// Swift encodes an enum's case as `{"name": {"label": value}}` (SE-0295), or as its raw value. On the wire that is
 /// `{"type": "name", "payload": {"label": value}}`, where a single unlabelled value is the payload itself.
@@ -25,13 +25,13 @@ public final class EventShape: Sendable {
     enum Form: Sendable { case rawValue, noPayload, singleValue, fields }
 
     public let name: String
-    /// What is written on the button that sends it.
+    /// The title of the button that sends the event.
     public let title: String
     /// The payload of the author's example.
     public let payload: JSON?
-    /// The same with the secrets as they are, for tests.
+    /// The same payload with its secrets unmasked, for tests.
     package let unmaskedPayload: JSON?
-    /// The JSON Schema of the payload (draft 2020-12); `nil` where there is none.
+    /// The JSON Schema of the payload (draft 2020-12); `nil` if the event has no payload.
     public let schema: JSON?
     let form: Form
     /// Whether a coordinator accepts the event now.
@@ -50,7 +50,7 @@ public final class EventShape: Sendable {
         self.isEnabled = isEnabled
     }
 
-    /// - Returns: `nil` where the type does not encode as an enum does.
+    /// - Returns: `nil` if the type does not encode as an enum does.
     convenience init?<C: Coordinator>(example: C.Event, of type: C.Type) {
         guard let event = EncodedEvent(example) else { return nil }
         let unmasked = EncodedEvent(example, revealsSecrets: true)?.payload
@@ -65,7 +65,7 @@ public final class EventShape: Sendable {
         switch form {
         case .rawValue, .noPayload:
             guard payload == nil || payload == [:] else {
-                throw JSONDecodingError(path: [], reason: "must be left out, for “\(name)” takes no payload")
+                throw JSONDecodingError(path: [], reason: "must be left out, because “\(name)” takes no payload")
             }
             return form == .rawValue ? .string(name) : [name: [:]]
         case .singleValue:
@@ -77,7 +77,7 @@ public final class EventShape: Sendable {
         }
     }
 
-    /// Where in the payload a fault lies that was found at `path` in what `decodable` returned.
+    /// The path within the payload of a fault that was found at `path` in the result of `decodable`.
     fileprivate func payloadPath(_ path: [String]) -> [String] {
         switch form {
         case .rawValue, .noPayload: []
@@ -88,13 +88,13 @@ public final class EventShape: Sendable {
 }
 
 extension NavigationError {
-    /// What was posted as the payload of `shape` does not fit.
+    /// The posted payload does not fit `shape`.
     static func invalidEvent(_ shape: EventShape, _ error: JSONDecodingError) -> NavigationError {
         .invalidEvent(.init(path: ["payload"] + shape.payloadPath(error.path), reason: error.reason))
     }
 }
 
-/// An event as it travels: an example, or what a button of an alert sends.
+/// An event in its form on the wire: an example, or the event that a button of an alert sends.
 public struct EncodedEvent: Sendable {
     public let name: String
     public let payload: JSON?
@@ -105,12 +105,12 @@ public struct EncodedEvent: Sendable {
         self.payload = payload
     }
 
-    /// - Returns: `nil` where the type does not encode as an enum does; the start-up check has named it then.
+    /// - Returns: `nil` if the type does not encode as an enum does; the check at start-up reports such a type.
     public init?(_ event: some NavigationEvent) {
         self.init(event, revealsSecrets: false)
     }
 
-    /// - Parameter revealsSecrets: whether the payload holds secrets as they are; it must not be kept then.
+    /// - Parameter revealsSecrets: whether the payload holds secrets unmasked; such a payload must not be kept.
     package init?(_ event: some NavigationEvent, revealsSecrets: Bool) {
         let userInfo: [CodingUserInfoKey: Any] = revealsSecrets ? [.revealsSecrets: true] : [:]
         guard let encoded = try? JSON(encoding: event, userInfo: userInfo) else { return nil }

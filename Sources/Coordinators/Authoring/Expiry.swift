@@ -1,8 +1,8 @@
 /// How long the sessions of an app live. `nil` leaves it to the server.
 public struct Expiry: Sendable, Equatable {
-    /// After the last transition.
+    /// How long a session lives after its last transition.
     public let idle: Duration?
-    /// After the session was created, however much it is used.
+    /// How long a session lives after it was created, however much it is used.
     public let absolute: Duration?
 
     public init(idle: Duration? = nil, absolute: Duration? = nil) {
@@ -11,10 +11,10 @@ public struct Expiry: Sendable, Equatable {
     }
 }
 
-/// What becomes of a session that an older version of its app saved, and that there is no way to bring back.
+/// What happens to a session that an older version of its app saved and that cannot be restored.
 public enum IncompatibleSessions: Sendable, Equatable {
-    /// It is started anew, with its `defaults`.
+    /// It is relaunched, with its `defaults`.
     case relaunched
-    /// Its client is told, and has to create another one.
+    /// Its client gets an error, and has to create another session.
     case refused
 }

@@ -1,13 +1,15 @@
-/// The events that a coordinator handles: an enum, its associated values the payload.
+/// The events that a coordinator handles: an enum whose associated values are the payload.
 ///
 /// A client posts `{"type": "submit", "payload": {"email": "…"}}` for `case submit(email: String)`. A single unlabelled
 /// value is the payload itself; a case without values takes no payload.
 public protocol NavigationEvent: Codable, Sendable {
-    /// One value of each case. From these come the events' names, their payloads' fields and their documentation.
+    /// One value of each case. The events' names, their payloads' fields and their documentation are derived from
+    /// these.
     static var examples: [Self] { get }
 
-    /// What is written on the button that sends the event: “Push”. By default the words of its name, see `readableName`. A
-    /// screen may write something else on it, see `Control`. Read from the examples, so it must not depend on a payload.
+    /// The title of the button that sends the event, such as “Push”. By default the words of the event's name, see
+    /// `readableName`. A screen may give the button another title, see `Control`. The title is read from the examples,
+    /// so it must not depend on a payload.
     var title: String { get }
 }
 

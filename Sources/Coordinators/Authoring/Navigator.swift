@@ -1,24 +1,24 @@
 public import FoundationEssentials
 internal import JSONCoding
 
-/// What a coordinator asks for.
+/// Records a coordinator's requests.
 ///
-/// A navigator only records. What it recorded is performed, in order, after the coordinator's function has returned:
-/// a coordinator is never called while one of its functions still runs.
+/// A navigator performs nothing itself. The engine performs the requests, in order, after the coordinator's function
+/// has returned, so a coordinator is never called while one of its functions is still running.
 public struct Navigator: Sendable {
     /// Small values kept for the session, also across `relaunch`.
     public var defaults: Defaults
     /// The time of the event, the same during the whole transition.
     public let now: Date
-    /// The screen that the user sees, as it was before anything was asked for.
+    /// The screen that was visible when the coordinator's function was called.
     public var visible: Screen? { placed?.screen }
-    /// Where the event comes from; `nil` where none is known, as when a session is launched.
+    /// Where the event comes from; `nil` if that is not known, for example when a session is launched.
     public let client: ClientAddress?
     private(set) var requests: [Request] = []
     private let placed: PlacedScreen?
-    /// Whom it is for.
+    /// The id of the coordinator that makes the requests.
     private let coordinator: Int
-    /// The id of the stack on which that one was started.
+    /// The id of the stack on which that coordinator was started.
     private let home: Int
     private let stack: ScreenStack
     private let presented: [PresentedFlow]
@@ -34,14 +34,15 @@ public struct Navigator: Sendable {
         self.placed = state.visible
         self.coordinator = coordinator.id
         self.home = coordinator.home
-        // Not the whole state: the engine is about to change its coordinators, which would be copied then.
+        // Not the whole state: the engine is about to change the state's coordinators, which would then be copied.
         self.stack = state.stack
         self.presented = state.presented
         self.dependencies = dependencies
     }
 
-    /// The id of the tab that is selected on this coordinator's own screen with tabs, the topmost one where it has several,
-    /// however much lies over it; `nil` where it has none. As it was before anything was asked for.
+    /// The id of the selected tab on this coordinator's own screen with tabs, even if other screens cover it. If there
+    /// are several such screens, the topmost one counts; if there is none, `nil`. As it was when the coordinator's
+    /// function was called.
     public var selectedTab: String? {
         var selected: String?
         let visit = { (screen: PlacedScreen) in
@@ -52,14 +53,14 @@ public struct Navigator: Sendable {
         return selected
     }
 
-    /// Whether a flow is presented over the stack of this coordinator, by whomever: what `dismissPresented` would dismiss.
-    /// As it was before anything was asked for.
+    /// Whether any coordinator has presented a flow over this coordinator's stack, which `dismissPresented` would
+    /// dismiss. As it was when the coordinator's function was called.
     public var isPresenting: Bool {
         let own = presented.firstIndex { $0.stack.contains(home) }
         return presented.count > (own.map { $0 + 1 } ?? 0)
     }
 
-    /// What the app registered for a type; the coordinator's `dependencies` should list it.
+    /// The service that the app registered for a type; the coordinator's `dependencies` should list the type.
     public func resolve<Dependency: Sendable>(
         _ type: Dependency.Type = Dependency.self
     ) throws(DependencyError) -> Dependency {
@@ -67,11 +68,13 @@ public struct Navigator: Sendable {
     }
 }
 
-// Stacks. A coordinator's stack is the one where the user sees its screen, else the one on which it was started.
+// Stacks. A coordinator's stack is the one on which the user sees its screen, otherwise the one on which it was
+// started.
 extension Navigator {
     /// Puts a screen on top of the stack.
     ///
-    /// - Parameter onlyIfNew: does nothing where the screen on top has the same name and parameters already.
+    /// - Parameter onlyIfNew: whether to do nothing if the screen on top is this coordinator's own and already has the
+    ///   same name and parameters.
     public mutating func push(_ screen: Screen, onlyIfNew: Bool = false) {
         requests.append(.push(screen, onlyIfNew: onlyIfNew))
     }
@@ -79,14 +82,14 @@ extension Navigator {
     /// Puts a screen with tabs on top of the stack.
     ///
     /// - Parameters:
-    ///   - selected: the id of the tab that is selected; the first one's by default.
-    ///   - back: what back does at the first screen of a tab.
+    ///   - selected: the id of the tab to select; by default the first one's.
+    ///   - back: what `back` does at the first screen of a tab.
     public mutating func push(_ screen: Screen, tabs: [Tab], selected: String? = nil, back: TabBackRule = .nothing) {
         requests.append(.pushTabs(screen, tabs, selected: selected, back: back))
     }
 
-    /// Pops the screen on top of the stack: this coordinator's, or that of a descendant, which is dismissed with its last
-    /// screen. Nothing happens to the stack's first screen, as in UIKit: finish instead.
+    /// Pops the screen on top of the stack, which must be this coordinator's or a descendant's; a descendant is
+    /// dismissed with its last screen. The stack's first screen is never popped, as in UIKit: call `finish` instead.
     public mutating func pop() {
         requests.append(.pop)
     }
@@ -106,17 +109,17 @@ extension Navigator {
         requests.append(.popToRoot)
     }
 
-    /// Puts a screen in the place of the one on top of the stack, which must be this coordinator's.
+    /// Replaces the screen on top of the stack, which must be this coordinator's.
     public mutating func replace(with screen: Screen) {
         requests.append(.replace(screen))
     }
 
-    /// Puts screens in the place of this coordinator's on the stack, and of all above them.
+    /// Replaces this coordinator's screens on the stack, and all screens above them.
     public mutating func setStack(_ screens: [Screen]) {
         requests.append(.setStack(screens))
     }
 
-    /// Changes the topmost of this coordinator's screens of that name, wherever it is; it keeps its key.
+    /// Changes this coordinator's topmost screen of that name, on whichever stack it is. The screen keeps its key.
     public mutating func update(_ name: String, _ change: @Sendable @escaping (inout Screen) -> Void) {
         requests.append(.update(.name(name), change))
     }
@@ -126,7 +129,7 @@ extension Navigator {
         requests.append(.update(.key(key), change))
     }
 
-    /// Shows a tab, in the innermost screen with a tab of that name among this coordinator's own.
+    /// Selects the tab of that id, on the innermost of this coordinator's own screens that has such a tab.
     public mutating func selectTab(_ id: String) {
         requests.append(.selectTab(id))
     }
@@ -144,13 +147,13 @@ extension Navigator {
         requests.append(.present(child, style))
     }
 
-    /// Dismisses the presented flow that this coordinator runs in, and all above it. Its parent is told that it was
-    /// dismissed; `finish` is the way to end with a result.
+    /// Dismisses the presented flow that this coordinator runs in, and all flows above it. The parent of the presented
+    /// coordinator gets `childWasDismissed`; to end with a result, call `finish` instead.
     public mutating func dismiss() {
         requests.append(.dismiss)
     }
 
-    /// Dismisses everything that is presented over the stack of this coordinator.
+    /// Dismisses all flows that are presented over this coordinator's stack.
     public mutating func dismissPresented() {
         requests.append(.dismissPresented)
     }
@@ -160,18 +163,19 @@ extension Navigator {
         requests.append(.alert(alert))
     }
 
-    /// Ends this coordinator: it, its descendants and all their screens go, then its parent's `childDidFinish` is
-    /// called. Nothing can be asked for afterwards.
+    /// Ends this coordinator: removes it, its descendants and all their screens, then calls its parent's
+    /// `childDidFinish`. No request may follow.
     public mutating func finish() {
         requests.append(.finish)
     }
 
-    /// Ends every flow below this coordinator at once, wherever it is shown; nobody is told. For signing out.
+    /// Removes all descendants of this coordinator at once, wherever their screens are shown, without a call of
+    /// `childDidFinish` or `childWasDismissed`. For signing out.
     public mutating func endChildren() {
         requests.append(.endChildren)
     }
 
-    /// Calls the nearest coordinator further up that is of a type, or conforms to a protocol of the author's.
+    /// Sends a message to the nearest ancestor that is of the given type, or conforms to the given protocol.
     ///
     /// ```swift
     /// navigator.tell(AppCoordinator.self) { parent, navigator in parent.didLogIn(&navigator) }
@@ -187,9 +191,9 @@ extension Navigator {
 
 // The session.
 extension Navigator {
-    /// Gives the session another token with this transition: to be asked for when the user signs in or gains rights, so
-    /// that who has seen the token before gains nothing (session fixation), and when the user signs out. The answer tells
-    /// the client the new one; the old one is dead from then on. `docs/sign-in.md` has the whole of it.
+    /// Replaces the session's token with this transition. Call it when the user signs in or gains rights, so that the
+    /// old token is useless to anyone who has seen it (session fixation), and when the user signs out. The answer gives
+    /// the client the new token; the old one is invalid from then on. See `docs/sign-in.md`.
     public mutating func rotateToken() {
         requests.append(.rotateToken)
     }

@@ -1,6 +1,7 @@
-/// A handler throws this when it can do no more at the moment: the client is told to try again, and nothing has changed.
+/// A handler throws this when it has no capacity at the moment. Nothing changes, and the answer asks the client to try
+/// again.
 public struct Overloaded: Error, Equatable {
-    /// After how many seconds it may be tried again.
+    /// The number of seconds after which the client may try again.
     public let retryAfter: Int
 
     public init(retryAfter: Int = 1) {

@@ -1,4 +1,4 @@
-/// One thing that a coordinator asked for. Behind a reference, for it is copied more often than made.
+/// One thing that a coordinator asked for. Indirect, because a request is copied more often than made.
 indirect enum Request: Sendable {
     case push(Screen, onlyIfNew: Bool)
     case pushTabs(Screen, [Tab], selected: String?, back: TabBackRule)
@@ -33,9 +33,9 @@ enum ScreenReference: Sendable, Equatable {
     }
 }
 
-/// What a coordinator tells one further up, in the words of a protocol that the author wrote.
+/// A message from a coordinator to an ancestor, which is found by its type or by a protocol of the author's.
 struct Message: Sendable {
-    /// The protocol's name.
+    /// The name of the type or protocol.
     let name: String
     let isUnderstood: @Sendable (any Coordinator) -> Bool
     let deliver: @Sendable (any Coordinator, inout Navigator) async throws -> any Coordinator

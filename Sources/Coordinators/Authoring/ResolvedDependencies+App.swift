@@ -1,5 +1,5 @@
 extension ResolvedDependencies {
-    /// Of an app that registers nothing, or whose registrations are faulty.
+    /// For an app that registers nothing, or whose registrations are faulty.
     static let none = ResolvedDependencies(registrations: [:], singletons: [:])
 
     func has(_ type: any Any.Type) -> Bool {

@@ -6,18 +6,18 @@ public struct Screen: Sendable, Equatable {
     public var title: String?
     /// Anything the client needs to draw the screen.
     public var params: JSONObject
-    /// The events that the coordinator accepts while this screen is visible; `nil` for all that it has. What is named
-    /// here is not accepted from the screens of its children.
+    /// The events that the coordinator accepts while this screen is visible; `nil` for all of its events. An event that
+    /// is named here is not accepted from the screens of the coordinator's descendants.
     public var events: [Control]?
     /// Whether the user may go back from here.
     public var back: BackRule
-    /// The link that leads here, once the parameters fill it in.
+    /// The pattern of the link that leads to this screen; `params` fill in its parameters.
     public var link: LinkPattern?
     /// Whether the client draws the screen without a navigation bar. A screen with tabs never has a bar of its own: the
     /// screens in its tabs have theirs.
     public var hidesNavigationBar: Bool
 
-    /// - Parameter events: by their names, `["select"]`, or with what is written on them, see `Control`.
+    /// - Parameter events: the events' names, `["select"]`, or controls with titles of their own, see `Control`.
     public init(
         _ name: String, title: String? = nil, params: JSONObject = [:], events: [Control]? = nil,
         back: BackRule = .allowed, link: LinkPattern? = nil, hidesNavigationBar: Bool = false
@@ -31,13 +31,14 @@ public struct Screen: Sendable, Equatable {
         self.hidesNavigationBar = hidesNavigationBar
     }
 
-    /// A screen that offers events by the cases of its coordinator's `Event`, so that a misspelt one does not compile.
+    /// A screen that offers events given as cases of its coordinator's `Event`, so that a misspelt one does not
+    /// compile.
     ///
     /// ```swift
     /// Screen("cart", title: "Cart", events: [Event.checkout, .empty])
     /// ```
     ///
-    /// - Parameter events: of a case with a payload only the name counts; `["select"]` is the shorter way to name it.
+    /// - Parameter events: for a case with a payload, only the name counts; `["select"]` is the shorter way to name it.
     public init<Event: NavigationEvent>(
         _ name: String, title: String? = nil, params: JSONObject = [:], events: [Event],
         back: BackRule = .allowed, link: LinkPattern? = nil, hidesNavigationBar: Bool = false
@@ -47,7 +48,7 @@ public struct Screen: Sendable, Equatable {
             hidesNavigationBar: hidesNavigationBar)
     }
 
-    /// What is written on the controls that do not bear their event's own title, by the event's name.
+    /// The titles of the controls that do not use their event's own title, by the event's name.
     var eventTitles: JSONObject? {
         guard let events, events.contains(where: { $0.title != nil }) else { return nil }
         var titles = JSONObject()
@@ -58,17 +59,17 @@ public struct Screen: Sendable, Equatable {
     }
 }
 
-/// Whether the user may leave a screen backwards: by `back`, `backTo`, `backToRoot` or `dismiss`, or by selecting its tab
-/// again.
+/// Whether the user may leave a screen backwards: by `back`, `backTo`, `backToRoot` or `dismiss`, or by selecting its
+/// tab again.
 public enum BackRule: String, Sendable, Codable {
     case allowed
-    /// Only the coordinator goes on from here: a receipt after the payment.
+    /// Only the coordinator can leave the screen. Example: a receipt after the payment.
     case forbidden
 }
 
 /// What `back` does at the first screen of a tab.
 public enum TabBackRule: String, Sendable, Codable {
-    /// Nothing to the tabs, as iOS does; the screens below them may still be gone back to.
+    /// Leaves the tabs as they are, as on iOS; it may still go back to a screen below them.
     case nothing
     /// Selects the first tab.
     case firstTab
@@ -76,7 +77,7 @@ public enum TabBackRule: String, Sendable, Codable {
     case history
 }
 
-/// One tab of a screen with tabs: either a first screen of the same coordinator, or a child that shows it.
+/// One tab of a screen with tabs. Its first screen belongs to the same coordinator, or is shown by a child.
 public struct Tab: Sendable {
     enum Content: Sendable {
         case screen(Screen)

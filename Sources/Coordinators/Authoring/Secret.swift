@@ -1,8 +1,8 @@
-/// A text in an event's payload that must not be seen again, such as a password.
+/// A text in an event's payload that must not be shown, such as a password.
 ///
-/// It is read from a plain string. Whoever needs the text asks for `value`; everything else that shows what a value
-/// holds (printing, mirrors, encoding) shows `•••` for whatever text. It is therefore for passing on, not for keeping: a
-/// coordinator that has one among its properties finds `•••` in it once it has been saved and restored.
+/// It is decoded from a plain string. Only `value` returns the text; printing, mirrors and encoding show `•••`,
+/// whatever the text is. A secret is therefore for passing on, not for keeping: a coordinator with a secret among its
+/// properties finds `•••` in it after it has been saved and restored.
 public struct Secret: Sendable, Hashable {
     public let value: String
 
@@ -10,7 +10,7 @@ public struct Secret: Sendable, Hashable {
         self.value = value
     }
 
-    /// What is shown instead.
+    /// What is shown instead of the text.
     private static let mask = "•••"
 }
 
@@ -32,7 +32,7 @@ extension Secret: Codable {
 }
 
 extension CodingUserInfoKey {
-    /// `true` where secrets are encoded as they are: for an event on its way from a test to a handler.
+    /// `true` to encode secrets unmasked, for an event that a test sends to a handler.
     static let revealsSecrets = CodingUserInfoKey(rawValue: "Coordinators.revealsSecrets")!
 }
 

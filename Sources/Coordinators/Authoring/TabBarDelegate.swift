@@ -1,4 +1,5 @@
-/// A coordinator that is called when the user selects another of its tabs: what a `UITabBarControllerDelegate` is in UIKit.
+/// A coordinator that is called when the user selects another of its tabs, like a `UITabBarControllerDelegate` in
+/// UIKit.
 ///
 /// ```swift
 /// extension TabCoordinator: TabBarDelegate {
@@ -8,9 +9,9 @@
 /// }
 /// ```
 public protocol TabBarDelegate: Coordinator {
-    /// The user has selected another tab, by `selectTab` or by a `back` that changes tabs. What a coordinator selects is not
-    /// reported, nor is the selected tab, selected again.
+    /// Called when the user has selected another tab, by `selectTab` or by a `back` that changes tabs. Not called when
+    /// a coordinator selects a tab, nor when the user selects the selected tab again.
     ///
-    /// - Parameter tab: its id; `navigator.selectedTab`.
+    /// - Parameter tab: the tab's id, as in `navigator.selectedTab`.
     mutating func didSelectTab(_ tab: String, _ navigator: inout Navigator) async throws
 }

@@ -1,27 +1,28 @@
 public import JSONCoding
 
-/// The events that every session understands. Their names are reserved: no coordinator's event may bear one.
+/// The events that every session understands. Their names are reserved: no coordinator's event may have one of them.
 public enum BuiltInEvent: String, CaseIterable, Sendable {
-    /// Does what the state's `back` foretells.
+    /// Does what the state's `back` predicts.
     case back
-    /// Goes back to a screen further down, by `{"key": key}` or `{"name": name}`.
+    /// Goes back to a lower screen of a visible stack, by `{"key": key}` or `{"name": name}`.
     case backTo
-    /// Pops the innermost stack in sight that has more than one screen to its first.
+    /// Pops a stack to its first screen: the innermost visible stack that has more than one screen.
     case backToRoot
-    /// Selects a tab by `{"tab": id}` or `{"index": position}`; the selected one is popped to its first screen.
+    /// Selects a tab by `{"tab": id}` or `{"index": position}`. A tab that is already selected is popped to its first
+    /// screen.
     case selectTab
-    /// Dismisses the top presented flow, or the one of `{"key": key}` with all above it.
+    /// Dismisses the top presented flow, or the flow of `{"key": key}` and all flows above it.
     case dismiss
     /// Answers the alert by `{"button": id}`.
     case answer
     /// Opens a link by `{"path": path}`.
     case open
-    /// Starts the tree anew; `defaults` are kept.
+    /// Starts the tree again from the root; `defaults` are kept.
     case relaunch
 
     static let names = Set(allCases.map(\.rawValue))
 
-    /// The words of its name: “Back to root”.
+    /// The words of the event's name: “Back to root”.
     public var title: String { rawValue.sentence }
 
     /// An example of the payload; `nil` for an event without one.
@@ -52,7 +53,7 @@ public enum BuiltInEvent: String, CaseIterable, Sendable {
         ["oneOf": .array(forms.map { schema(of: $0) })]
     }
 
-    /// - Parameter types: by the members' names; all are required.
+    /// - Parameter types: the members' types by name; all members are required.
     private static func schema(of types: JSONObject) -> JSON {
         let properties = JSONObject(types.members.map { ($0.name, ["type": $0.value]) })
         return [

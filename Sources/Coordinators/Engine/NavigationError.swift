@@ -1,22 +1,22 @@
-/// Why a transition did not happen. The state is as it was.
+/// Why a transition did not happen. The state is unchanged.
 public enum NavigationError: Error, Equatable, Sendable {
     /// No coordinator accepts this event now.
     case eventNotAccepted
-    /// The event exists; its payload does not fit.
+    /// The event exists, but its payload does not fit.
     case invalidEvent(InvalidEvent)
-    /// The screen that the user acted on is not the visible one any more.
+    /// The screen that the user acted on is no longer visible.
     case staleScreen
-    /// `back` or `backToRoot`, and nowhere to go.
+    /// `back`, `backTo` or `backToRoot` was posted, and there is nothing to go back to.
     case nothingToGoBack
     /// No coordinator of the app knows the link.
     case unknownLink
-    /// The link is known, but none of the living coordinators takes it now.
+    /// The link is known, but no living coordinator takes it now.
     case linkNotTaken
-    /// A handler threw `Overloaded`: it can do no more now; try again after so many seconds.
+    /// A handler threw `Overloaded`: it has no capacity now. The client may try again after `retryAfter` seconds.
     case overloaded(retryAfter: Int)
     /// The coordinator's function, `call`, threw.
     case handlerFailed(coordinator: String, call: String, error: ThrownError)
-    /// The coordinator asked for what cannot be.
+    /// The coordinator made a request that cannot be performed.
     case impossibleRequest(coordinator: String, request: String, reason: String)
     /// A stack would hold more than `NavigationState.stackLimit` screens.
     case stackLimit(coordinator: String)
@@ -24,17 +24,17 @@ public enum NavigationError: Error, Equatable, Sendable {
     case depthLimit(coordinator: String)
     /// The saved state would take more than `NavigationState.sizeLimit` bytes.
     case stateLimit
-    /// The transition took more than `TransitionRun.stepLimit` steps, or has started coordinators below each other without
-    /// an end.
+    /// The transition took more than `TransitionRun.stepLimit` steps, or started coordinators below each other without
+    /// end.
     case runawayTransition(coordinator: String)
-    /// The transition would leave a state that cannot be.
+    /// The transition would lead to a state that violates an invariant.
     case invariantViolated(InvariantViolation)
 
-    /// Where a posted event does not fit.
+    /// Where and why a posted event does not fit.
     public struct InvalidEvent: Equatable, Sendable {
-        /// The members that lead to the fault, from the posted event on: `["payload", "email"]`.
+        /// The members that lead to the fault, starting at the posted event: `["payload", "email"]`.
         public let path: [String]
-        /// What was expected there. Holds nothing of what was posted.
+        /// What was expected there. Contains nothing of what was posted.
         public let reason: String
 
         public init(path: [String], reason: String) {

@@ -3,6 +3,6 @@ public struct RunningCall: Sendable {
     public let coordinator: String
     let call: TransitionRun.Call
 
-    /// As its author knows it, without the values: `start`, `handle(login)`.
+    /// The function as its author knows it, without the values: `start`, `handle(login)`.
     public var function: String { call.name }
 }

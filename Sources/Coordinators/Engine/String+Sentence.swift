@@ -1,6 +1,6 @@
 extension String {
-    /// The words of a name in camel case, or with underscores, as they begin a sentence: “Add to cart” for `addToCart`,
-    /// “Button 01 tapped” for `button01Tapped`, “Open URL” for `openURL`.
+    /// The words of a name in camel case or with underscores, written like the beginning of a sentence: “Add to cart”
+    /// for `addToCart`, “Button 01 tapped” for `button01Tapped`, “Open URL” for `openURL`.
     var sentence: String {
         let words = words.enumerated().map { index, word in
             if word.count > 1, word.allSatisfy({ $0.isUppercase || $0.isNumber }) { return word }

@@ -1,8 +1,9 @@
-/// What an author's function threw: its type, and of an enum the case. Never its values, which may be secrets.
+/// The error that an author's function threw: its type and, for an enum, its case. Never its values, which may be
+/// secret.
 public struct ThrownError: Equatable, Sendable, CustomStringConvertible {
     /// The name of the type.
     public let type: String
-    /// `nil` for what is no enum.
+    /// `nil` if the error is not an enum.
     public let caseName: String?
 
     public init(type: String, caseName: String? = nil) {
@@ -13,13 +14,13 @@ public struct ThrownError: Equatable, Sendable, CustomStringConvertible {
     init(_ error: any Error) {
         type = String(describing: Swift.type(of: error))
         let mirror = Mirror(reflecting: error)
-        // A mirror of the author's own may hold anything.
+        // A mirror that the author wrote may hold anything.
         if mirror.displayStyle != .enum || error is any CustomReflectable {
             caseName = nil
         } else if let payload = mirror.children.first {
             caseName = payload.label
         } else {
-            // Without a payload there is no value that the text could hold.
+            // Without a payload, there is no value that the text could reveal.
             caseName = String(describing: error)
         }
     }

@@ -1,6 +1,6 @@
 internal import JSONCoding
 
-/// What a client posts, begun.
+/// Begins the events that clients post.
 extension TransitionRun {
     mutating func begin(_ event: PostedEvent) throws(NavigationError) {
         if let builtIn = BuiltInEvent(rawValue: event.type) {
@@ -12,7 +12,7 @@ extension TransitionRun {
         }
     }
 
-    /// Hands the event to the first coordinator, from the visible screen's up to the root, that accepts it.
+    /// Sends the event to the first coordinator that accepts it, from the visible screen's up to the root.
     private mutating func route(_ event: PostedEvent) throws(NavigationError) {
         guard let (coordinator, shape) = state.recipient(of: event.type) else { throw .eventNotAccepted }
         try call(coordinator.id, with: shape, event.payload)
@@ -123,8 +123,8 @@ extension TransitionRun {
         try press(button)
     }
 
-    /// Takes the alert away; then goes on with what it held up, or sends what the button sends to the coordinator that
-    /// showed it. Who has just answered is not asked again.
+    /// Dismisses the alert; then continues the event that it held up, or sends the button's event to the coordinator
+    /// that showed the alert. A user who has just answered is not asked again.
     private mutating func press(_ button: AlertButton) throws(NavigationError) {
         guard let alert = state.alert else { return }
         waivesObjections = true
@@ -164,7 +164,7 @@ extension TransitionRun {
 
     private func refuse(_ payload: JSON?, of event: BuiltInEvent) throws(NavigationError) {
         guard payload == nil || payload == [:] else {
-            throw .invalidPayload("must be left out, for “\(event.rawValue)” takes no payload")
+            throw .invalidPayload("must be left out, because “\(event.rawValue)” takes no payload")
         }
     }
 }

@@ -1,17 +1,17 @@
-/// What a coordinator asks of others: children, flows, alerts, messages.
+/// Performs the requests for children, flows, alerts and messages.
 extension TransitionRun {
     mutating func start(
         _ child: any Coordinator, on stack: Int, _ request: Request, by parent: LivingCoordinator
     ) throws(NavigationError) {
         let lineage = state.lineage(of: parent.id)
         guard lineage.count < NavigationState.depthLimit else {
-            // Clients go deep one event after the other; what one event starts has an end, or it is the app's mistake.
+            // Clients deepen the tree one event at a time. If one event starts most of the depth, the app is at fault.
             let newOnes = lineage.count { original[$0] == nil }
             throw newOnes > lineage.count / 2
                 ? .runawayTransition(coordinator: parent.name) : .depthLimit(coordinator: parent.name)
         }
         guard let type = app.type(of: child) else {
-            throw parent.impossible(request, "the app's coordinators do not list it")
+            throw parent.impossible(request, "the app's list of coordinators lacks it")
         }
         newcomers.remove(parent.id)
         try add(child, type: type, parent: parent.id, home: stack)
@@ -27,7 +27,7 @@ extension TransitionRun {
         operations.append(.present(key: key, style: style))
     }
 
-    /// Adds the root of the tree and has it started.
+    /// Adds the root of the tree, and puts its start on the agenda.
     mutating func startRoot() throws(NavigationError) {
         try add(app.root(), type: app.rootType, parent: nil, home: state.stack.id)
     }
@@ -79,7 +79,7 @@ extension TransitionRun {
         try check(alert) { coordinator.impossible(request, $0) }
         for button in alert.buttons {
             guard button.event.map({ coordinator.type.event($0.name) != nil }) ?? true else {
-                throw coordinator.impossible(request, "button “\(button.id)” sends what is no event of it")
+                throw coordinator.impossible(request, "button “\(button.id)” sends an unknown event")
             }
         }
         let key = state.nextKey("a")

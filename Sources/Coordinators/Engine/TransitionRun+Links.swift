@@ -1,8 +1,8 @@
 internal import JSONCoding
 
-/// How far a link has come.
+/// What has happened to a link in this transition.
 enum LinkProgress: Sendable, Equatable {
-    /// It is being offered, from the root down, because the user opened it.
+    /// It is being offered from the root down, because the user opened it.
     case offered
     /// It is being offered again to the coordinator that keeps it.
     case retried
@@ -10,9 +10,9 @@ enum LinkProgress: Sendable, Equatable {
     case settled
 }
 
-/// Links, on their way down the tree.
+/// Offers links to coordinators, down the tree.
 extension TransitionRun {
-    /// Offers a link to the root, when everything that is on the agenda is done.
+    /// Offers a link to the root after everything that is on the agenda.
     mutating func open(_ path: String) throws(NavigationError) {
         guard let link = app.link(path), let root = state.coordinators.first else { throw .unknownLink }
         linkProgress = .offered
@@ -34,7 +34,7 @@ extension TransitionRun {
         let kept = PendingLink(path: link.path, coordinator: living.id)
         switch decision {
         case .pending where linkProgress == .retried && state.pendingLink == kept:
-            // Still not now: it must not do again what it did when it was first asked.
+            // Still pending: what it asked for when the link was first offered must not be performed again.
             return linkProgress = .settled
         case .pending:
             state.pendingLink = kept
@@ -47,7 +47,7 @@ extension TransitionRun {
         try accept(coordinator, navigator, at: index)
     }
 
-    /// Offers a link to the children of a coordinator, those in sight first.
+    /// Offers a link to the children of a coordinator, those on the way to the visible screen first.
     mutating func passOn(_ link: Link, from id: Int) {
         guard linkProgress != .settled else { return }
         let inSight = state.visible.map { state.lineage(of: $0.coordinator) } ?? []
@@ -60,7 +60,8 @@ extension TransitionRun {
         }
     }
 
-    /// A link that was opened must have been taken or kept.
+    /// Refuses an opened link that no coordinator took or kept; drops a pending link that no coordinator keeps any
+    /// longer.
     mutating func settleLink() throws(NavigationError) {
         switch linkProgress {
         case .offered?: throw .linkNotTaken
@@ -71,7 +72,7 @@ extension TransitionRun {
         }
     }
 
-    /// Offers a pending link again, once in a transition, to the coordinator that keeps it.
+    /// Offers a pending link again to the coordinator that keeps it, once per transition.
     mutating func retryPendingLink() -> Bool {
         guard linkProgress == nil, let pending = state.pendingLink, let link = app.link(pending.path),
             let keeper = state[pending.coordinator] ?? state.coordinators.first

@@ -1,23 +1,23 @@
-/// Taking away, and asking first.
+/// Removes screens and coordinators, after asking the coordinators that may object.
 extension TransitionRun {
-    /// Takes screens away, unless a coordinator wants to be asked first.
+    /// Removes screens, unless a coordinator objects.
     ///
-    /// - Parameter asker: the coordinator that asks for it; `nil` for the user.
+    /// - Parameter asker: the coordinator that asks for the removal; `nil` for the user.
     mutating func removeScreens(_ screens: ArraySlice<PlacedScreen>, by asker: Int?) {
         removeScreens(by: asker) { screen in screens.contains { $0 === screen } }
     }
 
-    /// The same of all that match.
+    /// Removes the screens that match, unless a coordinator objects.
     mutating func removeScreens(by asker: Int?, where matches: (PlacedScreen) -> Bool) {
         guard !isHeldUp(by: asker, where: matches) else { return }
-        takeAwayScreens(where: matches)
+        removeScreensWithoutAsking(where: matches)
     }
 
-    /// Ends coordinators and their descendants, with their screens, their alert and the flows that they were presented
-    /// in, and everything over these; unless a coordinator wants to be asked first.
+    /// Removes coordinators and their descendants, with their screens, their alert, the flows in which they were
+    /// presented and everything above these flows, unless a coordinator objects.
     ///
-    /// - Parameter finisher: the one of them that finishes.
-    /// - Returns: whether that was done.
+    /// - Parameter finisher: the coordinator among them that finishes.
+    /// - Returns: whether they were removed.
     @discardableResult
     mutating func remove(_ ids: Set<Int>, by asker: Int?, finisher: Int? = nil) -> Bool {
         let ids = state.families(of: ids)
@@ -26,23 +26,23 @@ extension TransitionRun {
         return true
     }
 
-    /// Dismisses the flow at that position and all above it; the parents of their coordinators are told.
+    /// Dismisses the flow at that position and all flows above it, and notifies the parents of their coordinators.
     mutating func dismissFlows(from position: Int, by asker: Int?) {
         let coordinators = state.presented[position...].map(\.coordinator)
-        let told = coordinators.compactMap { state[$0] }.filter { coordinator in
+        let childrenOfOthers = coordinators.compactMap { state[$0] }.filter { coordinator in
             coordinator.parent.map { !state.families(of: Set(coordinators)).contains($0) } ?? false
         }
         guard remove(Set(coordinators), by: asker) else { return }
-        for coordinator in told { tellParent(ofDismissed: coordinator) }
+        for coordinator in childrenOfOthers { tellParent(ofDismissed: coordinator) }
     }
 
-    /// Whether the screen in sight may be left for another one that covers or replaces it.
+    /// Whether the visible screen may be left for another one that covers or replaces it.
     mutating func mayLeaveVisible(by asker: Int?) -> Bool {
         guard let visible = state.visible, objection == nil, !waivesObjections else { return objection == nil }
         return !isHeldUp(visible, by: asker)
     }
 
-    /// What comes of an event that a coordinator wants to ask about first.
+    /// The result of an event to which a coordinator objects: the original state with the coordinator's alert.
     func heldUp() throws(NavigationError) -> TransitionResult {
         var state = original
         guard let objection, let event else {
@@ -62,8 +62,8 @@ extension TransitionRun {
             state: state, transition: Transition(event: event.type, operations: [.alert(key: key)]))
     }
 
-    /// Asks the coordinators of the screens that match and of those in their tabs, the topmost first. Who acts on its own
-    /// is not asked, nor is anybody about a screen that the user has not seen yet.
+    /// Asks the coordinators of the screens that match, and of the screens in their tabs, the topmost first. The asker
+    /// itself is not asked, and nobody can object to leaving a screen that the user has not seen yet.
     mutating func isHeldUp(by asker: Int?, where matches: (PlacedScreen) -> Bool) -> Bool {
         guard objection == nil, !waivesObjections else { return objection != nil }
         var asked: [PlacedScreen] = []
@@ -82,11 +82,11 @@ extension TransitionRun {
         return true
     }
 
-    /// Ends coordinators without asking.
+    /// Removes coordinators without asking.
     ///
-    /// - Parameter finisher: the one of them that finishes; the others are dismissed.
+    /// - Parameter finisher: the coordinator among them that finishes; the others are dismissed.
     mutating func end(_ ids: Set<Int>, finisher: Int? = nil) {
-        // What lies over a flow goes with it.
+        // Flows above a removed flow are removed with it.
         if let position = state.presented.firstIndex(where: { ids.contains($0.coordinator) }) {
             let above = state.families(of: Set(state.presented[position...].map(\.coordinator)))
             guard above.isSubset(of: ids) else { return end(ids.union(above), finisher: finisher) }
@@ -98,11 +98,11 @@ extension TransitionRun {
             dismissed.append(coordinator.name)
         }
         state.coordinators.removeAll { ids.contains($0.id) }
-        takeAwayScreens { ids.contains($0.coordinator) }
+        removeScreensWithoutAsking { ids.contains($0.coordinator) }
         if let alert = state.alert, ids.contains(alert.coordinator) { dismissAlert() }
     }
 
-    private mutating func takeAwayScreens(where matches: (PlacedScreen) -> Bool) {
+    private mutating func removeScreensWithoutAsking(where matches: (PlacedScreen) -> Bool) {
         var removed: [String] = []
         state.stack.removeScreens(where: matches, into: &removed)
         for index in state.presented.indices {
@@ -119,7 +119,7 @@ extension TransitionRun {
 }
 
 extension NavigationState {
-    /// Coordinators and their descendants. Parents stand before their children, so one pass finds them.
+    /// Coordinators and their descendants. Parents come before their children, so one pass finds them all.
     func families(of ids: Set<Int>) -> Set<Int> {
         coordinators.reduce(into: ids) { family, coordinator in
             if let parent = coordinator.parent, family.contains(parent) { family.insert(coordinator.id) }

@@ -1,11 +1,11 @@
 extension NavigationState {
-    /// Screens that one stack may hold.
+    /// The number of screens that one stack may hold.
     public static let stackLimit = 64
-    /// Coordinators below each other, the root included.
+    /// How many levels the tree of coordinators may have, the root included.
     public static let depthLimit = 32
 }
 
-/// What a coordinator asks for, performed.
+/// Performs what a coordinator asks for.
 extension TransitionRun {
     mutating func perform(_ request: Request, by coordinator: LivingCoordinator) throws(NavigationError) {
         switch request {

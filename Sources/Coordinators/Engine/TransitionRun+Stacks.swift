@@ -1,4 +1,4 @@
-/// What a coordinator asks of stacks and tabs.
+/// Performs the requests for stacks and tabs.
 extension TransitionRun {
     mutating func push(
         _ screen: Screen, onlyIfNew: Bool, _ request: Request, by coordinator: LivingCoordinator
@@ -18,7 +18,7 @@ extension TransitionRun {
         let key = state.nextKey("k")
         let items = try place(tabs, request, by: coordinator)
         guard let selection = selected.map({ id in items.firstIndex { $0.id == id } }) ?? 0 else {
-            throw coordinator.impossible(request, "it has no tab of the name to be selected")
+            throw coordinator.impossible(request, "no tab has the id to be selected")
         }
         let placed = PlacedTabs(items, selection: selection, back: back)
         try place(screen, tabs: placed, key: key, request, by: coordinator)
@@ -50,7 +50,7 @@ extension TransitionRun {
         return items
     }
 
-    /// Puts a screen on top of a stack: the coordinator's, where no other is named.
+    /// Puts a screen on top of a stack, by default the coordinator's.
     private mutating func place(
         _ screen: Screen, tabs: PlacedTabs? = nil, key: String? = nil, on stack: Int? = nil, _ request: Request,
         by coordinator: LivingCoordinator
@@ -84,7 +84,7 @@ extension TransitionRun {
         let screen = placed.screen
         for control in screen.events ?? [] where coordinator.type.event(control.event) == nil {
             throw coordinator.impossible(
-                request, "screen “\(screen.name)” offers “\(control.event)”, which is no event of it")
+                request, "screen “\(screen.name)” offers the unknown event “\(control.event)”")
         }
         if placed.lacksPath {
             throw coordinator.impossible(request, "the parameters of screen “\(screen.name)” do not fill its link")
@@ -132,7 +132,7 @@ extension TransitionRun {
         _ screens: [Screen], _ request: Request, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
         guard !screens.isEmpty else { throw coordinator.impossible(request, "there is no screen") }
-        // Once its screens are gone, the stack could not be told any more.
+        // Found first: once the coordinator's screens are removed, its stack cannot be determined any more.
         let id = state.stackID(for: coordinator)
         if let stack = state.stack(id),
             let first = stack.screens.firstIndex(where: { $0.coordinator == coordinator.id })
@@ -172,7 +172,7 @@ extension TransitionRun {
         select(position, of: screen)
     }
 
-    /// Selects a tab that is there; nothing happens to one that is selected.
+    /// Selects a tab that exists; does nothing if it is already selected.
     mutating func select(_ position: Int, of screen: PlacedScreen) {
         guard let tabs = screen.tabs, tabs.selection != position else { return }
         state.changeTabs(of: screen.key) { $0.select(position) }
@@ -194,7 +194,8 @@ extension TransitionRun {
 }
 
 extension NavigationState {
-    /// The stack of a coordinator: where the user sees its screen, else where it was started.
+    /// The id of a coordinator's stack: the one on which the user sees its screen, otherwise the one on which it was
+    /// started.
     func stackID(for coordinator: LivingCoordinator) -> Int {
         let innermost = topStack.innermost
         return innermost.screens.last?.coordinator == coordinator.id ? innermost.id : coordinator.home

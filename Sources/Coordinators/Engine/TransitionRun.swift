@@ -9,7 +9,7 @@ internal import JSONCoding
 public struct TransitionRun: Sendable {
     static let stepLimit = 256
 
-    /// Behind a reference, as requests are: it is copied more often than made.
+    /// Indirect, as requests are: a call is copied more often than made.
     indirect enum Call: Sendable {
         case start
         case handle(EventShape, event: JSON)
@@ -31,7 +31,7 @@ public struct TransitionRun: Sendable {
     let now: Date
     /// What was posted; `nil` for the first transition of a session.
     let event: PostedEvent?
-    /// The state that the event was posted in.
+    /// The state before the event.
     let original: NavigationState
     var state: NavigationState
     var agenda: [Step] = []
@@ -43,9 +43,9 @@ public struct TransitionRun: Sendable {
     var newcomers: Set<Int> = []
     /// Whether screens may be left without asking.
     var waivesObjections = false
-    /// The one who wants to be asked before the user leaves. Then nothing else happens.
+    /// The coordinator that objects to leaving a screen, and its alert. If there is one, nothing else happens.
     var objection: (coordinator: Int, alert: Alert)?
-    /// How far a link has come; `nil` where there is none.
+    /// What has happened to the transition's link; `nil` if there is none.
     var linkProgress: LinkProgress?
     private var stepsTaken = 0
 
@@ -59,25 +59,25 @@ public struct TransitionRun: Sendable {
 
     public var appName: String { app.name }
 
-    /// What comes of the event when no coordinator has to be called; `nil` when one has.
+    /// The result of the event if no coordinator has to be called, otherwise `nil`.
     public func resultAtOnce() throws(NavigationError) -> TransitionResult? {
         if objection != nil { return try heldUp() }
         guard agenda.isEmpty, state.pendingLink == nil else { return nil }
-        // With another tab in sight, all that is to be checked is as it was.
+        // Selecting tabs changes nothing that would have to be checked.
         if operations.allSatisfy(\.isSelection) { return unchecked() }
         let screens = state.screens
         return orphan(among: screens) == nil ? try checked(screens) : nil
     }
 
-    /// Works the agenda off and checks what came of it.
+    /// Performs the agenda and checks the resulting state.
     ///
-    /// - Parameter entering: is told of each function of a coordinator before it is called.
+    /// - Parameter entering: called before each call of a coordinator's function.
     public mutating func result(
         entering: (RunningCall) -> Void = { _ in }
     ) async throws(NavigationError) -> TransitionResult {
         var screens: [PlacedScreen]
         repeat {
-            while let step = agenda.popLast() { try await take(step, entering) }
+            while let step = agenda.popLast() { try await execute(step, entering) }
             if objection != nil { return try heldUp() }
             try settleLink()
             screens = state.screens
@@ -98,14 +98,14 @@ public struct TransitionRun: Sendable {
         return TransitionResult(state: state, transition: transition)
     }
 
-    private mutating func take(
+    private mutating func execute(
         _ step: Step, _ entering: (RunningCall) -> Void
     ) async throws(NavigationError) {
         let id =
             switch step {
             case .call(_, let id), .perform(_, let id), .passOn(_, let id): id
             }
-        // What a coordinator asked for goes with it, when another request has ended it in between.
+        // If another request has removed the coordinator in the meantime, its own requests are dropped.
         guard let index = state.coordinators.firstIndex(where: { $0.id == id }) else { return }
         stepsTaken += 1
         guard stepsTaken <= TransitionRun.stepLimit else {
@@ -150,7 +150,7 @@ public struct TransitionRun: Sendable {
         Navigator(for: coordinator, in: state, now: now, client: event?.client, dependencies: app.dependencies)
     }
 
-    /// Takes over what a coordinator's function left behind.
+    /// Keeps what a coordinator's function changed, and puts what it asked for on the agenda.
     mutating func accept(
         _ coordinator: any Coordinator, _ navigator: Navigator, at index: Int
     ) throws(NavigationError) {
@@ -160,12 +160,12 @@ public struct TransitionRun: Sendable {
         if let last = navigator.requests.last, let finish = navigator.requests.firstIndex(where: \.isFinish),
             finish < navigator.requests.count - 1
         {
-            throw living.impossible(last, "it has asked to finish before")
+            throw living.impossible(last, "it has already asked to finish")
         }
         for request in navigator.requests.reversed() { agenda.append(.perform(request, by: living.id)) }
     }
 
-    /// Removes one orphan, and tells its parent.
+    /// Removes one orphan, and notifies its parent.
     private mutating func dismissOrphan(among screens: [PlacedScreen]) -> Bool {
         guard let orphan = orphan(among: screens) else { return false }
         end([orphan.id])
@@ -173,7 +173,8 @@ public struct TransitionRun: Sendable {
         return true
     }
 
-    /// A parent whose own stack went with the tabs that held it could do nothing, and is an orphan next.
+    /// Notifies the parent, unless its own stack was removed with the tabs that held it: such a parent could do
+    /// nothing, and is the next orphan.
     mutating func tellParent(ofDismissed child: LivingCoordinator) {
         guard let parent = child.parent.flatMap({ state[$0] }), state.stack(parent.home) != nil else { return }
         agenda.append(.call(.childWasDismissed(child.coordinator), parent.id))

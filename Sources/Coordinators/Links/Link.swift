@@ -1,12 +1,12 @@
 public import JSONCoding
 
-/// A path that fits a pattern, and what its parameters are.
+/// A path that matches a pattern, and the values of its parameters.
 public struct Link: Sendable, Equatable {
     public let path: String
     public let pattern: LinkPattern
     public let params: JSONObject
 
-    /// - Returns: `nil` where the path does not fit the pattern.
+    /// - Returns: `nil` if the path does not match the pattern.
     public init?(_ path: String, matching pattern: LinkPattern) {
         guard let params = pattern.match(path) else { return nil }
         self.init(path, pattern, params)
@@ -19,7 +19,7 @@ public struct Link: Sendable, Equatable {
     }
 }
 
-// The parameters by type; `nil` where there is none of that name and type.
+// The parameters by type; `nil` if there is none of that name and type.
 extension Link {
     public func string(_ name: String) -> String? {
         params[name]?.string
@@ -30,7 +30,7 @@ extension Link {
         return value
     }
 
-    /// Whole numbers are numbers, too.
+    /// An integer counts as a number, too.
     public func number(_ name: String) -> Double? {
         switch params[name] {
         case .integer(let value): Double(value)

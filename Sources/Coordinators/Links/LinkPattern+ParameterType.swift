@@ -1,20 +1,20 @@
 internal import JSONCoding
 
 extension LinkPattern {
-    /// What a parameter's segment stands for.
+    /// The type of a parameter's value.
     enum ParameterType: String, Sendable, CaseIterable {
         case string, integer, number, boolean
     }
 }
 
 extension LinkPattern.ParameterType {
-    /// The value of a decoded segment; `nil` where the value is written in any other way.
+    /// The value of a decoded segment; `nil` if `text(of:)` would write that value differently.
     func value(of text: String) -> JSON? {
         guard let value = reading(text), self.text(of: value) == text else { return nil }
         return value
     }
 
-    /// How a value is written; `nil` where it is of another type.
+    /// The text of a value; `nil` if the value is of another type.
     func text(of value: JSON) -> String? {
         switch (self, value) {
         case (.string, .string(let text)): text

@@ -5,16 +5,16 @@ public import JSONCoding
 /// A segment in braces is a parameter: its name, and after a colon its type, one of `string` (the default), `integer`,
 /// `number` and `boolean`. Every other segment is plain text, not percent-encoded.
 ///
-/// Paths and parameters stand for one another: the parameters of a pattern make one path, and that path has these
-/// parameters again. So a value is taken only as it would be printed: 42, but not 042 or +42.
+/// Paths and parameters correspond one to one: the parameters of a pattern make one path, and that path has the same
+/// parameters. So a value is accepted only as it would be printed: 42, but not 042 or +42.
 public struct LinkPattern: Sendable, Hashable {
     public let text: String
-    /// What is wrong with the pattern, for the author. While there is anything, no path fits it.
+    /// The mistakes in the pattern, for the author. If there are any, no path matches the pattern.
     public let problems: [String]
     let segments: [Segment]
 
     enum Segment: Sendable, Hashable {
-        /// `written` as it stands in a path.
+        /// `written` is its form in a path, percent-encoded.
         case literal(String, written: String)
         case parameter(name: String, type: ParameterType)
     }
@@ -29,15 +29,15 @@ public struct LinkPattern: Sendable, Hashable {
 
     /// The parameters of a path, in the order of the pattern.
     ///
-    /// Escapes are decoded once. A path with a query or a fragment, with an empty or a dot segment, with a slash or a zero
-    /// byte in a segment (`%2F`, `%00`), or with escapes that are broken or no UTF-8, fits no pattern.
+    /// Escapes are decoded once. A path with a query or a fragment, with an empty or a dot segment, with a slash or a
+    /// zero byte in a segment (`%2F`, `%00`), or with escapes that are broken or not UTF-8, matches no pattern.
     ///
-    /// - Returns: `nil` where the path does not fit.
+    /// - Returns: `nil` if the path does not match.
     public func match(_ path: String) -> JSONObject? {
         PathSegment.texts(of: path).flatMap(match)
     }
 
-    /// The same of a path that was taken apart.
+    /// The parameters of a path, given the decoded texts of its segments.
     func match(_ texts: [String]) -> JSONObject? {
         guard problems.isEmpty, texts.count == segments.count else { return nil }
         var params = JSONObject()
@@ -53,9 +53,9 @@ public struct LinkPattern: Sendable, Hashable {
         return params
     }
 
-    /// The path with these parameters, percent-encoded where RFC 3986 asks for it. Other members are ignored.
+    /// The path with these parameters, percent-encoded where RFC 3986 requires it. Other members are ignored.
     ///
-    /// - Returns: `nil` where a parameter is missing, of another type, or a text that cannot be a segment: an empty one,
+    /// - Returns: `nil` if a parameter is missing, of another type, or a text that cannot be a segment: an empty one,
     ///   `.`, `..`, or one with a slash or a zero byte.
     public func path(_ params: JSONObject) -> String? {
         guard problems.isEmpty else { return nil }

@@ -1,4 +1,4 @@
-/// Takes a pattern's text apart, and notes what is wrong with it.
+/// Parses a pattern's text, and records the mistakes in it.
 struct LinkPatternParser {
     private(set) var segments: [LinkPattern.Segment] = []
     private(set) var problems: [String] = []
@@ -42,13 +42,13 @@ struct LinkPatternParser {
         let name = parts.first.map { String(Substring($0)) } ?? ""
         let typeName = parts.count > 1 ? String(Substring(parts[1])) : LinkPattern.ParameterType.string.rawValue
         if !LinkPatternParser.isName(name) {
-            problems.append("“\(name)” is no parameter name: letters, digits and “_”, a letter first")
+            problems.append("“\(name)” is not a parameter name: use letters, digits and “_”, a letter first")
         } else if !names.insert(name).inserted {
             problems.append("has the parameter “\(name)” twice")
         }
         guard let type = LinkPattern.ParameterType(rawValue: typeName) else {
             let known = LinkPattern.ParameterType.allCases.map(\.rawValue).joined(separator: ", ")
-            problems.append("“\(typeName)” is no parameter type: \(known)")
+            problems.append("“\(typeName)” is not a parameter type: use one of \(known)")
             return
         }
         segments.append(.parameter(name: name, type: type))

@@ -2,9 +2,9 @@
 enum PathSegment {
     /// The segments of a path, not decoded yet; none for `/`.
     ///
-    /// - Returns: `nil` where there is no leading slash.
+    /// - Returns: `nil` if there is no leading slash.
     static func split(_ path: String) -> [Substring]? {
-        // Bytes, for a slash with a combining mark is a character of its own to Swift.
+        // Bytes, because to Swift a slash with a combining mark is another character.
         let utf8 = path.utf8
         guard utf8.first == UInt8(ascii: "/") else { return nil }
         let rest = utf8.dropFirst()
@@ -14,7 +14,7 @@ enum PathSegment {
 
     /// The texts of a path's segments; none for `/`.
     ///
-    /// - Returns: `nil` where there is no leading slash, or a segment stands for no text.
+    /// - Returns: `nil` if there is no leading slash, or if a segment cannot be decoded.
     static func texts(of path: String) -> [String]? {
         guard let segments = split(path) else { return nil }
         var texts: [String] = []
@@ -28,8 +28,8 @@ enum PathSegment {
 
     /// The text of a segment, decoded once.
     ///
-    /// - Returns: `nil` where the segment ends the path (`?`, `#`), is no UTF-8, has a broken escape, or stands for a text
-    ///   that cannot be a segment.
+    /// - Returns: `nil` if the segment has a character that ends the path (`?`, `#`), is not UTF-8, has a broken
+    ///   escape, or stands for a text that cannot be a segment.
     private static func decode(_ written: Substring) -> String? {
         if written.utf8.allSatisfy(isLiteral) { return isDots(written) ? nil : String(written) }
         var bytes: [UInt8] = []
@@ -51,9 +51,9 @@ enum PathSegment {
         return text
     }
 
-    /// The segment that stands for a text: whatever is no `pchar` is escaped.
+    /// The segment that stands for a text: every byte that is not a `pchar` is escaped.
     ///
-    /// - Returns: `nil` where the text cannot be a segment.
+    /// - Returns: `nil` if the text cannot be a segment.
     static func encode(_ text: String) -> String? {
         if text.utf8.allSatisfy(isLiteral) { return isDots(text) ? nil : text }
         guard canStand(text) else { return nil }
@@ -68,13 +68,13 @@ enum PathSegment {
         return String(decoding: written, as: UTF8.self)
     }
 
-    /// Whether a text can be one segment. Empty and dot segments get lost on the way (RFC 3986, section 5.2.4), a slash
-    /// in a segment is taken for a separator by many, a zero byte for the end.
+    /// Whether a text can be one segment. Empty and dot segments are removed on the way (RFC 3986, section 5.2.4); many
+    /// programs treat a slash in a segment as a separator, and a zero byte as the end.
     static func canStand(_ text: String) -> Bool {
         !isDots(text) && !text.utf8.contains { $0 == UInt8(ascii: "/") || $0 == 0 }
     }
 
-    /// Whether there is nothing, a dot, or two of them.
+    /// Whether the text is empty, one dot or two dots.
     private static func isDots(_ text: some StringProtocol) -> Bool {
         text.utf8.count <= 2 && text.utf8.allSatisfy { $0 == UInt8(ascii: ".") }
     }

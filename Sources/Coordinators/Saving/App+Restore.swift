@@ -1,19 +1,19 @@
 public import JSONCoding
 
-/// Why a saved state cannot be brought back.
+/// Why a saved state cannot be restored.
 public enum RestoreError: Error, Equatable, Sendable {
     /// The text is not what `NavigationState.encoded` writes.
     case damaged(JSONDecodingError)
     /// A newer version of the app saved it.
     case newer(version: Int)
-    /// The app has no coordinator of that name any more.
+    /// The app no longer has a coordinator of that name.
     case unknownCoordinator(name: String)
-    /// A coordinator's saved state does not fit its type any more.
+    /// A coordinator's saved state no longer fits its type.
     case incompatible(coordinator: String, JSONDecodingError)
 }
 
 extension App {
-    /// The state that was encoded, equal to what it was. No coordinator is called.
+    /// Restores an encoded state; the result is equal to the original. No handler is called.
     public func restore(_ saved: JSON) throws(RestoreError) -> NavigationState {
         let version: Int
         let parts: SavedState
@@ -60,7 +60,7 @@ extension App {
 }
 
 extension NavigationState {
-    /// All but the coordinators, which are there.
+    /// Restores everything but the coordinators, which have been restored already.
     fileprivate mutating func restore(_ saved: SavedState) throws(JSONDecodingError) {
         lastKey = saved.lastKey
         lastID = saved.lastID
@@ -71,13 +71,13 @@ extension NavigationState {
         pendingLink = saved.pendingLink
     }
 
-    /// Whether every number stands once and none will be given out again, and whether the root and every flow has the
+    /// Whether every number occurs once and will not be given out again, and whether the root and every flow has the
     /// stack on which it was started.
     fileprivate var isSound: Bool {
         var stacks: [Int] = []
         stack.forEachStack { stacks.append($0.id) }
         for flow in presented { flow.stack.forEachStack { stacks.append($0.id) } }
-        // A key is a letter and its number.
+        // A key is a letter and a number.
         var keys = screens.map { Int($0.key.dropFirst()) }
         keys += presented.map { Int($0.key.dropFirst()) }
         if let alert { keys.append(Int(alert.key.dropFirst())) }
@@ -98,7 +98,7 @@ extension [Int] {
 }
 
 extension JSON {
-    /// The value of a member that a session has counted: what is added to it does not overflow.
+    /// The value of a member that is a counter. It is at most `numberLimit`, so that adding to it does not overflow.
     func count(_ name: String) throws(JSONDecodingError) -> Int {
         guard let count = try count(ifAny: name) else { throw JSONDecodingError(path: [], reason: "lacks “\(name)”") }
         return count

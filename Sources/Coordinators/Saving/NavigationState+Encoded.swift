@@ -1,10 +1,10 @@
 package import JSONCoding
 
-// How a state is saved: JSON with stable names, that a person can read. Written by hand, for it is done for every
-// event; `App+Restore.swift` reads it. The round trip is tested for every state of every app.
+// How a state is saved: JSON with stable names, which a person can read. The code is written by hand, because it runs
+// for every event; `App+Restore.swift` reads the result. The round trip is tested for every state of every app.
 
 extension NavigationState {
-    /// Bytes that what coordinators, screens, the alert and defaults hold may take when they are saved.
+    /// The number of bytes that the content of coordinators, screens, the alert and defaults may take when it is saved.
     public static let sizeLimit = 64 * 1024
 
     /// The state as JSON text. Equal states give equal bytes.
@@ -16,7 +16,8 @@ extension NavigationState {
 
     /// Writes the state as a JSON value.
     ///
-    /// - Parameter base: the parts of the state that it is saved against; `nil` for a state that is saved whole.
+    /// - Parameter base: the parts of the base state, which are named instead of written; `nil` to save the state
+    ///   whole.
     package func save(to writer: inout JSONWriter, against base: SharedParts? = nil) {
         writer.object { writer in
             writer.member("version", coordinators.first?.type.version ?? 0)
@@ -50,27 +51,27 @@ extension NavigationState {
         }
     }
 
-    /// Bytes of what it holds when it is saved.
+    /// The number of bytes that the state's content takes when it is saved.
     ///
-    /// - Parameter parts: of another state that it is saved against, not counted.
+    /// - Parameter parts: the parts of the base state that it is saved against, which are not counted.
     package func savedSize(beside parts: SharedParts? = nil) -> Int {
         var size = defaults.encoded.count
         for coordinator in coordinators where !parts.has(coordinator) { size += coordinator.encodedSize }
         size += stack.savedSize(beside: parts)
         for flow in presented { size += flow.stack.savedSize(beside: parts) }
-        return size + questionSize
+        return size + alertSize
     }
 
-    /// What `sizeLimit` bounds, in bytes.
+    /// The size that `sizeLimit` bounds, in bytes.
     func size(with screens: [PlacedScreen]) -> Int {
         var size = defaults.encoded.count
         for coordinator in coordinators { size += coordinator.encodedSize }
         for screen in screens { size += screen.savedSize }
-        return size + questionSize
+        return size + alertSize
     }
 
-    /// Of the alert, with the events of its buttons.
-    private var questionSize: Int {
+    /// The saved size of the alert, with the events of its buttons, in bytes.
+    private var alertSize: Int {
         guard let alert else { return 0 }
         var writer = JSONWriter()
         alert.save(to: &writer)
@@ -79,7 +80,7 @@ extension NavigationState {
 }
 
 extension ScreenStack {
-    /// The same of a stack. What lies within a part that is shared is shared, too, and not looked at.
+    /// The same for a stack. Everything within a shared part is shared, too, and is not looked at.
     fileprivate func savedSize(beside parts: SharedParts?) -> Int {
         var size = 0
         for screen in screens where !parts.has(screen) {
@@ -91,7 +92,7 @@ extension ScreenStack {
     }
 }
 
-// Equal is what is saved alike. What two states share need not be looked at.
+// Values are equal if they are saved alike. Parts that two states share need no comparison.
 
 extension NavigationState: Equatable {
     public static func == (left: NavigationState, right: NavigationState) -> Bool {

@@ -1,6 +1,6 @@
 internal import JSONCoding
 
-// Values that are saved as they are.
+// Reads saved values that need nothing else of the state.
 
 extension Screen: JSONReadable {
     package init(json: JSON) throws(JSONDecodingError) {

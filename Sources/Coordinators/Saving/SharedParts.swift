@@ -1,12 +1,12 @@
 package import JSONCoding
 
-/// The coordinators, screens and tabs of a state that was saved whole. A later state can be saved against it: what of
-/// them is still in that one is not written again but named, a coordinator by its id, a screen by its key, a tab by its
-/// id, among those of the screen of the same key.
+/// The coordinators, screens and tabs of a base state, which was saved whole. A later state can be saved against it:
+/// the parts that both contain are not written again but named, a coordinator by its id, a screen by its key, a tab by
+/// its id among the tabs of the screen of the same key.
 package struct SharedParts: Sendable {
-    /// As long as they live, nothing else has the identity of one of them.
+    /// Retained, so that no other object can get the identity of one of them.
     private let parts: [any AnyObject & Sendable]
-    /// A dozen mostly: looked through faster than hashed.
+    /// Usually about a dozen: a linear search is faster than hashing.
     private let identities: [ObjectIdentifier]
     private let numbersGiven: Int
 
@@ -23,8 +23,8 @@ package struct SharedParts: Sendable {
 
     fileprivate func has(_ part: some AnyObject) -> Bool { identities.contains(ObjectIdentifier(part)) }
 
-    /// Whether less has come into being since than there was: then most of a state is likely to be shared.
-    package func arePlenty(for state: NavigationState) -> Bool {
+    /// Whether no more has been created since than there are parts: then most of the state is likely to be shared.
+    package func coverMost(of state: NavigationState) -> Bool {
         state.numbersGiven - numbersGiven <= identities.count
     }
 }
@@ -34,18 +34,18 @@ extension SharedParts? {
 }
 
 extension NavigationState {
-    /// Screens, flows, alerts, coordinators and stacks that there have been.
+    /// The number of screens, flows, alerts, coordinators and stacks that there have ever been.
     fileprivate var numbersGiven: Int { lastKey + lastID }
 
-    /// A state that was saved against another one, as it would have been saved whole.
+    /// A state that was saved against a base state, as it would have been saved whole.
     ///
-    /// - Parameter base: the other one, saved whole.
-    /// - Throws: what it names and the other one lacks.
+    /// - Parameter base: the base state, saved whole.
+    /// - Throws: an error with the name of a part that the base state lacks.
     package static func completed(_ saved: JSON, from base: JSON) throws(JSONDecodingError) -> JSON {
         try SavedParts(of: base).completed(saved)
     }
 
-    /// A screen of a state that was saved whole, as clients read it; `nil` where there is none of that key.
+    /// A screen of a state that was saved whole, as clients read it; `nil` if there is none of that key.
     package static func screen(_ key: String, inSaved state: JSON) -> JSON? {
         let parts = SavedParts(of: state)
         guard var screen = parts.screens[key]?.object,
@@ -118,13 +118,13 @@ private struct SavedParts {
     }
 
     private static func found(_ part: JSON?, _ name: some Any) throws(JSONDecodingError) -> JSON {
-        guard let part else { throw JSONDecodingError(path: [], reason: "names \(name), which is not there") }
+        guard let part else { throw JSONDecodingError(path: [], reason: "names \(name), which the base lacks") }
         return part
     }
 }
 
 extension JSONObject {
-    /// Puts something else in place of each element of a member, where there is such a member.
+    /// Replaces each element of an array member, if there is such a member.
     fileprivate mutating func replaceElements(
         of name: String, _ replacement: (JSON) throws(JSONDecodingError) -> JSON
     ) throws(JSONDecodingError) {

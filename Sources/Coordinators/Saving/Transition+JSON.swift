@@ -1,6 +1,6 @@
 public import JSONCoding
 
-// What clients and the history are told of a transition.
+// How clients and the history receive a transition.
 
 extension Transition: JSONWritable {
     public func write(to writer: inout JSONWriter) {

@@ -1,17 +1,17 @@
 public import JSONCoding
 
-/// JSON Schemas (draft 2020-12) of what clients post, found out from the types themselves.
+/// JSON Schemas (draft 2020-12) of what clients post, derived from the types themselves.
 ///
-/// A type is decoded by a decoder that notes what it is asked for (`SchemaProbe`). So a schema says what the type's
-/// `init(from:)` reads, be it the compiler's or handwritten, as far as it can be seen from one value; `{}` stands for
-/// what cannot.
+/// A type is decoded by a decoder that notes what the type asks for (`SchemaProbe`). So a schema describes what the
+/// type's `init(from:)` reads, whether the compiler or the author wrote it, as far as one value shows; `{}` stands for
+/// the rest.
 public enum JSONSchema {
-    /// The schema of the payload of an example's case, as it travels in `{"type": …, "payload": …}`.
+    /// The schema of the payload of an example's case, as it is posted in `{"type": …, "payload": …}`.
     ///
-    /// The example's values serve to get through `init(from:)`; what it lacks is made up. An optional value is one that
-    /// is not `required`.
+    /// `init(from:)` gets the example's values; values that the example lacks are made up. An optional value is not
+    /// `required`.
     ///
-    /// - Returns: `nil` where the case takes no payload, or the type does not encode as an enum does.
+    /// - Returns: `nil` if the case takes no payload, or if the type does not encode as an enum does.
     public static func payloadSchema<Event: NavigationEvent>(of example: Event) -> JSON? {
         guard let encoded = try? JSON(encoding: example).object, let event = encoded.members.first, encoded.count == 1
         else { return nil }

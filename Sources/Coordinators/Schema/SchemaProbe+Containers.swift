@@ -1,7 +1,7 @@
 internal import JSONCoding
 
 struct SchemaProbeKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
-    /// The example's.
+    /// The example's object.
     let object: JSONObject?
     let probe: SchemaProbe
     var codingPath: [any CodingKey] { probe.codingPath }
@@ -25,7 +25,7 @@ struct SchemaProbeKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol
         try member(key).decode(type)
     }
 
-    /// Whatever goes wrong with an optional value, the ones after it are still to be asked for.
+    /// Never throws: whatever is wrong with an optional value, the type must still ask for the values after it.
     func decodeIfPresent<Value: Decodable>(_ type: Value.Type, forKey key: Key) -> Value? {
         let member = member(key, isRequired: false)
         let value = try? member.decode(type)
@@ -51,7 +51,7 @@ struct SchemaProbeKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol
     }
 }
 
-/// Without elements in the example there is one that is made up, and more for whoever does not look for the end.
+/// If the example has no elements, one is made up, and more for a type that does not check for the end.
 struct SchemaProbeUnkeyedContainer: UnkeyedDecodingContainer {
     let elements: [JSON]
     let element: SchemaTrace
@@ -84,7 +84,7 @@ struct SchemaProbeUnkeyedContainer: UnkeyedDecodingContainer {
     mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer { try next().unkeyedContainer() }
     mutating func superDecoder() throws -> any Decoder { try next() }
 
-    /// Goes on in any case, for the sake of loops that pass over what does not fit.
+    /// Advances in any case, so that loops that skip elements that do not fit come to an end.
     private mutating func next() throws -> SchemaProbe {
         let key = TextKey(intValue: currentIndex)
         let limit = elements.isEmpty ? SchemaProbeUnkeyedContainer.madeUpLimit : elements.count
@@ -101,7 +101,7 @@ struct SchemaProbeSingleValueContainer: SingleValueDecodingContainer {
     let probe: SchemaProbe
     var codingPath: [any CodingKey] { probe.codingPath }
 
-    /// A text that is fit to be a UUID and a URL, too.
+    /// A text that is also a valid UUID and URL.
     private static let madeUpText = "00000000-0000-0000-0000-000000000000"
 
     func decodeNil() -> Bool { false }
@@ -123,7 +123,7 @@ struct SchemaProbeSingleValueContainer: SingleValueDecodingContainer {
     func decode(_ type: UInt64.Type) throws -> UInt64 { try integer() }
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try probe.decode(type) }
 
-    /// The bounds of 64 bits are left out: they are those of JSON's integers here.
+    /// The bounds of 64-bit integers are left out: every JSON integer is within them here.
     private func integer<Integer: FixedWidthInteger & Decodable>() throws -> Integer {
         var bounds: JSONObject = [:]
         let isNarrow = Integer.bitWidth < 64

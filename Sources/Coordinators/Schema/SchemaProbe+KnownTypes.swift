@@ -1,10 +1,10 @@
 internal import JSONCoding
 
-/// A type whose schema is known without a look at its `init(from:)`, or cannot be found by one.
+/// A type whose schema is known without probing its `init(from:)`, or cannot be found by probing it.
 protocol KnownSchema {
     /// Notes the type's schema.
     ///
-    /// - Returns: a value of the type to go on with.
+    /// - Returns: a value of the type, with which decoding continues.
     static func probe(_ probe: SchemaProbe) -> Self
 }
 
@@ -55,7 +55,7 @@ extension Dictionary: KnownSchema where Key: Decodable, Value: Decodable {
         }
     }
 
-    /// With keys that are no texts it is an array: keys and values by turns.
+    /// A dictionary whose keys are not texts is encoded as an array, in which keys and values alternate.
     private static func probePairs(_ probe: SchemaProbe) {
         let place = probe.nested(nil, probe.trace.noteArray(), TextKey(intValue: 0))
         _ = try? place.decode(Key.self)

@@ -1,16 +1,21 @@
 internal import JSONCoding
 
-/// A decoder that notes what a type asks for, and hands out an example's values, or made-up ones where there are none.
+/// A decoder that notes what a type asks for, and returns the example's values, or made-up ones if there are none.
+///
+/// It is the only way to see the members of a `Decodable` type. Encoding an example or reflecting it shows neither the
+/// type of an optional member that is `nil` in it, nor the other cases of an enum, nor the elements of an empty array. A
+/// macro would see the declaration only, without nested types of other files and hand-written `init(from:)`, and every
+/// app would have to build swift-syntax.
 struct SchemaProbe: Decoder {
-    /// The example's value at this place; `nil` where everything is made up.
+    /// The example's value at this place; `nil` if values have to be made up.
     let json: JSON?
     let trace: SchemaTrace
     let codingPath: [any CodingKey]
-    /// The types that this place is inside of. One that holds itself is not followed a second time.
+    /// The types that enclose this place. A type that contains itself is not followed a second time.
     private let enclosing: [ObjectIdentifier]
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    /// Enough for payloads that anyone posts, and for generic types that nest in themselves without end.
+    /// Enough for every realistic payload; it stops generic types that nest in themselves without end.
     private static let depthLimit = 16
 
     init(_ json: JSON?, _ trace: SchemaTrace) {
@@ -38,16 +43,16 @@ struct SchemaProbe: Decoder {
         if let known = type as? any KnownSchema.Type, let value = known.probe(self) as? Value { return value }
         if let cases = SchemaProbe.listedCases(of: type) {
             trace.note(["enum": .array(cases)])
-            return try stand(for: type, orElse: cases.first)
+            return try standIn(for: type, orElse: cases.first)
         }
         guard !enclosing.contains(ObjectIdentifier(type)), enclosing.count < SchemaProbe.depthLimit else {
-            return try stand(for: type)
+            return try standIn(for: type)
         }
         do {
             return try Value(from: inside(type))
         } catch {
             if let json { trace.fillIn(from: json) }
-            return try stand(for: type)
+            return try standIn(for: type)
         }
     }
 
@@ -55,8 +60,9 @@ struct SchemaProbe: Decoder {
         SchemaProbe(json, trace, codingPath: codingPath, enclosing: enclosing + [ObjectIdentifier(type)])
     }
 
-    /// A value of a type that is not probed, or no further: the example's, or else one that its type may well accept.
-    private func stand<Value: Decodable>(for type: Value.Type, orElse madeUp: JSON? = nil) throws -> Value {
+    /// A value of a type that is not probed, or not probed further: the example's, or one that the type is likely to
+    /// accept.
+    private func standIn<Value: Decodable>(for type: Value.Type, orElse madeUp: JSON? = nil) throws -> Value {
         for candidate in [json, madeUp, .array([]), .object([:]), .integer(1)] {
             if let value = try? candidate?.decode(as: type) { return value }
         }

@@ -2,8 +2,8 @@ internal import JSONCoding
 
 /// What a decoder was asked for at one place of a value.
 ///
-/// A place may be asked for several things, as by a type that tries a number first and then a text; its schema then
-/// lists them all. Used by one probing, on one thread.
+/// A type may ask for several things at one place, for example first a number and then a text; the schema then lists
+/// them all. Used by one probe, on one thread.
 final class SchemaTrace {
     private struct Member {
         let name: String
@@ -15,7 +15,7 @@ final class SchemaTrace {
     private var isAnything = false
     private var isObject = false
     private var members: [Member] = []
-    /// Whether the names of the object's members were asked for: they are no fixed ones then.
+    /// Whether the type asked for the names of the object's members: then the names are not fixed.
     private var hasOpenNames = false
     private var mapValue: SchemaTrace?
     private var arrayElement: SchemaTrace?
@@ -28,14 +28,14 @@ extension SchemaTrace {
         if !values.contains(schema) { values.append(schema) }
     }
 
-    /// Any value there is.
+    /// Any value at all.
     func noteAnything() { isAnything = true }
 
     func noteObject() { isObject = true }
 
     func noteNames() { hasOpenNames = true }
 
-    /// A member of an object. It is required unless it was ever asked for in a way that lets it be absent.
+    /// A member of an object. It is required unless it was ever asked for in a way that permits its absence.
     func noteMember(_ name: String, isRequired: Bool) -> SchemaTrace {
         isObject = true
         if let index = members.firstIndex(where: { $0.name == name }) {
@@ -47,7 +47,7 @@ extension SchemaTrace {
         return member.trace
     }
 
-    /// The values of an object whose names are anyone's.
+    /// The values of an object with arbitrary names.
     func noteMap() -> SchemaTrace {
         let trace = mapValue ?? SchemaTrace()
         mapValue = trace
@@ -61,7 +61,7 @@ extension SchemaTrace {
         return trace
     }
 
-    /// Adds what a type did not get round to asking for, because it threw: by what an example of it holds there.
+    /// Adds what a type did not ask for because it threw, as far as an example shows it.
     func fillIn(from example: JSON) {
         switch example {
         case .null: break
@@ -87,7 +87,7 @@ extension SchemaTrace {
     }
 }
 
-// What is known then.
+// What has been found.
 extension SchemaTrace {
     var memberNames: [String] { members.map(\.name) }
 

@@ -11,10 +11,11 @@ public enum BackPlan: Sendable, Equatable {
 }
 
 extension NavigationState {
-    /// What `back` does next; `nil` where there is nothing to go back to. The same plan is shown and carried out.
+    /// What `back` does next; `nil` if there is nothing to go back to. Clients are shown the plan that `back` carries
+    /// out.
     ///
     /// The first of these that applies: the alert; the stacks of the top presented flow; that flow itself; the stacks
-    /// below all flows. Of stacks in one another the innermost comes first.
+    /// below all flows. Of nested stacks the innermost comes first.
     public var backPlan: BackPlan? {
         if let alert { return alert.alert.cancelButton == nil ? nil : .dismissAlert }
         guard mayGoBack else { return nil }
@@ -23,10 +24,10 @@ extension NavigationState {
         return .dismiss(key: flow.key, revealed: revealed.key)
     }
 
-    /// Whether the visible screen lets the user go backwards.
+    /// Whether the user may leave the visible screen backwards. No screen may be left while an alert is shown.
     var mayGoBack: Bool { alert == nil && visible?.screen.back != .forbidden }
 
-    /// The screens that `backToRoot` pops now; none where it has nowhere to go.
+    /// The screens that `backToRoot` pops now; none if there is nothing to go back to.
     var screensAboveRoot: ArraySlice<PlacedScreen> {
         guard mayGoBack, let stack = topStack.innermostToPop else { return [] }
         return stack.screens.dropFirst()
@@ -48,10 +49,10 @@ extension ScreenStack {
         return .pop(key: top.key, revealed: screens[screens.count - 2].visible.key)
     }
 
-    /// The innermost stack that the user looks through here.
+    /// The innermost visible stack: this one, or one in the selected tab of its top screen.
     var innermost: ScreenStack { selectedTabStack?.innermost ?? self }
 
-    /// The innermost stack with a screen to pop that the user looks through here; `nil` where all have but their first.
+    /// The innermost visible stack that has a screen to pop; `nil` if each has only its first screen.
     var innermostToPop: ScreenStack? {
         selectedTabStack?.innermostToPop ?? (screens.count > 1 ? self : nil)
     }

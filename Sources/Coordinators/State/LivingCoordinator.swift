@@ -1,6 +1,6 @@
 internal import JSONCoding
 
-/// A coordinator in the tree. Immutable: a call that changes the coordinator puts another one in its place.
+/// A coordinator in the tree. Immutable: a call that changes the coordinator puts another object in its place.
 public final class LivingCoordinator: Sendable {
     public let id: Int
     /// `nil` for the root.
@@ -9,19 +9,18 @@ public final class LivingCoordinator: Sendable {
     let type: CoordinatorType
     /// The stack on which it was started.
     let home: Int
-    /// As it is saved. Made once: most coordinators do not change in most transitions.
+    /// The coordinator as JSON text, as it is saved. Made once: most coordinators do not change in most transitions.
     let encoded: [UInt8]
-    /// Bytes of `encoded`, told without touching it.
+    /// The size of `encoded` in bytes, known without reading it.
     let encodedSize: Int
 
     public var name: String { type.name }
 
-    /// The events that are not switched off, whether or not a screen in sight offers them. They change with the
-    /// coordinator only.
+    /// The events that are enabled, whether or not a visible screen offers them. They change only with the coordinator.
     package let enabledEvents: [EventShape]
 
-    /// - Parameter saved: what the coordinator has just been decoded from, where that is its form of today.
-    /// - Throws: `handlerFailed` where the coordinator's own coding fails.
+    /// - Parameter saved: what the coordinator has just been decoded from, if the app's current version saved it.
+    /// - Throws: `handlerFailed` if the coordinator's own encoding fails.
     init(
         id: Int, parent: Int?, home: Int, type: CoordinatorType, coordinator: any Coordinator, saved: JSON? = nil
     ) throws(NavigationError) {
@@ -60,11 +59,12 @@ public final class LivingCoordinator: Sendable {
 }
 
 extension Coordinator {
-    /// Whether a call has left the coordinator as it was, bit by bit: most ask the navigator for something, and change
-    /// nothing. Of a value, equal bits mean equal values; where equal values differ in bits, it counts as touched.
+    /// Whether a call has left the coordinator as it was, bit by bit: most calls only ask the navigator for something.
+    /// Coordinators are values, so equal bits mean equal coordinators; equal values with different bits count as
+    /// touched.
     fileprivate func isUntouched(since before: any Coordinator) -> Bool {
         guard type(of: before) == Self.self else { return false }
-        // Not `as?`, which would look up what `Self?` is.
+        // Not `as?`, which would look up the type `Self?`.
         let before = before as! Self
         return withUnsafeBytes(of: self) { bytes in withUnsafeBytes(of: before) { bytes.elementsEqual($0) } }
     }

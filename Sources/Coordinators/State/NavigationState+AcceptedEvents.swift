@@ -1,10 +1,10 @@
 extension NavigationState {
     /// The types of the events that may be posted now: those of the visible screen's coordinator, of its ancestors,
-    /// then the built-in ones. What is not listed is refused, and nothing that is listed is.
+    /// then the built-in ones. An event is accepted if, and only if, it is listed.
     public var acceptedEvents: [String] {
         var names: [String] = []
         names.reserveCapacity(12)
-        // A name that is there already is a coordinator's further down, which is asked first.
+        // A name that is listed already belongs to a descendant, which is asked first.
         forEachHandler { _, event in if !names.contains(event.name) { names.append(event.name) } }
         for event in BuiltInEvent.allCases where accepts(event) { names.append(event.rawValue) }
         return names
@@ -17,9 +17,9 @@ extension NavigationState {
         return found
     }
 
-    /// Visits the coordinators that are asked, each with every event that it may be asked: the visible screen's, which
-    /// the screen may narrow to some of its events, its parent, and so on to the root. What another screen offers by
-    /// name is that screen's.
+    /// Visits the coordinators from the visible screen's up to the root, each with every event that it may handle now.
+    /// The visible screen may restrict its coordinator to some events. An event that another screen of a coordinator
+    /// names is accepted only from that screen.
     private func forEachHandler(_ visit: (LivingCoordinator, EventShape) -> Void) {
         guard alert == nil, let visible else { return }
         let offered = visible.screen.events
@@ -45,7 +45,7 @@ extension NavigationState {
         return isOffered
     }
 
-    /// An alert takes everything but its answer, and back where that is one.
+    /// While an alert is shown, only `answer` is accepted, and `back` if the alert can be cancelled.
     func accepts(_ event: BuiltInEvent) -> Bool {
         switch event {
         case .back: backPlan != nil

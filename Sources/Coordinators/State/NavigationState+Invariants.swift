@@ -1,4 +1,5 @@
-/// A state that cannot be. Names the culprit for the author; clients are told that the app is at fault.
+/// An invariant that a state violates. It names the culprit for the author; clients learn only that the app is at
+/// fault.
 public enum InvariantViolation: Error, Equatable, Sendable {
     /// No screen is visible: every stack is empty.
     case nothingVisible
@@ -6,23 +7,23 @@ public enum InvariantViolation: Error, Equatable, Sendable {
     case emptyTab(screen: String, tab: String)
     /// A presented flow has no screen, or its coordinator is gone.
     case emptyFlow(key: String)
-    /// A coordinator lives without a screen and without a child.
+    /// A living coordinator has neither a screen nor a child.
     case idleCoordinator(name: String)
     /// A coordinator's parent is gone.
     case strayCoordinator(name: String)
     /// A screen belongs to a coordinator that is gone.
     case orphanedScreen(key: String)
-    /// Two screens have one key.
+    /// Two screens have the same key.
     case repeatedKey(key: String)
 }
 
 extension NavigationState {
-    /// The rules that hold after every transition (README, “What holds”).
+    /// Checks the rules that hold after every transition (README, “What holds”).
     public func checkInvariants() throws(NavigationError) {
         if let violation = violation(among: screens) { throw .invariantViolated(violation) }
     }
 
-    /// - Parameter screens: all of them.
+    /// - Parameter screens: all screens of the state.
     func violation(among screens: [PlacedScreen]) -> InvariantViolation? {
         if stack.screens.isEmpty { return .nothingVisible }
         if let flow = presented.first(where: { $0.stack.screens.isEmpty || self[$0.coordinator] == nil }) {
@@ -51,7 +52,7 @@ extension NavigationState {
         return true
     }
 
-    /// A key that stands twice. Few keys are compared with each other, for a set of them costs more than that.
+    /// A key that occurs twice. A few keys are compared in pairs, because a set of them costs more.
     private func repeatedKey(among screens: [PlacedScreen]) -> String? {
         if screens.count > 32 {
             var seen: Set<String> = []

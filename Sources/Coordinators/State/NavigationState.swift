@@ -1,24 +1,25 @@
-/// All there is of a session's navigation: the living coordinators, the stacks, the alert, the defaults.
+/// The whole navigation of a session: the living coordinators, the stacks, the alert, the defaults.
 ///
-/// A value: a transition works on a copy, and what it leaves alone is shared. It encodes to JSON and comes back equal,
-/// see `NavigationState+Encoded.swift`.
+/// A value: a transition works on a copy, which shares the parts that do not change. A state that is encoded to JSON
+/// and restored is equal to the original, see `NavigationState+Encoded.swift`.
 public struct NavigationState: Sendable {
-    /// The living coordinators, each behind its parent; the root is the first.
+    /// The living coordinators, each after its parent; the root comes first.
     public internal(set) var coordinators: [LivingCoordinator] = []
-    /// The stack that lies below everything that is presented, bottom first.
+    /// The stack that lies below all presented flows.
     public internal(set) var stack = ScreenStack(id: 0)
-    /// The flows over it, each over the one before.
+    /// The presented flows, each over the one before.
     public internal(set) var presented: [PresentedFlow] = []
     public internal(set) var alert: PresentedAlert?
     public internal(set) var defaults = Defaults()
-    /// A link that waits for the coordinator that keeps it.
+    /// The link that a coordinator keeps, if there is one.
     package var pendingLink: PendingLink?
-    /// The last numbers given out: to screens, flows and alerts, to coordinators and stacks. None is ever used again.
+    /// The last numbers given out: `lastKey` to a screen, flow or alert, `lastID` to a coordinator or stack. None is
+    /// reused.
     var lastKey = 0
     var lastID = 0
 }
 
-/// A link that a coordinator will take later, after a sign-in for one.
+/// A link that a coordinator will take later, for example after a sign-in.
 package struct PendingLink: Sendable, Equatable {
     let path: String
     /// The id of the coordinator that keeps it.
@@ -34,7 +35,7 @@ extension NavigationState {
         coordinators.filter { $0.parent == id }
     }
 
-    /// Every screen, also those in tabs that are not selected and those that are covered.
+    /// Every screen, including those in tabs that are not selected and those that are covered.
     public var screens: [PlacedScreen] {
         var screens: [PlacedScreen] = []
         screens.reserveCapacity(8)
@@ -47,10 +48,10 @@ extension NavigationState {
         for flow in presented { flow.stack.forEachScreen(visit) }
     }
 
-    /// The stack under the user's eyes: that of the last presented flow, or the one below all of them.
+    /// The stack that the user sees: that of the last presented flow, or the one below all flows.
     package var topStack: ScreenStack { presented.last?.stack ?? stack }
 
-    /// The stacks that the user looks through, outermost first: the top one, the selected tab's on its top screen, and so on.
+    /// The visible stacks, outermost first: the top one, that of the selected tab on its top screen, and so on.
     package var visibleStacks: [ScreenStack] {
         var stacks = [topStack]
         while let inner = stacks[stacks.count - 1].selectedTabStack { stacks.append(inner) }
@@ -60,7 +61,7 @@ extension NavigationState {
     /// The screen that the user sees: the top of the innermost visible stack.
     public var visible: PlacedScreen? { topStack.screens.last?.visible }
 
-    /// The position of the presented flow whose stack, or a tab in it, has that id; `nil` for what lies below all flows.
+    /// The position of the presented flow that contains the stack of that id; `nil` for a stack below all flows.
     func flow(ofStack id: Int) -> Int? {
         presented.firstIndex { $0.stack.contains(id) }
     }
@@ -73,7 +74,7 @@ extension NavigationState {
         return found
     }
 
-    /// Offers each stack to `change` until it answers that it has changed one.
+    /// Passes each stack to `change` until `change` returns that it has changed one.
     ///
     /// - Returns: whether one was changed.
     @discardableResult
@@ -94,7 +95,7 @@ extension NavigationState {
         }
     }
 
-    /// The number that no session comes to by counting. A saved state may have it all the same.
+    /// A number that no session reaches by counting. A saved state may contain it nevertheless.
     static let numberLimit = 1 << 53
 
     var isWithinNumbers: Bool { max(lastKey, lastID) <= NavigationState.numberLimit }

@@ -1,28 +1,28 @@
 public import JSONCoding
 
-/// Screens on each other, bottom first.
+/// Screens on top of each other, bottom first.
 public struct ScreenStack: Sendable, Equatable {
     let id: Int
     public internal(set) var screens: [PlacedScreen] = []
 }
 
-/// A screen on a stack, under a key of its own. Immutable: a change puts another one in its place, under the same key.
+/// A screen on a stack, with a key of its own. Immutable: a change puts another object with the same key in its place.
 public final class PlacedScreen: Sendable {
-    /// Unique in the session, never used again.
+    /// Unique in the session, never reused.
     public let key: String
     public let screen: Screen
     /// The id of the coordinator that it belongs to.
     public let coordinator: Int
     public let tabs: PlacedTabs?
-    /// The one that the user sees through the tabs; `nil` where that is this one.
+    /// The screen in the selected tab that the user sees; `nil` if the user sees this screen itself.
     private let seenThroughTabs: PlacedScreen?
-    /// As JSON text, made once, for a screen is told and saved far more often than it changes.
+    /// The screen as JSON text, made once, because a screen is sent and saved far more often than it changes.
     private let encoding: Encoding
 
     private struct Encoding {
         let members: [UInt8]
         let savedMembers: [UInt8]
-        /// Of `savedMembers`, told without touching them.
+        /// The size of `savedMembers` in bytes, known without reading them.
         let savedSize: Int
         let lacksPath: Bool
     }
@@ -58,7 +58,7 @@ public final class PlacedScreen: Sendable {
             lacksPath: screen.link != nil && path == nil)
     }
 
-    /// The same place with another screen.
+    /// The same place, key and tabs, with another screen.
     init(_ other: PlacedScreen, screen: Screen, of coordinator: LivingCoordinator) {
         self.key = other.key
         self.screen = screen
@@ -77,30 +77,32 @@ public final class PlacedScreen: Sendable {
         self.encoding = other.encoding
     }
 
-    /// The screen's members as clients read them, but for the tabs, as JSON text. `coordinator` is the name.
+    /// The screen's members as clients read them, without the tabs, as JSON text. `coordinator` is the coordinator's
+    /// name.
     public var encodedMembers: [UInt8] { encoding.members }
 
-    /// The same with the coordinator's id, and what only the engine reads: events, back rule, link pattern.
+    /// The same members as they are saved: with the coordinator's id, and with what only the engine reads: events, back
+    /// rule, link pattern.
     var savedMembers: [UInt8] { encoding.savedMembers }
 
     /// Whether the parameters do not fill the screen's link.
     var lacksPath: Bool { encoding.lacksPath }
 
-    /// Bytes of `savedMembers`.
+    /// The size of `savedMembers` in bytes.
     var savedSize: Int { encoding.savedSize }
 
     func with(_ tabs: PlacedTabs) -> PlacedScreen {
         PlacedScreen(self, tabs: tabs)
     }
 
-    /// Visits this screen, then those in its tabs: all that goes away with it.
+    /// Visits this screen, then those in its tabs: all screens that are removed with it.
     func forEachWithin(_ visit: (PlacedScreen) -> Void) {
         visit(self)
         guard let tabs else { return }
         for tab in tabs.items { tab.stack.forEachScreen(visit) }
     }
 
-    /// The screen that the user sees where this one is on top: itself, or the selected tab's.
+    /// The screen that the user sees if this one is on top: this screen, or the one in its selected tab.
     var visible: PlacedScreen { seenThroughTabs ?? self }
 }
 
@@ -110,7 +112,7 @@ public struct PlacedTabs: Sendable, Equatable {
     public private(set) var selection: Int
     public internal(set) var items: [PlacedTab]
     let back: TabBackRule
-    /// The positions that were selected before, each once, the last one last. Kept only where `back` asks for it.
+    /// The positions that were selected before, each once, the most recent last. Kept only if `back` is `.history`.
     private(set) var history: [Int] = []
 
     init(_ items: [PlacedTab], selection: Int = 0, back: TabBackRule, history: [Int] = []) {
@@ -134,7 +136,7 @@ public struct PlacedTabs: Sendable, Equatable {
         }
     }
 
-    /// Goes back to a position of the history, which ends before it then.
+    /// Goes back to a position of the history, and removes it and all later ones from the history.
     mutating func selectPrevious(_ position: Int) {
         if let index = history.lastIndex(of: position) { history.removeSubrange(index...) }
         selection = position
@@ -155,7 +157,7 @@ public final class PlacedTab: Sendable {
     public let id: String
     public let title: String?
     public let stack: ScreenStack
-    /// As clients read it, JSON text made once: most events leave most tabs alone.
+    /// The tab as clients read it: JSON text, made once, because most events leave most tabs as they are.
     public let encoded: [UInt8]
 
     init(id: String, title: String?, stack: ScreenStack) {
@@ -177,13 +179,13 @@ public final class PlacedTab: Sendable {
 }
 
 extension ScreenStack {
-    /// The innermost tab in sight that `choose` finds among the tabs of one screen.
+    /// The position that `choose` finds among the tabs of one visible screen, the innermost screen first.
     func visibleTab(_ choose: (PlacedTabs) -> Int?) -> (screen: PlacedScreen, position: Int)? {
         guard let screen = screens.last, let tabs = screen.tabs else { return nil }
         return tabs.selected.stack.visibleTab(choose) ?? choose(tabs).map { (screen, $0) }
     }
 
-    /// That of the tab that is selected on the top screen.
+    /// The stack of the selected tab on the top screen.
     var selectedTabStack: ScreenStack? { screens.last?.tabs?.selected.stack }
 
     /// Visits every screen, those in tabs after the one that has the tabs.
@@ -200,14 +202,14 @@ extension ScreenStack {
         }
     }
 
-    /// Whether this is the stack of that id, or holds it in a tab.
+    /// Whether this is the stack of that id, or contains it in a tab.
     func contains(_ id: Int) -> Bool {
         var isFound = false
         forEachStack { if $0.id == id { isFound = true } }
         return isFound
     }
 
-    /// Offers each stack, this one and those in tabs, to `change` until it answers that it has changed one.
+    /// Passes each stack, this one and those in tabs, to `change` until `change` returns that it has changed one.
     ///
     /// - Returns: whether one was changed.
     @discardableResult
@@ -226,8 +228,8 @@ extension ScreenStack {
         return false
     }
 
-    /// Takes away all screens that match, here and in tabs, and appends their keys to `removed`, the topmost first. What
-    /// was in the tabs of a screen that goes, goes with it and is not told.
+    /// Removes all screens that match, here and in tabs, and appends their keys to `removed`, the topmost first. The
+    /// screens in the tabs of a removed screen are removed with it; their keys are not appended.
     ///
     /// - Returns: whether there were any.
     @discardableResult

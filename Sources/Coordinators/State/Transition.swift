@@ -4,16 +4,16 @@ internal import JSONCoding
 public struct Transition: Sendable, Equatable {
     /// The type of the event; `nil` for the first state of a session.
     public let event: String?
-    /// In the order in which they were done: what a client animates.
+    /// What a client animates, in the order in which it was done.
     public let operations: [Operation]
     /// The names of the coordinators that finished, in order.
     public let finished: [String]
-    /// The names of the coordinators that were removed without finishing, descendants before their ancestors: by `back`, by
-    /// `dismiss`, with the coordinator that they belonged to, or by `relaunch`.
+    /// The names of the coordinators that were removed without finishing, descendants before their ancestors: by
+    /// `back`, by `dismiss`, together with an ancestor, or by `relaunch`.
     public let dismissed: [String]
     /// Whether a coordinator asked for another token, see `Navigator.rotateToken`.
     public let rotatesToken: Bool
-    /// The members that tell it to clients and in the history, as JSON text: `event`, `operations`, `finished`,
+    /// The transition's members in answers and in the history, as JSON text: `event`, `operations`, `finished`,
     /// `dismissed`.
     public let encodedMembers: [UInt8]
 
@@ -39,7 +39,7 @@ public struct Transition: Sendable, Equatable {
 public enum Operation: Sendable, Equatable {
     case push(key: String)
     case pop(key: String)
-    /// `key` took the place of `replaced`.
+    /// The screen `key` took the place of the screen `replaced`.
     case replace(key: String, replaced: String)
     /// The title or the parameters changed.
     case update(key: String)
@@ -58,7 +58,7 @@ extension Operation {
     }
 }
 
-/// A state and what led to it.
+/// A state and the transition that led to it.
 public final class TransitionResult: Sendable {
     public let state: NavigationState
     public let transition: Transition

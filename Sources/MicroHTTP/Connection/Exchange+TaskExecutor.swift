@@ -2,8 +2,8 @@ internal import CMicroHTTPD
 internal import Dispatch
 internal import Synchronization
 
-/// Runs the handler's task on the connection's thread. So a request is worked on by one thread only, and whoever resumes
-/// the task, the store's writer for one, only wakes that thread, as it had to for the answer anyway.
+/// Runs the handler's task on the connection's thread. So only one thread works on a request, and whatever resumes the
+/// task, such as the store's writer, only wakes that thread, which the answer would require anyway.
 extension Exchange: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
@@ -14,7 +14,7 @@ extension Exchange: TaskExecutor {
         }
     }
 
-    /// The connection ends. What its task has left to do, giving back a session's turn for one, is done all the same.
+    /// Call when the connection ends. The rest of its task's work, such as releasing a session's turn, is still done.
     func leaveThread() {
         for job in progress.withLock({ $0.leaveThread() }) { runElsewhere(job) }
     }
@@ -28,10 +28,10 @@ extension Exchange: TaskExecutor {
         core.unregister(self)
     }
 
-    /// How far the handler is, and what waits for the connection's thread.
+    /// How far the handler is, and the work that waits for the connection's thread.
     struct Progress {
         enum Place {
-            /// The connection's thread is here, or it comes before the connection ends.
+            /// The connection's thread is at work here, or will be again before the connection ends.
             case onThread
             /// The connection is suspended.
             case suspended
@@ -41,23 +41,23 @@ extension Exchange: TaskExecutor {
         enum Step {
             case run(UnownedJob)
             case answer(HTTPResponse)
-            /// libmicrohttpd has taken no response, for it stops.
+            /// libmicrohttpd has accepted no response, because it is stopping.
             case close
             case wait
         }
 
         private var place = Place.onThread
-        /// The task's, and those of its child tasks, if it ever has any.
+        /// The task's jobs, and those of its child tasks, if it ever has any.
         private var job: UnownedJob?
         private var otherJobs: [UnownedJob] = []
         private var isSettled = false
         private var response: HTTPResponse?
         private var hasAnswered = false
 
-        /// What the connection's thread is to do.
+        /// The next step for the connection's thread.
         mutating func next() -> Step {
             if let response {
-                // What it holds is not needed while it is sent.
+                // Frees the response: libmicrohttpd sends a copy.
                 self.response = nil
                 hasAnswered = true
                 return .answer(response)
@@ -68,14 +68,14 @@ extension Exchange: TaskExecutor {
             return .run(job)
         }
 
-        /// - Returns: `false` where there is something to do.
+        /// - Returns: `false` if there is something to do.
         mutating func suspend() -> Bool {
             guard job == nil, response == nil else { return false }
             place = .suspended
             return true
         }
 
-        /// - Returns: where the connection was; a suspended one is to be resumed now.
+        /// - Returns: where the connection was; if it was suspended, the caller must resume it now.
         mutating func take(_ job: UnownedJob) -> Place {
             if place == .gone { return .gone }
             if self.job == nil { self.job = job } else { otherJobs.append(job) }
@@ -88,13 +88,13 @@ extension Exchange: TaskExecutor {
             return !isSettled
         }
 
-        /// - Returns: whether the connection is to be resumed now.
+        /// - Returns: whether the caller must resume the connection now.
         mutating func take(_ response: HTTPResponse) -> Bool {
             self.response = response
             return wake() == .suspended
         }
 
-        /// - Returns: what will not be done on the connection's thread.
+        /// - Returns: the jobs that will not run on the connection's thread.
         mutating func leaveThread() -> [UnownedJob] {
             place = .gone
             defer { (job, otherJobs) = (nil, []) }

@@ -12,26 +12,27 @@ internal import Synchronization
 /// The handler's task runs on the connection's thread (`Exchange+TaskExecutor.swift`).
 ///
 /// Unchecked, because nearly all of it is touched on the connection's thread only. The exceptions: `connection` is set
-/// before the exchange is registered as suspended, under the registry's lock, and not changed after; `progress` has a lock.
+/// before the exchange is registered as suspended, under the registry's lock, and not changed after; `progress` has a
+/// lock.
 final class Exchange: @unchecked Sendable {
     let core: Core
     let watched: WatchedConnection
-    /// `nil` where it is refused.
+    /// `nil` if it is refused.
     private let target: HTTPTarget?
-    /// Where the target stood in the head, as it came. The bytes are decoded in place soon after.
+    /// The raw target's place in the head. The bytes are decoded in place soon after `begin`.
     private let targetPlace: UnsafeRawBufferPointer
-    /// Whether it was made of characters that may stand in a head.
+    /// Whether the raw target had only characters that are allowed in a head.
     private let isTargetReadable: Bool
     private(set) var connection: OpaquePointer?
     private var isNew = true
     private var headers: HTTPHeaders = [:]
-    /// `nil` until the head is there.
+    /// `nil` until the head has arrived.
     private var id: RequestID?
     private var body: [UInt8] = []
     private var refusal: HTTPRefusal?
     private var hasBegun = false
     let progress = Mutex(Progress())
-    /// Its number in the budget, once there is a large answer.
+    /// The answer's number in the sending budget, if it is large.
     private var sendingNumber: Int?
 
     private init(core: Core, on watched: WatchedConnection, target: UnsafeRawBufferPointer) {
@@ -51,7 +52,7 @@ final class Exchange: @unchecked Sendable {
 // libmicrohttpd's callbacks, on the connection's thread. `context` is the `Core`, borrowed; `slot` holds the exchange,
 // retained from `begin` to `end`.
 extension Exchange {
-    /// The request line is there: the target, before libmicrohttpd decodes it in place.
+    /// The request line has arrived; `target` is the raw target, before libmicrohttpd decodes it in place.
     static let begin:
         @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?, OpaquePointer?) -> UnsafeMutableRawPointer? = {
             context, target, connection in
@@ -67,9 +68,9 @@ extension Exchange {
     static let handle: MHD_AccessHandlerCallback = { _, connection, _, method, version, bytes, count, slot in
         guard let connection, let method, let version, let count, let pointer = slot?.pointee else { return .NO }
         let exchange = Unmanaged<Exchange>.fromOpaque(pointer).takeUnretainedValue()
-        if exchange.isNew { return exchange.takeHead(connection, method, version) }
+        if exchange.isNew { return exchange.receiveHead(connection, method, version) }
         guard count.pointee > 0 else { return exchange.answer(connection, method: method) }
-        exchange.take(UnsafeRawBufferPointer(start: bytes, count: count.pointee))
+        exchange.receiveBody(UnsafeRawBufferPointer(start: bytes, count: count.pointee))
         count.pointee = 0
         return .YES
     }
@@ -78,7 +79,7 @@ extension Exchange {
         guard let pointer = slot?.pointee else { return }
         slot?.pointee = nil
         let exchange = Unmanaged<Exchange>.fromOpaque(pointer).takeRetainedValue()
-        // Before the socket is closed, for its number may be another one's soon.
+        // Before the socket is closed, because its number may soon be another connection's.
         if let number = exchange.sendingNumber { exchange.core.sendingBudget.end(number) }
         exchange.leaveThread()
         exchange.watched.enterIdle()
@@ -87,12 +88,13 @@ extension Exchange {
 
 // Arriving.
 extension Exchange {
-    /// Bodies up to this many times the limit are read and thrown away, so that the client gets its answer and keeps its
+    /// Bodies up to this many times the limit are read and discarded, so that the client gets its answer and keeps its
     /// connection; larger ones are cut off.
-    private static let patience = 16
+    private static let discardFactor = 16
 
-    /// A response that is queued now, before the body, closes the connection: only for what cannot be read further.
-    private func takeHead(
+    /// A response that is queued here, before the body, closes the connection: only for requests that cannot be read
+    /// further.
+    private func receiveHead(
         _ connection: OpaquePointer, _ method: UnsafePointer<CChar>, _ version: UnsafePointer<CChar>
     ) -> MHD_Result {
         isNew = false
@@ -100,11 +102,11 @@ extension Exchange {
         watched.enter(.body)
         let size = CMicroHTTPD_head_size(connection)
         var check = HeadCheck(method: method, target: targetPlace, version: version)
-        // Names and values are parts of the head.
+        // Names and values are parts of the head, so its size bounds theirs.
         let count = Int(MHD_get_connection_values(connection, .HEADER_KIND, nil, nil))
         headers = HTTPHeaders(capacity: size + count * HTTPHeaders.overhead) { writer in
             var arrival = Arrival(check: check, writer: writer)
-            _ = MHD_get_connection_values_n(connection, .HEADER_KIND, Arrival.takeField, &arrival)
+            _ = MHD_get_connection_values_n(connection, .HEADER_KIND, Arrival.receiveField, &arrival)
             (check, writer) = (arrival.check, arrival.writer)
         }
         let refusal = check.refusal(size: size) ?? (isTargetReadable ? nil : .malformedHead)
@@ -117,25 +119,25 @@ extension Exchange {
         guard headCost(connection, size: size, fields: count) <= core.headLimit else {
             return queue(.headTooLarge(limit: core.headLimit), on: connection)
         }
-        return takeFraming(connection)
+        return checkFraming(connection)
     }
 
-    /// Bytes of a connection's memory that the head takes, with what libmicrohttpd keeps beside each part of it.
+    /// Bytes of a connection's memory that the head uses, including what libmicrohttpd stores for each part of it.
     private func headCost(_ connection: OpaquePointer, size: Int, fields: Int) -> Int {
         let overhead = 64
         let parameters = MHD_get_connection_values(connection, .GET_ARGUMENT_KIND, nil, nil)
         let cost = size + (fields + Int(parameters)) * overhead
         guard let cookie = headers["Cookie"] else { return cost }
-        // Taken apart in a copy.
+        // libmicrohttpd splits cookies in a copy.
         return cost + cookie.utf8.count + Int(MHD_get_connection_values(connection, .COOKIE_KIND, nil, nil)) * overhead
     }
 
-    /// What libmicrohttpd's callback for each header field works on.
+    /// The state of libmicrohttpd's callback for each header field.
     private struct Arrival {
         var check: HeadCheck
         var writer: HTTPHeaders.FieldWriter
 
-        static let takeField: MHD_KeyValueIteratorN = { arrival, _, name, nameSize, value, valueSize in
+        static let receiveField: MHD_KeyValueIteratorN = { arrival, _, name, nameSize, value, valueSize in
             let field = HTTPHeaders.Field(
                 name: UnsafeRawBufferPointer(start: name, count: nameSize),
                 value: UnsafeRawBufferPointer(start: value, count: valueSize))
@@ -147,7 +149,7 @@ extension Exchange {
         }
     }
 
-    private func takeFraming(_ connection: OpaquePointer) -> MHD_Result {
+    private func checkFraming(_ connection: OpaquePointer) -> MHD_Result {
         let length = headers["Content-Length"].map { UInt64($0) ?? .max } ?? 0
         let expectation = headers["Expect"]?.lowercased()
         if let expectation, expectation != "100-continue" {
@@ -155,13 +157,13 @@ extension Exchange {
         }
         guard length > UInt64(core.bodyLimit) else { return .YES }
         refusal = .contentTooLarge(limit: core.bodyLimit)
-        guard expectation == nil, length <= UInt64(core.bodyLimit * Exchange.patience) else {
+        guard expectation == nil, length <= UInt64(core.bodyLimit * Exchange.discardFactor) else {
             return queue(.contentTooLarge(limit: core.bodyLimit), on: connection)
         }
         return .YES
     }
 
-    private func take(_ bytes: UnsafeRawBufferPointer) {
+    private func receiveBody(_ bytes: UnsafeRawBufferPointer) {
         guard refusal == nil else { return }
         guard body.count + bytes.count <= core.bodyLimit else {
             refusal = .contentTooLarge(limit: core.bodyLimit)
@@ -173,7 +175,7 @@ extension Exchange {
 
 // Answering.
 extension Exchange {
-    /// The request is whole, or its handler's task can go on.
+    /// The request is complete, or its handler's task can continue.
     private func answer(_ connection: OpaquePointer, method: UnsafePointer<CChar>) -> MHD_Result {
         if !hasBegun {
             hasBegun = true
@@ -190,7 +192,7 @@ extension Exchange {
                     complete(with: .stopping)
                     continue
                 }
-                // Suspends first and looks then: what has come in between could not resume it.
+                // Suspends first, then looks: work that has arrived in between could not resume the connection.
                 MHD_suspend_connection(connection)
                 if !progress.withLock({ $0.suspend() }) { resume() }
                 return .YES
@@ -209,7 +211,7 @@ extension Exchange {
         }
     }
 
-    /// The first response counts; a handler that ends after the server has given it up is too late.
+    /// The first response counts; a handler that ends after the server has abandoned it is too late.
     private func complete(with response: @autoclosure () -> HTTPResponse) {
         guard progress.withLock({ $0.settle() }) else { return }
         let response = response()
@@ -238,7 +240,7 @@ extension Exchange {
             guard let number = core.sendingBudget.begin(response.body.count, on: watched) else { return .NO }
             sendingNumber = number
         }
-        // MHD_RESPMEM_MUST_COPY: the bytes are read, during the call only.
+        // MHD_RESPMEM_MUST_COPY: the bytes are only read, and only during the call.
         let queued = response.body.withUnsafeBytes {
             MHD_create_response_from_buffer(
                 $0.count, UnsafeMutableRawPointer(mutating: $0.baseAddress), .RESPMEM_MUST_COPY)
@@ -260,6 +262,6 @@ extension Exchange {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Of bytes that a NUL follows.
+    /// The bytes as a C string; a NUL must follow them.
     fileprivate var cString: UnsafePointer<CChar>? { baseAddress?.assumingMemoryBound(to: CChar.self) }
 }

@@ -1,20 +1,20 @@
 internal import Synchronization
 
-/// The bytes of all answers that are on their way out. Clients that take theirs slowly, or never, must not fill the memory:
-/// what has been on its way for the longest time is cut off, and whoever takes an answer soon gets it.
+/// Limits the bytes of all answers that are being sent. Clients that read theirs slowly, or never, must not fill the
+/// memory: the answers that have been under way longest are cut off, and a client that reads promptly gets its answer.
 final class SendingBudget: Sendable {
-    /// Answers up to this size are not counted: as many as there are connections cost less than the connections do.
+    /// Answers up to this size are not counted: one for every connection costs less than the connections themselves.
     static let smallSize = 16 * 1024
 
     private struct Answers {
-        /// In the order of their numbers, which is that of their beginning.
+        /// By number. The numbers ascend in the order in which the answers began.
         var sending: [Int: (connection: WatchedConnection, size: Int)] = [:]
-        /// No answer that may be cut has a lower number.
+        /// No answer that can still be cut has a lower number.
         var oldest = 0
         var next = 0
         /// Bytes of all of them.
         var size = 0
-        /// The same without those whose connections are cut: their memory is given back soon.
+        /// The same without the answers whose connections are cut: their memory is freed soon.
         var liveSize = 0
     }
 
@@ -28,9 +28,10 @@ final class SendingBudget: Sendable {
     /// Bytes that are counted now.
     var size: Int { answers.withLock { $0.size } }
 
-    /// Counts an answer that is about to be sent, and cuts off as many of the oldest as are too many then.
+    /// Counts an answer that is about to be sent, and cuts off the oldest ones until the rest are within the limit.
     ///
-    /// - Returns: its number, to be given to `end`; `nil` where the cut ones still take as much again: it must not be sent.
+    /// - Returns: its number, to be passed to `end`; `nil` if the cut answers still use as much memory again: it must
+    ///   not be sent.
     func begin(_ size: Int, on connection: WatchedConnection) -> Int? {
         answers.withLock { answers in
             guard answers.size + size <= 2 * max(limit, size) else { return nil }
@@ -50,7 +51,7 @@ final class SendingBudget: Sendable {
         }
     }
 
-    /// The answer is sent, or its connection closed.
+    /// Call when the answer is sent, or its connection ends.
     func end(_ number: Int) {
         answers.withLock { answers in
             guard let ended = answers.sending.removeValue(forKey: number) else { return }

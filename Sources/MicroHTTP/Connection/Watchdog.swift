@@ -2,11 +2,11 @@ internal import CMicroHTTPD
 internal import Glibc
 internal import Synchronization
 
-/// How far a connection is with its request. Told by libmicrohttpd's callbacks, on the connection's thread; looked at by
-/// the watchdog.
+/// How far a connection is with its request. libmicrohttpd's callbacks record it on the connection's thread; the
+/// watchdog reads it.
 final class WatchedConnection: Sendable {
     enum Phase: Int {
-        /// No request, or one of which the first line has not come yet.
+        /// No request, or one whose first line has not arrived yet.
         case idle
         case head
         case body
@@ -35,7 +35,7 @@ final class WatchedConnection: Sendable {
 
     var requests: Int { count.load(ordering: .acquiring) }
 
-    /// The request has ended.
+    /// Call when the request has ended.
     func enterIdle() {
         enter(.idle)
         count.add(1, ordering: .releasing)
@@ -45,7 +45,7 @@ final class WatchedConnection: Sendable {
         word.store(WatchedConnection.word(phase, Watchdog.now), ordering: .relaxed)
     }
 
-    /// The head has begun to come, unless it was there already.
+    /// Call when the head has begun to arrive. Has no effect unless the connection is idle.
     func enterHead(since time: Int) {
         let (phase, since) = current
         guard phase == .idle else { return }
@@ -57,14 +57,14 @@ final class WatchedConnection: Sendable {
     private static func word(_ phase: Phase, _ time: Int) -> Int { time << 3 | phase.rawValue }
 }
 
-/// Ends what takes too long to come or to go. libmicrohttpd's own timeout starts anew with every byte, so that a byte a
-/// second would hold a connection for ever.
+/// Cuts the connections whose requests take too long to arrive, or whose answers take too long to send. libmicrohttpd's
+/// own timeout restarts with every byte, so that a byte a second would hold a connection for ever.
 final class Watchdog: Sendable {
     fileprivate struct Watched {
         let connection: WatchedConnection
-        /// That had ended when it was last seen idle.
+        /// How many requests had ended when the connection was last seen idle.
         var requests = 0
-        /// That it had received when it was first seen idle after these.
+        /// How many bytes it had received when it was first seen idle after these requests.
         var bytes: UInt64 = 0
     }
 
@@ -75,7 +75,7 @@ final class Watchdog: Sendable {
         self.limits = limits
     }
 
-    /// Milliseconds on a clock that only goes forward.
+    /// Milliseconds on a monotonic clock.
     static var now: Int {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
@@ -86,23 +86,24 @@ final class Watchdog: Sendable {
         watched.withLock { $0[ObjectIdentifier(connection)] = Watched(connection: connection) }
     }
 
-    /// To be called before the socket is closed: its number may be another one's soon.
+    /// Call before the socket is closed: its number may soon be another connection's.
     func remove(_ connection: WatchedConnection) {
         watched.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(connection)) }
     }
 
-    /// Looks at all connections every now and then, until it is cancelled.
+    /// Checks all connections at intervals, until its task is cancelled.
     func watch() async {
         // Short limits are for tests.
         let interval = max(20, min(500, limits.shortest / 10))
         while !Task.isCancelled {
             guard (try? await Task.sleep(for: .milliseconds(interval))) != nil else { return }
-            // Rather one look too early than one too late.
+            // Rather cuts one interval too early than one too late.
             look(until: Watchdog.now + interval, previous: Watchdog.now - interval)
         }
     }
 
-    /// Takes no further request from connections that have none. One that has come already, unread, is still answered.
+    /// Accepts no further request on connections that have none. One that has arrived but is not read yet is still
+    /// answered.
     func hangUpOnIdle() {
         watched.withLock { watched in
             for connection in watched.values.map(\.connection) where connection.current.phase == .idle {
@@ -111,7 +112,7 @@ final class Watchdog: Sendable {
         }
     }
 
-    /// One connection after the other, for who opens or closes one waits for the lock.
+    /// Locks per connection, so that a scan never delays opening or closing one.
     private func look(until deadline: Int, previous: Int) {
         for key in watched.withLock({ Array($0.keys) }) {
             watched.withLock { watched in
@@ -131,7 +132,8 @@ final class Watchdog: Sendable {
 }
 
 extension Watchdog.Watched {
-    /// libmicrohttpd tells nothing of a request before its first line is there; the system knows what has come.
+    /// libmicrohttpd reports nothing about a request before its first line has arrived; the system counts the bytes
+    /// received.
     fileprivate mutating func lookAtIdle(previous: Int) {
         let ended = connection.requests
         guard let received = connection.followPeer(), connection.requests == ended else { return }
@@ -145,20 +147,21 @@ extension Watchdog.Watched {
 }
 
 extension WatchedConnection {
-    /// libmicrohttpd sees the end of the connection, and closes it. To be called before the socket is closed.
+    /// Shuts the socket down: libmicrohttpd sees the end of the connection, and closes it. Call before the socket is
+    /// closed.
     func cut() {
         shutdown(socket, CInt(SHUT_RDWR))
     }
 
-    /// libmicrohttpd reads what is there, then the end.
+    /// Shuts the socket down for reading: libmicrohttpd reads what has arrived, then the end.
     fileprivate func closeForReading() {
         shutdown(socket, CInt(SHUT_RD))
     }
 
-    /// Where the client sends no more, sees to it that libmicrohttpd knows: it waits for a change, and misses an end that
+    /// If the client has closed its side, makes libmicrohttpd notice: it waits for a change, and misses an end that
     /// comes together with data.
     ///
-    /// - Returns: the bytes that have come; `nil` for what is no TCP connection. (tcpi_state and tcpi_bytes_received of
+    /// - Returns: the bytes received; `nil` if this is not a TCP connection. (tcpi_state and tcpi_bytes_received of
     ///   TCP_INFO; glibc's header does not have the latter yet.)
     @discardableResult
     fileprivate func followPeer() -> UInt64? {

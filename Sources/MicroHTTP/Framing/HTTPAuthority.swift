@@ -1,4 +1,4 @@
-/// Where a server is, as URLs and `Host` name it: an IPv6 address stands in brackets (RFC 3986, section 3.2.2).
+/// A server's host and port, written as in URLs and `Host`: an IPv6 address is in brackets (RFC 3986, section 3.2.2).
 public struct HTTPAuthority: Sendable, Equatable, CustomStringConvertible {
     public let host: String
     public let port: Int

@@ -3,13 +3,14 @@ internal import Glibc
 /// Whether the head of a request is just what its bytes say, so that no proxy in front can have read another request in
 /// them (RFC 9112, section 11.2).
 ///
-/// libmicrohttpd 0.9 drops, merges and cuts what it cannot read. But it parses a head where it stands, so the pointers that
-/// it hands out tell: from the method to the empty line each part must begin where the one before ends, with as many bytes
-/// in between as the grammar has there. The library has written NUL over them; their number is all that is left to see.
+/// libmicrohttpd 0.9 drops, merges and cuts what it cannot read. But it parses a head in place, so the pointers that it
+/// hands out show this: from the method to the empty line each part must begin where the one before ends, with as many
+/// bytes in between as the grammar has there. The library has overwritten these with NUL; only their number can still
+/// be checked.
 struct HeadCheck {
     /// Where the request begins.
     private let start: UnsafeRawPointer
-    /// Where the next header field, or the empty line, must begin; `nil` where the library is strict by itself.
+    /// Where the next header field, or the empty line, must begin; `nil` if the library itself is strict.
     private var next: UnsafeRawPointer?
     private var isSound: Bool
     private let isKnownMethod: Bool
@@ -23,7 +24,7 @@ struct HeadCheck {
     private static let lineEnd = 2
 
     /// - Parameters:
-    ///   - target: where the target stood before it was decoded. Its bytes are not looked at.
+    ///   - target: the target's place in the head before it was decoded. Its bytes are not read.
     init(method: UnsafePointer<CChar>, target: UnsafeRawBufferPointer, version: UnsafePointer<CChar>) {
         start = UnsafeRawPointer(method)
         let method = UnsafeRawBufferPointer(start: method, count: strlen(method))
@@ -37,7 +38,7 @@ struct HeadCheck {
         next = versionPlace + strlen(version) + HeadCheck.lineEnd
     }
 
-    /// To be called with each field, in order.
+    /// Call with each field, in order.
     mutating func take(_ field: HTTPHeaders.Field) {
         isSound =
             isSound && isInPlace(field) && !field.name.isEmpty && field.name.allSatisfy(HeadCheck.isTokenCharacter)
@@ -56,20 +57,20 @@ struct HeadCheck {
     private mutating func isInPlace(_ field: HTTPHeaders.Field) -> Bool {
         guard let next else { return true }
         guard let name = field.name.baseAddress, let value = field.value.baseAddress, name == next else { return false }
-        // A colon, and white space, which is still there.
+        // The colon has been overwritten, the white space after it has not.
         let colon = name + field.name.count
         guard value > colon else { return false }
         self.next = value + field.value.count + HeadCheck.lineEnd
         return UnsafeRawBufferPointer(start: colon, count: value - colon).dropFirst().allSatisfy(HeadCheck.isWhiteSpace)
     }
 
-    /// To be asked after the last field.
+    /// Call after the last field.
     ///
-    /// - Parameter size: of the head, the empty line included, in bytes.
-    /// - Returns: why the request must not be believed. Nothing that follows on the connection may be, either.
+    /// - Parameter size: the head's bytes, including the empty line.
+    /// - Returns: why the request must not be trusted. Nothing that follows on the connection may be trusted, either.
     func refusal(size: Int) -> HTTPRefusal? {
         if let next, next + HeadCheck.lineEnd != start + size { return .malformedHead }
-        // HTTP/1.0 knows no Host and no chunks.
+        // HTTP/1.0 has neither Host nor chunks.
         let hasHost = hosts == 1 || (hosts == 0 && isOld)
         guard isSound, hasHost, lengths <= 1, codings <= 1, codings == 0 || (lengths == 0 && !isOld) else {
             return .malformedHead
@@ -82,7 +83,7 @@ struct HeadCheck {
 
 // The grammar of RFC 9110, section 5, and RFC 9112.
 extension HeadCheck {
-    /// RFC 9110, section 9, PATCH (RFC 5789) and QUERY. Handlers refuse those that they do not take.
+    /// RFC 9110, section 9, PATCH (RFC 5789) and QUERY. Handlers refuse those that they do not support.
     private static let methods = [
         "GET", "POST", "HEAD", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY",
     ]
@@ -91,7 +92,7 @@ extension HeadCheck {
         byte.isASCIIAlphanumeric || "-!#$%&'*+.^_`|~".utf8.contains(byte)
     }
 
-    /// Also what is no ASCII.
+    /// Non-ASCII bytes are allowed too.
     private static func isValueCharacter(_ byte: UInt8) -> Bool {
         (byte >= 0x20 && byte != 0x7F) || byte == UInt8(ascii: "\t")
     }
@@ -100,12 +101,12 @@ extension HeadCheck {
         byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
     }
 
-    /// What may stand in a target: ASCII that can be seen.
+    /// The characters allowed in a target: visible ASCII.
     static func isTargetCharacter(_ byte: UInt8) -> Bool {
         (0x21...0x7E).contains(byte)
     }
 
-    /// A host, which may be empty, and maybe a port (RFC 3986, section 3.2). An address in brackets is not looked into.
+    /// A host, possibly empty, and an optional port (RFC 3986, section 3.2). An address in brackets is not parsed.
     static func isHost(_ text: UnsafeRawBufferPointer) -> Bool {
         var host = text[...]
         if let colon = host.lastIndex(of: UInt8(ascii: ":")), host.last != UInt8(ascii: "]") {

@@ -1,9 +1,9 @@
 /// Header fields in the order of their arrival. Names are compared without regard to case.
 ///
-/// A server reads some ten fields with every request and looks at three of them, so all of them share one piece of
-/// memory, and a value becomes a `String` when it is asked for.
+/// A server receives some ten fields with every request and uses three of them, so all of them share one block of
+/// memory, and a value becomes a `String` only when it is requested.
 public struct HTTPHeaders: Sendable {
-    /// Each field as `Sizes`, its name, NUL, its value, NUL; so both can be read as C strings where they stand.
+    /// Each field as `Sizes`, its name, NUL, its value, NUL; so both can be read as C strings in place.
     private var bytes: [UInt8]
 
     /// The value of the first field of that name.
@@ -14,7 +14,7 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// The value of the field of that name; `nil` where there is none, or more than one.
+    /// The value of the field of that name; `nil` if there is none, or more than one.
     public func only(_ name: StaticString) -> String? {
         withFields { fields in
             var found: Field?
@@ -65,7 +65,7 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral {
 
 // Fields as bytes.
 extension HTTPHeaders {
-    /// A field, wherever it stands.
+    /// A field, wherever its bytes are.
     struct Field {
         let name: UnsafeRawBufferPointer
         let value: UnsafeRawBufferPointer
@@ -95,7 +95,7 @@ extension HTTPHeaders {
         let value: UInt32
     }
 
-    /// Goes through the fields; each one's name and value are followed by a NUL.
+    /// Iterates over the fields; a NUL follows each name and each value.
     struct Fields: IteratorProtocol {
         fileprivate let bytes: UnsafeRawBufferPointer
         fileprivate var position = 0
@@ -112,7 +112,7 @@ extension HTTPHeaders {
         }
     }
 
-    /// The fields are valid during the call.
+    /// The fields are valid during the call only.
     func withFields<Result>(_ body: (inout Fields) -> Result) -> Result {
         bytes.withUnsafeBytes { bytes in
             var fields = Fields(bytes: bytes)
@@ -120,7 +120,7 @@ extension HTTPHeaders {
         }
     }
 
-    /// Bytes that a field takes besides its name and its value.
+    /// Bytes that a field needs besides its name and its value.
     static let overhead = MemoryLayout<Sizes>.size + 2
 
     /// Fields that `fill` writes, in no more than `capacity` bytes.
@@ -132,7 +132,7 @@ extension HTTPHeaders {
         }
     }
 
-    /// Writes one field behind the other. A field for which there is no room is left out.
+    /// Writes one field after the other. A field for which there is no room is left out.
     struct FieldWriter {
         fileprivate var rest: UnsafeMutableRawBufferPointer
 
@@ -147,7 +147,7 @@ extension HTTPHeaders {
 extension HTTPHeaders.Field {
     fileprivate var size: Int { name.count + value.count + HTTPHeaders.overhead }
 
-    /// - Parameter bytes: room for the field, and maybe more.
+    /// - Parameter bytes: at least as many as the field needs.
     fileprivate func write(to bytes: UnsafeMutableRawBufferPointer) {
         let sizes = HTTPHeaders.Sizes(name: UInt32(name.count), value: UInt32(value.count))
         bytes.storeBytes(of: sizes, as: HTTPHeaders.Sizes.self)

@@ -1,11 +1,11 @@
-/// A request, whole. Immutable, and shared by all who look at it.
+/// A complete request. Immutable, and shared by all its readers.
 public final class HTTPRequest: Sendable {
     public let id: RequestID
     public let method: String
     public let target: HTTPTarget
     public let headers: HTTPHeaders
     public let body: [UInt8]
-    /// Of the other end of the connection: the client, or a proxy.
+    /// The address of the other end of the connection: the client, or a proxy.
     public let peer: IPAddress?
 
     public init(
@@ -20,10 +20,10 @@ public final class HTTPRequest: Sendable {
         self.peer = peer
     }
 
-    /// The client's address. Proxies append the address that they see to `X-Forwarded-For`; what stands left of the
-    /// last one that is no proxy of ours may be anything.
+    /// The client's address. Proxies append the address that they see to `X-Forwarded-For`; what precedes the last
+    /// address that is not a proxy of ours may be forged.
     ///
-    /// - Parameter proxies: whose word counts.
+    /// - Parameter proxies: the proxies whose entries are trusted.
     public func client(behind proxies: [IPNetwork]) -> IPAddress? {
         guard var client = peer, proxies.contains(where: { $0.contains(client) }) else { return peer }
         let hops = headers.values("X-Forwarded-For").flatMap { $0.split(separator: ",") }
@@ -37,7 +37,7 @@ public final class HTTPRequest: Sendable {
 }
 
 extension IPAddress {
-    /// One of `X-Forwarded-For`; some proxies write the port too: `192.0.2.1:4711`, `[2001:db8::1]:4711`.
+    /// An entry of `X-Forwarded-For`; some proxies write the port too: `192.0.2.1:4711`, `[2001:db8::1]:4711`.
     fileprivate init?(forwarded hop: Substring) {
         var text = hop[...]
         while text.first == " " || text.first == "\t" { text.removeFirst() }

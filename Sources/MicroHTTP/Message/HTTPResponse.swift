@@ -1,5 +1,5 @@
-/// What is answered. `Date`, `Content-Length` and `Connection` are the server's; so is leaving the body out for HEAD.
-/// Of a 304, the body is to be empty.
+/// The answer to a request. The server adds `Date`, `Content-Length` and `Connection`, and leaves the body out for
+/// HEAD. The body of a 304 must be empty.
 public struct HTTPResponse: Sendable {
     public var status: Int
     public var headers: HTTPHeaders

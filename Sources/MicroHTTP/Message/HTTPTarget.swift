@@ -1,7 +1,7 @@
-/// A request's target in origin or absolute form (RFC 9112, section 3.2), taken apart and decoded once.
+/// A request's target in origin or absolute form (RFC 9112, section 3.2), split and decoded once.
 ///
-/// Refused is what two readers could read in two ways: an encoded slash or NUL, dot segments, encoded or not, empty
-/// segments, bytes that a target may not hold, escapes that are no UTF-8.
+/// A target that two readers could read differently is refused: an encoded slash or NUL, dot segments, encoded or not,
+/// empty segments, bytes that are not allowed in a target, escapes that are not UTF-8.
 public struct HTTPTarget: Sendable, Equatable {
     /// The path's segments, decoded: `/v1/apps` is `["v1", "apps"]`.
     public let segments: [String]
@@ -45,7 +45,7 @@ public struct HTTPTarget: Sendable, Equatable {
         self.query = query
     }
 
-    /// What follows the scheme and the host of an absolute target, which must be there; else the target as it is.
+    /// What follows the scheme and the host of an absolute target, which must have both; else the target as it is.
     private static func originForm(of target: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
         for scheme in ["http://", "https://"] {
             let start = scheme.utf8.count
@@ -62,7 +62,7 @@ public struct HTTPTarget: Sendable, Equatable {
 
     private typealias Bytes = Slice<UnsafeBufferPointer<UInt8>>
 
-    /// A segment that stands there as it is holds no slash; and one that starts with no dot is no dot segment.
+    /// A segment that decoding left unchanged contains no slash; one that does not start with a dot is no dot segment.
     private static func segment(_ text: Bytes) -> String? {
         guard let segment = decode(text), let first = segment.utf8.first,
             segment.utf8.count == text.count || !segment.utf8.contains(UInt8(ascii: "/"))
@@ -83,7 +83,7 @@ public struct HTTPTarget: Sendable, Equatable {
         return items
     }
 
-    /// Undoes percent-encoding (RFC 3986, section 2.1). What needs none is ASCII.
+    /// Undoes percent-encoding (RFC 3986, section 2.1). Text without escapes is ASCII.
     private static func decode(_ text: Bytes) -> String? {
         guard text.contains(UInt8(ascii: "%")) else {
             return String(decoding: UnsafeBufferPointer(rebasing: text), as: UTF8.self)

@@ -1,7 +1,7 @@
 internal import CMicroHTTPD
 internal import Glibc
 
-/// An address of IPv6, or of IPv4 as IPv6 writes it: `::ffff:192.0.2.1` (RFC 4291, section 2.5.5.2).
+/// An IPv6 address, or an IPv4 address mapped to IPv6: `::ffff:192.0.2.1` (RFC 4291, section 2.5.5.2).
 public struct IPAddress: Sendable, Hashable {
     /// 128 bits, in two halves.
     private let network: UInt64
@@ -38,9 +38,9 @@ public struct IPAddress: Sendable, Hashable {
         }
     }
 
-    /// Of the client at the other end; `::` where it has none.
+    /// The address of the client at the other end; `::` if it has none.
     ///
-    /// - Parameter connection: is only looked at during the call.
+    /// - Parameter connection: read during the call only.
     init(clientOf connection: OpaquePointer) {
         let address = UnsafeRawPointer(CMicroHTTPD_client_address(connection))
         if let address, address.load(as: sockaddr.self).sa_family == AF_INET {
@@ -54,19 +54,19 @@ public struct IPAddress: Sendable, Hashable {
 
     private var isMapped: Bool { network == 0 && host >> 32 == IPAddress.mappedPrefix >> 32 }
 
-    /// What one client has: an IPv4 address, or the network of 2⁶⁴ IPv6 addresses that a line is given (RFC 6177).
+    /// What one client has: an IPv4 address, or the network of 2⁶⁴ IPv6 addresses that a line is assigned (RFC 6177).
     public var subscriber: IPAddress { isMapped ? self : IPAddress(network: network, host: 0) }
 
     /// 128 bits, in two halves.
     package var bits: (UInt64, UInt64) { (network, host) }
 
     fileprivate func isEqual(to other: IPAddress, bits: Int) -> Bool {
-        // Shifts by 64 and more leave nothing.
+        // Shifts by 64 or more yield 0.
         (network ^ other.network) >> max(0, 64 - bits) == 0 && (host ^ other.host) >> (128 - max(64, bits)) == 0
     }
 }
 
-/// Addresses that begin alike: `10.0.0.0/8`, `2001:db8::/32`, or one address.
+/// Addresses with a common prefix: `10.0.0.0/8`, `2001:db8::/32`, or one address.
 public struct IPNetwork: Sendable, Equatable {
     private let address: IPAddress
     private let bits: Int

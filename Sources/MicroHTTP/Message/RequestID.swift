@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Names a request, in its answer and in logs: `X-Request-Id`.
+/// Identifies a request in its answer and in logs: `X-Request-Id`.
 public struct RequestID: Sendable, Equatable {
     private enum Origin: Equatable {
         case made(Int)
@@ -11,17 +11,17 @@ public struct RequestID: Sendable, Equatable {
 
     private static let limit = 128
     private static let count = Atomic(0)
-    /// Tells this process from others.
+    /// Distinguishes this process from others.
     private static let process = Int(UInt32.random(in: 1 ... .max)) << 32
 
-    /// A new one.
+    /// A new id.
     public init() {
         origin = .made(RequestID.process | RequestID.count.add(1, ordering: .relaxed).newValue & 0xFFFF_FFFF)
     }
 
-    /// The one that the request came with, from a proxy for instance.
+    /// The id that the request came with, from a proxy for instance.
     ///
-    /// - Returns: `nil` for what is none that can stand in a log.
+    /// - Returns: `nil` if the field is not an id that is safe to log.
     init?(_ field: String) {
         guard (1...RequestID.limit).contains(field.utf8.count), field.utf8.allSatisfy(RequestID.isSane) else {
             return nil
@@ -33,7 +33,7 @@ public struct RequestID: Sendable, Equatable {
         withCString { String(cString: $0) }
     }
 
-    /// Every answer has one, and hardly any is looked at as a `String`.
+    /// Makes no `String`: every answer has an id, and hardly any is needed as one.
     func withCString<Value>(_ body: (UnsafePointer<CChar>) -> Value) -> Value {
         switch origin {
         case .given(let text): text.withCString(body)

@@ -1,29 +1,30 @@
 internal import Glibc
 internal import Synchronization
 
-/// Accepts connections, on a thread of its own, for libmicrohttpd to serve.
+/// Accepts connections on a thread of its own, and hands them to libmicrohttpd to serve.
 ///
-/// libmicrohttpd 0.9.75 can listen by itself. But where it is out of descriptors, its threads spin; when it is told to
-/// listen no more, those who wait to be accepted are lost, and it panics if one of its threads takes note just then.
+/// libmicrohttpd 0.9.75 can listen by itself. But when it runs out of descriptors, its threads spin; when it is told to
+/// stop listening, the connections that wait to be accepted are lost, and it panics if one of its threads notices at
+/// that moment.
 ///
-/// Unchecked for the thread's number, which is set in `init`, and read once after.
+/// Unchecked because of `thread`, which is set in `init`, and read once after that.
 final class Acceptor: @unchecked Sendable {
-    /// How long it waits where there is no room, in milliseconds.
+    /// How long it waits when there is no room for a connection, in milliseconds.
     private static let pause: CInt = 10
-    /// How long a client may take to answer the system's greeting once the door closes, in milliseconds.
-    private static let lastCall = 200
+    /// How long a client may take to complete a TCP handshake under way once new ones are refused, in milliseconds.
+    private static let handshakeGrace = 200
 
     private let socket: ListeningSocket
     private let limit: Int
     private let core: Core
     private let daemon: Daemon
-    /// Two sockets that are connected: the thread hears it when the other end is closed, and ends.
-    private let bell: (ring: CInt, hear: CInt)
+    /// Two connected sockets: the thread polls `receiver`, and ends when `sender` is closed.
+    private let stopSignal: (sender: CInt, receiver: CInt)
     private var thread = pthread_t()
-    private let isPatient = Atomic(false)
+    private let isGraceful = Atomic(false)
     private let isClosed = Atomic(false)
 
-    /// - Parameter limit: the connections that there may be at a time.
+    /// - Parameter limit: the largest number of connections at a time.
     init(_ socket: ListeningSocket, limit: Int, core: Core, daemon: Daemon) throws(HTTPServerError) {
         self.socket = socket
         self.limit = limit
@@ -32,7 +33,7 @@ final class Acceptor: @unchecked Sendable {
         var ends: [CInt] = [-1, -1]
         let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
         guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw .cannotStart(errno) }
-        bell = (ring: ends[1], hear: ends[0])
+        stopSignal = (sender: ends[1], receiver: ends[0])
         let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { context in
             if let context { Unmanaged<Acceptor>.fromOpaque(context).takeRetainedValue().run() }
             return nil
@@ -45,42 +46,45 @@ final class Acceptor: @unchecked Sendable {
         }
     }
 
-    /// Lets the last ones in, for as long as that takes, and closes the door. To be called once, before `end`.
+    /// Begins the end: the thread accepts the last connections, for as long as that takes, and closes the listening
+    /// socket. Call once, before `end`.
     func beginEnd() {
-        isPatient.store(true, ordering: .relaxed)
-        close(bell.ring)
+        isGraceful.store(true, ordering: .relaxed)
+        close(stopSignal.sender)
     }
 
-    /// Whether the door is closed.
+    /// Whether the listening socket is closed.
     var hasEnded: Bool { isClosed.load(ordering: .acquiring) }
 
-    /// Closes the door at once, also where `beginEnd` still lets some in, and blocks until it is closed. To be called once.
+    /// Closes the listening socket at once, even if `beginEnd` still accepts connections, and blocks until it is
+    /// closed. Call once.
     func end() {
-        if !isPatient.exchange(false, ordering: .relaxed) { close(bell.ring) }
+        if !isGraceful.exchange(false, ordering: .relaxed) { close(stopSignal.sender) }
         pthread_join(thread, nil)
     }
 
     private func run() {
-        var awaited = [bell.hear, socket.descriptor].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        var awaited = [stopSignal.receiver, socket.descriptor].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         while awaited[0].revents == 0 {
             let isEmpty = acceptWaiting()
             poll(&awaited, isEmpty ? 2 : 1, isEmpty ? -1 : Acceptor.pause)
         }
         socket.ignoreNewcomers()
-        // Those who were on their way are let in, and, a little longer, those for whom there was no room.
+        // Accepts the connections whose handshake is under way, and waits a little longer if there is no room.
         let start = Watchdog.now
         while true {
             let isEmpty = acceptWaiting()
-            let patience = isPatient.load(ordering: .relaxed) ? (isEmpty ? 1 : 5) * Acceptor.lastCall : 0
-            guard Watchdog.now - start < patience else { break }
+            let grace = isGraceful.load(ordering: .relaxed) ? (isEmpty ? 1 : 5) * Acceptor.handshakeGrace : 0
+            guard Watchdog.now - start < grace else { break }
             poll(nil, 0, Acceptor.pause)
         }
         close(socket.descriptor)
-        close(bell.hear)
+        close(stopSignal.receiver)
         isClosed.store(true, ordering: .releasing)
     }
 
-    /// - Returns: whether nobody waits any more; `false` where there is no room: too many connections, or descriptors.
+    /// - Returns: whether no connection waits any more; `false` if there is no room: too many connections, or
+    ///   descriptors.
     private func acceptWaiting() -> Bool {
         let limit = min(limit, Acceptor.descriptorsLeft())
         for _ in 0..<ListeningSocket.backlog {
@@ -93,7 +97,7 @@ final class Acceptor: @unchecked Sendable {
                 }
             }
             guard connection >= 0 else {
-                // The next one may be sound.
+                // The next connection may be sound.
                 if errno == ECONNABORTED || errno == EINTR { continue }
                 return errno == EAGAIN
             }
@@ -106,8 +110,9 @@ final class Acceptor: @unchecked Sendable {
         return false
     }
 
-    /// Descriptors that connections may take: all but a reserve for files and for the server itself. Without it libdispatch,
-    /// which opens a file to look after its threads, ends the process. Asked each time, for the limit may be changed.
+    /// Descriptors that connections may use: all but a reserve for files and for the server itself. Without the
+    /// reserve, libdispatch, which opens a file to monitor its threads, ends the process. Read each time, because the
+    /// limit may change.
     private static func descriptorsLeft() -> Int {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1000 }

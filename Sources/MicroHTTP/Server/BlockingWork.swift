@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Work that blocks, on a thread made for it: it must not hold up the few that Swift's tasks run on.
+/// Runs blocking work on a thread made for it: it must not hold up the few threads that Swift's tasks run on.
 enum BlockingWork {
     private final class Work: Sendable {
         let body: @Sendable () -> Void
@@ -16,7 +16,7 @@ enum BlockingWork {
         }
     }
 
-    /// The same for one who does not wait.
+    /// The same, without waiting for the end.
     static func start(_ body: @escaping @Sendable () -> Void) {
         // Owned by the thread from its start on.
         let work = Unmanaged.passRetained(Work(body))

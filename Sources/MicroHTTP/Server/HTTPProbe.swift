@@ -5,10 +5,10 @@ internal import Glibc
 public enum HTTPProbeError: Error, Equatable, Sendable {
     /// No address is known for the host.
     case unknownHost
-    /// The system's word for what keeps from connecting, or has cut the connection.
+    /// Connecting failed, or the connection was cut; `reason` is the system's error text.
     case noConnection(reason: String)
     case timedOut
-    /// Something else than HTTP/1.1 was answered.
+    /// The answer is not HTTP/1.1.
     case notHTTP
 }
 
@@ -17,7 +17,7 @@ public enum HTTPProbe {
     private static let largestAnswer = 1 << 16
 
     /// - Parameter timeout: seconds for each of connecting and sending, and for the whole answer.
-    /// - Returns: status and body, which is cut off behind 64 KiB.
+    /// - Returns: status and body; the answer is cut off after 64 KiB.
     public static func get(
         _ path: String, at address: HTTPAuthority, timeout: Int
     ) throws(HTTPProbeError) -> (status: Int, body: String) {
@@ -27,7 +27,7 @@ public enum HTTPProbe {
         guard getaddrinfo(address.host, String(address.port), &hints, &found) == 0 else { throw .unknownHost }
         defer { freeaddrinfo(found) }
         let request = "GET \(path) HTTP/1.1\r\nHost: \(address)\r\nConnection: close\r\n\r\n"
-        // A name may have several addresses, and the server listen on one of them.
+        // A name may have several addresses, and the server may listen on only one of them.
         var failure = HTTPProbeError.unknownHost
         for next in sequence(first: found, next: { $0?.pointee.ai_next }) {
             guard let next = next?.pointee else { break }
@@ -68,7 +68,7 @@ public enum HTTPProbe {
     }
 
     private static func parse(_ answer: String) throws(HTTPProbeError) -> (status: Int, body: String) {
-        // A line end is one character to Swift.
+        // Swift treats CR LF as one character.
         let head = answer.prefix { $0 != "\r\n" }.split(separator: " ", maxSplits: 2)
         guard head.count >= 2, head[0] == "HTTP/1.1", let status = Int(head[1]) else { throw .notHTTP }
         let body = answer.firstRange(of: "\r\n\r\n").map { answer[$0.upperBound...] } ?? ""
@@ -78,7 +78,7 @@ public enum HTTPProbe {
 
 extension HTTPProbeError {
     fileprivate static var system: HTTPProbeError {
-        // A limit that has passed is EINPROGRESS to who connects, EAGAIN to who sends and receives.
+        // When the time limit has passed, connecting fails with EINPROGRESS, sending and receiving with EAGAIN.
         [EINPROGRESS, EAGAIN, ETIMEDOUT].contains(errno)
             ? .timedOut : .noConnection(reason: String(cString: strerror(errno)).lowercased())
     }

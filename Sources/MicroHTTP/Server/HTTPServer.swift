@@ -2,7 +2,7 @@ internal import CMicroHTTPD
 internal import Glibc
 internal import Synchronization
 
-/// A running server: it listens from `init` on, until `stop` or the end of its life.
+/// A running server: it listens from `init` until `stop` or `deinit`.
 public final class HTTPServer: Sendable {
     public struct Settings: Sendable {
         public var host = "127.0.0.1"
@@ -12,22 +12,23 @@ public final class HTTPServer: Sendable {
         public var threads = max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN)))
         /// Connections at a time; more wait in the system's queue. Kept below the process's limit of descriptors.
         public var connectionLimit = 10_000
-        /// The same from one address; 0 for any number. What goes beyond is closed at once.
+        /// Connections at a time from one address; 0 for any number. Further ones are closed at once.
         public var addressLimit = 0
         /// Seconds of silence after which a connection is closed.
         public var idleTimeout = 60
         public var limits = Limits()
-        /// Bytes of a request's head; each field, parameter and cookie counts for 64 more. They are kept
-        /// with every connection, and cleared for every request: 32 KiB would cost more than all the rest.
+        /// Bytes of a request's head; each field, query parameter and cookie counts for 64 more. Every connection keeps
+        /// this memory, and it is cleared for every request: 32 KiB would cost more than everything else.
         public var headLimit = 8 * 1024
         /// Bytes of a request's body.
         public var bodyLimit = 64 * 1024
-        /// Bytes of all answers over 16 KiB that are being sent. Beyond it, whoever is slowest to take one is cut off.
+        /// Total bytes of the answers over 16 KiB that are being sent. Beyond it, those that have been under way
+        /// longest are cut off.
         public var sendingLimit = 32 * 1024 * 1024
 
         public init() {}
 
-        /// Milliseconds that a part of a request may take, however steadily it comes or goes.
+        /// Milliseconds that each part of a request may take, however steadily its bytes flow.
         public struct Limits: Sendable {
             public var head = 10_000
             public var body = 15_000
@@ -43,7 +44,7 @@ public final class HTTPServer: Sendable {
     /// The port it listens on.
     public let port: Int
     private let core: Core
-    /// Owned: started in `init`, stopped once, by whoever takes it out.
+    /// Owned: started in `init`, stopped once, by the code that takes it out of the mutex.
     private let running: Mutex<(acceptor: Acceptor, daemon: Daemon)?>
     private let watching: Task<Void, Never>
 
@@ -85,21 +86,21 @@ public final class HTTPServer: Sendable {
         }
     }
 
-    /// Those that are accepted and not closed yet.
+    /// Connections that are accepted and not closed yet.
     public var openConnections: Int { core.openConnections.load(ordering: .relaxed) }
 
     /// Requests that have begun to arrive and are not answered yet.
     public var requestsUnderWay: Int { core.requestsUnderWay.load(ordering: .relaxed) }
 
-    /// Stops: closes each connection after its next answer, takes no new one, waits for the requests under way, answers
-    /// 503 to those that are not done within `limit`, and closes what is left.
+    /// Stops: closes each connection after its next answer, accepts no new one, waits for the requests under way,
+    /// answers 503 to those that are not done within `limit`, and closes the remaining connections.
     ///
-    /// A cancelled task waits no longer: all of that happens at once.
+    /// If the task is cancelled, all of this happens at once.
     ///
     /// - Parameters:
-    ///   - delay: how long new connections are still taken.
-    ///   - limit: counts from then on.
-    ///   - idleGrace: how long a connection without a request is left open, for a request may be on its way.
+    ///   - delay: how long new connections are still accepted.
+    ///   - limit: how long requests under way may take after that.
+    ///   - idleGrace: how long a connection without a request is left open, because a request may be on its way.
     public func stop(
         after delay: Duration = .zero, within limit: Duration = .seconds(8), idleGrace: Duration = .milliseconds(500)
     ) async {
@@ -136,7 +137,7 @@ public final class HTTPServer: Sendable {
             MHD_OptionItem(option: option, value: value, ptr_value: nil)
         }
         var options = [
-            // The acceptor's limit is lower. This one is divided among the threads, however they fill.
+            // The acceptor's limit is lower. This one is split evenly among the threads, however unevenly they fill.
             number(.CONNECTION_LIMIT, Int(CInt.max)),
             number(.PER_IP_CONNECTION_LIMIT, Int(UInt32(clamping: settings.addressLimit))),
             number(.CONNECTION_TIMEOUT, settings.idleTimeout),
@@ -144,25 +145,26 @@ public final class HTTPServer: Sendable {
             // At 1, version 0.9 lets `Content-Length : 31` through.
             number(.STRICT_FOR_CLIENT, HTTPLibrary.isStrict ? 1 : -1),
         ]
-        // A pool of one thread is refused; without a pool there is one.
+        // A pool of one thread is refused; without a pool there is one thread.
         if settings.threads > 1 { options.append(number(.THREAD_POOL_SIZE, settings.threads)) }
         options.append(number(.END, 0))
-        // The daemon's callbacks borrow the core, which outlives it: `HTTPServer` owns both, and stops the daemon first.
+        // The daemon's callbacks borrow the core, which outlives the daemon: `HTTPServer` owns both, and stops the
+        // daemon first.
         return CMicroHTTPD_start(
             flags, Exchange.handle, Exchange.begin, Exchange.end, Core.connectionChanged,
             Unmanaged.passUnretained(core).toOpaque(), &options)
     }
 
-    /// Bytes for the head of an answer. Where none are left, libmicrohttpd hangs up without a word.
+    /// Bytes for the head of an answer. If none are left, libmicrohttpd closes the connection without an answer.
     private static let roomForAnswer = 2048
 
-    /// libmicrohttpd panics when it finds its own state broken; there is no way on.
+    /// libmicrohttpd panics when it finds its own state broken; the process cannot go on.
     private static let panicHandler: Void = MHD_set_panic_func(
         { _, file, line, reason in
             let file = file.map { String(cString: $0) } ?? "?"
             let reason = reason.map { String(cString: $0) } ?? "no reason given"
             let message = "libmicrohttpd panic at \(file):\(line): \(reason)\n"
-            // Where its reader stalls, the end does not wait: a pipe that is ready takes a line at once.
+            // A stalled reader must not delay the exit; a pipe that is ready accepts a line without blocking.
             var errors = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
             if poll(&errors, 1, 500) > 0 { write(STDERR_FILENO, message, message.utf8.count) }
             _exit(EX_OSERR)
@@ -173,8 +175,9 @@ public final class HTTPServer: Sendable {
 struct Daemon: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    /// Gives it a connection to serve, which is closed where there is no memory for it, or too many from its address.
-    /// - Returns: whether it is served; `Core.connectionChanged` is told when it ends.
+    /// Hands it a connection to serve, which is closed if there is no memory for it, or if there are too many from its
+    /// address.
+    /// - Returns: whether it is served; then `Core.connectionChanged` is called when it ends.
     func add(_ connection: CInt, from address: inout sockaddr_storage, size: socklen_t) -> Bool {
         withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
@@ -183,7 +186,7 @@ struct Daemon: @unchecked Sendable {
         }
     }
 
-    /// Closes every connection and joins the threads, which blocks. None may be suspended.
+    /// Closes every connection and joins the threads, which blocks. No connection may be suspended.
     func stop() {
         MHD_stop_daemon(pointer)
     }
@@ -197,12 +200,12 @@ final class Core: Sendable {
     let sendingBudget: SendingBudget
     let watchdog: Watchdog
     let isDraining = Atomic(false)
-    /// From the moment that they are accepted.
+    /// Counted from the moment that they are accepted.
     let openConnections = Atomic(0)
     let requestsUnderWay = Atomic(0)
     /// The exchanges whose connections are, or are just being, suspended or resumed. Stopping libmicrohttpd with a
     /// suspended connection aborts the process, so the server first closes this and waits until it is empty.
-    /// Counted, for an exchange may be suspended again before it is known here that it was resumed.
+    /// Counted, because an exchange may be suspended again before it is recorded here that it was resumed.
     private let suspended = Mutex<(isClosed: Bool, exchanges: [ObjectIdentifier: (exchange: Exchange, count: Int)])>(
         (false, [:]))
 
@@ -216,7 +219,7 @@ final class Core: Sendable {
         self.watchdog = watchdog
     }
 
-    /// - Returns: `false` when the server stops: the exchange must not be suspended.
+    /// - Returns: `false` if the server is stopping: the exchange must not be suspended.
     func register(_ exchange: Exchange) -> Bool {
         suspended.withLock { suspended in
             guard !suspended.isClosed else { return false }
@@ -225,7 +228,7 @@ final class Core: Sendable {
         }
     }
 
-    /// To be called when the connection has been resumed.
+    /// Call when the connection has been resumed.
     func unregister(_ exchange: Exchange) {
         suspended.withLock { suspended in
             let id = ObjectIdentifier(exchange)
@@ -234,12 +237,12 @@ final class Core: Sendable {
         }
     }
 
-    /// To be called after `abandonSuspended`; blocks for the moment that resuming takes.
+    /// Call after `abandonSuspended`; blocks for the moment that resuming takes.
     func waitForResumed() {
         while suspended.withLock({ !$0.exchanges.isEmpty }) { usleep(1000) }
     }
 
-    /// Answers 503 for every suspended exchange, and lets none be suspended from now on.
+    /// Answers 503 to every suspended exchange, and lets none be suspended from now on.
     func abandonSuspended() {
         let exchanges = suspended.withLock { suspended in
             suspended.isClosed = true

@@ -1,16 +1,16 @@
-// Its header brings in those of the sockets, and which of the two modules then owns them depends on the build.
+// CMicroHTTPD's header includes those of the sockets; which of the two modules then owns them depends on the build.
 internal import CMicroHTTPD
 internal import Glibc
 
 /// Why a server cannot start.
 public enum HTTPServerError: Error, Equatable, Sendable {
-    /// The host is no address of this machine, or unknown.
+    /// No address is known for the host.
     case unknownHost(String)
     /// Another process listens there.
     case addressInUse(host: String, port: Int)
-    /// The system refuses; `reason` is its own word.
+    /// The system refuses; `reason` is its error text.
     case cannotListen(host: String, port: Int, reason: String)
-    /// libmicrohttpd refuses to start, or the system the threads.
+    /// libmicrohttpd refuses to start, or the system refuses the threads.
     case cannotStart(reason: String)
 
     static func cannotStart(_ code: CInt) -> HTTPServerError { .cannotStart(reason: String(cString: strerror(code))) }
@@ -52,7 +52,7 @@ struct ListeningSocket {
 
         let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
         descriptor = socket(address.ai_family, type, 0)
-        // A server that was just stopped leaves connections in TIME_WAIT; this lets the next one have the port.
+        // A server that was just stopped leaves connections in TIME_WAIT; this lets the next server use the port.
         var reuse: CInt = 1
         guard descriptor >= 0,
             setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &reuse, socklen_t(MemoryLayout<CInt>.size)) == 0,
@@ -74,7 +74,7 @@ struct ListeningSocket {
             guard let base = bytes.baseAddress,
                 getsockname(descriptor, base.assumingMemoryBound(to: sockaddr.self), &length) == 0
             else { return nil }
-            // The port stands at the same place for both families, in network order.
+            // The port is at the same offset for both families, in network order.
             return Int(bytes[2]) << 8 | Int(bytes[3])
         }
     }
@@ -82,17 +82,17 @@ struct ListeningSocket {
 
 // The end of listening.
 extension ListeningSocket {
-    /// From now on the system lets nobody begin to connect, so that those who wait can be accepted, and then none are
-    /// lost. Who tries meanwhile hears nothing, tries again after a second, and is refused.
+    /// From now on the system drops attempts to connect, so that all connections that wait can be accepted and none is
+    /// lost. A client that tries meanwhile gets no reply, tries again after a second, and is refused.
     func ignoreNewcomers() {
-        // TCP's flags are in the fourteenth byte of its header. SYN without ACK begins a connection: nothing is taken of
-        // such a packet.
+        // TCP's flags are in the fourteenth byte of its header. SYN without ACK begins a connection: such a packet is
+        // dropped.
         let steps = [
             FilterStep(code: 0x30, number: 13),  // load the byte
-            FilterStep(code: 0x54, number: 0x12),  // and with SYN and ACK
-            FilterStep(code: 0x15, otherwise: 1, number: 0x02),  // unless it is SYN alone, leave out the next step
-            FilterStep(code: 0x06, number: 0),  // take nothing
-            FilterStep(code: 0x06, number: .max),  // take all
+            FilterStep(code: 0x54, number: 0x12),  // keep only SYN and ACK
+            FilterStep(code: 0x15, otherwise: 1, number: 0x02),  // unless it is SYN alone, skip the next step
+            FilterStep(code: 0x06, number: 0),  // drop the packet
+            FilterStep(code: 0x06, number: .max),  // accept all of it
         ]
         steps.withUnsafeBufferPointer { steps in
             var filter = Filter(count: UInt16(steps.count), steps: steps.baseAddress)
@@ -100,7 +100,7 @@ extension ListeningSocket {
         }
     }
 
-    /// `sock_filter` of linux/filter.h, which Glibc's module does not have: an instruction of the system's packet filter.
+    /// `sock_filter` of linux/filter.h, which Glibc's module lacks: an instruction of the system's packet filter.
     private struct FilterStep {
         var code: UInt16
         var then: UInt8 = 0

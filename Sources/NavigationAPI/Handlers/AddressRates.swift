@@ -3,9 +3,9 @@ internal import MicroHTTP
 internal import Sessions
 internal import Synchronization
 
-/// How often each address may do something.
+/// Limits how often each address may do something.
 final class AddressRates: Sendable {
-    /// Addresses that are told apart; more share one count. A million of them would fill the memory.
+    /// Addresses that have a count each; further ones share one. A million counts would fill the memory.
     private static let capacity = 65_536
 
     private struct Counts {
@@ -13,9 +13,9 @@ final class AddressRates: Sendable {
         var dueOfOthers = RateLimit.Due()
         var nextCleaning = Date.distantPast
 
-        /// Forgets those that have nothing counted against them any more; once a second, for it takes a while.
+        /// Removes addresses that no longer have anything counted; at most once a second, because it takes a while.
         mutating func clean(at now: Date) {
-            // Or the clock was put back.
+            // The second condition holds if the clock was put back.
             guard now > nextCleaning || nextCleaning > now + 1 else { return }
             due = due.filter { !$0.value.isOver(at: now) }
             nextCleaning = now + 1
@@ -29,9 +29,9 @@ final class AddressRates: Sendable {
         self.limit = limit
     }
 
-    /// Counts once more.
+    /// Counts one use by the address.
     ///
-    /// - Returns: the seconds to wait; `nil` where there is no need to.
+    /// - Returns: the seconds to wait; `nil` if the use is within the limit.
     func take(_ address: IPAddress, at now: Date = Date()) -> Int? {
         let address = address.subscriber
         return counts.withLock { counts in

@@ -42,7 +42,7 @@ public final class CrossOriginHandler: HTTPHandler {
         return response
     }
 
-    /// What a page may send. The request itself is judged when it comes.
+    /// What a page may send. The request itself is checked when it arrives.
     private static func preflightAnswer(for route: Route) -> HTTPResponse {
         HTTPResponse(
             status: 204,

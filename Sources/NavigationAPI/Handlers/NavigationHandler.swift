@@ -9,7 +9,7 @@ public final class NavigationHandler: HTTPHandler {
     public struct Settings: Sendable {
         /// Sessions that one client may create in a second; 0 for any number.
         public var creationRate = 0
-        /// Proxies that tell the addresses of their clients, in `X-Forwarded-For`.
+        /// Proxies that are trusted to send their clients' addresses in `X-Forwarded-For`.
         public var proxies: [IPNetwork] = []
 
         public init() {}
@@ -21,7 +21,7 @@ public final class NavigationHandler: HTTPHandler {
     let report: @Sendable (ServerFailure) -> Void
     private let draining = Atomic(false)
 
-    /// - Parameter report: is given every answer of 5xx.
+    /// - Parameter report: is called with every 5xx answer.
     public init(
         host: SessionHost, settings: Settings = Settings(),
         report: @escaping @Sendable (ServerFailure) -> Void = { _ in }
@@ -32,7 +32,7 @@ public final class NavigationHandler: HTTPHandler {
         self.report = report
     }
 
-    /// From now on `/readyz` says that the server is about to stop.
+    /// From now on `/readyz` answers that the server is stopping.
     public func beginDraining() {
         draining.store(true, ordering: .relaxed)
     }
@@ -56,7 +56,7 @@ public final class NavigationHandler: HTTPHandler {
     }
 }
 
-// What is there without any session.
+// Requests without a session.
 extension NavigationHandler {
     func listApps(_ request: HTTPRequest) -> HTTPResponse { .json(AppsBody(host.apps)) }
 
@@ -85,7 +85,7 @@ extension NavigationHandler {
         }
         let once = try IdempotentRequest(request, leastCharacters: IdempotentRequest.leastTellingCharacters)
         let wanted = try CreationRequest(request)
-        return try await asking { () async throws(SessionError) in
+        return try await translatingErrors { () async throws(SessionError) in
             switch wanted {
             case .session(let wanted): try await host.create(wanted, once: once).response
             case .fork(let id, let version):
@@ -109,14 +109,14 @@ extension NavigationHandler {
 
     func readHistory(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let page = try HistoryPage(request.target.query)
-        return try await asking { () async throws(SessionError) in
+        return try await translatingErrors { () async throws(SessionError) in
             let session = try await session(request.name, request)
-            // One more than asked for tells whether there is another page.
+            // Reads one more than asked for, to find out whether there is another page.
             let entries = try await session.history(
                 from: page.newest, limit: page.limit + 1, bytes: HistoryPage.byteLimit)
             var continues = entries.count > page.limit
             if !continues, let oldest = entries.last?.version, oldest > 1 {
-                // They are all there are, or all that fit.
+                // There are no more, or no more fit into `bytes`.
                 continues = try await !session.history(from: oldest - 1, limit: 1, bytes: 0).isEmpty
             }
             return .json(HistoryBody(entries.prefix(page.limit), continues, page: page, of: session.id))
@@ -124,7 +124,7 @@ extension NavigationHandler {
     }
 
     func readVersion(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        try await asking { () async throws(SessionError) in
+        try await translatingErrors { () async throws(SessionError) in
             let session = try await session(request.name, request)
             let version = request.target.segments[4]
             guard let number = Int(version), number > 0, String(number) == version else { throw .unknownVersion }
@@ -135,14 +135,15 @@ extension NavigationHandler {
     func endSession(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let session = try await session(request)
         let condition = try EntityTag.condition(request.headers.values("If-Match"))
-        return try await asking { () async throws(SessionError) in
+        return try await translatingErrors { () async throws(SessionError) in
             try await session.end(if: condition)
             return HTTPResponse(status: 204)
         }
     }
 }
 
-// Events. Who has no right to the session learns nothing from how a body is judged: the token comes first.
+// Events. The token is checked before the body: without a right to the session, a client learns nothing from a body's
+// errors.
 extension NavigationHandler {
     func postEvent(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let isDryRun = try NavigationHandler.isDryRun(request.target.query)
@@ -160,7 +161,7 @@ extension NavigationHandler {
         let event = try PostedEvent(request, from: client)
         do throws(SessionError) {
             guard isDryRun else { return try await session.apply(event, if: condition, once: once).response }
-            // It has no entity tag, for what it answers is the state of no version.
+            // Without an entity tag: the state in this answer is not a version of the session.
             let applied = try await session.preview(event, if: condition)
             return .json(StateBody(applied.state, transition: applied.transition))
         } catch {
@@ -176,10 +177,10 @@ extension NavigationHandler {
         return item.value == "true"
     }
 
-    /// An event that has replaced the token may be posted again with the one from before.
+    /// The kept answer to an event that replaced the token: its client may post the event again with the old token.
     private func repeatedAnswer(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let least = IdempotentRequest.leastTellingCharacters
-        return try await asking { () async throws(SessionError) in
+        return try await translatingErrors { () async throws(SessionError) in
             guard let id = SessionID(request.name), let token = BearerToken(request.headers.only("Authorization")),
                 let once = try? IdempotentRequest(request, leastCharacters: least)
             else { throw .unauthorized }
@@ -190,7 +191,7 @@ extension NavigationHandler {
 
 // Finding a session.
 extension NavigationHandler {
-    /// The session that the request has a right to. Whatever is missing or malformed: the error is that of a wrong token.
+    /// The session that the request has a right to. Anything missing or malformed throws the error of a wrong token.
     private func session(_ id: String, _ request: HTTPRequest) async throws(SessionError) -> AuthorizedSession {
         guard let id = SessionID(id), let token = BearerToken(request.headers.only("Authorization")) else {
             throw .unauthorized
@@ -209,7 +210,9 @@ extension NavigationHandler {
         do throws(SessionError) { return try session.state(if: condition) } catch { throw Problem(error) }
     }
 
-    private func asking<Value>(_ work: () async throws(SessionError) -> Value) async throws(Problem) -> Value {
+    private func translatingErrors<Value>(
+        _ work: () async throws(SessionError) -> Value
+    ) async throws(Problem) -> Value {
         do throws(SessionError) { return try await work() } catch { throw Problem(error) }
     }
 }

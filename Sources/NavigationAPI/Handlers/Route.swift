@@ -1,10 +1,10 @@
 internal import MicroHTTP
 
-/// A path that is answered, and what answers it.
+/// A path of the API, and the functions that answer its methods.
 struct Route: Sendable {
     typealias Action = @Sendable (NavigationHandler) -> (HTTPRequest) async throws(Problem) -> HTTPResponse
 
-    /// `{…}` stands for any one segment.
+    /// `{…}` matches any one segment.
     private static let all = [
         Route("v1/sessions/{id}/events", takesQuery: true, .post(NavigationHandler.postEvent)),
         Route("v1/sessions/{id}", .get(NavigationHandler.readState), .delete(NavigationHandler.endSession)),
@@ -19,7 +19,7 @@ struct Route: Sendable {
         Route("openapi.yaml", .get(NavigationHandler.sendDescription)),
     ]
 
-    /// A method that a path takes, and what it does there.
+    /// A method that a path supports, and the function that answers it.
     private struct Method: Sendable {
         let name: String
         let action: Action
@@ -29,10 +29,10 @@ struct Route: Sendable {
         static func delete(_ action: @escaping Action) -> Method { Method(name: "DELETE", action: action) }
     }
 
-    /// `nil` for any.
+    /// `nil` matches any segment.
     private let segments: [String?]
     let takesQuery: Bool
-    private let taken: [Method]
+    private let supported: [Method]
     /// For `Allow`. HEAD is answered wherever GET is.
     let methods: [String]
     /// Whether the path names a session.
@@ -41,12 +41,12 @@ struct Route: Sendable {
     private init(_ path: String, takesQuery: Bool = false, _ methods: Method...) {
         segments = path.split(separator: "/").map { $0.hasPrefix("{") ? nil : String($0) }
         self.takesQuery = takesQuery
-        taken = methods
+        supported = methods
         self.methods = methods.flatMap { $0.name == "GET" ? ["GET", "HEAD"] : [$0.name] }
         hasSession = path.contains("sessions/{id}")
     }
 
-    /// The one of a path, where there is any.
+    /// The route of a path, if there is one.
     static func of(_ segments: [String]) -> Route? { all.first { $0.matches(segments) } }
 
     private func matches(_ path: [String]) -> Bool {
@@ -55,10 +55,10 @@ struct Route: Sendable {
         return true
     }
 
-    /// - Returns: `nil` where the path does not take the method.
+    /// - Returns: `nil` if the path does not support the method.
     func action(for method: String) -> Action? {
         let wanted = method == "HEAD" ? "GET" : method
-        return taken.first { $0.name == wanted }?.action
+        return supported.first { $0.name == wanted }?.action
     }
 
     /// The session's id, as it stands in the path.
@@ -68,6 +68,6 @@ struct Route: Sendable {
 }
 
 extension HTTPRequest {
-    /// What stands in the path behind `/v1/sessions/` or `/v1/apps/`.
+    /// The segment after `/v1/sessions/` or `/v1/apps/` in the path.
     var name: String { target.segments[2] }
 }

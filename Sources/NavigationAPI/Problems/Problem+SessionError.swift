@@ -3,9 +3,9 @@ internal import JSONCoding
 internal import MicroHTTP
 internal import Sessions
 
-/// What a session refuses.
+/// Problems for the errors of a session.
 extension Problem {
-    /// - Parameter event: that was posted. Named in the log where the app was called for it: then it is one of the app's.
+    /// - Parameter event: the posted event. Its type is logged only if the app was called for it: then it is the app's.
     init(_ error: SessionError, to event: PostedEvent) {
         self.init(error)
         if self.details["app"] != nil { self.details["event"] = event.type }
@@ -17,10 +17,10 @@ extension Problem {
         case .unauthorized:
             self.init(
                 401, "unauthorized", "No right to this session",
-                "Send Authorization: Bearer with the session's token, the last one that an answer has had.")
+                "Send Authorization: Bearer with the session's token, from the latest answer that contained one.")
             self.headers.append("WWW-Authenticate", "Bearer")
-        case .ended: self.init(410, "session-ended", "The session has ended", "Create another one.")
-        case .expired: self.init(410, "session-expired", "The session has expired", "Create another one.")
+        case .ended: self.init(410, "session-ended", "The session has ended", "Create another session.")
+        case .expired: self.init(410, "session-expired", "The session has expired", "Create another session.")
         case .tooManyWaiting:
             self.init(429, "too-many-waiting", "Too many events are waiting", "Wait for the answers to earlier ones.")
             self.headers.append("Retry-After", "1")
@@ -29,7 +29,9 @@ extension Problem {
                 429, "too-many-events", "Too many events", "Nothing has changed; wait as long as Retry-After says.")
             self.headers.append("Retry-After", String(seconds))
         case .tooManySessions:
-            self.init(503, "too-many-sessions", "No more sessions", "The server holds as many as it may; try later.")
+            self.init(
+                503, "too-many-sessions", "Too many sessions",
+                "The server has reached its limit on sessions; try again later.")
             self.headers.append("Retry-After", "60")
         case .deadlineExceeded(let slow):
             self.init(504, "handler-deadline", "The app took too long", "Nothing has changed.")
@@ -48,33 +50,35 @@ extension Problem {
         case .keyReused:
             self.init(
                 422, "key-reused", "Idempotency-Key used before",
-                "It was used for another request; take a new key for each.")
+                "The key was used for another request; use a new key for each request.")
         case .answerForgotten(let state):
             self.init(
                 409, "answer-forgotten", "The answer is not kept any more",
-                "What was sent under this key was done before, and is not done again.")
+                "The request with this key was carried out before; it is not carried out again.")
             self.state = state
             if let state { self.headers.append("ETag", state.entityTag) }
         case .damaged(let reason):
             self.init(
                 503, "session-damaged", "The session is damaged",
                 """
-                What is stored of this session is damaged, and stays as it is; nothing has changed. Only the server's \
+                The stored data of this session is damaged and stays as it is; nothing has changed. Only the server's \
                 operator can remove it, with “coordinatord sessions purge”.
                 """)
             self.headers.append("Retry-After", "60")
             self.details = ["cause": reason]
         case .stale(let state):
-            self.init(412, "version-mismatch", "The session has another version", "“state” is the current one.")
+            self.init(412, "version-mismatch", "The session has another version", "“state” is the current state.")
             self.state = state
             self.headers.append("ETag", state.entityTag)
         case .unknownOutcome(let reason):
-            self.init(503, "unknown", "Outcome unknown", "The event may have been applied or not: read the session.")
+            self.init(
+                503, "unknown", "Outcome unknown", "The event may or may not have been applied: read the session.")
             self.details = ["cause": reason]
             self.headers.append("Retry-After", "1")
         case .incompatible:
             self.init(
-                409, "session-incompatible", "The session is of another version of its app", "Create another one.")
+                409, "session-incompatible", "The session is of another version of its app",
+                "Create another session.")
         case .cannotLaunch(let error, let app):
             self.init(error)
             self.details["app"] = app
@@ -107,7 +111,8 @@ extension Problem {
             self.init(422, "unknown-link", "Unknown link", "GET /v1/apps/{app} lists the app's links.")
         case .linkNotTaken:
             self.init(
-                409, "link-not-taken", "The link cannot be opened now", "No living coordinator of the app takes it.")
+                409, "link-not-taken", "The link cannot be opened now",
+                "No living coordinator of the app accepts the link.")
         case .overloaded(let seconds):
             self.init(429, "overloaded", "The app is overloaded", "Nothing has changed; try again later.")
             self.headers.append("Retry-After", String(seconds))
@@ -118,15 +123,15 @@ extension Problem {
         case .depthLimit(let name):
             self.init(
                 409, "stack-limit", "The stack is full",
-                "“\(name)” asked for more than \(NavigationState.depthLimit) flows, each opened by the one before.")
+                "“\(name)” asked for more than \(NavigationState.depthLimit) nested flows.")
         case .stateLimit:
             self.init(
                 409, "state-limit", "The session is too large",
-                "Its state would take more than \(NavigationState.sizeLimit) bytes.")
+                "The session's state would take more than \(NavigationState.sizeLimit) bytes.")
         case .handlerFailed(let name, let call, let error):
             self.init(
                 500, "handler-failed", "The app failed",
-                "“\(name)”: \(call) threw an error; the server's log has it.")
+                "“\(name)”: \(call) threw an error; the server's log contains it.")
             self.details = ["coordinator": name, "call": call, "error": "\(error)"]
         case .impossibleRequest(let name, let request, let reason):
             self.init(500, "impossible-request", "The app failed", "“\(name)” asked for \(request): \(reason).")
@@ -134,7 +139,7 @@ extension Problem {
         case .runawayTransition(let name):
             self.init(
                 500, "runaway-transition", "The app failed",
-                "The transition does not end; “\(name)” was the last to be called.")
+                "The transition does not end; “\(name)” was the last coordinator that was called.")
             self.details = ["coordinator": name, "cause": self.detail]
         case .invariantViolated(let violation):
             self.init(500, "invariant-violated", "The app failed", violation.explanation)

@@ -3,9 +3,9 @@ internal import JSONCoding
 internal import MicroHTTP
 internal import Sessions
 
-/// What went wrong, as RFC 9457 wants it told. Never holds anything of the request.
+/// Why a request was not carried out, in the form of RFC 9457. Never contains anything from the request.
 ///
-/// Its content is kept elsewhere, so that a function that may throw one has to make room for a word only.
+/// Its content is stored indirectly, so that a function that can throw a problem reserves only one word for it.
 @dynamicMemberLookup
 struct Problem: Error {
     struct Content {
@@ -14,7 +14,7 @@ struct Problem: Error {
         let name: String
         let title: String
         let detail: String
-        /// Where in the request's body, as a JSON Pointer.
+        /// Where the fault is in the request's body, as a JSON Pointer.
         var pointer: String?
         /// The events that are accepted now.
         var events: [String]?
@@ -76,18 +76,18 @@ extension Problem: JSONWritable {
     }
 }
 
-// Requests that mean nothing here.
+// Problems without a session.
 extension Problem {
     static let unknownPath = Problem(404, "unknown-path", "No such path", "The paths are listed in /openapi.yaml.")
     static let unknownApp = Problem(404, "unknown-app", "No such app", "GET /v1/apps lists the apps.")
     static let unknownQuery = Problem(
         400, "invalid-request", "Malformed request",
-        "Events take dryRun, true or false; history takes limit, from 1 to 100, and before, a version.")
+        "Events accept dryRun (true or false); history accepts limit (from 1 to 100) and before (a version).")
     static let notJSONType = Problem(
         415, "not-json-type", "The body's type is not JSON",
         "Send Content-Type: application/json with the body; curl --json does.")
     static let draining = Problem(
-        503, "draining", "The server is stopping", "Try again: another server, or this one when it is back."
+        503, "draining", "The server is stopping", "Try another server, or this one again when it has restarted."
     )
     .with { $0.headers.append("Retry-After", "1") }
 
@@ -110,7 +110,7 @@ extension Problem {
 
     static func methodNotAllowed(_ allowed: [String]) -> Problem {
         let list = allowed.joined(separator: ", ")
-        return Problem(405, "method-not-allowed", "Method not allowed", "This path takes \(list).")
+        return Problem(405, "method-not-allowed", "Method not allowed", "This path supports \(list).")
             .with { $0.headers.append("Allow", list) }
     }
 
@@ -130,11 +130,11 @@ extension Problem {
             case .unexpectedEnd: "ends too early"
             case .trailingBytes: "goes on after its JSON value"
             case .duplicateName: "has a name twice in one object"
-            case .nestedTooDeep: "is nested deeper than 32"
+            case .nestedTooDeep: "is nested deeper than 32 levels"
             case .invalidUTF8: "is not UTF-8"
             case .loneSurrogate: "has half a surrogate pair"
             case .controlCharacter: "has a control character in a string"
-            case .invalidEscape: "has an escape that JSON does not know"
+            case .invalidEscape: "has an escape that JSON does not define"
             case .invalidNumber: "has a number that is malformed or out of range"
             }
         self.init(400, "invalid-json", "Not JSON", "The body \(reason), at byte \(error.offset).")
@@ -145,32 +145,32 @@ extension Problem {
         case .invalidTarget:
             self.init(
                 400, "invalid-target", "Malformed target",
-                "Dot segments, empty segments, encoded slashes, NUL and what is no UTF-8 are refused.")
+                "Dot segments, empty segments, encoded slashes, NUL and bytes that are not UTF-8 are refused.")
         case .lengthRequired:
             self.init(
                 411, "length-required", "Length required", "Send the body with Content-Length, not in chunks.")
         case .contentTooLarge(let limit):
-            self.init(413, "content-too-large", "Body too large", "A body may have \(limit) bytes.")
+            self.init(413, "content-too-large", "Body too large", "A body may have at most \(limit) bytes.")
         case .expectationFailed:
             self.init(
-                417, "expectation-failed", "Unknown expectation", "The one known value of Expect is 100-continue.")
+                417, "expectation-failed", "Unknown expectation", "The only known value of Expect is 100-continue.")
         case .headTooLarge(let limit):
             self.init(
                 431, "head-too-large", "Head too large",
-                "Request line and header fields may have \(limit) bytes, each field counting for 64 more.")
+                "Request line and header fields may have at most \(limit) bytes; each field counts for 64 more.")
         case .malformedHead:
             self.init(
                 400, "malformed-head", "Malformed request",
-                "The request line or a header field is not as RFC 9112 asks; the connection is closed.")
+                "The request line or a header field does not conform to RFC 9112; the connection is closed.")
         case .unknownMethod:
             self.init(501, "unknown-method", "Unknown method", "HTTP has no such method; the connection is closed.")
         case .unknownCoding:
             self.init(
                 501, "unknown-coding", "Unknown transfer coding",
-                "Send the body as it is, with Content-Length; the connection is closed.")
+                "Send the body with Content-Length and without a transfer coding; the connection is closed.")
         case .stopping:
-            // Its handler was running, and may have gone on to commit.
-            self.init(SessionError.unknownOutcome(reason: "the server has stopped before the request was done"))
+            // The handler was running, and may still have committed.
+            self.init(SessionError.unknownOutcome(reason: "the server stopped before the request was finished"))
         }
     }
 }

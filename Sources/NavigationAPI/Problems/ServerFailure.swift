@@ -1,7 +1,7 @@
 public import MicroHTTP
 public import Sessions
 
-/// An answer of 5xx, for the log: what the client is told, and why, which it is not.
+/// A 5xx answer, for the log: what the client is sent, and the cause, which it is not sent.
 public struct ServerFailure: Sendable {
     public let status: Int
     /// The last part of the problem's `type`.
@@ -9,8 +9,8 @@ public struct ServerFailure: Sendable {
     public let request: RequestID
     /// `nil` where the request names none.
     public let session: SessionID?
-    /// Where it happened and why: `app`, `event`, `coordinator`, `call`, `error`, `limit`, `cause`, those that are known.
-    /// Holds no value of a request, of a state or of what an app threw.
+    /// Where it happened and why: `app`, `event`, `coordinator`, `call`, `error`, `limit`, `cause`, as far as known.
+    /// Contains no value from a request, from a state or from an error that an app threw.
     public let details: [String: String]
 
     init(_ problem: Problem, to request: RequestID, _ target: HTTPTarget?) {

@@ -6,14 +6,14 @@ internal import Sessions
 struct BearerToken {
     let text: String
 
-    /// - Parameter field: the value of the one field; `nil` where there is not exactly one.
-    /// - Returns: `nil` unless it is of that scheme.
+    /// - Parameter field: the value of `Authorization`; `nil` unless there is exactly one such field.
+    /// - Returns: `nil` unless the scheme is `Bearer`.
     init?(_ field: String?) {
         guard var field else { return nil }
         let token = field.withUTF8 { bytes -> String? in
             let start = BearerToken.scheme.utf8CodeUnitCount
             guard bytes.count > start else { return nil }
-            // The scheme is of letters, whose two cases differ in one bit, and a space, which has that bit.
+            // The scheme consists of letters, whose two cases differ in one bit, and a space, which has that bit set.
             for index in 0..<start where bytes[index] | 0x20 != BearerToken.scheme.utf8Start[index] { return nil }
             return String(decoding: bytes[start...], as: UTF8.self)
         }
@@ -28,8 +28,8 @@ struct BearerToken {
 enum EntityTag {
     static func text(_ version: Int) -> String { "\"" + String(version) + "\"" }
 
-    /// What an `If-Match` asks for; `nil` where there is none. The strong comparison (section 13.1.1): a weak tag, and one
-    /// that is no version, matches nothing.
+    /// The condition of an `If-Match`; `nil` if there is none. The comparison is strong (section 13.1.1): a weak tag,
+    /// or one that is not a version, matches nothing.
     static func condition(_ fields: [String]) throws(Problem) -> VersionCondition? {
         guard !fields.isEmpty else { return nil }
         var versions: Set<Int> = []
@@ -47,7 +47,7 @@ enum EntityTag {
         return .oneOf(versions)
     }
 
-    /// Whether an `If-None-Match` holds the tag; the weak comparison, as section 13.1.2 asks for.
+    /// Whether an `If-None-Match` contains the tag, by the weak comparison (section 13.1.2).
     static func matches(_ fields: [String], _ tag: String) -> Bool {
         fields.contains { field in
             field.split(separator: ",").contains { item in
@@ -67,7 +67,7 @@ extension Substring {
         return Substring(text)
     }
 
-    /// Compares as tokens of HTTP are compared, without regard to case. Most clients write them as everyone does.
+    /// Compares tokens of HTTP, without regard to case; exactly first, because most clients use the usual case.
     func isSame(_ token: String) -> Bool {
         self == token || lowercased() == token.lowercased()
     }

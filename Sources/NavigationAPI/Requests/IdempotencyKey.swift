@@ -7,7 +7,7 @@ struct IdempotencyKey {
 
     let text: String
 
-    /// - Returns: `nil` where there is none.
+    /// - Returns: `nil` if there is none.
     init?(_ headers: HTTPHeaders) throws(Problem) {
         let fields = headers.values("Idempotency-Key")
         guard let field = fields.first else { return nil }
@@ -20,7 +20,7 @@ struct IdempotencyKey {
         self.text = text
     }
 
-    /// Without the quotes (RFC 8941, section 3.3.3); a bare one has neither quotes nor spaces.
+    /// The key without its quotes (RFC 8941, section 3.3.3); a bare key has neither quotes nor spaces.
     private static func text(of field: String) -> String? {
         guard field.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { return nil }
         guard field.first == "\"" else { return field.contains { " \",;\\".contains($0) } ? nil : field }
@@ -45,7 +45,7 @@ struct IdempotencyKey {
 }
 
 extension IdempotentRequest {
-    /// - Returns: `nil` where the request has no key.
+    /// - Returns: `nil` if the request has no key.
     init?(_ request: HTTPRequest, leastCharacters: Int = 1) throws(Problem) {
         guard let key = try IdempotencyKey(request.headers) else { return nil }
         guard key.text.utf8.count >= leastCharacters else {
@@ -64,7 +64,7 @@ extension Outcome {
         }
     }
 
-    /// - Parameter token: told in front of the state, for it is not among what is kept.
+    /// - Parameter token: written before the state, because a kept answer does not contain it.
     fileprivate func response(status: Int = 200, token: SessionToken?) -> HTTPResponse {
         var response: HTTPResponse
         switch self {
@@ -73,7 +73,7 @@ extension Outcome {
             response.headers.append("ETag", applied.state.entityTag)
         case .answered(let answer, let isReplay, _):
             let member = token.map { "{\"token\":\"\($0.text)\"," }
-            // What is answered has a body; where it is gone, there is an error instead.
+            // An answer has a body; if that is no longer kept, an error was thrown instead.
             let kept = answer.body ?? []
             let body = member.map { Array($0.utf8) + kept.dropFirst() } ?? kept
             response = .json(body, status: status)

@@ -3,12 +3,12 @@ internal import JSONCoding
 internal import MicroHTTP
 internal import Sessions
 
-// Members that are not known are refused: a mistyped name is a mistake, not a wish to leave the member out.
+// Unknown members are refused: a mistyped name is a mistake, not a member left out on purpose.
 
 /// The body of `POST /v1/sessions`, which may be missing.
 enum CreationRequest {
     case session(SessionRequest)
-    /// Where another session is, or was at a version.
+    /// Starts at another session's current state, or at its state of a version.
     case fork(of: String, version: Int?)
 
     init(_ request: HTTPRequest) throws(Problem) {
@@ -70,7 +70,7 @@ extension HTTPRequest {
         return object.members
     }
 
-    /// Whether the one `Content-Type` is `application/json`, with whatever parameters.
+    /// Whether there is one `Content-Type`, and it is `application/json`, with any parameters.
     private var hasJSONType: Bool {
         guard let field = headers.only("Content-Type") else { return false }
         if field == "application/json" { return true }

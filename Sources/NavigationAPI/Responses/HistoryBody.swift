@@ -2,15 +2,15 @@ internal import JSONCoding
 internal import MicroHTTP
 internal import Sessions
 
-/// Which part of a history is asked for.
+/// The part of a history that a request asks for.
 struct HistoryPage {
     /// How many versions at most.
     private(set) var limit = 20
-    /// The versions wanted are older than this one.
+    /// Only versions older than this one.
     private(set) var before: Int?
 
     static let largestLimit = 100
-    /// Bytes that are read for a page. As many may be written of it before its last version.
+    /// Bytes that are read for a page. At most as many are written before the page's last version.
     static let byteLimit = 128 * 1024
 
     init(_ query: [HTTPTarget.QueryItem]) throws(Problem) {
@@ -25,13 +25,13 @@ struct HistoryPage {
         guard Set(query.map(\.name)).count == query.count else { throw .unknownQuery }
     }
 
-    /// The newest version that is wanted; `nil` for the current one.
+    /// The newest version to list; `nil` for the current one.
     var newest: Int? { before.map { $0 - 1 } }
 }
 
 /// Versions of a session, newest first, and the path of the next page.
 struct HistoryBody: JSONWritable {
-    /// Bytes of a screen's parameters that are listed; larger ones are told by the version itself only.
+    /// Bytes of a screen's parameters that the list contains; only the version itself contains larger ones.
     static let paramsLimit = 2048
 
     private let entries: ArraySlice<HistoryEntry>
@@ -39,7 +39,7 @@ struct HistoryBody: JSONWritable {
     private let page: HistoryPage
     private let id: SessionID
 
-    /// - Parameter continues: whether there are older ones than these.
+    /// - Parameter continues: whether there are older versions than these.
     init(_ entries: ArraySlice<HistoryEntry>, _ continues: Bool, page: HistoryPage, of id: SessionID) {
         self.entries = entries
         self.continues = continues
@@ -78,7 +78,7 @@ struct HistoryBody: JSONWritable {
 }
 
 extension JSON {
-    /// A screen without its parameters; `nil` where these are no larger than that, in bytes.
+    /// The screen without its parameters; `nil` if these have at most `limit` bytes.
     fileprivate func withoutParams(over limit: Int) -> JSON? {
         guard var screen = object, let params = screen["params"] else { return nil }
         var writer = JSONWriter()

@@ -33,7 +33,7 @@ struct CoordinatorsBody: JSONWritable {
     }
 }
 
-/// What is hosted.
+/// The hosted apps.
 struct AppsBody: JSONWritable {
     let apps: [App]
 
@@ -79,7 +79,7 @@ struct AppBody: JSONWritable {
     }
 }
 
-/// An event: its type, what is written on its button, the JSON Schema of its payload, an example that can be posted.
+/// An event: its type, the title of its button, the JSON Schema of its payload, an example that can be posted.
 private struct EventBody: JSONWritable {
     let type: String
     let title: String
@@ -122,7 +122,7 @@ struct HealthBody: JSONWritable {
     }
 }
 
-/// The API's description, the file at the top of the repository, compiled in.
+/// The API's description: `openapi.yaml` at the top of the repository, compiled in.
 enum OpenAPI {
     static let yaml: [UInt8] = PackageResources.openapi_yaml
 }

@@ -3,7 +3,7 @@ internal import FoundationEssentials
 internal import JSONCoding
 internal import Sessions
 
-/// A session's state as clients read it (`State` in `openapi.yaml`). What there is none of is left out: nothing is `null`.
+/// A session's state as clients read it (`State` in `openapi.yaml`). Absent members are left out: nothing is `null`.
 struct StateBody: JSONWritable {
     let state: SessionState
     let transition: Transition?
@@ -52,8 +52,8 @@ struct StateBody: JSONWritable {
     }
 }
 
-// One function for each kind of value in a state. Functions, not `JSONWritable` types: those would have to hold a copy
-// of the state each.
+// One function for each kind of value in a state. Functions, not `JSONWritable` types: each of those would hold a copy
+// of the state.
 extension JSONWriter {
     fileprivate mutating func flow(_ flow: PresentedFlow) {
         object { writer in

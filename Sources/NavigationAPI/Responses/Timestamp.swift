@@ -1,10 +1,10 @@
 internal import FoundationEssentials
 internal import Synchronization
 
-/// Times as RFC 3339 wants them: `2026-10-01T12:00:00Z`.
+/// Times in the form of RFC 3339: `2026-10-01T12:00:00Z`.
 enum Timestamp {
-    /// The last time that was asked for. Most answers of one second name the same expiry, and formatting takes longer
-    /// than all the rest of an answer.
+    /// The last time that was formatted. Most answers within one second contain the same expiry, and formatting takes
+    /// longer than all the rest of an answer.
     private static let last = Mutex((date: Date.distantPast, text: ""))
 
     static func text(of date: Date) -> String {

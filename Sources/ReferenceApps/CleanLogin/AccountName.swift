@@ -1,15 +1,14 @@
-/// What accounts are told apart by: an email address, without regard to case.
+/// What identifies an account: an email address, without regard to case.
 struct AccountName: Hashable {
     let text: String
 
-    /// - Returns: `nil` for what is longer than an address can be (RFC 5321, section 4.5.3.1.3): no account has that
-    ///   name.
+    /// - Returns: `nil` if it is longer than an address can be (RFC 5321, section 4.5.3.1.3): no account has that name.
     init?(_ email: String) {
         guard email.utf8.count <= AccountName.longest else { return nil }
         text = email.lowercased()
     }
 
-    /// The name of an account that is to be added: something on both sides of an `@`, and nothing that prints oddly.
+    /// The name of a new account: text on both sides of one `@`, without whitespace or unprintable characters.
     init?(new email: String) {
         let parts = email.split(separator: "@", omittingEmptySubsequences: false)
         let isPlain = email.unicodeScalars.allSatisfy { scalar in

@@ -6,9 +6,9 @@ internal import Synchronization
 
 /// The accounts, in a SQLite file that holds their email addresses and the Argon2id hashes of their passwords.
 ///
-/// A password is checked on threads of the store's own, at most one a core at a time; each check takes 64 MiB for as
-/// long as it lasts. A name without an account is treated like any other: its password is checked against a decoy. Where
-/// more want to log in than can be, clients take turns.
+/// Passwords are checked on the store's own threads, at most one per core at a time; each check uses 64 MiB while it
+/// runs. A name without an account is treated like any other: its password is checked against a decoy. If there are
+/// more logins than can be checked, clients take turns.
 public final class AccountStore: LoginRepository {
     public typealias Clock = @Sendable () -> ContinuousClock.Instant
 
@@ -18,14 +18,14 @@ public final class AccountStore: LoginRepository {
     private let isDevelopment: Bool
     private let now: Clock
 
-    /// Opens the file; makes it, and its table, where they are missing. Nobody but its owner can read it.
+    /// Opens the file; creates it, and its table, if they do not exist. Only its owner can read it.
     ///
     /// - Parameters:
-    ///   - path: of the file; `nil` for accounts that go with the store.
-    ///   - isDevelopment: adds the account that development has, and lets somebody log in to it. It blocks the thread for
-    ///     as long as a hash takes.
-    ///   - waitingLimit: passwords that may wait to be checked; more are `.busy`.
-    ///   - now: the clock that slowed-down accounts wait by.
+    ///   - path: the file's path; `nil` for accounts in memory, which are gone when the store is.
+    ///   - isDevelopment: adds the development account and permits logins to it. Blocks the thread while the password
+    ///     is hashed.
+    ///   - waitingLimit: passwords that may wait to be checked; further ones are `.busy`.
+    ///   - now: the clock that measures the delays after wrong passwords.
     public init(
         path: String?, isDevelopment: Bool = false, waitingLimit: Int = 16, now: @escaping Clock = { .now }
     ) throws(AccountStoreError) {
@@ -42,9 +42,9 @@ public final class AccountStore: LoginRepository {
         _ = try add(account, DevelopmentAccount.password, isDevelopment: true)
     }
 
-    /// Adds an account. Blocks the thread for as long as a hash takes.
+    /// Adds an account. Blocks the thread while the password is hashed.
     ///
-    /// - Returns: whether it was added; one that is there keeps its password.
+    /// - Returns: whether it was added; an existing account keeps its password.
     public func add(email: String, password: String) throws(AccountStoreError) -> Bool {
         guard let account = AccountName(new: email) else { throw .invalidEmail }
         return try add(account, password, isDevelopment: false)
@@ -53,18 +53,18 @@ public final class AccountStore: LoginRepository {
     /// - Returns: whether there was such an account.
     public func remove(email: String) throws(AccountStoreError) -> Bool {
         guard let account = AccountName(email) else { return false }
-        return try reading { table throws(SQLiteError) in try table.remove(account) }
+        return try withTable { table throws(SQLiteError) in try table.remove(account) }
     }
 
-    /// By their addresses.
+    /// All accounts, in the order of their addresses.
     public func accounts() throws(AccountStoreError) -> [Account] {
-        try reading { table throws(SQLiteError) in try table.all() }
+        try withTable { table throws(SQLiteError) in try table.all() }
     }
 
     public func verify(
         email: String, password: String, from client: ClientAddress?
     ) async throws(LoginError) {
-        // No account can have such a name, so there is none to hide.
+        // No account can have such a name, so the refusal reveals nothing.
         guard let account = AccountName(email) else { throw .refused }
         let attempt = LoginAttempt(account: account, client: client)
         try failures.withLock { failures throws(LoginError) in try failures.check(attempt, at: now()) }
@@ -80,12 +80,12 @@ public final class AccountStore: LoginRepository {
     ) throws(AccountStoreError) -> Bool {
         let hash: PasswordHash
         do { hash = try PasswordHash(of: password) } catch { throw .unavailable(reason: "\(error)") }
-        return try reading { table throws(SQLiteError) in
+        return try withTable { table throws(SQLiteError) in
             try table.add(account, hash, isDevelopment: isDevelopment)
         }
     }
 
-    private func reading<Value: Sendable>(
+    private func withTable<Value: Sendable>(
         _ body: (borrowing AccountTable) throws(SQLiteError) -> Value
     ) throws(AccountStoreError) -> Value {
         do throws(SQLiteError) {
@@ -95,9 +95,9 @@ public final class AccountStore: LoginRepository {
         }
     }
 
-    /// On a lane.
+    /// Runs on a lane.
     private func check(_ password: String, _ attempt: LoginAttempt) throws(LoginError) {
-        // Again, for others may have failed while this one waited.
+        // Checked again, because others may have failed while this attempt waited.
         try failures.withLock { failures throws(LoginError) in try failures.begin(attempt, at: now()) }
         guard try isRight(password, of: attempt.account) else {
             failures.withLock { $0.fail(attempt, at: now()) }
@@ -120,9 +120,9 @@ public final class AccountStore: LoginRepository {
 }
 
 public enum AccountStoreError: Error, Equatable {
-    /// The file cannot be used, or the memory to hash a password is not there.
+    /// The file cannot be used, or there is not enough memory to hash a password.
     case unavailable(reason: String)
-    /// No address looks like that.
+    /// Not an email address.
     case invalidEmail
 }
 

@@ -9,12 +9,12 @@ struct AccountTable: ~Copyable {
     private let delete: SQLiteStatement
     private let list: SQLiteStatement
 
-    /// Opens the file; makes the table in it where it is missing.
+    /// Opens the file; creates the table in it if it does not exist.
     init(path: String) throws(SQLiteError) {
         let database = try SQLiteDatabase(path: path)
         try AccountTable.prepare(database)
         let find = try database.prepare("SELECT password_hash FROM accounts WHERE email = ?1 AND is_development <= ?2")
-        // An account that only development has gives way to a real one.
+        // A real account replaces a development account of the same name.
         let insert = try database.prepare(
             """
             INSERT INTO accounts VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE
@@ -34,10 +34,10 @@ struct AccountTable: ~Copyable {
     private static func prepare(_ database: borrowing SQLiteDatabase) throws(SQLiteError) {
         guard try database.integer("PRAGMA user_version") == 0 else { return }
         try database.execute("BEGIN IMMEDIATE")
-        // Another process may have been faster.
+        // Another process may have prepared it meanwhile.
         if try database.integer("PRAGMA user_version") == 0 {
-            // The table of earlier builds, where only the account of development was ever added by a program. The check
-            // keeps out what is no hash, whoever writes to the file.
+            // The table as earlier builds made it, to which programs only ever added the development account. The CHECK
+            // refuses what is not a hash, whoever writes to the file.
             try database.execute(
                 """
                 CREATE TABLE IF NOT EXISTS accounts (
@@ -52,7 +52,7 @@ struct AccountTable: ~Copyable {
         try database.execute("COMMIT")
     }
 
-    /// - Parameter isDevelopment: whether an account that only development has counts.
+    /// - Parameter isDevelopment: whether a development account counts.
     /// - Returns: `nil` when there is no such account, or when nobody can log in to it because its hash is damaged.
     func hash(of account: AccountName, isDevelopment: Bool) throws(SQLiteError) -> PasswordHash? {
         try find.bind(1, account.text)
@@ -60,7 +60,7 @@ struct AccountTable: ~Copyable {
         return try find.first { row in row.text(0).flatMap(PasswordHash.init(encoded:)) } ?? nil
     }
 
-    /// - Returns: whether it was added; one that is there stays as it is.
+    /// - Returns: whether it was added; an existing account stays as it is.
     func add(_ account: AccountName, _ hash: PasswordHash, isDevelopment: Bool) throws(SQLiteError) -> Bool {
         try insert.bind(1, account.text)
         try insert.bind(2, hash.encoded)
@@ -68,7 +68,7 @@ struct AccountTable: ~Copyable {
         return try !insert.all { _ in () }.isEmpty
     }
 
-    /// - Returns: whether it was there.
+    /// - Returns: whether it existed.
     func remove(_ account: AccountName) throws(SQLiteError) -> Bool {
         try delete.bind(1, account.text)
         return try !delete.all { _ in () }.isEmpty
@@ -82,7 +82,7 @@ struct AccountTable: ~Copyable {
 /// An account, as it is listed.
 public struct Account: Sendable, Equatable {
     public let email: String
-    /// Whether only a server in development lets anybody sign in to it.
+    /// Whether it is a development account: only a server with `--development` lets anybody sign in to it.
     public let isDevelopment: Bool
 
     public init(email: String, isDevelopment: Bool) {
@@ -91,7 +91,7 @@ public struct Account: Sendable, Equatable {
     }
 }
 
-/// The account that a server in development has. Its password is in the README.
+/// The account that a server with `--development` has. Its password is in the README.
 enum DevelopmentAccount {
     static let email = "ann@example.com"
     static let password = "correct horse"

@@ -2,7 +2,7 @@ public import Coordinators
 
 /// Clean architecture: a view model is handed a use case, and the coordinator never sees the repository behind it.
 public enum CleanLogin {
-    /// - Parameter repository: where accounts are.
+    /// - Parameter repository: where the accounts are stored.
     public static func app(_ repository: any LoginRepository) -> App {
         App(
             "clean-login", root: AppCoordinator.init, coordinators: [LoginCoordinator.self, MainCoordinator.self],
@@ -23,8 +23,8 @@ extension Dependencies {
 }
 
 extension CleanLogin {
-    /// Shows the login, then what lies behind it. Whoever logs out, or starts the app anew, leaves a token behind that is
-    /// worth nothing any more.
+    /// Shows the login, then the main screen. When the user logs out or relaunches the app, the old token becomes
+    /// worthless.
     struct AppCoordinator: Coordinator {
         func start(_ navigator: inout Navigator) {
             if navigator.defaults["isLoggedIn"] == true { logOut(&navigator) }

@@ -1,7 +1,7 @@
-/// What waits, and for which client. Clients take turns, however much each has waiting. A full queue still takes
-/// something for a client that has little in it: then the one with the most loses what came last.
+/// A bounded queue in which clients take turns, however much each has waiting. A full queue still accepts an element of
+/// a client that has few in it: then the client with the most loses its last one.
 struct FairQueue<Client: Hashable, Element> {
-    /// Of each client that has something waiting, in the order of their turns.
+    /// The waiting elements of each client that has any, in the order of the clients' turns.
     private var lines: [(client: Client, elements: [Element])] = []
     private var count = 0
     private let limit: Int
@@ -10,14 +10,14 @@ struct FairQueue<Client: Hashable, Element> {
         self.limit = limit
     }
 
-    /// - Returns: what has to go, which may be the element itself; `nil` where there is room.
+    /// - Returns: the element that is displaced, which may be the new one; `nil` if there is room.
     mutating func append(_ element: Element, of client: Client) -> Element? {
         let own = lines.firstIndex { $0.client == client }
         var displaced: Element?
         if count >= limit {
             let longest = lines.indices.max { lines[$0].elements.count < lines[$1].elements.count }
             let ownCount = own.map { lines[$0].elements.count } ?? 0
-            // Of two that would only change places the one that was first stays. One is left at least.
+            // If two lines would only swap their lengths, the earlier element stays. The longest keeps at least one.
             guard let longest, lines[longest].elements.count > ownCount + 1 else { return element }
             displaced = lines[longest].elements.popLast()
         } else {

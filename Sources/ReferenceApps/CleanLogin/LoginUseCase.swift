@@ -1,6 +1,6 @@
 public import Coordinators
 
-/// Logs somebody in. It knows neither where accounts are kept nor what is shown.
+/// Logs a user in. It knows neither where accounts are stored nor what is shown.
 public struct LoginUseCase: Sendable {
     private let repository: any LoginRepository
 
@@ -8,7 +8,7 @@ public struct LoginUseCase: Sendable {
         self.repository = repository
     }
 
-    /// Returns when the password is the account's.
+    /// Returns if the password is the account's.
     public func logIn(email: String, password: String, from client: ClientAddress?) async throws(LoginError) {
         try await repository.verify(email: email, password: password, from: client)
     }
@@ -16,22 +16,22 @@ public struct LoginUseCase: Sendable {
 
 /// Knows the accounts.
 public protocol LoginRepository: Sendable {
-    /// Returns when the password is the account's. Whether there is such an account must show neither in the answer nor
-    /// in the time it takes.
+    /// Returns if the password is the account's. Neither the answer nor the time it takes may reveal whether there is
+    /// such an account.
     ///
-    /// - Parameter client: from where it was asked, for limits that keep others out of nothing.
+    /// - Parameter client: where the attempt came from, for limits that do not affect other clients.
     func verify(email: String, password: String, from client: ClientAddress?) async throws(LoginError)
 }
 
-/// Why somebody is not logged in, by what can be done next.
+/// Why a login failed, by what can be done next.
 public enum LoginError: Error, Equatable {
     /// No such account, or not its password.
     case refused
-    /// Too many are logging in at the moment. The password was not looked at: try again.
+    /// Too many logins at the moment. The password was not checked: try again.
     case busy
-    /// Too many wrong passwords for this account from this client, in a row. This one was not looked at: try again after so many
-    /// seconds.
+    /// Too many wrong passwords in a row for this account from this client. This one was not checked: try again after
+    /// that many seconds.
     case tooManyFailures(retryAfter: Int)
-    /// The accounts cannot be read, or the memory to check a password is not there.
+    /// The accounts cannot be read, or there is not enough memory to check a password.
     case unavailable
 }

@@ -4,10 +4,10 @@ internal import Coordinators
 struct LoginViewModel {
     let useCase: LoginUseCase
 
-    /// Logs somebody in. Without an address or a password nothing is called, and no password is checked.
+    /// Logs a user in. Without an address or a password nothing is called, and no password is checked.
     ///
     /// - Parameter onLoginFailure: called with the alert to show.
-    /// - Throws: `Overloaded` when the password was not checked, for there are too many attempts; `LoginError.unavailable`.
+    /// - Throws: `Overloaded` if the password was not checked, because of too many attempts; `LoginError.unavailable`.
     func logIn(
         email: String, password: Secret, from client: ClientAddress?, onLoginSuccess: () -> Void,
         onLoginFailure: (Alert) -> Void

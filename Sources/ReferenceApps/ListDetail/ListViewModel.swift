@@ -8,12 +8,12 @@ protocol ListNavigation {
     func showNotFound(_ navigator: inout Navigator)
 }
 
-/// The items, and the one that is looked at. Knows no screen.
+/// The items, and the selected one. Knows no screen.
 struct ListViewModel: Codable, Sendable {
     private var titles: [Int: String] = [:]
     private var selected: Int?
 
-    /// As the list shows them.
+    /// The items as the list shows them.
     var items: JSON {
         .array((1...3).map { ["id": .integer($0), "title": .string(title(of: $0))] })
     }

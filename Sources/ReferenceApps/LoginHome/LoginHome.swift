@@ -1,7 +1,7 @@
 public import Coordinators
 
-/// Parent and child on one stack, and the back button: no coordinator starts a back, yet the child whose screen it popped
-/// must not stay. The children call their parent by its type, as with `weak var parent: AppCoordinator?` in UIKit.
+/// Parent and child on one stack, and the back button: no coordinator starts a back, yet the child whose screen it pops
+/// must be removed. The children call their parent by its type, as with `weak var parent: AppCoordinator?` in UIKit.
 public enum LoginHome {
     public static let app = App(
         "login-home", root: AppCoordinator.init, coordinators: [LoginCoordinator.self, HomeCoordinator.self])

@@ -1,6 +1,6 @@
 public import Coordinators
 
-/// The same as `LoginHome`, where the children know no more of their parent than a protocol: a delegate.
+/// The same as `LoginHome`, but the children know their parent only by a protocol: a delegate.
 public enum LoginHomeDelegate {
     public static let app = App(
         "login-home-delegate", root: AppCoordinator.init, coordinators: [LoginCoordinator.self, HomeCoordinator.self])

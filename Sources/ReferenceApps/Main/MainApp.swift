@@ -1,7 +1,7 @@
 public import Coordinators
 
-/// One coordinator, events with payloads, any screen to any screen: a screen knows only the coordinator, never the next
-/// screen.
+/// One coordinator, events with payloads, transitions from any screen to any screen: a screen knows only the
+/// coordinator, never the next screen.
 public enum Main {
     public static let app = App("main", root: MainCoordinator.init)
 }

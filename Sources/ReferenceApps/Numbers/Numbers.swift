@@ -1,6 +1,6 @@
 public import Coordinators
 
-/// The vocabulary in the open: every screen shows a number, and every event says one thing that a navigator can do.
+/// The whole vocabulary: every screen shows a number, and every event makes the navigator do one thing that it can do.
 public enum Numbers {
     public static let app = App("numbers", root: NumberCoordinator.init)
 }
@@ -51,7 +51,7 @@ extension Numbers {
             switch event {
             case .push(let value): navigator.push(number(value))
             case .replace(let value): navigator.replace(with: number(value))
-            // Of no screens there is no stack.
+            // A stack of no screens is not allowed.
             case .setStack(let values): if !values.isEmpty { navigator.setStack(values.map(number)) }
             case .sheet(let value): navigator.present(NumberCoordinator(child: value), as: .sheet)
             case .cover(let value): navigator.present(NumberCoordinator(child: value), as: .fullScreen)

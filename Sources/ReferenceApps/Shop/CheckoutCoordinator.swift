@@ -17,7 +17,7 @@ extension Shop {
         struct Address: Codable, Equatable {
             var street: String
             var city: String
-            /// Of the floor, the bell, the neighbour.
+            /// About the floor, the bell, the neighbour.
             var note: String?
         }
 

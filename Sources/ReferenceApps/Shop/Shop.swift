@@ -1,8 +1,9 @@
 public import Coordinators
 
-/// Everything at once: tabs, links, a sign-in in between, a full-screen checkout with a result, a sign-out from anywhere.
+/// Everything at once: tabs, links, a sign-in in between, a full-screen checkout with a result, a sign-out from
+/// anywhere.
 public enum Shop {
-    /// - Parameter repository: where accounts are.
+    /// - Parameter repository: where the accounts are stored.
     public static func app(_ repository: any LoginRepository) -> App {
         App(
             "shop", root: AppCoordinator.init,
@@ -14,7 +15,7 @@ public enum Shop {
 }
 
 extension Shop {
-    /// Ends everything when the user signs out, wherever that is, the token with it.
+    /// Ends all flows when the user signs out, on whatever screen, and replaces the token.
     struct AppCoordinator: Coordinator, SignInObserver {
         enum Event: NavigationEvent, CaseIterable { case signOut }
 
@@ -193,12 +194,12 @@ extension Shop {
         }
     }
 
-    /// Told when somebody has signed in.
+    /// Called when the user has signed in.
     protocol SignInObserver {
         mutating func didSignIn()
     }
 
-    /// Told what goes into the cart.
+    /// Called with what goes into the cart.
     protocol CartKeeper {
         mutating func add(_ product: Int, _ navigator: inout Navigator)
     }

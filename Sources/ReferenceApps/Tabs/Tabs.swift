@@ -7,7 +7,7 @@ public enum Tabs {
 }
 
 extension Tabs {
-    /// Shows the login or the tabs, by what the session remembers.
+    /// Shows the login or the tabs, depending on what the session remembers.
     struct AppCoordinator: Coordinator {
         func start(_ navigator: inout Navigator) {
             if navigator.defaults["isLoggedIn"] == true {
@@ -40,7 +40,7 @@ extension Tabs {
         }
     }
 
-    /// Three pages; each one's own event moves on to the next, the last one's leaves.
+    /// Three pages; the event of each page selects the next page, and that of the last page leaves the tabs.
     struct TabCoordinator: Coordinator {
         enum Event: NavigationEvent, CaseIterable {
             case home, plus, myPage

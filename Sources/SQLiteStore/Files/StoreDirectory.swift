@@ -3,20 +3,20 @@ internal import SQLite
 internal import Sodium
 internal import Synchronization
 
-/// The directory that a store has for itself, locked until it is unlocked, or until the process ends, however it does.
+/// The directory that a store has for itself. It stays locked until `unlock`, or until the process ends in any way.
 final class StoreDirectory: Sendable {
     let path: String
-    /// Owned: opened in `init`, closed by `unlock`. The database's must stay open as long as SQLite has it open: closing it
-    /// would drop SQLite's own locks (fcntl(2)).
+    /// Owned: opened in `init`, closed by `unlock`. The database's descriptor must stay open while SQLite has the file
+    /// open: closing it would drop SQLite's own locks (fcntl(2)).
     private let files: Mutex<(lock: CInt, database: CInt)?>
     /// The files that must stay where they are.
     private let kept = Mutex<[String: Identity]>([:])
 
     var database: String { "\(path)/sessions.sqlite" }
     var log: String { database + "-wal" }
-    /// Is there where the database has to be rebuilt.
+    /// Exists while the database has to be rebuilt.
     var marker: String { "\(path)/sessions.damaged" }
-    /// Has the store's secret a second time: it is all that cannot be made anew from the journal.
+    /// Holds a copy of the store's secret, the only content that cannot be rebuilt from the journal.
     private var secretFile: String { "\(path)/secret" }
     private var lockFile: String { "\(path)/lock" }
 
@@ -31,7 +31,7 @@ final class StoreDirectory: Sendable {
         }
     }
 
-    /// Makes the directory, readable by its owner alone, where it is missing; one that is there keeps its permissions.
+    /// Creates the directory, readable by its owner alone, if it is missing; an existing one keeps its permissions.
     init(_ path: String) throws(SQLiteStoreError) {
         self.path = path
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("cannot make \(path)") }
@@ -44,27 +44,27 @@ final class StoreDirectory: Sendable {
             throw isTaken ? .inUse(path: path) : error
         }
         self.files = Mutex((lock, -1))
-        // SQLite would make a new database, and throw the log away that has what the old one lacks.
+        // SQLite would make a new database, and discard the log, which holds what the old database lacks.
         guard size(of: database) > 0 || size(of: log) == 0 else {
-            throw .damaged("\(log) is there without its database; put that back, or remove the log, and what is in it")
+            throw .damaged("\(log) is there without its database; put that back, or remove the log and lose its data")
         }
         guard size(of: database) > 0 || size(of: log) > 0 || secretCopy == nil else {
             throw .damaged(
                 """
-                \(database) is missing, and \(secretFile) tells that it was there; put it back, or remove that file to \
-                begin anew
+                \(database) is missing, but \(secretFile) shows that it existed; put the database back, or remove \
+                \(secretFile) to begin with an empty store
                 """)
         }
         try openDatabase()
     }
 
-    /// 0 where there is none.
+    /// 0 if there is no such file.
     private func size(of path: String) -> Int {
         var info = stat()
         return stat(path, &info) == 0 ? Int(info.st_size) : 0
     }
 
-    /// `nil` where there is none, or it is not what was written.
+    /// `nil` if there is no copy, or it is not what was written.
     var secretCopy: [UInt8]? {
         let file = open(secretFile, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }
@@ -72,7 +72,7 @@ final class StoreDirectory: Sendable {
         var bytes = [UInt8](repeating: 0, count: KeyedDigest.keySize + 8)
         guard read(file, &bytes, bytes.count) == bytes.count else { return nil }
         let secret = Array(bytes.prefix(KeyedDigest.keySize))
-        return bytes == StoreDirectory.guarded(secret) ? secret : nil
+        return bytes == StoreDirectory.withChecksum(secret) ? secret : nil
     }
 
     func keepCopy(of secret: [UInt8]) throws(SQLiteStoreError) {
@@ -81,18 +81,18 @@ final class StoreDirectory: Sendable {
         let file = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw .system("cannot make \(draft)") }
         defer { Glibc.close(file) }
-        let bytes = StoreDirectory.guarded(secret)
+        let bytes = StoreDirectory.withChecksum(secret)
         guard write(file, bytes, bytes.count) == bytes.count, fsync(file) == 0, rename(draft, secretFile) == 0 else {
             throw .system("cannot write \(secretFile)")
         }
     }
 
-    /// With its checksum behind it.
-    private static func guarded(_ secret: [UInt8]) -> [UInt8] {
+    /// The secret, followed by its checksum.
+    private static func withChecksum(_ secret: [UInt8]) -> [UInt8] {
         secret + withUnsafeBytes(of: Checksum.of(secret).littleEndian) { Array($0) }
     }
 
-    /// Whether SQLite's log is there, in which a crash leaves what is not in the database yet. It is never empty then.
+    /// Whether SQLite's log is there. After a crash it holds what is not in the database yet, and is never empty.
     var hasLog: Bool { size(of: log) > 0 }
 
     /// Makes an empty file that has the permissions of the database.
@@ -105,9 +105,9 @@ final class StoreDirectory: Sendable {
         Glibc.close(file)
     }
 
-    /// To be called again when the database has been replaced.
+    /// Call again after the database has been replaced.
     func openDatabase() throws(SQLiteStoreError) {
-        // SQLite keeps its log beside the file that a link leads to, and would overlook the one that is here.
+        // SQLite keeps its log beside the target of a symbolic link, and would overlook the log that is here.
         let file = open(database, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard file >= 0 else {
             guard errno != ELOOP else {
@@ -121,15 +121,15 @@ final class StoreDirectory: Sendable {
         }
     }
 
-    /// Remembers which files are here, SQLite's own among them.
+    /// Remembers the identities of the files that are here, SQLite's own included.
     func keepFiles() {
         kept.withLock { kept in
             for file in [path, lockFile, database, log, database + "-shm"] { kept[file] = Identity(file) }
         }
     }
 
-    /// What is not where it was, as an error names it; `nil` where all is. What is written to a file that has no name any
-    /// more, nobody will find.
+    /// The file that was removed or replaced, as an error names it; `nil` if all are in place. Nobody can find what is
+    /// written to a file that no longer has a name.
     var loss: String? {
         kept.withLock { kept in
             let lost = kept.first { Identity($0.key) != $0.value }
@@ -137,17 +137,17 @@ final class StoreDirectory: Sendable {
         }
     }
 
-    /// The descriptor of the database, to be left open.
+    /// Calls `body` with the descriptor of the database, which it must leave open.
     ///
-    /// - Returns: `nil` where there is none.
+    /// - Returns: `nil` if there is no descriptor.
     @discardableResult
     func withDatabase<Value>(_ body: (CInt) -> Value) -> Value? {
-        // Not under the lock: it takes its time. It is closed when the store is, which waits for this.
+        // Not under the lock, because `body` may take long. Closing the store waits for it, then closes the file.
         guard let file = files.withLock({ $0?.database }), file >= 0 else { return nil }
         return body(file)
     }
 
-    /// Makes the names in it outlive a loss of power. SQLite tries to, and takes no notice when it fails.
+    /// Makes the names in the directory survive a power failure. SQLite tries to, but ignores a failure.
     func flush() throws(SQLiteStoreError) {
         let directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard directory >= 0 else { throw .system("cannot open \(path)") }
@@ -160,7 +160,7 @@ final class StoreDirectory: Sendable {
     func unlock() {
         files.withLock { files in
             if let files {
-                // Closing it is not enough where a child that is just being made has it, too.
+                // Closing the descriptor is not enough while a child process that is just being created has it, too.
                 flock(files.lock, LOCK_UN)
                 Glibc.close(files.lock)
                 if files.database >= 0 { Glibc.close(files.database) }

@@ -4,14 +4,14 @@ internal import Synchronization
 
 /// Something that an operator has to know.
 enum StoreTrouble: Sendable {
-    /// What a session needs is damaged: it is refused.
+    /// Data that a session needs is damaged: the session is refused.
     case session(SessionID?, String)
-    /// What is derived from the journal is damaged: it is made anew when the store is opened the next time.
+    /// Data that is derived from the journal is damaged: it is rebuilt when the store is next opened.
     case derived(String)
-    /// Something behind the traffic has failed, and is tried again.
+    /// A background chore has failed, and is tried again.
     case chore(String)
 
-    /// What counts as the same trouble.
+    /// Troubles with the same subject count as the same trouble.
     fileprivate var subject: String {
         switch self {
         case .session(let id?, _): id.text
@@ -39,7 +39,7 @@ final class StoreTroubles: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Whether `failure` is set, for those who need not know more.
+    /// Whether `failure` is set, for reading without the lock.
     private let isFailing = Atomic(false)
     private let full = Atomic(false)
     private let marker: String
@@ -50,7 +50,7 @@ final class StoreTroubles: Sendable {
     private static let largestCount = 1000
     private static let remarkLimit = 8
 
-    /// - Parameter marker: the path of a file that is made where the store has to be rebuilt.
+    /// - Parameter marker: the path of the file that is created when the store has to be rebuilt.
     init(
         marker: String, log: @escaping @Sendable (String) -> Void, now: @escaping @Sendable () -> Date = { Date() }
     ) {
@@ -86,7 +86,7 @@ final class StoreTroubles: Sendable {
         log(trouble.text)
     }
 
-    /// Nothing can be committed until `recover`.
+    /// Records that nothing can be committed until `recover`.
     func fail(_ reason: String) {
         let isNews = state.withLock { state in
             defer { state.failure = reason }
@@ -103,7 +103,7 @@ final class StoreTroubles: Sendable {
         log("commits succeed again")
     }
 
-    /// - Parameter isFull: whether there was no room for the last commit, and none has been made since.
+    /// - Parameter isFull: whether there was no room for the last commit, and there has been none since.
     func setFull(_ isFull: Bool) {
         if self.full.load(ordering: .relaxed) != isFull { self.full.store(isFull, ordering: .relaxed) }
     }

@@ -3,8 +3,8 @@ internal import Glibc
 internal import SQLite
 internal import Synchronization
 
-/// Looks after a store that is at work: every second whether its files are still where they were and can be written, and
-/// every hour whether its pages are what was written.
+/// Checks an open store: every second whether its files are still in place and can be written, and every hour whether
+/// its pages are what was written.
 final class StoreWatch: Sendable {
     private let directory: StoreDirectory
     private let writer: CommitQueue
@@ -35,7 +35,7 @@ final class StoreWatch: Sendable {
         }
     }
 
-    /// After it nothing is looked at any more.
+    /// Ends the checks: none runs after this returns.
     func close() async {
         isClosed.store(true, ordering: .releasing)
         for queue in [lookQueue, scanQueue] {
@@ -50,7 +50,7 @@ final class StoreWatch: Sendable {
 
     private func scan() {
         directory.withDatabase { file in
-            // At most 100 MiB a second, for others want the disk, too.
+            // At most 100 MiB a second, because others need the disk, too.
             func pause() -> Bool {
                 usleep(10_000)
                 return !isClosed.load(ordering: .acquiring)

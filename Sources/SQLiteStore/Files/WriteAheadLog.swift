@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// The write-ahead log as it lies on the disk, looked at before SQLite does.
+/// The write-ahead log as it is on the disk, checked before SQLite reads it.
 ///
-/// SQLite takes the first frame that is not whole for the end of its log. After a crash it is: only the last transaction
-/// was not flushed. But where a later transaction follows, which was not written before the damaged one had been
-/// flushed, something that was acknowledged is lost, and SQLite would drop all that follows without a word. Layout and
+/// SQLite treats the first invalid frame as the end of its log. After a crash this is right: only the last transaction
+/// was not flushed. But if a later transaction follows, the damaged one had been flushed before the later one was
+/// written. Then something that was acknowledged is lost, and SQLite would silently drop all that follows. Layout and
 /// checksum: sqlite.org/fileformat2.html, section 4.
 struct WriteAheadLog {
     private static let headerSize = 32
@@ -14,25 +14,30 @@ struct WriteAheadLog {
     private let pageSize: Int
     private let isBigEndian: Bool
 
-    /// - Throws: `damaged`, where a damaged frame is followed by a later transaction.
+    /// - Throws: `damaged`, if a later transaction follows a damaged frame.
     static func check(_ path: String) throws(SQLiteStoreError) {
         let file = open(path, O_RDONLY | O_CLOEXEC)
-        // A log that is not there has nothing to lose.
+        // A log that is missing cannot be damaged.
         guard file >= 0 else { return }
         defer { Glibc.close(file) }
         var info = stat()
         guard fstat(file, &info) == 0, info.st_size > 0 else { return }
-        let count = Int(info.st_size)
-        // Borrowed until `munmap`. The directory is locked: nobody cuts the file meanwhile.
-        guard let memory = mmap(nil, count, PROT_READ, MAP_PRIVATE, file, 0), memory != MAP_FAILED else { return }
-        defer { munmap(memory, count) }
-        guard let log = WriteAheadLog(UnsafeRawBufferPointer(start: memory, count: count)) else { return }
+        // Read, not mapped: while a server runs, the file may be truncated, and a disk may fail.
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: Int(info.st_size), alignment: 8)
+        defer { memory.deallocate() }
+        var count = 0
+        while count < memory.count {
+            let read = Glibc.read(file, memory.baseAddress.map { $0 + count }, memory.count - count)
+            guard read > 0 else { break }
+            count += read
+        }
+        guard let log = WriteAheadLog(UnsafeRawBufferPointer(rebasing: memory[..<count])) else { return }
         guard let offset = log.firstDamage else { return }
         throw .damaged("\(path) is damaged at byte \(offset), and later transactions follow")
     }
 
-    /// - Returns: `nil` where the header is not whole: then SQLite takes the log for empty, and the one before was in the
-    ///   database when it was written.
+    /// - Returns: `nil` if the header is invalid. SQLite then treats the log as empty; the content of the log before it
+    ///   was in the database when the header was written.
     init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= WriteAheadLog.headerSize else { return nil }
         self.bytes = bytes
@@ -44,12 +49,12 @@ struct WriteAheadLog {
         else { return nil }
     }
 
-    /// The position of a damaged frame behind which a later transaction is whole.
+    /// The position of a damaged frame that a valid later transaction follows; `nil` if there is none.
     var firstDamage: Int? {
         let frameSize = WriteAheadLog.frameHeaderSize + pageSize
         var before = sum(at: 24)
         var damage: Int?
-        // Whether the transaction with the damage has ended: what follows was written when it had been flushed.
+        // Whether the damaged transaction has ended: what follows was written after it had been flushed.
         var endsTransaction = false
         var start = WriteAheadLog.headerSize
         while start + frameSize <= bytes.count {
@@ -58,7 +63,7 @@ struct WriteAheadLog {
             let own = sum(at: start + 16)
             var expected = sum(start..<start + 8, after: before)
             expected = sum(start + WriteAheadLog.frameHeaderSize..<start + frameSize, after: expected)
-            // What the frame says itself is what the next one was computed from.
+            // The next frame's checksum was computed from the one that this frame states.
             before = own
             guard isOfThisLog else {
                 damage = damage ?? start

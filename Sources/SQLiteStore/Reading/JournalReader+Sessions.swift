@@ -1,12 +1,12 @@
 internal import SQLite
 internal import Sessions
 
-// Which sessions there are.
+// Listing the sessions.
 extension JournalReader {
-    /// Those that are compacted, from the first list of them that is not damaged: the table, its index, the journal. Where
-    /// all are, those of table and journal that can still be read.
+    /// The compacted sessions, from the first of these lists that is not damaged: the table, its index, the journal. If
+    /// all are damaged, those of the table and the journal that can still be read.
     ///
-    /// - Returns: the sessions, and whether none can be missing.
+    /// - Returns: the sessions, and whether the list is certainly complete.
     func sessions() throws(ReadError) -> (ids: Set<SessionID>, isWhole: Bool) {
         do throws(SQLiteError) {
             for list in [
@@ -25,7 +25,7 @@ extension JournalReader {
         }
     }
 
-    /// Those of the table, from its first one and from its last one up to a damaged page.
+    /// The sessions of the table, read from its start and from its end, each up to a damaged page.
     private func sessionsAtBothEnds() throws(SQLiteError) -> Set<SessionID> {
         var ids: Set<SessionID> = []
         for (start, next) in [("", "id > ?1 ORDER BY id"), ("~", "id < ?1 ORDER BY id DESC")] {
@@ -43,13 +43,13 @@ extension JournalReader {
         return ids
     }
 
-    /// Those of the journal, past the rows that cannot be read.
+    /// The sessions of the journal, past the rows that cannot be read.
     private func sessionsInReadableRows() throws(SQLiteError) -> Set<SessionID> {
         let unguarded = try SQLiteDatabase(path: path, isReadOnly: true)
-        // Where the last row cannot be read, a store that was closed knows which it is.
+        // If the last row cannot be read, a store that was closed still knows its number.
         let end =
             (try? unguarded.integer("SELECT max(seq) FROM journal"))
-            ?? (try? Ledger.stored(StoredValue.closed, in: unguarded))
+            ?? (try? JournalWriter.stored(StoredValue.closed, in: unguarded))
         let statement = try unguarded.prepare("SELECT seq, session FROM journal WHERE seq >= ?1 ORDER BY seq LIMIT 1")
         func row(from seq: Int) throws(SQLiteError) -> (seq: Int?, session: String?)? {
             try statement.bind(1, seq)

@@ -2,8 +2,8 @@ internal import SQLite
 internal import Sessions
 internal import Sodium
 
-/// A connection that reads. What is not compacted yet it is told: `tail`, oldest first. It finds rows and compares their
-/// checksums; what is in them is for those who asked to read, see `FoundRecords`.
+/// A connection that reads. Callers pass the session's places in the uncompacted tail as `tail`, oldest first. The
+/// reader finds rows and compares their checksums; callers parse the texts, see `FoundRecords`.
 final class JournalReader {
     private let retention: Retention
     let path: String
@@ -34,11 +34,11 @@ final class JournalReader {
         self.database = database
     }
 
-    /// All that is read in `body` is read from one snapshot.
+    /// Everything that `body` reads comes from one snapshot.
     ///
-    /// - Throws: where there is none. Nothing was read then.
+    /// - Throws: if there is no snapshot; then `body` was not called.
     func withSnapshot<Value>(_ body: () -> Value) throws(SQLiteError) -> Value {
-        // Left behind by an end that has failed.
+        // Left open by an `end` that failed.
         if database.isInTransaction { try end.run() }
         try begin.run()
         defer { try? end.run() }
@@ -47,9 +47,9 @@ final class JournalReader {
 
     /// The last version.
     ///
-    /// - Parameter token: the digest that the session's token must have; `nil` for any. It is compared before any record is
-    ///   read.
-    /// - Returns: `nil` where there is no such session, or its token is another one.
+    /// - Parameter token: the digest that the session's token must have; `nil` for any. It is compared before any
+    ///   record is read.
+    /// - Returns: `nil` if there is no such session, or it has another token.
     func load(
         _ id: SessionID, token: SHA256Digest?, _ tail: [Place]
     ) throws(ReadError) -> (record: FoundRecords, answeredKeys: [String])? {
@@ -92,12 +92,12 @@ final class JournalReader {
         guard let seq else { return nil }
         guard let row = try rowLookup.row(seq) else { throw .missing(seq: seq) }
         guard row.session == id.text, row.label?.key == key else {
-            throw .damaged("row \(seq) of the journal is another's")
+            throw .damaged("row \(seq) of the journal is not the expected one")
         }
         return row
     }
 
-    /// All that are kept, oldest first.
+    /// All answers that are kept, oldest first.
     func answers(of id: SessionID, _ tail: [Place]) throws(ReadError) -> [JournalRow] {
         let compacted = try compactedAnswers(of: id, limit: .max).map(\.seq)
         var rows: [JournalRow] = []
@@ -123,7 +123,7 @@ final class JournalReader {
         return try compactedAnswers(of: id, limit: retention.answers).map(\.key) + recent
     }
 
-    /// Oldest first. Each of them counts: an event under a key that is missing would be applied again.
+    /// Oldest first. None may be missing: an event whose key is missing would be applied again.
     private func compactedAnswers(of id: SessionID, limit: Int) throws(ReadError) -> [(seq: Int, key: String)] {
         guard let count = try sessionLookup.session(id)?.answers, count > 0 else { return [] }
         let found = try answers.all(
@@ -133,7 +133,7 @@ final class JournalReader {
         return found.prefix(limit).reversed()
     }
 
-    /// - Returns: `nil` where it is not what was written.
+    /// - Returns: `nil` if the row is not what was written.
     private static func answer(_ row: borrowing SQLiteRow, of id: SessionID) -> (seq: Int, key: String)? {
         guard let seq = row.integer(0), let key = row.text(1),
             Statements.answerChecksum(key, at: seq, of: id) == row.integer(2)
@@ -142,9 +142,9 @@ final class JournalReader {
     }
 }
 
-// Where versions are.
+// Finding versions.
 extension JournalReader {
-    /// What the tail and the table tell of a session.
+    /// What the tail and the table have of a session.
     private struct Past {
         let id: SessionID
         /// Newest first.
@@ -167,7 +167,7 @@ extension JournalReader {
         for place in tail.reversed() where place.isRecord && !isWhole {
             past.recent.append((place.version, place.seq))
             token = token ?? place.label?.token
-            // Nothing older is in the table, or the session has ended and nothing older counts.
+            // The table has nothing older, or the session has ended and nothing older counts.
             isWhole = place.kind == .first || place.kind == .end
         }
         if !isWhole { past.compacted = try sessionLookup.session(id) }
@@ -175,13 +175,13 @@ extension JournalReader {
         return past
     }
 
-    /// The first of these versions, newest first, up to one that has been dropped, or whose base has.
+    /// The first of these versions, newest first, until one that has been dropped or whose base has been dropped.
     private func records(
         of past: Past, from newest: Int, limit: Int, bytes: Int
     ) throws(ReadError) -> FoundRecords {
         var found = FoundRecords(of: past.id)
         guard limit > 0 else { return found }
-        let places = past.versions(from: newest, limit: min(limit, .max - SessionRecord.reach) + SessionRecord.reach)
+        let places = past.versions(from: newest, limit: Retention(versions: limit).retainedVersions)
         var size = 0
         for (version, seq) in places.prefix(limit) {
             guard let row = try row(seq, version, of: past.id) else { break }
@@ -202,18 +202,18 @@ extension JournalReader {
     private func row(_ seq: Int, _ version: Int, of id: SessionID) throws(ReadError) -> JournalRow? {
         guard let row = try rowLookup.row(seq) else { return nil }
         guard row.session == id.text, row.version == version else {
-            throw .damaged("row \(seq) of the journal is another's")
+            throw .damaged("row \(seq) of the journal is not the expected one")
         }
         return row
     }
 }
 
-/// Records as they were found, to be read by who asked for them.
+/// Records as they were found. Callers parse them.
 struct FoundRecords: Sendable {
     let id: SessionID
     /// Newest first.
     var wanted: [JournalRow] = []
-    /// The full records that these complete, by their versions.
+    /// The full records that are bases of the wanted delta records, by version.
     var bases: [Int: JournalRow] = [:]
 
     init(of id: SessionID) {
@@ -221,19 +221,15 @@ struct FoundRecords: Sendable {
     }
 
     func records() throws(ReadError) -> [SessionRecord] {
-        var read: [Int: SessionRecord] = [:]
+        var reader = RecordReader(of: id)
         var records: [SessionRecord] = []
         for row in wanted {
-            if let base = row.base, read[base] == nil, let row = bases[base] { read[base] = try record(row, base: nil) }
-            records.append(try record(row, base: row.base.flatMap { read[$0] }))
+            do throws(RecordError) {
+                records.append(try reader.record(row.version, row.text) { bases[$0]?.text })
+            } catch {
+                throw .damaged("version \(row.version) of \(id.text) is damaged: \(error)")
+            }
         }
         return records
-    }
-
-    private func record(_ row: JournalRow, base: SessionRecord?) throws(ReadError) -> SessionRecord {
-        guard let text = try? RecordText(parsing: row.text), let record = try? SessionRecord(text, base: base),
-            record.id == id, record.version == row.version
-        else { throw .damaged("version \(row.version) of \(id.text) is damaged") }
-        return record
     }
 }

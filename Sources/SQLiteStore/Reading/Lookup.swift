@@ -4,9 +4,9 @@ internal import Sessions
 /// Why something cannot be read.
 enum ReadError: Error {
     case sqlite(SQLiteError)
-    /// What is there is not what was written.
+    /// The data is not what was written.
     case damaged(String)
-    /// A row that something points to is not there: it has been dropped since that was read, or it is lost.
+    /// A row that something points to is missing: it was deleted after the pointer was read, or it is lost.
     case missing(seq: Int)
     /// The store is closed.
     case closed
@@ -21,11 +21,11 @@ enum ReadError: Error {
     }
 }
 
-/// Looks single rows up by their keys, also in what is left of a damaged page.
+/// Looks up single rows by their keys, also in what is left of a damaged page.
 ///
-/// A page whose checksum is wrong tells the guarded connection nothing. Most of its rows are still as they were written,
-/// though, which their own checksums prove: a second connection, which looks at no page's checksum, reads those. What
-/// it does not find, nobody can tell.
+/// The guarded connection reads nothing from a page whose checksum is wrong. But most rows on such a page are still as
+/// they were written, and their own checksums prove it: a second connection, which ignores the checksums of pages,
+/// reads those. If it finds no row, it is unknown whether there was one.
 final class Lookup {
     private let guarded: SQLiteStatement
     private let sql: String
@@ -40,9 +40,9 @@ final class Lookup {
 
     /// - Parameters:
     ///   - bind: binds the key.
-    ///   - what: is looked for, as an error names it.
-    ///   - read: `nil` where the row is not what was written.
-    /// - Returns: `nil` where there is none.
+    ///   - what: names what is looked up, in errors.
+    ///   - read: returns `nil` if the row is not what was written.
+    /// - Returns: `nil` if there is no such row.
     func first<Value>(
         _ what: @autoclosure () -> String, bind: (SQLiteStatement) throws(SQLiteError) -> Void,
         _ read: (borrowing SQLiteRow) -> Value?
@@ -55,12 +55,12 @@ final class Lookup {
         } catch {
             guard error.isDamage else { throw .sqlite(error) }
         }
-        // Whatever goes wrong with a damaged page: it is damaged.
+        // Whatever the error is, its cause is the damaged page.
         guard let value = try? unguardedFirst(bind, read) else { throw .damaged("\(what()) is damaged") }
         return value
     }
 
-    /// The same for as many rows as there must be.
+    /// Like `first`, for a key that must have exactly `count` rows.
     func all<Value>(
         _ what: @autoclosure () -> String, count: Int, bind: (SQLiteStatement) throws(SQLiteError) -> Void,
         _ read: (borrowing SQLiteRow) -> Value?
@@ -104,7 +104,7 @@ extension Lookup {
         try Lookup("SELECT \(JournalRow.columns) FROM journal WHERE seq = ?1", database, path: path)
     }
 
-    /// - Returns: `nil` where the session is not in the table.
+    /// - Returns: `nil` if the session is not in the table.
     func session(_ id: SessionID) throws(ReadError) -> CompactedSession? {
         try first(
             "the row of \(id.text) in the table sessions",
@@ -112,7 +112,7 @@ extension Lookup {
         ) { CompactedSession($0, of: id) }
     }
 
-    /// - Returns: `nil` where there is no such row any more.
+    /// - Returns: `nil` if there is no such row any more.
     func row(_ seq: Int) throws(ReadError) -> JournalRow? {
         try first(
             "row \(seq) of the journal",

@@ -3,22 +3,22 @@ internal import SQLite
 internal import Sessions
 internal import Synchronization
 
-/// Group reads: who reads waits in a line, and the one connection that reads takes everybody who has come while it was
-/// reading. They see one snapshot, so that its pages are read once for all of them: SQLite forgets its cache as soon as
-/// somebody has written.
+/// Group reads: reads wait in a line, and the one connection that reads serves all that have arrived while it was
+/// reading. They share one snapshot, so that its pages are read once for all of them: SQLite discards its cache as soon
+/// as another connection has written.
 final class ReadQueue: Sendable {
-    /// Is handed the connection, or why there is none.
+    /// Receives the connection, or the reason why there is none.
     private typealias Read = @Sendable (Result<JournalReader, ReadError>) -> Void
 
     private struct Line {
         var waiting: [Read] = []
-        /// Whether the reader is at work, or will be.
+        /// Whether the reader is serving the line, or is about to.
         var isServed = false
     }
 
     private let queue = DispatchQueue(label: "coordinatord.store.reader", qos: .userInitiated)
     private let line = Mutex(Line())
-    /// Only used on `queue`; `nil` once it is closed. Who has the lock keeps the reader from its next snapshot.
+    /// Only used on `queue`; `nil` once it is closed. Holding the lock keeps the reader from its next snapshot.
     private let reader: Mutex<JournalReader?>
 
     init(_ reader: sending JournalReader) {
@@ -34,7 +34,8 @@ final class ReadQueue: Sendable {
         }
     }
 
-    /// - Parameter body: reads. What else it has to know it must know before: the snapshot may be older than the call of it.
+    /// - Parameter body: reads from a snapshot. Get everything else that it needs before this call: the snapshot may be
+    ///   older than the call of `body`.
     func read<Value: Sendable>(
         _ body: @escaping @Sendable (JournalReader) throws(ReadError) -> Value
     ) async throws(ReadError) -> Value {
@@ -49,7 +50,7 @@ final class ReadQueue: Sendable {
         return try outcome.get()
     }
 
-    /// Does the work while nobody reads.
+    /// Calls `body` while no read is in progress.
     func whilePaused<Failure: Error>(_ body: () throws(Failure) -> Void) throws(Failure) {
         try reader.withLock { _ throws(Failure) in try body() }
     }
@@ -64,7 +65,7 @@ final class ReadQueue: Sendable {
         if isFirst { queue.async { self.serve() } }
     }
 
-    /// Takes all who wait, again and again until nobody does.
+    /// Serves all waiting reads, again and again until none is waiting.
     private func serve() {
         while true {
             let waiting = line.withLock { line in

@@ -2,11 +2,10 @@ internal import Glibc
 internal import SQLite
 public import Sessions
 
-/// Reads what a store holds, whether a server is at work on it or not. It locks nobody out, and each call sees what is
-/// there at that moment: no snapshot is held from one call to the next, for a log that is still being read cannot begin
-/// anew.
+/// Reads a store, whether or not a server is using it. It locks nobody out, and each call sees the state at that
+/// moment: no snapshot is held from one call to the next, because a log that is still being read cannot be restarted.
 ///
-/// Used by one thread, and blocks it.
+/// Used by one thread at a time, which it blocks.
 public final class StoreSnapshot {
     private let reader: JournalReader
     private var tail = Tail()
@@ -36,12 +35,12 @@ public final class StoreSnapshot {
         }
     }
 
-    /// All sessions, ended, expired and damaged ones that are still known among them, in order.
+    /// All known sessions, including ended, expired and damaged ones, in order.
     public func sessions() throws(SQLiteStoreError) -> [SessionID] { try listing().sessions }
 
-    /// The same.
+    /// Like `sessions()`.
     ///
-    /// - Returns: also whether none can be missing. Some may be where damage hides them.
+    /// - Returns: also whether the list is certainly complete: damage may hide sessions.
     public func listing() throws(SQLiteStoreError) -> (sessions: [SessionID], isWhole: Bool) {
         try reading { () throws(ReadError) in
             let compacted = try reader.sessions()
@@ -62,7 +61,7 @@ public final class StoreSnapshot {
         let found = try reading { () throws(ReadError) in
             if let damage = tail.damaged[id] { throw .damaged(damage) }
             let recent = tail.places(of: id)
-            // Where the last version cannot be read, it is damaged, and not forgotten.
+            // A session whose last version cannot be read is damaged, not forgotten.
             guard try reader.load(id, token: nil, recent) != nil else { return FoundRecords(of: id) }
             return try reader.history(of: id, from: .max, limit: .max, bytes: .max, recent)
         }
@@ -87,20 +86,20 @@ public final class StoreSnapshot {
 
     /// Compares the checksum of every page.
     ///
-    /// - Returns: the numbers of those that are damaged.
+    /// - Returns: the numbers of the damaged pages.
     public func damagedPages() -> [Int] {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return [] }
-        // Left open: closing it would drop the locks that SQLite has in this process.
+        // Left open, because closing it would drop the locks that SQLite has in this process.
         var pages: [Int] = []
         PageChecksum.scan(file) { pages.append($0) }
         return pages
     }
 
-    /// What is wrong with the log; `nil` where it is whole. What comes behind the damage is read by nobody.
+    /// What is wrong with the log; `nil` if it is undamaged. Nothing after the damage is read.
     public var logDamage: String? {
         var found: String?
-        // A server may be writing to it: what it is just writing looks like a damage, but not for long at the same place.
+        // A server may be writing to the log: what it is just writing looks damaged, but not for long at one place.
         for _ in 0..<3 {
             if found != nil { usleep(50_000) }
             do throws(SQLiteStoreError) {
@@ -114,21 +113,22 @@ public final class StoreSnapshot {
         return found
     }
 
-    /// Sessions of which something is lost, and what.
+    /// Sessions that have lost something, and what.
     public func damagedSessions() throws(SQLiteStoreError) -> [(id: SessionID, reason: String)] {
         try reading { () throws(ReadError) in tail.damaged.map { ($0.key, $0.value) }.sorted { $0.0.text < $1.0.text } }
     }
 
-    /// Copies the whole store into a new file, which a store can be opened on as `sessions.sqlite`.
+    /// Copies the whole store into a new file. A directory with this file as `sessions.sqlite` can be opened as a
+    /// store.
     ///
-    /// - Parameter progress: is told how many pages are done, of how many.
+    /// - Parameter progress: receives how many pages are done, and how many there are.
     public func copy(to path: String, progress: (Int, Int) -> Void) throws(SQLiteStoreError) {
         let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw .unavailable(reason: "cannot make \(path): \(String(cString: strerror(errno)))") }
         defer { close(file) }
         do throws(SQLiteError) {
             let target = try SQLiteDatabase(path: path, isGuarded: true)
-            // With a header of its own first, it is known to be guarded before pages come.
+            // Gives the file a header first, so that it is known to be guarded before pages are copied.
             try target.execute(
                 """
                 PRAGMA synchronous = OFF; PRAGMA page_size = \(PageChecksum.pageSize); CREATE TABLE t (x); DROP TABLE t
@@ -136,7 +136,7 @@ public final class StoreSnapshot {
             try reader.database.execute("BEGIN")
             defer { try? reader.database.execute("COMMIT") }
             try reader.database.copy(to: target, pages: 256, progress: progress)
-            // It is whole without a log.
+            // The copy is complete without a log.
             let last = try target.integer("SELECT max(seq) FROM journal") ?? 0
             let note = try target.prepare("UPDATE store SET value = ?1, checksum = ?2 WHERE name = 'closed'")
             try note.bind(1, last)
@@ -147,11 +147,11 @@ public final class StoreSnapshot {
             unlink(path)
             throw SQLiteStoreError(error)
         }
-        // The name of the file is flushed with the directory that it is in.
+        // The caller flushes the file's name, with the directory that contains it.
         guard fsync(file) == 0 else { throw .unavailable(reason: "cannot flush \(path)") }
     }
 
-    /// Reads from one snapshot, which is gone after.
+    /// Reads from one snapshot, which ends with this call.
     private func reading<Value>(_ body: () throws(ReadError) -> Value) throws(SQLiteStoreError) -> Value {
         let outcome: Result<Value, ReadError>
         do throws(SQLiteError) {
@@ -167,11 +167,11 @@ public final class StoreSnapshot {
         do throws(ReadError) { return try outcome.get() } catch { throw damaged(error) }
     }
 
-    /// Reads on in the journal, which the server has gone on writing.
+    /// Reads what a server may have added to the journal since the last call.
     private func refreshTail() throws(SQLiteError) {
-        let compacted = try Ledger.compacted(in: reader.database)
+        let compacted = try JournalWriter.compacted(in: reader.database)
         tail.forget(upTo: compacted)
-        tail = try Ledger.replay(reader.database, after: max(compacted, tail.lastSeq), into: tail).0
+        tail = try JournalWriter.replay(reader.database, after: max(compacted, tail.lastSeq), into: tail).0
     }
 
     private func damaged(_ error: ReadError) -> SQLiteStoreError {

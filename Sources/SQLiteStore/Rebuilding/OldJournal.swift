@@ -2,36 +2,37 @@ internal import SQLite
 internal import Sessions
 internal import Sodium
 
-/// The journal that a store is rebuilt from, of this schema or an earlier one, and what is left of it where it is damaged.
+/// The journal that a store is rebuilt from, of this schema or an earlier one. Of a damaged journal it reads what is
+/// left.
 final class OldJournal {
-    /// Reads as long as pages are what was written.
+    /// Reads only pages that are what was written.
     private var database: SQLiteDatabase?
     private var rows: SQLiteStatement?
-    /// Sees what is on damaged pages, too.
+    /// Reads damaged pages, too.
     private var unguarded: SQLiteDatabase?
     private var unguardedRows: SQLiteStatement?
     private let isBefore3: Bool
     let secret: [UInt8]
-    /// Everything up to this row is in the tables; `nil` where that is damaged.
+    /// Everything up to this row is in the tables; `nil` if this number is damaged.
     private let compacted: Int?
     private let last: Int
     /// How many sessions are known to be damaged.
     private let damageCount: Int
-    /// Of the row that was read last.
+    /// The number of the row that was read last.
     private var seq = 0
-    /// Whether anything of it is damaged.
+    /// Whether any part of the journal is damaged.
     private(set) var isDamaged = false
-    /// Numbers of rows that are not what was written, or that nobody can tell of; in order.
+    /// The numbers of rows that are not what was written, or that may have existed and were not found; in order.
     private var lost: [ClosedRange<Int>] = []
 
-    /// - Parameter secretCopy: what the secret is where the database's is damaged.
+    /// - Parameter secretCopy: the secret to use if the one in the database is damaged.
     init(_ path: String, secretCopy: [UInt8]?) throws(SQLiteError) {
         let database = try SQLiteDatabase(path: path, isGuarded: true)
         database.setLogKept(true)
         let unguarded = try SQLiteDatabase(path: path, isReadOnly: true)
         isBefore3 = try unguarded.integer("PRAGMA user_version") ?? 0 < 3
         let columns = isBefore3 ? OldJournal.columnsBefore3 : JournalRow.columns
-        // Not “> ?1”, which looks at the page of the row before, too: that may be damaged.
+        // Not “> ?1”, which also reads the page of the row before; that page may be damaged.
         let sql = "SELECT \(columns), seq FROM journal WHERE seq >= ?1 ORDER BY seq LIMIT ?2"
         rows = try database.prepare(sql)
         unguardedRows = try unguarded.prepare(sql)
@@ -42,9 +43,9 @@ final class OldJournal {
             guard secret.count == KeyedDigest.keySize else { throw .damage("the table store has no secret") }
         } else {
             secret = try OldJournal.secret(in: unguarded, or: secretCopy)
-            compacted = try? Ledger.compacted(in: unguarded)
-            // Where nobody can tell, the table is asked; it has none in nearly every store.
-            if let count = try? Ledger.stored(StoredValue.damaged, in: unguarded) {
+            compacted = try? JournalWriter.compacted(in: unguarded)
+            // If the number is damaged, the rows of the table are counted; nearly every store has none.
+            if let count = try? JournalWriter.stored(StoredValue.damaged, in: unguarded) {
                 damageCount = count
             } else {
                 damageCount = try unguarded.integer("SELECT count(*) FROM damaged") ?? 0
@@ -55,17 +56,18 @@ final class OldJournal {
         self.unguarded = consume unguarded
     }
 
-    /// Of the last row. Where the page that has it is damaged, it is known of a store that was closed.
+    /// The number of the last row. If its page is damaged, a store that was closed still knows the number.
     private static func last(in database: borrowing SQLiteDatabase) throws(SQLiteError) -> Int {
         do throws(SQLiteError) { return try database.integer("SELECT max(seq) FROM journal") ?? 0 } catch {
-            guard error.isDamage, let closed = try? Ledger.stored(StoredValue.closed, in: database), closed >= 0 else {
+            guard error.isDamage, let closed = try? JournalWriter.stored(StoredValue.closed, in: database), closed >= 0
+            else {
                 throw error.isDamage ? .damage("the end of the journal is damaged, and it was not closed") : error
             }
             return closed
         }
     }
 
-    /// Before 3, the checksum was the text's, and what now has columns of its own was in the text only.
+    /// Before schema 3, the checksum covered the text alone, and what now has columns of its own was only in the text.
     private static let columnsBefore3 = """
         session, kind, version, CASE WHEN json_valid(record) THEN record ->> '$.keptUntil' END,
         CASE WHEN json_valid(record) THEN record ->> '$.base' END,
@@ -75,7 +77,7 @@ final class OldJournal {
     private static func secret(
         in database: borrowing SQLiteDatabase, or copy: [UInt8]?
     ) throws(SQLiteError) -> [UInt8] {
-        do throws(SQLiteError) { return try Ledger.secret(in: database) } catch {
+        do throws(SQLiteError) { return try JournalWriter.secret(in: database) } catch {
             guard let copy, error.isDamage else { throw error }
             return copy
         }
@@ -83,7 +85,7 @@ final class OldJournal {
 
     private enum Found {
         case sound(Int, JournalRow)
-        /// With what it says of its session.
+        /// The row's number, and the session that the row names.
         case unsound(Int, String)
 
         var seq: Int {
@@ -93,11 +95,10 @@ final class OldJournal {
         }
     }
 
-    /// The next rows, so many or of so many bytes, and of those that are not what was written what they say of their
-    /// sessions.
+    /// The next rows, about `count` or about `bytes` of text, and the sessions that the damaged rows among them name.
     ///
     /// - Returns: `nil` at the end.
-    /// - Throws: damage, where something may be lost that only the tail of the journal had.
+    /// - Throws: damage, if something may be lost that only the tail of the journal had.
     func next(_ count: Int, bytes: Int) throws(SQLiteError) -> (rows: [(Int, JournalRow)], unsound: [String])? {
         guard seq < last else { return nil }
         var sound: [(Int, JournalRow)] = []
@@ -124,7 +125,7 @@ final class OldJournal {
         return (sound, unsound)
     }
 
-    /// Behind the row up to which the journal is compacted there are no gaps.
+    /// Checks that the uncompacted tail has no gap and no damaged row.
     private func checkTail(_ found: Found) throws(SQLiteError) {
         guard let compacted, found.seq > compacted else { return }
         let expected = max(seq, compacted) + 1
@@ -139,10 +140,10 @@ final class OldJournal {
             guard error.isDamage else { throw error }
             isDamaged = true
         }
-        // One by one, as far as they can be read, past what cannot.
+        // Row by row, past those that cannot be read.
         for number in seq + 1...max(seq + 1, last) {
             guard let found = try? found(unguardedRows, after: number - 1, limit: 1).first else { continue }
-            // A row that is not what was written may have any number: there may be sound ones before that.
+            // A damaged row may state any number: there may be sound rows before that number.
             if case .unsound(_, let session) = found {
                 if number > seq + 1 { lose(seq + 1...number - 1) }
                 return [.unsound(number, session)]
@@ -163,7 +164,7 @@ final class OldJournal {
         }
     }
 
-    /// Whether a row that the tables tell of is lost. To be asked when all have been read.
+    /// Whether a row that the tables point to is lost. Call after all rows have been read.
     private func isLost(_ seq: Int) -> Bool { lost.contains { $0.contains(seq) } }
 
     private func found(_ statement: SQLiteStatement?, after first: Int? = nil, limit: Int) throws(SQLiteError)
@@ -179,14 +180,14 @@ final class OldJournal {
         }.compactMap(\.self)
     }
 
-    /// Rows that need not be taken. Where it is damaged, they are dropped again.
+    /// Rows that need not be copied. If the table is damaged, they are copied, and dropped again later.
     var dropped: Set<Int> {
-        // Only of sound pages: whatever else has numbers would be dropped as well.
+        // Only from sound pages: a wrong number would drop a row that is needed.
         guard let found = try? database?.prepare("SELECT seq FROM dropped").all({ $0.integer(0) }) else { return [] }
         return Set(found.compactMap(\.self))
     }
 
-    /// Those that are known to lack something since an earlier damage.
+    /// Sessions that are known to have lost something in earlier damage.
     func damagedSessions() throws(SQLiteError) -> [String] {
         guard damageCount > 0 else { return [] }
         let found =
@@ -196,9 +197,9 @@ final class OldJournal {
         return ids
     }
 
-    /// Of every session, as the table tells: the last version, and whether a kept one is lost.
+    /// The last version of every session according to the table, and whether a kept version is lost.
     ///
-    /// - Throws: where that is damaged as well, so that nobody can tell what is lost.
+    /// - Throws: damage, if the table is damaged as well, so that it is unknown what is lost.
     func lastVersions() throws(SQLiteError) -> [(id: String, version: Int, hasLosses: Bool)] {
         let columns = isBefore3 ? "version, NULL, NULL, NULL, NULL, NULL" : CompactedSession.columns
         let isBefore3 = isBefore3
@@ -210,7 +211,7 @@ final class OldJournal {
         return try whole(found, "sessions")
     }
 
-    /// The sessions that an answer is lost of, as the table tells.
+    /// The sessions that have lost an answer, according to the table.
     func sessionsWithLostAnswers() throws(SQLiteError) -> Set<String> {
         let columns = isBefore3 ? "session, seq, key, NULL" : "session, seq, key, checksum"
         let isBefore3 = isBefore3
@@ -232,7 +233,7 @@ final class OldJournal {
         return sound
     }
 
-    /// Copies the log into the file, and empties it. Nothing can be read after.
+    /// Copies the log into the file, and empties the log. Nothing can be read afterwards.
     func close() {
         (rows, unguardedRows) = (nil, nil)
         unguarded = nil

@@ -2,22 +2,23 @@ internal import Glibc
 internal import SQLite
 internal import Sessions
 
-/// Makes a store anew from the journal of the one that is there: to upgrade an earlier schema, or because what is derived
-/// from the journal is damaged. The new file takes the place of the old one in one step; a crash before it changes
-/// nothing.
+/// Rebuilds a store from its journal: to upgrade an earlier schema, or because what is derived from the journal is
+/// damaged. The new file replaces the old one in one step. After a crash before that step, the old one is as good as
+/// before: at most its log was copied into it, and damaged interior pages were rewritten.
 struct StoreRebuild {
     private let directory: StoreDirectory
     private let retention: Retention
     private let report: @Sendable (String) -> Void
     private let source: OldJournal
-    private let target: Ledger
+    private let target: JournalWriter
     private let tail = SharedTail(Tail())
-    /// Of which a row was found that is not what was written, as far as it can be told.
+    /// The sessions that damaged rows name, as far as they can be read; after `findLosses`, those that have lost
+    /// something.
     private var suspects: Set<String> = []
 
     private static func path(in directory: StoreDirectory) -> String { directory.database + ".rebuilt" }
 
-    /// Where the store is of an earlier schema, or was found damaged.
+    /// Rebuilds the store if it is of an earlier schema, or was found damaged.
     static func rebuildIfNeeded(
         _ directory: StoreDirectory, _ retention: Retention, _ report: @escaping @Sendable (String) -> Void
     ) throws(SQLiteStoreError) {
@@ -26,23 +27,24 @@ struct StoreRebuild {
             try rebuild(directory, retention, because: "it has schema \(version)", report)
         } else if access(directory.marker, F_OK) == 0 {
             try rebuild(directory, retention, because: "it was found damaged", report)
-        } else if let page = hiding(directory) {
+        } else if let page = damagedInteriorPage(of: directory) {
             try rebuild(directory, retention, because: "page \(page), which leads to others, is damaged", report)
         }
     }
 
-    /// A page whose damage hides everything that it leads to. Where there is a log, that may have it as it should be.
-    private static func hiding(_ directory: StoreDirectory) -> Int? {
+    /// A damaged interior page, which hides every page below it; `nil` if there is a log, which may have the page
+    /// intact.
+    private static func damagedInteriorPage(of directory: StoreDirectory) -> Int? {
         guard !directory.hasLog else { return nil }
         return directory.withDatabase { PageTree($0)?.damaged.first } ?? nil
     }
 
-    /// So that nothing is hidden from those who read the journal.
+    /// Repairs damaged interior pages, so that they hide no rows of the journal.
     private static func repairTree(_ directory: StoreDirectory) {
         do throws(SQLiteError) {
             let database = try SQLiteDatabase(path: directory.database, isGuarded: true)
             database.setLogKept(true)
-            // SQLite finds a log when it reads.
+            // SQLite finds a log only when it reads.
             _ = try database.integer("PRAGMA user_version")
             try database.checkpoint(isRestarted: true)
         } catch {
@@ -58,7 +60,7 @@ struct StoreRebuild {
 
     private static func schema(of directory: StoreDirectory) throws(SQLiteStoreError) -> Int {
         do throws(SQLiteError) {
-            // Not to be written to, for then the log might be copied into the file.
+            // Read-only, because otherwise the log might be copied into the file.
             return try SQLiteDatabase(path: directory.database, isReadOnly: true, isGuarded: true)
                 .integer("PRAGMA user_version") ?? 0
         } catch {
@@ -66,7 +68,7 @@ struct StoreRebuild {
         }
     }
 
-    /// - Throws: `damaged`, where it cannot be told what is lost; then nothing has changed.
+    /// - Throws: `damaged`, if it is unknown what is lost; then the store is as good as before.
     static func rebuild(
         _ directory: StoreDirectory, _ retention: Retention, because reason: String,
         _ report: @escaping @Sendable (String) -> Void
@@ -84,7 +86,7 @@ struct StoreRebuild {
             }
             try rebuild.finish(keepingOld: isDamaged)
         } catch {
-            // It is as large as the old file, which stays.
+            // The new file may be as large as the old one, which stays.
             removeFiles(of: directory)
             throw error
         }
@@ -105,7 +107,7 @@ struct StoreRebuild {
         StoreRebuild.removeFiles(of: directory)
         do throws(SQLiteStoreError) {
             try directory.makeFile(path)
-            target = try Ledger(path: path, durability: .relaxed, retention: retention) { _ in }
+            target = try JournalWriter(path: path, durability: .relaxed, retention: retention) { _ in }
         } catch {
             throw SQLiteError(code: 0, message: "cannot make \(path): \(error)")
         }
@@ -129,7 +131,7 @@ struct StoreRebuild {
                 }
             }
             count += rows.count
-            if tail.withLock({ $0.recentCount >= Ledger.compactionRows }) {
+            if tail.withLock({ $0.recentCount >= JournalWriter.compactionRows }) {
                 try compact()
                 report("rebuilding: \(count) rows of the journal so far")
             }
@@ -141,19 +143,19 @@ struct StoreRebuild {
         return source.isDamaged
     }
 
-    /// Finds the sessions that lack something the old tables tell of, or that their last version needs.
+    /// Finds the sessions that lack something that the old tables point to, or that their last version needs.
     ///
-    /// The new store alone does not tell: it also lacks what was replaced by rows that were not compacted in the old one.
+    /// The new store alone does not show this: it also lacks rows that the old store's uncompacted tail has replaced.
     private mutating func findLosses() throws(SQLiteError) {
         let reader = try JournalReader(path: StoreRebuild.path(in: directory), retention: retention)
-        // What a damaged row says of its session may be wrong as well: only those count that the table knows.
+        // The session that a damaged row names may be wrong as well: only sessions in the table count.
         let lacking = suspects.union(try source.sessionsWithLostAnswers())
         suspects = []
         for (id, version, hasLosses) in try source.lastVersions() {
             do throws(ReadError) {
                 let found = try SessionID(id).flatMap { id throws(ReadError) in try reader.load(id, token: nil, []) }
                 guard let last = found?.record.wanted.first, last.version >= version else { throw .damaged("") }
-                // Of a session that has ended nothing else is needed.
+                // A session that has ended needs nothing else.
                 if last.kind != .end, hasLosses || lacking.contains(id) { suspects.insert(id) }
             } catch {
                 suspects.insert(id)
@@ -176,28 +178,29 @@ struct StoreRebuild {
         try writing { target throws(CommitFailure) in try target.compactAll(tail) }
     }
 
-    private func changing(_ work: (Ledger) throws(SQLiteError) -> Void) throws(SQLiteError) {
+    private func changing(_ work: (JournalWriter) throws(SQLiteError) -> Void) throws(SQLiteError) {
         try writing { target throws(CommitFailure) in
             try target.transaction(tail) { () throws(SQLiteError) in try work(target) }
         }
     }
 
-    /// And copies the log into the file now and then, or it takes as much room as that.
-    private func writing(_ work: (Ledger) throws(CommitFailure) -> Void) throws(SQLiteError) {
+    /// Does the work, and copies the log into the file now and then. Otherwise the log would grow as large as the file.
+    private func writing(_ work: (JournalWriter) throws(CommitFailure) -> Void) throws(SQLiteError) {
         do throws(CommitFailure) {
             try work(target)
-            try target.checkpoint(from: Ledger.restartedLogLimit, nil)
+            try target.checkpoint(from: JournalWriter.restartedLogLimit, nil)
         } catch {
             throw SQLiteError(code: 0, message: "\(error)")
         }
     }
 
-    /// Puts the new file into the place of the old one.
+    /// Replaces the old file with the new one.
     ///
-    /// - Parameter isKept: whether the old one stays, as `sessions.sqlite.damaged`, for whoever may find more in it.
+    /// - Parameter isKept: whether the old file stays, as `sessions.sqlite.damaged`, so that more may be recovered from
+    ///   it.
     private consuming func finish(keepingOld isKept: Bool) throws(SQLiteStoreError) {
         let (directory, path) = (directory, StoreRebuild.path(in: directory))
-        // Both files are to be whole, without a log beside them.
+        // Both files must be complete without a log beside them.
         source.close()
         do throws(SQLiteError) {
             try target.database.execute("PRAGMA journal_mode = DELETE")
@@ -205,7 +208,7 @@ struct StoreRebuild {
             throw SQLiteStoreError(error)
         }
         try StoreRebuild.flush(path)
-        // What is in a log would be taken for the new file's.
+        // SQLite would apply a remaining log to the new file.
         guard StoreRebuild.isEmpty(directory.log) else {
             throw .unavailable(reason: "\(directory.log) cannot be copied into its database")
         }

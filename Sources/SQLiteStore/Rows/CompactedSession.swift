@@ -1,7 +1,7 @@
 internal import SQLite
 internal import Sessions
 
-/// A row of the journal, and the bytes of its text where these are many.
+/// A row of the journal, and the bytes of its text; these may be 0 if they are few.
 struct SizedRow {
     let seq: Int
     let size: Int
@@ -9,28 +9,28 @@ struct SizedRow {
 
 /// A row of the table `sessions`: where the kept versions of a session are.
 ///
-/// The rows of the journal stay the text that they are in the table: numbers, oldest first, and behind that of a full record
-/// `=` and its bytes, behind that of a large delta record `:` and its bytes: `17=1043 18 23:2048`. It is changed with nearly
-/// every version, at its ends, and read as a whole only when somebody asks for the past.
+/// `rows` keeps the numbers of the journal rows as they are in the table: a text, oldest first. After the number of a
+/// full record come `=` and its bytes, after that of a large delta record `:` and its bytes: `17=1043 18 23:2048`.
+/// Nearly every version changes the text at its ends, and the whole is read only when somebody asks for the past.
 struct CompactedSession {
     let id: SessionID
-    /// The last one.
+    /// The last version.
     private(set) var version: Int
-    /// When to look whether the session can be forgotten; `nil` where that is in the table already.
+    /// When to check whether the session can be forgotten; `nil` if the table already has this time.
     private(set) var due: Int?
     private(set) var rows: [UInt8]
-    /// In hexadecimal digits.
+    /// The SHA-256 of the session's token, in hexadecimal digits.
     private(set) var token: String
     let origin: String?
-    /// How many it has in the table `answers`.
+    /// How many answers the session has in the table `answers`.
     var answers = 0
     private var count: Int
-    /// Of the last full record and those after it, which complete it.
+    /// How many rows there are from the last full record on: it and the delta records based on it.
     private var countFromFull: Int
-    /// Of the full and the large records.
+    /// The bytes of all full records and large delta records.
     private var bytes: Int
 
-    /// Bytes from which on a delta record counts as large.
+    /// The size in bytes from which a delta record counts as large.
     private static let largeSize = 512
 
     /// - Parameter place: of the session's first record that is kept, or of its end.
@@ -46,9 +46,9 @@ struct CompactedSession {
 
     static let columns = "version, rows, token, origin, answers, checksum"
 
-    /// From the columns.
+    /// Reads a row that has these columns.
     ///
-    /// - Returns: `nil` where it is not what was written.
+    /// - Returns: `nil` if the row is not what was written.
     init?(_ row: borrowing SQLiteRow, of id: SessionID) {
         guard let version = row.integer(0), let rows = row.utf8(1), let token = row.text(2) else { return nil }
         self.init(version: version, rows: rows, token: token, origin: row.text(3), of: id)
@@ -56,7 +56,7 @@ struct CompactedSession {
         guard checksum == row.integer(5) else { return nil }
     }
 
-    /// - Returns: `nil` where no session can have that.
+    /// - Returns: `nil` if no session can have these values.
     init?(version: Int, rows: [UInt8], token: String, origin: String?, of id: SessionID) {
         (self.id, self.version, self.rows, self.token, self.origin) = (id, version, rows, token, origin)
         (self.count, self.countFromFull, self.bytes) = (0, 0, 0)
@@ -82,7 +82,7 @@ struct CompactedSession {
         return sum.value
     }
 
-    /// Takes the next version.
+    /// Adds the next version.
     mutating func append(_ place: Place) {
         version = place.version
         if let token = place.label?.token { self.token = token }
@@ -100,9 +100,10 @@ struct CompactedSession {
         bytes += place.size
     }
 
-    /// Keeps the last rows: so many, and of no more bytes, but those that the last version needs.
+    /// Keeps the last rows: at most `limit`, and no more than fit in `byteLimit`, except that rows which the last
+    /// version needs may exceed `byteLimit`.
     ///
-    /// - Returns: the others.
+    /// - Returns: the rows that are not kept.
     mutating func keep(_ limit: Int, bytes byteLimit: Int) -> [SizedRow] {
         var dropped: [SizedRow] = []
         var start = 0
@@ -129,7 +130,7 @@ struct CompactedSession {
         return all
     }
 
-    /// The versions from that one down, newest first.
+    /// The versions from `newest` down, newest first.
     func versions(from newest: Int, limit: Int) -> [(version: Int, seq: Int)] {
         let all = allRows
         let last = min(newest, version)
@@ -141,11 +142,11 @@ struct CompactedSession {
     private static let space = UInt8(ascii: " ")
     private static let colon = UInt8(ascii: ":")
     private static let equals = UInt8(ascii: "=")
-    /// As many sizes as a row of the table holds do not overflow.
+    /// Small enough that the sum of all sizes in a row of the table does not overflow.
     private static let (largestSeq, largestSize) = (1 << 53, 1 << 32)
 
-    /// - Parameter position: of the row; is moved to the next one.
-    /// - Returns: the row, and whether its record is a full one; `nil` where that cannot be one.
+    /// - Parameter position: where the row begins; moved to the next row.
+    /// - Returns: the row, and whether its record is a full record; `nil` if the text is no valid row.
     private static func nextRow(in rows: [UInt8], at position: inout Int) -> (row: SizedRow, isFull: Bool)? {
         var (seq, size, isFull): (Int, Int?, Bool) = (0, nil, false)
         while position < rows.count, rows[position] != space {

@@ -3,10 +3,10 @@ internal import SQLite
 internal import Sessions
 internal import Sodium
 
-/// A row of the journal, but for its number. It is made by who commits, for the one writer has enough to do.
+/// A row of the journal, without its number. Whoever commits it creates it, to keep this work off the one writer.
 struct JournalRow: Sendable {
     enum Kind: Sendable {
-        /// The session's first record here.
+        /// The session's first record in this store.
         case first
         case next
         /// The session has ended.
@@ -14,27 +14,27 @@ struct JournalRow: Sendable {
         case answer
     }
 
-    /// What few rows tell.
+    /// Values that few rows have.
     struct Label: Sendable {
-        /// Of a full record, in hexadecimal digits.
+        /// Of a full record: the SHA-256 of the session's token, in hexadecimal digits.
         var token: String?
-        /// Of the first record of a fork.
+        /// Of the first record of a fork: the session that it was forked from.
         var origin: String?
-        /// Of an answer.
+        /// Of an answer: the SHA-256 of the request's `Idempotency-Key`.
         var key: String?
     }
 
     let session: String
     let kind: Kind
-    /// Of the state in the record, or that the answer shows.
+    /// The version of the state that is in the record, or that the answer shows.
     let version: Int
-    /// Of a record, in milliseconds since 1970; 0 of an answer.
+    /// Of a record: when the session can be forgotten, in milliseconds since 1970; 0 for an answer.
     let keptUntil: Int
-    /// The version whose record a delta record completes.
+    /// Of a delta record: its base version.
     let base: Int?
     let label: Label?
     let text: [UInt8]
-    /// Of all the above.
+    /// The checksum of all the above.
     private let sum: Int
 
     init(
@@ -62,7 +62,7 @@ struct JournalRow: Sendable {
         self.sum = sum.value
     }
 
-    /// Of the row at that place: one that has got to another place is noticed.
+    /// The checksum of the row with this number. It detects a row in the wrong place.
     func checksum(at seq: Int) -> Int {
         sum &+ seq &* 0x1E37_79B9_7F4A_7C15
     }
@@ -75,7 +75,7 @@ struct JournalRow: Sendable {
 }
 
 extension JournalRow {
-    init(_ record: SessionRecord, isFirst: Bool) {
+    init(_ record: EncodedRecord, isFirst: Bool) {
         let base = record.baseVersion
         let origin = isFirst ? record.identity.origin?.text : nil
         self.init(
@@ -92,9 +92,9 @@ extension JournalRow {
 
     static let columns = "session, kind, version, kept_until, base, token, origin, key, record, checksum"
 
-    /// From the columns.
+    /// Reads a row that has these columns.
     ///
-    /// - Returns: `nil` where it is not what was written.
+    /// - Returns: `nil` if the row is not what was written.
     init?(_ row: borrowing SQLiteRow, seq: Int) {
         guard let session = row.text(0), let kind = row.text(1).flatMap(Kind.init), let version = row.integer(2),
             let keptUntil = row.integer(3), let text = row.utf8(8), let checksum = row.integer(9)
@@ -111,7 +111,7 @@ extension JournalRow {
     /// See `Work`.
     var work: Int { Work.onRow(of: text.count) }
 
-    /// What stays of an answer when its body goes.
+    /// What stays of an answer when its body is removed.
     var withoutBody: JournalRow {
         JournalRow(
             session: session, kind: kind, version: version, keptUntil: keptUntil, label: label,
@@ -124,7 +124,7 @@ extension JournalRow.Label {
 }
 
 extension JournalRow.Kind {
-    /// As the journal has it.
+    /// The name in the journal.
     var name: StaticString {
         switch self {
         case .first: "first"
@@ -170,6 +170,6 @@ struct EncodedChange: Sendable {
 
     var work: Int { (record?.work ?? 0) + (answer?.work ?? 0) }
 
-    /// Whether it makes room, and needs none.
+    /// Whether it only ends the session, which makes room and needs none.
     var isEnd: Bool { record?.kind == .end && answer == nil }
 }

@@ -1,8 +1,8 @@
 internal import SQLite
 internal import Sodium
 
-/// A row's checksum: of every column that gives it meaning, each text with its length, so that no two rows are summed up
-/// from the same numbers. It tells damage, not malice.
+/// A row's checksum, over every column that gives the row meaning. Each text counts with its length, so that no two
+/// rows are summed up from the same numbers. It detects damage, not tampering.
 struct RowChecksum {
     private var sum: UInt64 = 0x243F_6A88_85A3_08D3
 
@@ -25,7 +25,7 @@ struct RowChecksum {
         if shift > 0 { sum = PageChecksum.mixed(sum, word) }
     }
 
-    /// A long text counts with its SipHash.
+    /// Adds a long text as its SipHash.
     mutating func add(digestOf text: [UInt8]) {
         add(Int(bitPattern: UInt(Checksum.of(text))))
     }

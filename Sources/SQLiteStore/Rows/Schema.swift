@@ -1,16 +1,17 @@
 internal import SQLite
 
-/// The tables. A person can read them: records are lines of JSON, `SessionRecord+Text.swift` tells their members.
+/// The tables. A person can read them: records are lines of JSON, `RecordText` describes their members.
 ///
-/// The journal alone says what was committed. Everything else is derived from it, and made anew from it where it is
-/// damaged (`StoreRebuild`).
+/// The journal alone says what was committed. Everything else but the secret is derived from it, and rebuilt from it
+/// if it is damaged (`StoreRebuild`).
 enum Schema {
-    /// Since 2, records may be deltas. Since 3, pages have checksums, and those of rows cover every column.
+    /// Since schema 2, records may be delta records. Since schema 3, pages have checksums, and those of rows cover
+    /// every column.
     static let version = 3
 
     static let tables = """
-        -- What was committed, in order. Only appended to; of old answers the bodies go, and rows go when nothing below
-        -- points to them any more.
+        -- What was committed, in order. Rows are only appended. The bodies of old answers are removed, and rows are
+        -- deleted when no table below points to them any more.
         CREATE TABLE journal (
             seq INTEGER PRIMARY KEY,
             session TEXT NOT NULL,
@@ -63,19 +64,19 @@ enum Schema {
             PRIMARY KEY (session, seq)
         ) STRICT, WITHOUT ROWID;
 
-        -- Rows of the journal that are to go.
+        -- Rows of the journal that are to be deleted.
         CREATE TABLE dropped (
             seq INTEGER PRIMARY KEY,
             -- Bytes of its text, where these are many.
             size INTEGER NOT NULL
         ) STRICT;
 
-        -- Sessions of which something that was acknowledged is lost. They are refused, and what is left of them is kept.
+        -- Sessions that have lost something that was acknowledged. They are refused, and what is left of them is kept.
         CREATE TABLE damaged (id TEXT NOT NULL PRIMARY KEY, reason TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
-        -- secret: 32 random bytes. compacted: the journal is compacted up to this row. closed: the journal's last row, where
-        -- the store was closed after it; else -1. clock: the latest time, in milliseconds since 1970, to the minute. damaged:
-        -- how many sessions are in the table of that name.
+        -- secret: 32 random bytes. compacted: the journal is compacted up to this row. closed: the journal's last row
+        -- if the store was closed after it, else -1. clock: the latest time, in milliseconds since 1970, to the minute.
+        -- damaged: how many sessions are in the table of that name.
         CREATE TABLE store (
             name TEXT NOT NULL PRIMARY KEY, value ANY NOT NULL, checksum INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;

@@ -3,7 +3,7 @@ internal import FoundationEssentials
 internal import Sessions
 internal import Synchronization
 
-/// Chores, when nobody waits.
+/// Chores, done while no commit is waiting.
 extension CommitQueue {
     private static let quietTime = DispatchTimeInterval.milliseconds(200)
     private static let choreSize = 512
@@ -26,24 +26,25 @@ extension CommitQueue {
             return line.turns == turns && line.failure == nil
         }
         guard isQuiet else { return waitForQuiet() }
-        doing { ledger throws(CommitFailure) in
-            ledger.beginRound(tail)
-            while ledger.hasChores {
-                try ledger.doChores(of: CommitQueue.choreSize, tail)
+        attempt { writer throws(CommitFailure) in
+            writer.beginRound(tail)
+            while writer.hasChores {
+                try writer.doChores(of: CommitQueue.choreSize, tail)
                 if isAwaited { return }
             }
-            while try ledger.giveBackPages(tail) {
+            while try writer.giveBackPages(tail) {
                 if isAwaited { return }
-                try ledger.checkpoint(from: Ledger.copiedLogLimit, reader)
+                try writer.checkpoint(from: JournalWriter.copiedLogLimit, reader)
             }
-            try ledger.checkpoint(from: Ledger.copiedLogLimit, reader)
+            try writer.checkpoint(from: JournalWriter.copiedLogLimit, reader)
         }
     }
 
-    /// Does a chore. One that fails is tried again at the next quiet moment; the journal has everything.
-    private func doing(_ chore: (Ledger) throws(CommitFailure) -> Void) {
+    /// Runs a chore. If it fails, it is tried again at the next quiet moment: nothing is lost, because the journal is
+    /// complete.
+    private func attempt(_ chore: (JournalWriter) throws(CommitFailure) -> Void) {
         do throws(CommitFailure) {
-            try withLedger { ledger throws(CommitFailure) in try chore(ledger) }
+            try withWriter { writer throws(CommitFailure) in try chore(writer) }
         } catch {
             if case .unavailable(let reason) = take(error) { troubles.report(.chore(reason)) }
         }
@@ -51,24 +52,24 @@ extension CommitQueue {
 
     private var isAwaited: Bool { line.withLock { !$0.waiting.isEmpty } }
 
-    /// Sees whether a commit is possible at all, where none was tried for a while; to be called now and then.
+    /// Checks whether commits are possible, in case none has been tried for a while. Call now and then.
     func probe() {
         queue.async {
             guard self.line.withLock({ $0.failure == nil }) else { return }
             do throws(CommitFailure) {
-                try self.withLedger { ledger throws(CommitFailure) in
-                    try ledger.probe(self.tail)
-                    // A full disk is left to the next commit.
-                    if ledger.sizeLimit > 0, try ledger.hasRoom { self.troubles.setFull(false) }
+                try self.withWriter { writer throws(CommitFailure) in
+                    try writer.probe(self.tail)
+                    // Only the next commit shows whether a full disk has room again.
+                    if writer.sizeLimit > 0, try writer.hasRoom { self.troubles.setFull(false) }
                 }
                 self.troubles.recover()
             } catch {
                 if case .unavailable(let reason) = self.take(error) { self.troubles.fail(reason) }
                 return
             }
-            // A store that is never quiet gives back what it does not need all the same.
-            self.doing { ledger throws(CommitFailure) in
-                if try ledger.giveBackPages(self.tail) { self.waitForQuiet() }
+            // A store that is never quiet gives back free pages, too.
+            self.attempt { writer throws(CommitFailure) in
+                if try writer.giveBackPages(self.tail) { self.waitForQuiet() }
             }
         }
     }
@@ -94,13 +95,13 @@ extension CommitQueue {
     }
 
     private static let sweepSize = 100
-    /// How often pages are given back when the store is closed, at most.
+    /// How many times, at most, pages are given back when the store is closed.
     private static let lastVacuums = 1000
 
     private func sweepSome(at now: Int) -> Result<(examined: Int, forgotten: [SessionID]), StoreError> {
         do throws(CommitFailure) {
-            let swept = try withLedger { ledger throws(CommitFailure) in
-                try ledger.sweep(at: now, limit: CommitQueue.sweepSize, tail)
+            let swept = try withWriter { writer throws(CommitFailure) in
+                try writer.sweep(at: now, limit: CommitQueue.sweepSize, tail)
             }
             sessionCount.subtract(swept.forgotten.count, ordering: .relaxed)
             waitForQuiet()
@@ -110,17 +111,17 @@ extension CommitQueue {
         }
     }
 
-    /// Forgets a session, whatever its time.
+    /// Forgets a session, whatever its `keptUntil`.
     ///
-    /// - Returns: whether it was there.
+    /// - Returns: whether the session existed.
     func forget(_ id: SessionID) async throws(StoreError) -> Bool {
         let outcome: Result<Bool, CommitFailure> = await withCheckedContinuation { continuation in
             queue.async {
                 continuation.resume(
                     returning: Result { () throws(CommitFailure) in
-                        try self.withLedger { ledger throws(CommitFailure) in
-                            try ledger.compactAll(self.tail)
-                            let isKnown = try ledger.forget(id, self.tail)
+                        try self.withWriter { writer throws(CommitFailure) in
+                            try writer.compactAll(self.tail)
+                            let isKnown = try writer.forget(id, self.tail)
                             if isKnown { self.sessionCount.subtract(1, ordering: .relaxed) }
                             return isKnown
                         }
@@ -135,14 +136,14 @@ extension CommitQueue {
         await withCheckedContinuation { continuation in
             queue.async {
                 self.line.withLock { $0.failure = $0.failure ?? CommitQueue.closed }
-                self.ledger.withLock { ledger in
-                    // What cannot be compacted now is when the store is opened again.
-                    try? ledger?.compactAll(self.tail)
+                self.writer.withLock { writer in
+                    // What cannot be compacted now is compacted when the store is opened again.
+                    try? writer?.compactAll(self.tail)
                     for _ in 0..<CommitQueue.lastVacuums {
-                        guard (try? ledger?.giveBackPages(self.tail)) == true else { break }
+                        guard (try? writer?.giveBackPages(self.tail)) == true else { break }
                     }
-                    ledger?.close(self.tail)
-                    ledger = nil
+                    writer?.close(self.tail)
+                    writer = nil
                 }
                 continuation.resume()
             }
@@ -150,7 +151,7 @@ extension CommitQueue {
     }
 }
 
-extension Ledger {
+extension JournalWriter {
     func compactAll(_ tail: SharedTail) throws(CommitFailure) {
         repeat {
             beginRound(tail)
@@ -158,7 +159,7 @@ extension Ledger {
         } while tail.withLock { $0.recentCount > 0 }
     }
 
-    /// Takes the lock that a commit needs, and gives it back.
+    /// Acquires the lock that a commit needs, and releases it.
     fileprivate func probe(_ tail: SharedTail) throws(CommitFailure) {
         try transaction(tail) {}
     }

@@ -5,7 +5,7 @@ internal import SQLite
 internal import Sessions
 internal import Synchronization
 
-/// Group commit: who commits waits in a line, and the one writer takes everybody who has come while it was writing.
+/// Group commit: commits wait in a line, and the one writer commits all that have arrived while it was writing.
 final class CommitQueue: Sendable {
     struct Waiting: Sendable {
         let changes: [EncodedChange]
@@ -14,20 +14,20 @@ final class CommitQueue: Sendable {
 
     struct Line {
         var waiting: [Waiting] = []
-        /// Whether the writer is at work, or will be.
+        /// Whether the writer is serving the line, or is about to.
         var isServed = false
-        /// Whether it will look for chores when nothing was committed for a while.
+        /// Whether the writer is going to do chores if nothing is committed for a while.
         var isTimed = false
-        /// How often the writer has looked who waits.
+        /// How many times the writer has looked for waiting commits.
         var turns = 0
         var failure: String?
     }
 
-    /// Serial, so libdispatch runs it on a thread beyond its pools, which may wait for the disk.
+    /// Serial, so libdispatch runs it on a thread outside its pools, which may block on the disk.
     let queue = DispatchQueue(label: "coordinatord.store.writer", qos: .userInitiated)
     let line = Mutex(Line())
-    /// Only touched on `queue`; `nil` once it is closed.
-    let ledger: Mutex<Ledger?>
+    /// Only used on `queue`; `nil` once it is closed.
+    let writer: Mutex<JournalWriter?>
     let tail: SharedTail
     let reader: ReadQueue
     let sessionCount: Atomic<Int>
@@ -35,11 +35,11 @@ final class CommitQueue: Sendable {
     let failed: @Sendable (String) -> Void
 
     init(
-        _ ledger: sending Ledger, _ tail: SharedTail, _ reader: ReadQueue, _ troubles: StoreTroubles,
+        _ writer: sending JournalWriter, _ tail: SharedTail, _ reader: ReadQueue, _ troubles: StoreTroubles,
         failed: @escaping @Sendable (String) -> Void
     ) {
-        self.sessionCount = Atomic(ledger.sessionCount)
-        self.ledger = Mutex(ledger)
+        self.sessionCount = Atomic(writer.sessionCount)
+        self.writer = Mutex(writer)
         self.tail = tail
         self.reader = reader
         self.troubles = troubles
@@ -58,29 +58,29 @@ final class CommitQueue: Sendable {
         if let failure { completion(.failure(.unavailable(reason: failure))) }
     }
 
-    /// How often the writer looks again before it sleeps, so that those who are about to come share a flush: woken by the
-    /// first of them, it would commit that one alone.
-    private static let patience = 3
-    /// After so many batches the writer lets others do their work on its queue, sweeping for one.
-    private static let longestTurn = 256
+    /// How many times the writer looks again before it sleeps, so that commits which are about to arrive share a
+    /// flush: woken by the first of them, it would commit that one alone.
+    private static let idleSpins = 3
+    /// After this many batches the writer lets other work run on its queue, such as sweeping.
+    private static let maxBatches = 256
 
-    /// Takes all who wait, again and again until nobody does.
+    /// Commits everything that is waiting, again and again until nothing is.
     private func serve() {
         var waiting: [Waiting] = []
         var batches = 0
         var idleTurns = 0
-        while batches < CommitQueue.longestTurn {
-            // The next ones find room: nobody holds the lock while memory is allocated.
+        while batches < CommitQueue.maxBatches {
+            // The next commits find room in this array, so that no memory is allocated under the lock.
             waiting.removeAll(keepingCapacity: true)
-            let isPatient = idleTurns < CommitQueue.patience
+            let isSpinning = idleTurns < CommitQueue.idleSpins
             let failure = line.withLock { line in
                 swap(&line.waiting, &waiting)
-                if waiting.isEmpty { line.isServed = isPatient }
+                if waiting.isEmpty { line.isServed = isSpinning }
                 line.turns += 1
                 return line.failure
             }
             if waiting.isEmpty {
-                guard isPatient else { return waitForQuiet() }
+                guard isSpinning else { return waitForQuiet() }
                 idleTurns += 1
                 sched_yield()
                 continue
@@ -101,7 +101,7 @@ final class CommitQueue: Sendable {
         let changes = waiting.flatMap(\.changes)
         let conflicts: [Int: CommitConflict]
         do throws(CommitFailure) {
-            conflicts = try withLedger { ledger throws(CommitFailure) in try ledger.commit(changes, tail) }
+            conflicts = try withWriter { writer throws(CommitFailure) in try writer.commit(changes, tail) }
         } catch {
             if case .damaged(let damaged) = error { return serve(waiting, but: damaged) }
             let storeError = take(error)
@@ -123,9 +123,9 @@ final class CommitQueue: Sendable {
         do throws(CommitFailure) { try tidy() } catch { _ = take(error) }
     }
 
-    /// Refuses those whose sessions are damaged, and commits what the others wait for.
+    /// Refuses the commits whose sessions are damaged, and commits the others.
     ///
-    /// - Parameter damaged: what is, by the positions of the changes.
+    /// - Parameter damaged: what is damaged, by the positions of the changes.
     private func serve(_ waiting: [Waiting], but damaged: [Int: String]) {
         var others: [Waiting] = []
         var position = 0
@@ -142,7 +142,7 @@ final class CommitQueue: Sendable {
         if !others.isEmpty { serve(others) }
     }
 
-    /// Where there is no room, sessions can be ended all the same.
+    /// Refuses the commits, because there is no room, but tries those that only end sessions on their own.
     private func serveFull(_ waiting: [Waiting]) {
         let ends = waiting.filter { $0.changes.allSatisfy(\.isEnd) }
         let isAll = ends.count == waiting.count
@@ -151,24 +151,24 @@ final class CommitQueue: Sendable {
         if !isAll, !ends.isEmpty { serve(ends) }
     }
 
-    /// What cannot wait for a quiet moment.
+    /// Does the chores that cannot wait for a quiet moment.
     private func tidy() throws(CommitFailure) {
-        try withLedger { ledger throws(CommitFailure) in
+        try withWriter { writer throws(CommitFailure) in
             let isMuch = tail.withLock {
-                $0.recentCount >= Ledger.compactionRows || $0.recentSize >= Ledger.compactionBytes
+                $0.recentCount >= JournalWriter.compactionRows || $0.recentSize >= JournalWriter.compactionBytes
             }
-            // What the last round has dropped goes first.
-            if isMuch, !ledger.hasChores { ledger.beginRound(tail) }
-            try ledger.checkpoint(from: Ledger.copiedLogLimit, reader)
+            // The rows that the last round has dropped are deleted first.
+            if isMuch, !writer.hasChores { writer.beginRound(tail) }
+            try writer.checkpoint(from: JournalWriter.copiedLogLimit, reader)
         }
     }
 
-    func withLedger<Value>(
-        _ body: (Ledger) throws(CommitFailure) -> sending Value
+    func withWriter<Value>(
+        _ body: (JournalWriter) throws(CommitFailure) -> sending Value
     ) throws(CommitFailure) -> Value {
-        try ledger.withLock { ledger throws(CommitFailure) in
-            guard let ledger else { throw .refused(.unavailable(reason: CommitQueue.closed)) }
-            return try body(ledger)
+        try writer.withLock { writer throws(CommitFailure) in
+            guard let writer else { throw .refused(.unavailable(reason: CommitQueue.closed)) }
+            return try body(writer)
         }
     }
 

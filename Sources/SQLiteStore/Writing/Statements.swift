@@ -1,12 +1,12 @@
 internal import SQLite
 internal import Sessions
 
-/// What the writing connection has prepared.
+/// The prepared statements of the writing connection.
 final class Statements {
     let begin: SQLiteStatement
     let commit: SQLiteStatement
     let rollback: SQLiteStatement
-    /// What is done after it can be undone on its own.
+    /// What is done after the savepoint can be undone on its own.
     let setSavepoint: SQLiteStatement
     let releaseSavepoint: SQLiteStatement
     let rollbackToSavepoint: SQLiteStatement
@@ -76,7 +76,7 @@ final class Statements {
         addDamage = try database.prepare("INSERT OR REPLACE INTO damaged VALUES (?1, ?2)")
     }
 
-    /// Pages that are given back at once.
+    /// How many pages are given back at once.
     static let vacuumSize = 64
 }
 
@@ -162,7 +162,7 @@ extension Statements {
         try setDue.run()
     }
 
-    /// - Parameter value: a number.
+    /// - Parameter value: a case with a number.
     func set(_ value: (Int) -> StoredValue, _ number: Int) throws(SQLiteError) {
         let value = value(number)
         try setStored.bind(1, value.name)
@@ -182,8 +182,8 @@ extension Statements {
     /// Deletes dropped rows of the journal, the oldest first.
     ///
     /// - Parameters:
-    ///   - compacted: the row up to which the journal is compacted. What comes after it is read again after a crash.
-    ///   - limit: about how much to do, see `Work`.
+    ///   - compacted: the row up to which the journal is compacted. Rows after it are read again after a crash.
+    ///   - limit: about how much work to do, see `Work`.
     /// - Returns: whether there were any.
     func deleteDropped(upTo compacted: Int, limit: Int) throws(SQLiteError) -> Bool {
         try nextDropped.bind(1, compacted)
@@ -201,10 +201,10 @@ extension Statements {
         return true
     }
 
-    /// Moves pages from the end of the file to free places, and cuts it.
+    /// Moves pages from the end of the file to free places, and truncates the file.
     func giveBackPages() throws(SQLiteError) { try vacuum.run() }
 
-    /// - Parameter cursor: where the last call has stopped.
+    /// - Parameter cursor: where the last call stopped.
     func dueSessions(
         at now: Int, limit: Int, after cursor: (due: Int, id: String)
     ) throws(SQLiteError) -> [(due: Int, id: SessionID?, text: String)] {
@@ -218,7 +218,7 @@ extension Statements {
         }
     }
 
-    /// Forgets everything of a session. Its rows go at once, so that nothing can bring it back.
+    /// Deletes everything of a session. Its rows are deleted at once, so that nothing can bring it back.
     ///
     /// - Returns: how many rows.
     @discardableResult
@@ -237,7 +237,7 @@ extension Statements {
         return all.count
     }
 
-    /// Counts the damaged sessions anew.
+    /// Counts the damaged sessions again, and stores their number.
     func countDamages() throws(SQLiteError) {
         try set(StoredValue.damaged, try damageCount.first { $0.integer(0) ?? 0 } ?? 0)
     }

@@ -1,9 +1,9 @@
 internal import Sessions
 internal import Synchronization
 
-/// Where a record is, and what it is to its session.
+/// Where a row of the journal is, and what it means for its session.
 struct Place: Sendable {
-    /// What few rows tell; on its own, so that the others are small.
+    /// Values that few rows have; in an object of its own, so that the other places are small.
     final class Label: Sendable {
         let token: String?
         let origin: String?
@@ -29,20 +29,20 @@ struct Place: Sendable {
     var key: String? { label?.key }
 }
 
-/// The tail of the journal, which is not compacted: where the records are that the tables do not tell of yet.
+/// The uncompacted tail of the journal: where the rows are that are not in the tables yet.
 struct Tail {
     /// In the order of the journal, by session.
     private(set) var recent: [SessionID: [Place]] = [:]
     private(set) var recentCount = 0
     /// Bytes of their texts.
     private(set) var recentSize = 0
-    /// Of the last row that is in `recent`.
+    /// The number of the last row in `recent`.
     private(set) var lastSeq = 0
-    /// What is being compacted, or could not be: older than `recent`.
+    /// What is being compacted, or could not be compacted: older than `recent`.
     private(set) var compacting: [SessionID: [Place]] = [:]
-    /// The forks among them, by what they were forked from.
+    /// The forks in the tail, by the session that they were forked from.
     private var forks: [String: Set<SessionID>] = [:]
-    /// Sessions of which something is lost, and what.
+    /// Sessions that have lost something, and what.
     var damaged: [SessionID: String] = [:]
 
     mutating func append(_ place: Place, of id: SessionID) {
@@ -60,18 +60,18 @@ struct Tail {
 
     func forks(of id: SessionID) -> Set<SessionID> { forks[id.text] ?? [] }
 
-    /// Those of which the tables know nothing.
+    /// The sessions that are not in the tables.
     var newSessions: [SessionID] {
         Set(recent.keys).union(compacting.keys).filter { id in places(of: id).contains { $0.kind == .first } }
     }
 
-    /// The last version; `nil` where only the tables know.
+    /// The last version; `nil` if only the tables can have it.
     func version(of id: SessionID) -> Int? {
         if let place = recent[id]?.last(where: \.isRecord) { return place.version }
         return compacting.isEmpty ? nil : compacting[id]?.last(where: \.isRecord)?.version
     }
 
-    /// From now on everything that is recent is being compacted, and what could not be before.
+    /// From now on everything recent is being compacted, and also what could not be compacted before.
     mutating func beginCompaction() {
         compacting.merge(recent) { $0 + $1 }
         recent = [:]
@@ -81,14 +81,14 @@ struct Tail {
 
     /// What was being compacted is in the tables.
     ///
-    /// - Parameter stuck: sessions of which it is not.
+    /// - Parameter stuck: sessions that could not be compacted.
     mutating func endCompaction(but stuck: Set<SessionID>) {
         compacting = stuck.isEmpty ? [:] : compacting.filter { stuck.contains($0.key) }
         forks = forks.isEmpty ? [:] : forks.mapValues { $0.filter { recent[$0] != nil || compacting[$0] != nil } }
         forks = forks.filter { !$0.value.isEmpty }
     }
 
-    /// Rows up to that one are in the tables.
+    /// Forgets the rows up to `seq`: they are in the tables.
     mutating func forget(upTo seq: Int) {
         beginCompaction()
         recent = compacting.compactMapValues { places in
@@ -100,7 +100,7 @@ struct Tail {
     }
 }
 
-/// Written by the one who commits, read by all.
+/// Written by the journal writer, read by all.
 final class SharedTail: Sendable {
     private let content: Mutex<Tail>
 

@@ -1,15 +1,15 @@
 internal import Sodium
 internal import Synchronization
 
-/// The sessions in memory, and those that are being loaded from the store.
+/// The live sessions, which are in memory, and those that are being loaded from the store.
 ///
-/// When they take more than `usage` allows, those that nobody has asked for lately are evicted; the next request loads
-/// them again. A clock: the hand goes round and takes the first session that was not in use since it last came by
-/// (second chance). It costs a session in use one flag, and no lock of its own.
+/// When they take more than `usage` allows, those that were not requested lately are evicted; the next request loads
+/// them again. The clock algorithm (second chance) selects them: the hand goes round and evicts the first session that
+/// was not in use since the hand last passed it. It costs a session in use one flag, and no lock of its own.
 ///
-/// What was read from the store may be out of date when it comes: in the meantime the session may have been brought here
-/// by another load, changed or ended, and evicted. Therefore departures are counted as long as anybody loads the session,
-/// and what was read before the last one is of no use.
+/// What was read from the store may be out of date when it arrives: meanwhile another load may have brought the session
+/// into memory, where it was changed or ended, and then evicted. Therefore departures from memory are counted while
+/// anybody loads the session, and what was read before the last departure is discarded.
 struct LiveSessions {
     let usage: LiveUsage
     private var places: [SessionID: Int] = [:]
@@ -18,7 +18,8 @@ struct LiveSessions {
     private var loads: [SessionID: Loads] = [:]
 
     private struct Loads {
-        /// By the token that they are for: who has another one neither waits for the session's owner nor makes him wait.
+        /// By the token that they are for: a client with another token neither waits for the session's owner nor makes
+        /// the owner wait.
         var byToken: [SHA256Digest?: Load] = [:]
         var departures = 0
     }
@@ -38,7 +39,7 @@ struct LiveSessions {
 
     var count: Int { sessions.count }
 
-    /// The session, which is in use from now on.
+    /// The session if it is in memory. It is in use from now on.
     subscript(id: SessionID) -> Session? {
         guard let place = places[id] else { return nil }
         let session = sessions[place]
@@ -54,12 +55,13 @@ struct LiveSessions {
         return .begun(load)
     }
 
-    /// What `insert` must be told: to be asked for before the store is.
+    /// The value for `insert(_:by:since:)`. Get it before the session is read from the store.
     func departures(of id: SessionID) -> Int { loads[id]?.departures ?? 0 }
 
     /// Ends a load with the session in memory.
     ///
-    /// - Returns: the one that all must queue at; `nil` where what was loaded may be out of date and has to be read anew.
+    /// - Returns: the session whose turns all must use; `nil` if what was loaded may be out of date and has to be read
+    ///   again.
     mutating func insert(_ session: Session, by load: Load, since departures: Int) -> Session? {
         if let earlier = self[session.id] {
             finish(load)
@@ -74,7 +76,7 @@ struct LiveSessions {
         return session
     }
 
-    /// Ends a load, whatever has come of it.
+    /// Ends a load, whatever its outcome.
     mutating func finish(_ load: Load) {
         guard loads[load.id]?.byToken[load.token] === load else { return }
         loads[load.id]?.byToken[load.token] = nil
@@ -86,7 +88,7 @@ struct LiveSessions {
         remove(session.id)
     }
 
-    /// Removes the session if it is here. What others are just loading of it is out of date in any case.
+    /// Removes the session if it is in memory. What others are loading of it is out of date in any case.
     mutating func remove(_ id: SessionID) {
         loads[id]?.departures += 1
         guard let place = places.removeValue(forKey: id), let last = sessions.popLast() else { return }
@@ -96,10 +98,10 @@ struct LiveSessions {
         places[last.id] = place
     }
 
-    /// How many sessions the hand passes in one call: while all are busy, nobody waits for a long search.
+    /// How many sessions the hand passes in one call, so that nobody waits for a long search while all are busy.
     static let searchLimit = 64
 
-    /// Evicts sessions as long as it is necessary, and as some are found that may go.
+    /// Evicts sessions while that is necessary. The hand passes at most `searchLimit` sessions.
     mutating func evict(while isNecessary: (LiveUsage) -> Bool) {
         for _ in 0..<LiveSessions.searchLimit where !sessions.isEmpty && isNecessary(usage) {
             hand = hand + 1 < sessions.count ? hand + 1 : 0

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// How many sessions are in memory and about how many bytes they take, and how many they may. It is written with every
+/// How many sessions are in memory, about how many bytes they take, and the limits of both. It is written with every
 /// event, and read without a lock.
 final class LiveUsage: Sendable {
     private let countLimit: Int
@@ -19,7 +19,7 @@ final class LiveUsage: Sendable {
         return count > countLimit || (count > 1 && bytes.load(ordering: .relaxed) > byteLimit)
     }
 
-    /// Whether one has to be evicted before another comes in.
+    /// Whether a session has to be evicted before this one comes in.
     func isFull(for session: Session) -> Bool {
         let count = count.load(ordering: .relaxed)
         return count >= countLimit || (count > 0 && bytes.load(ordering: .relaxed) > byteLimit - session.footprint)

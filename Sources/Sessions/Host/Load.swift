@@ -1,7 +1,7 @@
 internal import Sodium
 internal import Synchronization
 
-/// A session on its way from the store into memory: loaded by one request, for all who ask for it with the same token.
+/// A single-flight load of a session from the store into memory: one request loads it for all with the same token.
 final class Load: Sendable {
     typealias Outcome = Result<Session, SessionError>
 
@@ -11,7 +11,7 @@ final class Load: Sendable {
     }
 
     let id: SessionID
-    /// The one that the session must have; `nil` where the right to it was proved before.
+    /// The token that the session must have; `nil` if the caller's right to the session is already proved.
     let token: SHA256Digest?
     private let state = Mutex(State())
 
@@ -20,7 +20,7 @@ final class Load: Sendable {
         self.token = token
     }
 
-    /// Waits for the one who loads it.
+    /// Waits for the request that loads the session.
     func session() async throws(SessionError) -> Session {
         let outcome = await withCheckedContinuation { continuation in
             let outcome = state.withLock { state in

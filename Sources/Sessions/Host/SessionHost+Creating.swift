@@ -4,11 +4,11 @@ internal import JSONCoding
 internal import Sodium
 internal import Synchronization
 
-/// What a new session is to be.
+/// How to create a session.
 public struct SessionRequest: Sendable {
-    /// The first app where it is `nil`.
+    /// `nil` for the first app.
     public var app: String?
-    /// Opened right away.
+    /// A deep link to open at once; `nil` for none.
     public var link: String?
 
     public init(app: String? = nil, link: String? = nil) {
@@ -18,10 +18,10 @@ public struct SessionRequest: Sendable {
 }
 
 extension SessionHost {
-    /// Opens a session.
+    /// Creates a session.
     ///
-    /// - Parameter once: where given, it tells the session too: its id and its token follow from the key, so the request
-    ///   can be repeated and the token told again, although it is not kept. Whoever knows the key has the session.
+    /// - Parameter once: if given, the session's id and token are derived from the key, so that a replay returns the
+    ///   same token, although it is not kept. Whoever knows the key has access to the session.
     public func create(
         _ request: SessionRequest = SessionRequest(), once: IdempotentRequest? = nil
     ) async throws(SessionError) -> CreatedSession {
@@ -37,14 +37,14 @@ extension SessionHost {
         }
     }
 
-    /// Opens a session where another one is, or was. It lives no longer than the other one can.
+    /// Creates a session with the state of another one at some version. It lives no longer than the other one can.
     ///
-    /// - Parameter version: of the other session; `nil` for its last one.
+    /// - Parameter version: the other session's; `nil` for its last one.
     public func fork(
         _ session: AuthorizedSession, version: Int?, once: IdempotentRequest? = nil
     ) async throws(SessionError) -> CreatedSession {
         guard session.live.app.endsForks else { return try await create(once, from: session, version) }
-        // The other one ends before this, so that there is no fork, or after, so that its end finds the fork.
+        // The other session ends before this turn, so that there is no fork, or after it, and then ends the fork too.
         switch await session.live.enter(limit: settings.waitingLimit) {
         case .entered: break
         case .full: throw .tooManyWaiting
@@ -66,7 +66,7 @@ extension SessionHost {
         }
     }
 
-    /// The first state, and the session that it was another one's of.
+    /// Returns the app, the first state, and for a fork the session that the state was taken from.
     private typealias First =
         @Sendable () async throws(SessionError) -> (App, TransitionResult, origin: SessionIdentity?)
 
@@ -76,7 +76,7 @@ extension SessionHost {
         guard let once else {
             while true {
                 let created = try await commit(.random(), .random(), nil, first)
-                // The id is taken, which will not happen; if it does, another one is not.
+                // If the id is already in use, which is all but impossible, another one is tried.
                 if let created { return created }
             }
         }
@@ -85,13 +85,13 @@ extension SessionHost {
         return try await creations.inTurn(id) { () async throws(SessionError) in
             if let answered = try await self.answered(once, id, token) { return answered }
             if let created = try await self.commit(id, token, once, first) { return created }
-            // Another server was faster.
+            // Another server created the session first.
             guard let answered = try await self.answered(once, id, token) else { throw .conflict }
             return answered
         }
     }
 
-    /// - Returns: `nil` where there is a session of that id.
+    /// - Returns: `nil` if there already is a session with that id.
     private func commit(
         _ id: SessionID, _ token: SessionToken, _ once: IdempotentRequest?, _ first: First
     ) async throws(SessionError) -> CreatedSession? {
@@ -109,7 +109,7 @@ extension SessionHost {
         let answer = once?.stored(applied)
         let change = SessionChange(
             id: id, expectedVersion: 0,
-            record: SessionRecord(state, result.transition, at: now, keptUntil: settings.keptUntil(state, of: app)),
+            record: EncodedRecord(state, result.transition, at: now, keptUntil: settings.keptUntil(state, of: app)),
             answer: answer)
         let keys = answer.map { AnsweredKeys([$0.key], limit: retention.answers) }
         switch await commitFirst(change, of: Session(state, of: app, answered: keys)) {
@@ -127,9 +127,9 @@ extension SessionHost {
     ) async throws(SessionError) -> CreatedSession? {
         guard let loaded = try await loaded(id, for: nil) else { return nil }
         guard !loaded.record.isEnd else { throw .ended }
-        // The app has given it another token since, which must not be told here.
+        // The app has replaced the token since, and the new one must not be revealed here.
         guard loaded.record.identity.token == token.digest else { throw .answerForgotten(nil) }
-        // As many others came since as are kept.
+        // Later answers have displaced this one.
         guard let answer = try await answer(to: once.key, of: id) else { throw .answerForgotten(nil) }
         guard answer.fingerprint == once.fingerprint else { throw .keyReused }
         guard answer.body != nil else { throw .answerForgotten(nil) }

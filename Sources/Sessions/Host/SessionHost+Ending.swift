@@ -4,15 +4,15 @@ internal import Sodium
 internal import Synchronization
 
 extension SessionHost {
-    /// Ends a session: for good, when it is committed. Where its app wants that, its forks have ended before it has, so
+    /// Ends a session, for good once the end is committed. If its app sets `endsForks`, its forks end before it, so
     /// that an end that fails halfway can be repeated.
     ///
-    /// - Parameter token: of who wants it; `nil` for the server itself.
+    /// - Parameter token: the caller's; `nil` for the server itself.
     func end(
         _ session: Session, for token: SHA256Digest?, if condition: VersionCondition? = nil,
         after ending: [SessionID] = []
     ) async throws(SessionError) {
-        // However many events wait: who wants to get out always finds a place.
+        // No limit: a session can be ended however many events wait.
         guard case .entered = await session.enter(limit: .max) else {
             let again = try await inMemory(session.id, for: nil)
             return try await end(again, for: token, if: condition, after: ending)
@@ -20,7 +20,7 @@ extension SessionHost {
         defer { session.leave() }
         let last = try session.current(for: token, at: now())
         try condition?.check(last)
-        // As long as this has the turn, nobody forks the session.
+        // While this has the turn, nobody forks the session.
         if session.app.endsForks { try await endForks(of: session.id, after: ending) }
         if let failure = failure(of: await commitEnd(of: last.identity, after: last.version), for: session) {
             throw failure
@@ -29,7 +29,8 @@ extension SessionHost {
         live.withLock { $0.remove(session) }
     }
 
-    /// - Parameter ending: the sessions that wait for this one's end: in what was imported a session may be its own fork's.
+    /// - Parameter ending: the sessions that wait for this one's end, which are skipped: an imported session may be a
+    ///   fork of its own fork.
     private func endForks(of id: SessionID, after ending: [SessionID]) async throws(SessionError) {
         let forks: [SessionID]
         do { forks = try await store.forks(of: id) } catch { throw SessionError(error) }
@@ -47,9 +48,9 @@ extension SessionHost {
             default: throw error
             }
         }
-        // It cannot be used, but its own forks may be.
+        // This fork cannot be used, but its own forks may be.
         try await endForks(of: id, after: ending)
-        // Nor can it be by another build that knows its app.
+        // It is ended all the same, so that a build that knows its app cannot use it either.
         guard let record = try await loaded(id, for: nil)?.record, let expiresAt = record.expiresAt, expiresAt > now()
         else { return }
         let outcome = await commitEnd(of: record.identity, after: record.version)
@@ -63,12 +64,12 @@ extension SessionHost {
 
     private func commitEnd(of identity: SessionIdentity, after version: Int) async -> CommitOutcome {
         let now = now()
-        let end = SessionRecord(endOf: identity, after: version, at: now, keptUntil: now + settings.graveTime)
+        let end = EncodedRecord(endOf: identity, after: version, at: now, keptUntil: now + settings.tombstoneLifetime)
         return await store.commit([SessionChange(id: identity.id, expectedVersion: version, record: end)])
     }
 
-    /// Why the commit of the session's next form failed; `nil` where it did not. When another server was faster, what is
-    /// in memory is out of date: who comes next loads it anew.
+    /// Why a commit for the session failed; `nil` if it did not. After a conflict with another server, or an unknown
+    /// outcome, the session in memory may be out of date: it is removed, and the next request loads it again.
     func failure(of outcome: CommitOutcome, for session: Session) -> SessionError? {
         switch outcome {
         case .success(let conflicts):

@@ -4,10 +4,10 @@ internal import Sodium
 internal import Synchronization
 
 extension SessionHost {
-    /// The session in memory. The first request that asks for one that is not there loads it, the others wait for that.
+    /// The live session. If it is not in memory, the first request loads it, and the others wait for that load.
     ///
-    /// - Parameter token: what must be the session's, to be compared before anything else is read of it; `nil` where the
-    ///   right to the session was proved before.
+    /// - Parameter token: the token that the session must have, compared before the rest of the session is read; `nil`
+    ///   if the caller's right to the session is already proved.
     func inMemory(_ id: SessionID, for token: SHA256Digest?) async throws(SessionError) -> Session {
         switch live.withLock({ $0.arrival(of: id, for: token) }) {
         case .inMemory(let session): return session
@@ -24,14 +24,14 @@ extension SessionHost {
         load.finish(outcome)
     }
 
-    /// Creates a session in the store and in memory. Where its key was used before, somebody may have its token already
-    /// and ask for it at this moment: who does waits.
+    /// Creates a session in the store and in memory. If its key was used before, a client may already have its token
+    /// and request the session at this moment: that request waits for the commit.
     func commitFirst(_ change: SessionChange, of session: Session) async -> CommitOutcome {
         let (arrival, departures) = live.withLock { live in
             (live.arrival(of: session.id, for: session.identity.token), live.departures(of: session.id))
         }
         let outcome = await store.commit([change])
-        // Who is just loading it finds it in the store.
+        // A request that is already loading the session finds it in the store.
         guard case .begun(let load) = arrival else { return outcome }
         let isCommitted = if case .success(let conflicts) = outcome { conflicts.isEmpty } else { false }
         let inMemory = isCommitted ? live.withLock { $0.insert(session, by: load, since: departures) } : nil
@@ -39,7 +39,7 @@ extension SessionHost {
         return outcome
     }
 
-    /// Each time that it starts again, another request had the session in memory.
+    /// A load is only tried again if another request had or changed the session meanwhile.
     private static let loadAttempts = 16
 
     private func outcome(of load: Load) async -> Load.Outcome {
@@ -57,22 +57,23 @@ extension SessionHost {
         }
     }
 
-    /// What the store has of the session, unless its time is over.
+    /// The session as the store has it; `nil` if the store has none, or if it need not be kept any longer.
     ///
-    /// - Parameter token: the same as of `live(_:for:)`.
+    /// - Parameter token: see `inMemory(_:for:)`.
     func loaded(_ id: SessionID, for token: SHA256Digest?) async throws(SessionError) -> LoadedSession? {
         let loaded: LoadedSession?
         do { loaded = try await store.load(id, token: token) } catch { throw SessionError(error) }
         return loaded.flatMap { $0.record.keptUntil > now() ? $0 : nil }
     }
 
-    /// Takes a session out of memory whose last version is not known here: who waits for its turn loads it anew.
+    /// Removes a session from memory, because its last version is not known here. Requests that wait for its turn load
+    /// it again.
     func forget(_ session: Session) {
         live.withLock { $0.remove(session) }
         session.close()
     }
 
-    /// Evicts sessions where there are more than may be: all were busy when others came, or they have grown since.
+    /// Evicts sessions if they exceed the limits: all were busy when others came, or they have grown since.
     func evictIfOver() {
         if usage.isOver { live.withLock { $0.evict(while: \.isOver) } }
     }

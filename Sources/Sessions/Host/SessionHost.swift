@@ -5,8 +5,8 @@ internal import Synchronization
 
 /// The sessions of some apps on one store.
 ///
-/// Reads answer the last committed state. Events of one session are applied one after the other, those of different
-/// sessions side by side. Nothing here blocks: what must wait suspends.
+/// Reads return the last committed state. Events of one session are applied one after the other, those of different
+/// sessions concurrently. Nothing here blocks a thread: what must wait suspends.
 public final class SessionHost: Sendable {
     /// In the order in which they were declared; the first is the default.
     public let apps: [App]
@@ -15,18 +15,18 @@ public final class SessionHost: Sendable {
     let retention: Retention
     let eventRate: RateLimit?
     private let clock: SteadyClock
-    /// Is told what an operator should know, in words that hold nothing of a request.
+    /// Receives what an operator should know, in words that contain no data of a request.
     let report: @Sendable (String) -> Void
     let live: Mutex<LiveSessions>
     let usage: LiveUsage
     let creations = KeyedTurns()
     let pastReads = KeyedTurns()
-    /// Sessions that were started anew, because there was no way to bring them back.
+    /// How many sessions were relaunched because they could not be restored.
     let relaunches = Atomic(0)
 
     /// - Parameters:
-    ///   - retention: as the store has it.
-    ///   - now: a clock of the caller's own; `nil` for the system's. When it is put back, the host's is not.
+    ///   - retention: the same as the store's.
+    ///   - now: the caller's own clock; `nil` for the system's. If it is set back, the host's time is not.
     public init(
         apps: [App], store: any SessionStore, settings: SessionSettings = SessionSettings(),
         retention: Retention = Retention(), now: (@Sendable () -> Date)? = nil,
@@ -40,7 +40,7 @@ public final class SessionHost: Sendable {
         self.report = report
         self.usage = LiveUsage(count: settings.liveLimit, bytes: settings.liveMemory)
         self.live = Mutex(LiveSessions(usage))
-        // What the store tells happened before: a clock that was put back since does not bring back what expired.
+        // What the store has recorded is past: a clock that was set back since does not revive what has expired.
         let start = store.latestTime
         if let now {
             self.clock = SteadyClock(startingAt: start, wall: now) { 0 }
@@ -53,16 +53,16 @@ public final class SessionHost: Sendable {
         }
     }
 
-    /// The time, which is never put back.
+    /// The time, which never goes back.
     func now() -> Date { clock.now() }
 
-    /// The same as `session(_:token:)` for a session in memory, which needs no `await`; `nil` where it is not there.
+    /// The same as `session(_:token:)` for a live session, which needs no `await`; `nil` if it is not in memory.
     public func liveSession(_ id: SessionID, token: String) throws(SessionError) -> AuthorizedSession? {
         guard let session = live.withLock({ $0[id] }) else { return nil }
         return try authorized(session, SessionToken.digest(of: token))
     }
 
-    /// The session that the token gives a right to; brought back from the store when it is not in memory.
+    /// The session that the token gives access to, loaded from the store if it is not in memory.
     public func session(_ id: SessionID, token: String) async throws(SessionError) -> AuthorizedSession {
         let token = SessionToken.digest(of: token)
         return try authorized(try await inMemory(id, for: token), token)
@@ -75,8 +75,8 @@ public final class SessionHost: Sendable {
         return AuthorizedSession(host: self, live: session, token: token)
     }
 
-    /// The first answer to an event that has replaced the session's token, for who posts it again under its key and with
-    /// the token from before, because the answer has never come. Nothing else is left to that token.
+    /// The first answer to an event that has replaced the session's token, for a client that did not receive it and
+    /// posts the event again under its key with the replaced token. That token gives access to nothing else.
     public func answer(
         to repeated: IdempotentRequest, of id: SessionID, replacedToken: String
     ) async throws(SessionError) -> Outcome {
@@ -89,7 +89,7 @@ public final class SessionHost: Sendable {
         return .answered(answer, isReplay: true, token: token)
     }
 
-    /// That is kept under the key.
+    /// The answer that is kept under the key.
     func answer(to key: String, of id: SessionID) async throws(SessionError) -> StoredAnswer? {
         do throws(StoreError) { return try await store.answer(to: key, of: id) } catch { throw SessionError(error) }
     }
@@ -98,14 +98,14 @@ public final class SessionHost: Sendable {
 
     /// Forgets sessions that need not be kept any longer, a bounded number at a time.
     ///
-    /// - Returns: how many.
+    /// - Returns: the number of forgotten sessions.
     @discardableResult
     public func sweep(limit: Int = sweepLimit) async throws(StoreError) -> Int {
         let swept = try await store.sweep(at: now(), limit: limit)
         live.withLock { live in
             for id in swept { live.remove(id) }
         }
-        // Where nobody comes, nobody evicts what is too much.
+        // Without requests, nothing else evicts what exceeds the limits.
         for _ in 0...2 * liveCount / LiveSessions.searchLimit where usage.isOver { evictIfOver() }
         return swept.count
     }
@@ -132,6 +132,6 @@ extension SessionError {
         }
     }
 
-    /// Another server was faster.
+    /// Another server changed the session first.
     public static let conflict = SessionError.notApplied(reason: "another server has changed the session meanwhile")
 }

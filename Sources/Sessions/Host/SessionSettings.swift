@@ -2,28 +2,28 @@ internal import Coordinators
 public import FoundationEssentials
 
 public struct SessionSettings: Sendable {
-    /// How long a session lives after its last transition, where its app does not say.
+    /// How long a session lives after its last transition, unless its app says otherwise.
     public var idleLifetime: TimeInterval = 24 * 60 * 60
-    /// How long it lives at most, where its app does not say.
+    /// How long a session lives at most, unless its app says otherwise.
     public var absoluteLifetime: TimeInterval = 30 * 24 * 60 * 60
-    /// How long an ended or expired session is known, so that its client can be told.
-    public var graveTime: TimeInterval = 24 * 60 * 60
-    /// After this a handler has failed.
+    /// How long an ended or expired session is kept, so that its client learns that it has ended or expired.
+    public var tombstoneLifetime: TimeInterval = 24 * 60 * 60
+    /// How long a handler may take before it has failed.
     public var handlerDeadline: Duration = .seconds(10)
     /// Events of one session that may wait for their turn.
     public var waitingLimit = 32
-    /// Events that one session takes in a second; 0 for any number.
+    /// Events that one session accepts in a second; 0 for no limit.
     public var eventRate = 10_000
-    /// Sessions in all, the ended ones among them that are still known.
+    /// Sessions in all, including ended and expired ones that are still kept.
     public var sessionLimit = 10_000_000
-    /// Sessions that are kept in memory; the others are loaded from the store when they are asked for.
+    /// Live sessions, which are kept in memory; the others are loaded from the store when they are requested.
     public var liveLimit = 100_000
-    /// About how many bytes they may take; see `MemoryEstimate`.
+    /// About how many bytes the live sessions may take; see `MemoryEstimate`.
     public var liveMemory = Int.max
 
     public init() {}
 
-    /// Whole seconds, as clients are told it.
+    /// In whole seconds, as clients see it.
     func expiry(of app: App, createdAt: Date, usedAt: Date) -> Date {
         let idle = app.expiry.idle?.seconds ?? idleLifetime
         return min(usedAt + idle, absoluteEnd(of: app, createdAt: createdAt)).bounded.wholeSeconds
@@ -33,12 +33,14 @@ public struct SessionSettings: Sendable {
         createdAt + (app.expiry.absolute?.seconds ?? absoluteLifetime)
     }
 
-    /// When a session may be forgotten that is not used any more.
+    /// When a session may be forgotten if it is not used any more.
     ///
-    /// A fork that its origin's end has to find stays known as long as anything that was forked from it can live.
+    /// A fork that ends with its origin is kept as long as anything that was forked from it can live, because the
+    /// origin's end finds those only through it.
     func keptUntil(_ state: SessionState, of app: App) -> Date {
-        let isLink = app.endsForks && state.identity.origin != nil
-        return (isLink ? absoluteEnd(of: app, createdAt: state.identity.createdAt) : state.expiresAt) + graveTime
+        let endsWithOrigin = app.endsForks && state.identity.origin != nil
+        return (endsWithOrigin ? absoluteEnd(of: app, createdAt: state.identity.createdAt) : state.expiresAt)
+            + tombstoneLifetime
     }
 }
 

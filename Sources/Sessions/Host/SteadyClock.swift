@@ -1,17 +1,17 @@
 internal import FoundationEssentials
 internal import Synchronization
 
-/// The time that sessions live by: the system's, and never put back, or what has expired would live again.
+/// The time for sessions: the system's, except that it never goes back, because that would revive expired sessions.
 ///
-/// Where the system's clock is put back, time goes on from where it was, as fast as the machine has been up for longer.
+/// If the system's clock is set back, time continues from where it was, at the pace of the machine's uptime.
 final class SteadyClock: Sendable {
     private let wall: @Sendable () -> Date
-    /// Microseconds that only ever grow, at the pace of time.
+    /// Monotonic time in microseconds.
     private let uptime: @Sendable () -> Int
-    /// The most that the wall's time was ever seen ahead of the uptime.
+    /// The most that the wall clock was ever seen ahead of the uptime, in microseconds.
     private let lead: Atomic<Int>
 
-    /// - Parameter start: the time that it has been before.
+    /// - Parameter start: a time that is past: the clock starts there or later.
     init(
         startingAt start: Date, wall: @escaping @Sendable () -> Date,
         uptime: @escaping @Sendable () -> Int = SteadyClock.uptime
@@ -22,7 +22,7 @@ final class SteadyClock: Sendable {
     }
 
     func now() -> Date {
-        // In this order: a thread that is held up in between must not move the clock forward for good.
+        // In this order: a thread that is delayed in between must not move the clock forward for good.
         let time = wall().microseconds
         let uptime = uptime()
         let known = lead.load(ordering: .relaxed)
@@ -40,7 +40,7 @@ final class SteadyClock: Sendable {
 }
 
 extension Date {
-    /// Since 1970; some 30,000 years around it, beyond which no clock goes.
+    /// Since 1970, within some 30,000 years of it, beyond which no clock goes.
     fileprivate var microseconds: Int {
         Int((min(max(timeIntervalSince1970, -1e12), 1e12) * 1e6).rounded())
     }

@@ -1,18 +1,18 @@
 internal import Coordinators
 public import Sodium
 
-/// The first answer to a request with an `Idempotency-Key`, kept so that the request can come again.
+/// The first answer to a request with an `Idempotency-Key`, kept for replays of the request.
 public struct StoredAnswer: Sendable, Equatable {
     public let session: SessionID
-    /// The SHA-256 of the key, in hexadecimal digits: the key of a creation gives the right to the session.
+    /// The SHA-256 of the key, in hexadecimal digits, because the key of a creation itself gives access to the session.
     public let key: String
     /// Of the request that it answers.
     public let fingerprint: SHA256Digest
     /// Of the state that it shows.
     public let version: Int
-    /// `nil` where it is not kept any more, see `Retention.answerBytes`.
+    /// `nil` if it is no longer kept, see `Retention.answerBytes`.
     public let body: [UInt8]?
-    /// The token that the event was posted with, where the event has replaced it.
+    /// The token that the event was posted with, if the event has replaced it.
     public let replacedToken: SHA256Digest?
 
     public init(
@@ -29,7 +29,7 @@ public struct StoredAnswer: Sendable, Equatable {
 }
 
 extension StoredAnswer {
-    /// What stays of it when its body goes.
+    /// What is kept of the answer when its body is dropped.
     public var withoutBody: StoredAnswer {
         StoredAnswer(
             session: session, key: key, fingerprint: fingerprint, version: version, body: nil,
@@ -37,18 +37,18 @@ extension StoredAnswer {
     }
 }
 
-/// A request that is carried out once, however often it comes.
+/// A request that is carried out once, however often it is sent.
 public struct IdempotentRequest: Sendable {
-    /// As it was sent.
+    /// The key as it was sent.
     let secretKey: String
-    /// As it is kept.
+    /// The key as it is kept, see `StoredAnswer.key`.
     let key: String
-    /// Tells it from another request under the same key.
+    /// Distinguishes the request from others under the same key.
     let fingerprint: SHA256Digest
-    /// What is answered, to be kept: byte for byte what every repetition gets.
+    /// Returns the body to answer and to keep: every replay gets it byte for byte.
     let answer: @Sendable (AppliedEvent) -> [UInt8]
 
-    /// - Parameter request: what makes it this request and no other.
+    /// - Parameter request: what the fingerprint is made of.
     public init(key: String, request: [UInt8], answer: @escaping @Sendable (AppliedEvent) -> [UInt8]) {
         self.secretKey = key
         self.key = SHA256Digest(of: key).hex
@@ -62,16 +62,16 @@ public struct IdempotentRequest: Sendable {
             body: answer(applied), replacedToken: replacedToken)
     }
 
-    /// What a key must have that tells a token: it must not be one that somebody else may come upon.
+    /// The least length of a key that a token is derived from, in UTF-8 bytes: nobody else may guess such a key.
     public static let leastTellingCharacters = 16
 
-    /// The token that an event posted under the key gives the session; `nil` where the key might be guessed.
+    /// The token that an event posted under the key gives the session; `nil` if the key might be guessed.
     func token(version: Int, of id: SessionID, secret: [UInt8]) -> SessionToken? {
         guard secretKey.utf8.count >= IdempotentRequest.leastTellingCharacters else { return nil }
         return SessionToken(from: secretKey, version: version, of: id, secret: secret)
     }
 
-    /// The same, to be told again; `nil` where it is not the session's any more.
+    /// The same token on a replay; `nil` if the event gave none, or if it is no longer the session's.
     func token(toldBy answer: StoredAnswer, to session: SessionIdentity, secret: [UInt8]) -> SessionToken? {
         guard answer.replacedToken != nil,
             let token = token(version: answer.version, of: session.id, secret: secret), token.digest == session.token
@@ -80,7 +80,7 @@ public struct IdempotentRequest: Sendable {
     }
 }
 
-/// What a request was about, to be compared with what is there.
+/// The versions of a session that a request is meant for.
 public enum VersionCondition: Sendable, Equatable {
     case any
     case oneOf(Set<Int>)
@@ -93,8 +93,8 @@ public enum VersionCondition: Sendable, Equatable {
     }
 }
 
-/// The keys of a session whose answers are kept: the last ones, by their hashes. A hash that is not here tells that a
-/// request is new without asking the store.
+/// The hashes of a session's last keys, whose answers are kept. A key whose hash is not here is new: the store need not
+/// be asked.
 struct AnsweredKeys {
     private var hashes: Ring<Int>
 

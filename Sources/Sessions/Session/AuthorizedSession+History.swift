@@ -10,15 +10,14 @@ public struct HistoryEntry: Sendable, Equatable {
 }
 
 extension AuthorizedSession {
-    /// The last versions, newest first: as far back as the store keeps them, and as the token gives a right to them.
+    /// The last versions, newest first, as far back as the store keeps them and the token gives access to them.
     ///
-    /// One request at a time reads the past of a session, however many ask, so that those of other sessions wait for one
-    /// at most.
+    /// Only one request at a time reads the past of a session, so that requests to other sessions wait for at most one.
     ///
     /// - Parameters:
-    ///   - version: the newest one wanted; `nil` for the current one.
-    ///   - limit: how many are wanted at most.
-    ///   - bytes: that may be read for these. There is one at least where there is any.
+    ///   - version: the newest version to return; `nil` for the current one.
+    ///   - limit: the most versions to return.
+    ///   - bytes: the most bytes of records to read. At least one version is returned if there is any.
     public func history(
         from version: Int? = nil, limit: Int, bytes: Int = .max
     ) async throws(SessionError) -> [HistoryEntry] {
@@ -28,29 +27,29 @@ extension AuthorizedSession {
         }
     }
 
-    /// The state as it was.
+    /// The state at a version.
     ///
     /// - Parameter version: `nil` for the current one.
-    /// - Throws: `unknownVersion` where it was never there, is not kept any more, or was made before the token was replaced.
+    /// - Throws: `unknownVersion` if it never existed, is no longer kept, or was made before the token was replaced.
     public func past(_ version: Int?) async throws(SessionError) -> SessionState {
         let current = try state()
         guard let version, version != current.version else { return current }
         guard let record = try await records(from: version, limit: 1, bytes: 0, of: current).first,
             record.version == version,
-            let saved = record.savedState, let expiresAt = record.expiresAt
+            let content = record.content
         else {
-            // It may have been ended meanwhile, and its past is gone.
+            // If the session has ended meanwhile, its past is gone: then this throws `ended`.
             _ = try self.state()
             throw .unknownVersion
         }
         let navigation: NavigationState
-        do { navigation = try live.app.restore(saved) } catch { throw .incompatible }
+        do { navigation = try live.app.restore(content.state) } catch { throw .incompatible }
         return SessionState(
-            record.identity, version: version, expiresAt: expiresAt, navigation: navigation, base: nil)
+            record.identity, version: version, expiresAt: content.expiresAt, navigation: navigation, base: nil)
     }
 
-    /// - Parameter current: what the token was proved for: neither what came before it was given, nor what came after it
-    ///   may have been replaced.
+    /// - Parameter current: the state that the token was checked against. Versions from before the token are left out,
+    ///   and so are versions after this one, because the token may have been replaced.
     private func records(
         from version: Int?, limit: Int, bytes: Int, of current: SessionState
     ) async throws(SessionError) -> [SessionRecord] {

@@ -2,18 +2,18 @@ public import Coordinators
 internal import FoundationEssentials
 internal import Sodium
 
-/// A session, for one who has proved the right to it.
+/// A session, for a caller whose token was checked.
 public struct AuthorizedSession: Sendable {
     let host: SessionHost
     let live: Session
-    /// Proved when this was made. It may have been replaced since.
+    /// The session's token when this was made. It may have been replaced since.
     let token: SHA256Digest
 
     public var id: SessionID { live.id }
 
     /// The last committed state.
     ///
-    /// - Parameter condition: what its version must fulfil.
+    /// - Parameter condition: which versions the caller allows.
     public func state(if condition: VersionCondition? = nil) throws(SessionError) -> SessionState {
         try state(if: condition, at: host.now())
     }
@@ -27,8 +27,8 @@ public struct AuthorizedSession: Sendable {
     /// Applies one event, whole or not at all. It is committed when this returns.
     ///
     /// - Parameters:
-    ///   - condition: what the version that it is applied to must fulfil.
-    ///   - once: where given, an event that was applied under the same key before is not applied again.
+    ///   - condition: which versions the event may be applied to.
+    ///   - once: if given, an event that was already applied under the same key is not applied again.
     public func apply(
         _ event: PostedEvent, if condition: VersionCondition? = nil, once: IdempotentRequest? = nil
     ) async throws(SessionError) -> Outcome {
@@ -70,7 +70,7 @@ public struct AuthorizedSession: Sendable {
         guard hasChanged || answer != nil else { return .applied(applied) }
         let record =
             hasChanged
-            ? SessionRecord(state, result.transition, at: now, keptUntil: host.settings.keptUntil(state, of: live.app))
+            ? EncodedRecord(state, result.transition, at: now, keptUntil: host.settings.keptUntil(state, of: live.app))
             : nil
         let change = SessionChange(id: id, expectedVersion: before.version, record: record, answer: answer)
         if let failure = host.failure(of: await host.store.commit([change]), for: live) { throw failure }
@@ -84,7 +84,7 @@ public struct AuthorizedSession: Sendable {
         let run: TransitionRun
         do throws(NavigationError) {
             run = try live.app.begin(event, on: state.navigation, at: now)
-            // Where no coordinator has to be called, there is nothing to wait for.
+            // If no coordinator has to be called, there is nothing to wait for.
             if let result = try run.resultAtOnce() { return result }
         } catch {
             throw .refused(error, state: state)
@@ -92,23 +92,23 @@ public struct AuthorizedSession: Sendable {
         return try await result(of: run, within: host.settings.handlerDeadline) { .refused($0, state: state) }
     }
 
-    /// What is answered to an event that was applied before.
+    /// The answer to an event that was already applied.
     private func repeating(_ answer: StoredAnswer, to once: IdempotentRequest) throws(SessionError) -> Outcome {
-        let told = once.token(toldBy: answer, to: live.identity, secret: host.store.secret)
-        // It may have been replaced while this waited; for the event that has done it, it still counts.
-        guard (told != nil && answer.replacedToken == token) || live.isOpen(to: token) else { throw .unauthorized }
+        let newToken = once.token(toldBy: answer, to: live.identity, secret: host.store.secret)
+        // The token may have been replaced while this waited. The event that replaced it may still be replayed with it.
+        guard (newToken != nil && answer.replacedToken == token) || live.isOpen(to: token) else { throw .unauthorized }
         guard answer.fingerprint == once.fingerprint else { throw .keyReused }
         guard answer.body != nil else { throw .answerForgotten(try? live.current(for: token, at: host.now())) }
-        return .answered(answer, isReplay: true, token: told)
+        return .answered(answer, isReplay: true, token: newToken)
     }
 
-    /// Under a key it follows from the key, for then it may have to be told again.
+    /// Derived from the `Idempotency-Key` if there is one that cannot be guessed, so that a replay can return it again.
     private func newToken(version: Int, once: IdempotentRequest?) -> SessionToken {
         once?.token(version: version, of: id, secret: host.store.secret) ?? .random()
     }
 
-    /// What one event would do to the last committed state. Nothing changes, and nobody waits for it; what a handler does
-    /// beyond the session, it does.
+    /// What one event would do to the last committed state. The session does not change, and no request waits for this;
+    /// a handler's effects outside the session do happen.
     public func preview(
         _ event: PostedEvent, if condition: VersionCondition? = nil
     ) async throws(SessionError) -> AppliedEvent {
@@ -121,12 +121,13 @@ public struct AuthorizedSession: Sendable {
         return AppliedEvent(state: after, transition: result.transition)
     }
 
-    /// Ends the session, and its forks where its app wants that. It is known as ended for `SessionSettings.graveTime`.
+    /// Ends the session, and its forks if its app sets `endsForks`. A tombstone is kept for
+    /// `SessionSettings.tombstoneLifetime`.
     public func end(if condition: VersionCondition? = nil) async throws(SessionError) {
         try await host.end(live, for: token, if: condition)
     }
 
-    /// The same session, loaded anew, after this form of it was evicted.
+    /// The same session, loaded again after `live` was removed from memory.
     func again() async throws(SessionError) -> AuthorizedSession {
         AuthorizedSession(host: host, live: try await host.inMemory(live.id, for: nil), token: token)
     }

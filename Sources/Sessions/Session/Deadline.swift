@@ -5,17 +5,17 @@ internal import Synchronization
 enum TransitionOutcome {
     case done(TransitionResult)
     case failed(NavigationError)
-    /// The time was up.
+    /// The deadline has passed.
     case late(SlowTransition)
 }
 
 /// A transition that took too long.
 public struct SlowTransition: Equatable, Sendable {
     public let app: String
-    /// The coordinator, and its function, that was running when the time was up; `nil` where it had come to none yet.
+    /// The coordinator that was running at the deadline, and its function; `nil` if none had been called yet.
     public let coordinator: String?
     public let call: String?
-    /// What it had.
+    /// How long it was allowed to take.
     public let limit: Duration
 
     public init(app: String, coordinator: String?, call: String?, limit: Duration) {
@@ -26,15 +26,15 @@ public struct SlowTransition: Equatable, Sendable {
     }
 }
 
-/// Carries out a transition and gives up waiting for it after `limit`; then it is cancelled, and its result thrown away
-/// when it comes.
+/// Carries out a transition and stops waiting for it after `limit`: then the transition is cancelled, and its result
+/// discarded when it comes.
 ///
-/// A task of its own starts at once on the caller's thread. When it never suspends, `completion` is called before this
-/// returns, and no timer is set up.
+/// The transition's task starts immediately on the caller's thread. If it never suspends, `completion` is called before
+/// this returns, and no timer is started.
 func carryOut(
     _ run: TransitionRun, within limit: Duration, _ completion: @escaping @Sendable (TransitionOutcome) -> Void
 ) {
-    let first = First(completion)
+    let first = FirstOutcome(completion)
     let task = Task.immediate {
         do throws(NavigationError) {
             var run = run
@@ -59,9 +59,9 @@ func carryOut(
     }
 }
 
-/// The same for one who can wait.
+/// Carries out a transition and waits for its result, for at most `limit`.
 ///
-/// - Parameter refusal: what a transition's failure is to the caller.
+/// - Parameter refusal: returns the error to throw for a failed transition.
 func result(
     of run: TransitionRun, within limit: Duration, _ refusal: (NavigationError) -> SessionError
 ) async throws(SessionError) -> TransitionResult {
@@ -75,8 +75,8 @@ func result(
     }
 }
 
-/// A completion that is called once, by whoever is first; and the call that keeps it waiting.
-private final class First: Sendable {
+/// Passes the first outcome to the completion and ignores later ones; records which call is running meanwhile.
+private final class FirstOutcome: Sendable {
     private let called = Atomic(false)
     private let entered = Mutex<RunningCall?>(nil)
     private let completion: @Sendable (TransitionOutcome) -> Void

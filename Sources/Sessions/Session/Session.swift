@@ -8,19 +8,19 @@ final class Session: Sendable {
     private struct State {
         var committed: SessionState
         var hasEnded = false
-        /// Where it counts, as long as it is among the `LiveSessions`.
+        /// Where the session is counted while it is in `LiveSessions`.
         var usage: LiveUsage?
         /// One event at a time.
         var turns = Turns()
         /// See `RateLimit`.
         var nextEvent = RateLimit.Due()
-        /// `nil` as long as no request had a key.
+        /// `nil` while no request has had an `Idempotency-Key`.
         var answered: AnsweredKeys?
     }
 
     let id: SessionID
     let app: App
-    /// Whether it was asked for since it was last looked at, see `LiveSessions`.
+    /// Whether it was requested since the hand last passed it, see `LiveSessions`.
     let isInUse = Atomic(true)
     private let state: Mutex<State>
 
@@ -30,7 +30,7 @@ final class Session: Sendable {
         self.state = Mutex(State(committed: committed, answered: answered))
     }
 
-    /// As of the last committed state.
+    /// In the last committed state.
     var identity: SessionIdentity { state.withLock { $0.committed.identity } }
 
     /// Whether the token is the session's.
@@ -38,7 +38,7 @@ final class Session: Sendable {
         state.withLock { $0.committed.identity.token == token }
     }
 
-    /// Counts an event.
+    /// Counts an event against the rate limit.
     func admit(_ limit: RateLimit?, at now: Date) throws(SessionError) {
         guard let limit, let wait = state.withLock({ limit.take(&$0.nextEvent, at: now) }) else { return }
         throw .tooManyEvents(retryAfter: wait)
@@ -46,7 +46,7 @@ final class Session: Sendable {
 
     /// The last committed state.
     ///
-    /// - Parameter token: of who asks; `nil` for the server itself.
+    /// - Parameter token: the caller's; `nil` for the server itself.
     func current(for token: SHA256Digest?, at now: Date) throws(SessionError) -> SessionState {
         let (committed, hasEnded) = state.withLock { ($0.committed, $0.hasEnded) }
         guard token == nil || committed.identity.token == token else { throw .unauthorized }
@@ -58,14 +58,14 @@ final class Session: Sendable {
     /// Call while holding the turn, after the store has committed.
     ///
     /// - Parameters:
-    ///   - key: that it was committed under.
-    ///   - limit: how many keys are kept.
+    ///   - key: the hashed `Idempotency-Key` of its event; `nil` if that had none.
+    ///   - limit: how many keys to keep.
     func publish(_ committed: SessionState, answered key: String?, limit: Int) {
         state.withLock { state in
             state.usage?.add(bytes: committed.footprint - state.committed.footprint)
             state.committed = committed
             guard let key else { return }
-            // Not two of them, or the elements would be copied.
+            // With a second reference, `insert` would copy the elements.
             var keys = state.answered ?? AnsweredKeys([], limit: limit)
             state.answered = nil
             keys.insert(key)
@@ -77,15 +77,15 @@ final class Session: Sendable {
         state.withLock { $0.hasEnded = true }
     }
 
-    /// Whether an answer may be kept under the key; the store knows.
+    /// `false` if no answer is kept under the key. Otherwise one may be: only the store knows.
     func mayHaveAnswered(_ key: String) -> Bool {
         state.withLock { $0.answered?.mayContain(key) ?? false }
     }
 }
 
-// Its turns: events, its end, and forks that its end must find.
+// The session's turns: for events, for its end, and for forks, which its end must find.
 extension Session {
-    /// Takes the turn if it can be had.
+    /// Takes the turn if it is free.
     func enterAtOnce() -> Bool {
         state.withLock { $0.turns.enterAtOnce() }
     }
@@ -98,28 +98,30 @@ extension Session {
         }
     }
 
-    /// Hands the turn on to the one who waits longest.
+    /// Passes the turn to the request that has waited longest.
     func leave() {
         state.withLock { $0.turns.leave() }?.resume(returning: .entered)
     }
 
-    /// Those who wait for their turn load the session anew.
+    /// Closes the queue. Requests that wait for their turn load the session again.
     func close() {
         for waiting in state.withLock({ $0.turns.close() }) { waiting.resume(returning: .closed) }
     }
 
-    /// - Returns: whether nobody had the turn, so that nobody will have it again.
+    /// Closes the queue if nobody has the turn.
+    ///
+    /// - Returns: whether the queue is closed.
     func closeIfIdle() -> Bool {
         state.withLock { $0.turns.closeIfIdle() }
     }
 }
 
-// What it takes.
+// The session's memory.
 extension Session {
-    /// About how many bytes.
+    /// About how many bytes the session takes in memory.
     var footprint: Int { state.withLock { $0.committed.footprint } }
 
-    /// Counts it from now on.
+    /// Counts the session in `usage` from now on.
     func count(in usage: LiveUsage) {
         state.withLock { state in
             state.usage = usage
@@ -132,19 +134,5 @@ extension Session {
             state.usage?.add(sessions: -1, bytes: -state.committed.footprint)
             state.usage = nil
         }
-    }
-}
-
-extension SessionRecord {
-    /// The state as a version of its session.
-    convenience init(_ state: SessionState, _ transition: Transition, at time: Date, keptUntil: Date) {
-        self.init(
-            state.identity, version: state.version, time: time, keptUntil: keptUntil,
-            content: .state(state, transition))
-    }
-
-    /// The end of a session after that version.
-    convenience init(endOf identity: SessionIdentity, after version: Int, at time: Date, keptUntil: Date) {
-        self.init(identity, version: version + 1, time: time, keptUntil: keptUntil, content: .ended)
     }
 }

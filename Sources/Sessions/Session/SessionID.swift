@@ -1,10 +1,10 @@
 internal import Sodium
 
-/// Names a session in paths and logs. No secret.
+/// Names a session in paths and logs. Not a secret.
 public struct SessionID: Sendable, Hashable {
     public let text: String
 
-    /// - Returns: `nil` for what no session can be named.
+    /// - Returns: `nil` if the text cannot be a session's id.
     public init?(_ text: String) {
         guard text.utf8.count == SessionID.prefix.utf8.count + SessionID.randomCharacters,
             text.hasPrefix(SessionID.prefix)
@@ -14,12 +14,12 @@ public struct SessionID: Sendable, Hashable {
         self.text = text
     }
 
-    /// A new one: 78 random bits. Were one ever to come up twice, the store would refuse the second session.
+    /// A new id: 78 random bits. If one ever came up twice, the store would refuse the second session.
     static func random() -> SessionID {
         SessionID(random: Base64URL.text(of: Sodium.randomBytes(10)).prefix(randomCharacters))
     }
 
-    /// The one that belongs to a key: always the same, and as hard to tell as the secret.
+    /// The id that belongs to a key: always the same, and unpredictable without the secret.
     init(from key: String, secret: [UInt8]) {
         let digest = KeyedDigest(of: "session \(key)", key: secret).bytes
         self.init(random: Base64URL.text(of: digest).prefix(SessionID.randomCharacters))
@@ -30,11 +30,11 @@ public struct SessionID: Sendable, Hashable {
     }
 
     private static let prefix = "s_"
-    /// With the prefix 15 bytes, the most that a Swift string holds without an allocation.
+    /// Together with the prefix 15 bytes, the most that a Swift string holds without an allocation.
     private static let randomCharacters = 13
 }
 
-/// The secret that gives the right to one session: 256 random bits. Told once; only its digest is kept.
+/// The secret that gives access to one session: 256 random bits. Returned once; only its digest is kept.
 public struct SessionToken: Sendable {
     public let text: String
 
@@ -42,14 +42,14 @@ public struct SessionToken: Sendable {
         SessionToken(text: Base64URL.text(of: Sodium.randomBytes(32)))
     }
 
-    /// The one that belongs to a key: always the same, so that it can be told again without being kept.
+    /// The token that belongs to a key: always the same, so that it can be returned again without being kept.
     init(from key: String, secret: [UInt8]) {
         text = Base64URL.text(of: KeyedDigest(of: "token \(key)", key: secret).bytes)
     }
 
-    /// The one that an event under a key has led to, in place of an earlier one.
+    /// The token that replaces an earlier one after an event under a key.
     init(from key: String, version: Int, of id: SessionID, secret: [UInt8]) {
-        // No other text that is digested begins like this: the key comes last, and is the client's to choose.
+        // No other digested text begins like this. The key comes last, because the client chooses it.
         text = Base64URL.text(of: KeyedDigest(of: "next token \(id.text) \(version) \(key)", key: secret).bytes)
     }
 

@@ -2,19 +2,19 @@ public import FoundationEssentials
 internal import JSONCoding
 public import Sodium
 
-/// What of a session stays the same from version to version; its token, unless the app gives it another one.
+/// What is the same in every version of a session; only the token changes if the app replaces it.
 public final class SessionIdentity: Sendable {
     public let id: SessionID
     /// The name of its app.
     public let app: String
     public let token: SHA256Digest
-    /// In whole seconds. A fork's is its origin's, for it may not live longer.
+    /// In whole seconds. A fork has its origin's, because it may not live longer.
     public let createdAt: Date
     /// The session that it was forked from.
     public let origin: SessionID?
-    /// The first version that the token gives a right to: those before were made before the token was replaced.
+    /// The first version that the token gives access to: earlier ones were made before the token was replaced.
     public let firstVersion: Int
-    /// Its members in a record's JSON text. Made once, for they are written with every version.
+    /// Its members in a record's JSON text. Encoded once, because every full record contains them.
     let encodedMembers: [UInt8]
 
     public init(
@@ -39,7 +39,7 @@ public final class SessionIdentity: Sendable {
 }
 
 extension SessionIdentity {
-    /// The same session with another token, which gives no right to the versions before that one.
+    /// The same session with another token, which gives no access to versions before `version`.
     func with(_ token: SessionToken, from version: Int) -> SessionIdentity {
         SessionIdentity(
             id: id, app: app, token: token.digest, createdAt: createdAt, origin: origin, firstVersion: version)
@@ -54,7 +54,7 @@ extension SessionIdentity: Equatable {
 }
 
 extension Date {
-    /// Since 1970, as records tell times.
+    /// Since 1970, as in records.
     var milliseconds: Int {
         Int(exactly: (bounded.timeIntervalSince1970 * 1000).rounded()) ?? 0
     }
@@ -63,8 +63,8 @@ extension Date {
         self = Date(timeIntervalSince1970: TimeInterval(milliseconds) / 1000).bounded
     }
 
-    /// The nearest time that can be told: from 1970 to the year 9999, where RFC 3339 ends. A session that never expires has
-    /// a later one.
+    /// The nearest time that can be written: from 1970 to the year 9999, where RFC 3339 ends. The expiry of a session
+    /// that never expires would be later.
     var bounded: Date {
         min(max(self, Date(timeIntervalSince1970: 0)), Date(timeIntervalSince1970: 253_402_300_799))
     }

@@ -1,22 +1,22 @@
 public import Coordinators
 public import FoundationEssentials
 
-/// A committed state of a session: what every answer shows. Immutable, and shared by all who look at it.
+/// A committed state of a session: what every answer shows. Immutable, and shared by all its readers.
 public final class SessionState: Sendable {
     public let identity: SessionIdentity
     /// 1, 2, 3 … without a gap.
     public let version: Int
     public let expiresAt: Date
     public let navigation: NavigationState
-    /// What the next version's record can lean on; `nil` where that has to tell everything.
-    let base: RecordBase?
-    /// Bytes that its record spends on the state: what is not in an earlier base.
+    /// The base version for the next version's record; `nil` if that must be a full record.
+    let base: DeltaBase?
+    /// Bytes of the state in its record, without what is in an earlier base version.
     let savedSize: Int
-    /// About how many bytes a session takes in memory with this state, and with what of an earlier one its records need.
+    /// About how many bytes a session takes in memory with this state and the base version that its next record needs.
     let footprint: Int
 
     init(
-        _ identity: SessionIdentity, version: Int, expiresAt: Date, navigation: NavigationState, base: RecordBase?
+        _ identity: SessionIdentity, version: Int, expiresAt: Date, navigation: NavigationState, base: DeltaBase?
     ) {
         self.identity = identity
         self.version = version
@@ -29,18 +29,18 @@ public final class SessionState: Sendable {
         footprint = MemoryEstimate.session + MemoryEstimate.bytesPerSavedByte * (savedSize + (isBase ? 0 : baseSize))
     }
 
-    /// A state whose record tells everything.
+    /// A state with a full record.
     convenience init(_ identity: SessionIdentity, version: Int, expiresAt: Date, navigation: NavigationState) {
-        let base = RecordBase(version: version, identity, navigation)
+        let base = DeltaBase(version: version, identity, navigation)
         self.init(identity, version: version, expiresAt: expiresAt, navigation: navigation, base: base)
     }
 
-    /// The next version of it.
+    /// The next version of the session.
     ///
-    /// - Parameter identity: another one, where the session gets it.
+    /// - Parameter identity: the new one if it changes; `nil` if not.
     func next(_ navigation: NavigationState, as identity: SessionIdentity?, expiresAt: Date) -> SessionState {
         let identity = identity ?? self.identity
-        guard let base, base.carries(version + 1, of: identity, navigation) else {
+        guard let base, base.suits(version + 1, of: identity, navigation) else {
             return SessionState(identity, version: version + 1, expiresAt: expiresAt, navigation: navigation)
         }
         return SessionState(
@@ -58,22 +58,22 @@ extension SessionState: Equatable {
     }
 }
 
-/// What came of one event, or of the creation of a session.
+/// The result of one event, or of creating a session.
 public struct AppliedEvent: Sendable {
-    /// The state after the event; of the version before, when the event changed nothing.
+    /// The state after the event; its version is the one before if the event changed nothing.
     public let state: SessionState
     public let transition: Transition
-    /// The session's new token, where the event has replaced it.
+    /// The session's new token, if the event has replaced it.
     public var token: SessionToken?
 }
 
-/// What is answered.
+/// The answer to a request.
 public enum Outcome: Sendable {
     case applied(AppliedEvent)
-    /// The request had an `Idempotency-Key`: what is kept is answered, the first time and ever after.
+    /// The request had an `Idempotency-Key`: the stored answer is sent, the first time and on every replay.
     ///
-    /// The session's token is not kept: it is told beside the answer where the event has replaced the one before, and as
-    /// long as it is not replaced itself.
+    /// The session's token is not in it: the token is returned beside the answer if the event replaced an earlier one,
+    /// and only while it has not been replaced itself.
     case answered(StoredAnswer, isReplay: Bool, token: SessionToken? = nil)
 }
 
@@ -81,6 +81,6 @@ public enum Outcome: Sendable {
 public struct CreatedSession: Sendable {
     public let outcome: Outcome
     public let id: SessionID
-    /// Told this once, and again to who repeats the creation under its key.
+    /// Returned only here, and again on a replay of the creation under its key.
     public let token: SessionToken
 }

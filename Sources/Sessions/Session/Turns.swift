@@ -1,11 +1,12 @@
-/// Lets one at a time through, in the order of arrival. Used under the lock of its owner; who waits is resumed behind that.
+/// Lets one caller at a time through, in order of arrival. Used under its owner's lock; waiting callers are resumed
+/// after the lock is released.
 struct Turns {
     enum Entry: Sendable {
-        /// It is the caller's turn; it must be given back by `leave`.
+        /// The caller has the turn, and must give it back by `leave`.
         case entered
-        /// As many wait as may.
+        /// As many callers wait already as `limit` allows.
         case full
-        /// There will be no turn any more.
+        /// Nobody gets a turn any more.
         case closed
     }
 
@@ -15,7 +16,7 @@ struct Turns {
     private var isClosed = false
     private var waiting: [Waiting] = []
 
-    /// Takes the turn if it can be had.
+    /// Takes the turn if it is free.
     mutating func enterAtOnce() -> Bool {
         guard !isTaken, !isClosed else { return false }
         isTaken = true
@@ -23,7 +24,7 @@ struct Turns {
     }
 
     /// - Parameter limit: how many may wait.
-    /// - Returns: `nil` where it has to wait.
+    /// - Returns: `nil` if the caller has to wait.
     mutating func enter(_ continuation: Waiting, limit: Int) -> Entry? {
         if isClosed { return .closed }
         if enterAtOnce() { return .entered }
@@ -32,22 +33,24 @@ struct Turns {
         return nil
     }
 
-    /// - Returns: the one who has the turn from now on, and is to be resumed.
+    /// - Returns: the waiting caller that now has the turn, to be resumed; `nil` if nobody waits.
     mutating func leave() -> Waiting? {
         isTaken = !waiting.isEmpty
         return isTaken ? waiting.removeFirst() : nil
     }
 
-    /// Whoever has the turn keeps it, and nobody will have it after.
+    /// Whoever has the turn keeps it, and nobody gets it afterwards.
     ///
-    /// - Returns: those who wait, to be told so.
+    /// - Returns: the waiting callers, to be resumed with `closed`.
     mutating func close() -> [Waiting] {
         isClosed = true
         defer { waiting = [] }
         return waiting
     }
 
-    /// - Returns: whether nobody had the turn, so that nobody will have it again.
+    /// Closes the queue if nobody has the turn.
+    ///
+    /// - Returns: whether the queue is closed.
     mutating func closeIfIdle() -> Bool {
         if !isTaken { isClosed = true }
         return isClosed

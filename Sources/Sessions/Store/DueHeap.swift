@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// Things that are due at some time, the next one first: a binary heap that also finds what is to be taken out of it.
+/// Elements that are due at some time, the earliest first: a binary heap from which any element can be removed.
 struct DueHeap<Element: DueHeapElement> {
     private var elements: [Element] = []
 
@@ -19,7 +19,7 @@ struct DueHeap<Element: DueHeapElement> {
         settle(at: place)
     }
 
-    /// Gives an element its place after its time has changed.
+    /// Moves an element to its place after its `due` has changed.
     mutating func settle(_ element: Element) {
         settle(at: element.place)
     }
@@ -61,9 +61,9 @@ struct DueHeap<Element: DueHeapElement> {
     }
 }
 
-/// What is in one heap at a time.
+/// An element that is in at most one heap at a time.
 protocol DueHeapElement: AnyObject {
     var due: Date { get }
-    /// The heap's own.
+    /// The element's index in the heap, for the heap alone.
     var place: Int { get set }
 }

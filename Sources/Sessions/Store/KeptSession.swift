@@ -1,23 +1,23 @@
 internal import FoundationEssentials
 
-/// What the store in memory keeps of a session. Only touched under the store's lock.
+/// What `MemoryStore` keeps of a session. Accessed only under the store's lock.
 final class KeptSession: DueHeapElement {
     let id: SessionID
-    private(set) var versions: Ring<SessionRecord>
-    /// `nil` as long as no request had a key.
+    private(set) var versions: Ring<EncodedRecord>
+    /// `nil` while no request has had an `Idempotency-Key`.
     private(set) var answers: Ring<StoredAnswer>?
     private var versionBytes = 0
     private var answerBytes = 0
-    /// How many answers have their bodies: the newest ones.
+    /// How many answers, the newest ones, still have their bodies.
     private var bodies = 0
-    /// When to look whether it can be forgotten. It may be used until then, and be kept for longer.
+    /// When to check whether the session can be forgotten. If it is used until then, it is kept longer.
     var due: Date
     var place = 0
 
-    init(_ change: SessionChange, _ first: SessionRecord, _ retention: Retention) {
+    init(_ change: SessionChange, _ first: EncodedRecord, _ retention: Retention) {
         id = change.id
         due = first.keptUntil
-        versions = Ring(capacity: retention.versions)
+        versions = Ring(capacity: retention.retainedVersions)
         keep(change, retention)
     }
 
@@ -25,9 +25,10 @@ final class KeptSession: DueHeapElement {
 
     func keep(_ change: SessionChange, _ retention: Retention) {
         if let record = change.record {
-            versionBytes += record.size - (versions.append(record)?.size ?? 0)
-            while versionBytes > retention.versionBytes, versions.count > 1, let oldest = versions.removeOldest() {
-                versionBytes -= oldest.size
+            versionBytes += record.text.count - (versions.append(record)?.text.count ?? 0)
+            let needed = 1 + record.version - (record.baseVersion ?? record.version)
+            while versionBytes > retention.versionBytes, versions.count > needed, let oldest = versions.removeOldest() {
+                versionBytes -= oldest.text.count
             }
         }
         if let answer = change.answer { keep(answer, retention) }
@@ -35,7 +36,7 @@ final class KeptSession: DueHeapElement {
 
     private func keep(_ answer: StoredAnswer, _ retention: Retention) {
         var answers = answers ?? Ring(capacity: retention.answers)
-        // Not two of them, or the elements would be copied.
+        // With a second reference, changes would copy the elements.
         self.answers = nil
         answerBytes += answer.bodySize - (answers.append(answer)?.bodySize ?? 0)
         bodies = min(bodies + 1, answers.count)
@@ -47,20 +48,17 @@ final class KeptSession: DueHeapElement {
         self.answers = answers
     }
 
-    /// About how many bytes it takes.
+    /// About how many bytes the session takes in memory.
     var footprint: Int {
-        MemoryEstimate.session + versions.count * MemoryEstimate.version
-            + MemoryEstimate.bytesPerSavedByte * versionBytes
+        MemoryEstimate.session + versions.count * MemoryEstimate.version + versionBytes
             + (answers?.count ?? 0) * MemoryEstimate.answer + answerBytes
     }
 
-    /// How many bytes more it takes at most; 0 for what ends a session.
+    /// How many bytes a change adds at most; 0 if it ends the session.
     static func growth(by change: SessionChange) -> Int {
         if change.record?.isEnd == true { return 0 }
         var growth = change.expectedVersion == 0 ? MemoryEstimate.session : 0
-        if let record = change.record {
-            growth += MemoryEstimate.version + MemoryEstimate.bytesPerSavedByte * record.size
-        }
+        if let record = change.record { growth += MemoryEstimate.version + record.text.count }
         if let answer = change.answer { growth += MemoryEstimate.answer + answer.bodySize }
         return growth
     }
@@ -68,4 +66,12 @@ final class KeptSession: DueHeapElement {
 
 extension StoredAnswer {
     fileprivate var bodySize: Int { body?.count ?? 0 }
+}
+
+extension Ring<EncodedRecord> {
+    /// The record of a version; `nil` if it is not kept.
+    func record(_ version: Int) -> EncodedRecord? {
+        guard let newest, (0..<count).contains(newest.version - version) else { return nil }
+        return self[newest.version - version]
+    }
 }

@@ -2,22 +2,22 @@ public import FoundationEssentials
 public import Sodium
 internal import Synchronization
 
-/// Keeps sessions in memory: fast, and gone with the process. Of ended ones it remembers the last `endedLimit`.
+/// Keeps sessions in memory: fast, and lost with the process. It keeps the last `endedLimit` tombstones.
 public final class MemoryStore: SessionStore {
     private struct Sessions {
         var kept: [SessionID: KeptSession] = [:]
         var due = DueHeap<KeptSession>()
-        /// The ended ones in the order of their ends.
+        /// The ended sessions in the order in which they ended.
         var ended: Ring<SessionID>
-        /// By the session that they were forked from.
+        /// The forks of each session.
         var forks: [SessionID: Set<SessionID>] = [:]
-        /// About what they take.
+        /// About how many bytes the sessions take.
         var bytes = 0
         var latestTime = Date.distantPast
-        /// What the last change would have taken that was refused for lack of room; 0 where there is none.
-        var refused = 0
+        /// How many bytes the last change that was refused for lack of room would have added; 0 if none was.
+        var refusedGrowth = 0
 
-        /// Makes the change if it fits.
+        /// Makes the change if the stored version is the expected one.
         mutating func commit(_ change: SessionChange, _ retention: Retention) -> CommitConflict? {
             let session = kept[change.id]
             let current = session?.versions.newest?.version ?? 0
@@ -36,7 +36,7 @@ public final class MemoryStore: SessionStore {
             } else if let record = change.record {
                 forget(change.id)
                 insert(KeptSession(change, record, retention), forkOf: record.identity.origin)
-                // Bounded, or a client that creates and ends sessions without end would fill the memory.
+                // Bounded, or a client that keeps creating and ending sessions would fill the memory.
                 if record.isEnd, let oldest = ended.append(change.id), kept[oldest]?.hasEnded == true { forget(oldest) }
             }
             return nil
@@ -58,7 +58,7 @@ public final class MemoryStore: SessionStore {
             if forks[origin]?.isEmpty == true { forks[origin] = nil }
         }
 
-        /// Looks at up to `limit` sessions whose time may be over, and forgets those whose is.
+        /// Checks up to `limit` sessions that are due, and forgets those that need not be kept any longer.
         mutating func sweep(at now: Date, limit: Int) -> (examined: Int, forgotten: [SessionID]) {
             latestTime = max(latestTime, now)
             var forgotten: [SessionID] = []
@@ -76,7 +76,7 @@ public final class MemoryStore: SessionStore {
         }
     }
 
-    /// Ended sessions that are told from unknown ones.
+    /// How many tombstones are kept; earlier ended sessions are reported as unknown.
     public static let endedLimit = 4096
 
     private let sessions: Mutex<Sessions>
@@ -86,7 +86,7 @@ public final class MemoryStore: SessionStore {
     public let name = "memory"
     public let secret = Sodium.randomBytes(KeyedDigest.keySize)
 
-    /// - Parameter limitBytes: about how much memory it may take; beyond, sessions can only be read and ended.
+    /// - Parameter limitBytes: about how much memory it may take; above that, sessions can only be read and ended.
     public init(retention: Retention = Retention(), limitBytes: Int = .max) {
         self.retention = retention
         self.byteLimit = limitBytes
@@ -97,37 +97,55 @@ public final class MemoryStore: SessionStore {
 
     public var latestTime: Date { sessions.withLock { $0.latestTime } }
 
-    /// It is full from a refusal on, until there is room for what was refused.
+    /// The store is full after it has refused a change, until there is room for that change.
     public var condition: StoreCondition {
-        let isFull = sessions.withLock { $0.refused > 0 && $0.bytes + $0.refused > byteLimit }
+        let isFull = sessions.withLock { $0.refusedGrowth > 0 && $0.bytes + $0.refusedGrowth > byteLimit }
         return StoreCondition(remarks: isFull ? [StoreCondition.full] : [])
     }
 
-    public func load(_ id: SessionID, token: SHA256Digest?) -> LoadedSession? {
-        sessions.withLock { sessions in
-            guard let kept = sessions.kept[id], let record = kept.versions.newest,
-                token == nil || record.identity.token == token
-            else { return nil }
-            return LoadedSession(
-                record: record, answeredKeys: kept.answers?.newestFirst.reversed().map(\.key) ?? [])
+    public func load(_ id: SessionID, token: SHA256Digest?) throws(StoreError) -> LoadedSession? {
+        let found = sessions.withLock { sessions in
+            sessions.kept[id].map { ($0.versions, $0.answers?.newestFirst.reversed().map(\.key) ?? []) }
         }
+        guard let (versions, keys) = found, token == nil || versions.newest?.identity.token == token,
+            let record = try records(versions, from: .max, limit: 1, bytes: .max).first
+        else { return nil }
+        return LoadedSession(record: record, answeredKeys: keys)
+    }
+
+    /// - Parameter bytes: the most bytes of the texts together. At least one record is returned if there is any.
+    private func records(
+        _ versions: Ring<EncodedRecord>, from newest: Int, limit: Int, bytes: Int
+    ) throws(StoreError) -> [SessionRecord] {
+        var records: [SessionRecord] = []
+        guard let id = versions.newest?.id else { return records }
+        var reader = RecordReader(of: id)
+        var size = 0
+        for record in versions.newestFirst.prefix(retention.versions).drop(while: { $0.version > newest }).prefix(limit)
+        {
+            size += record.text.count
+            // If the base version is no longer kept, no older record can be read either.
+            guard records.isEmpty || size <= bytes,
+                record.baseVersion.map({ versions.record($0) != nil }) ?? true
+            else { break }
+            do throws(RecordError) {
+                records.append(try reader.record(record.version, record.text) { versions.record($0)?.text })
+            } catch {
+                throw .damaged(reason: "version \(record.version) of \(id.text): \(error)")
+            }
+        }
+        return records
     }
 
     public func forks(of id: SessionID) -> [SessionID] {
         sessions.withLock { Array($0.forks[id] ?? []) }
     }
 
-    public func history(of id: SessionID, from version: Int?, limit: Int, bytes: Int) -> [SessionRecord] {
-        let records = sessions.withLock { sessions -> [SessionRecord] in
-            guard let versions = sessions.kept[id]?.versions.newestFirst else { return [] }
-            return Array(versions.drop { $0.version > version ?? .max }.prefix(limit))
-        }
-        var rest = bytes
-        let fitting = records.prefix { record in
-            rest -= record.text.count
-            return rest >= 0
-        }
-        return fitting.isEmpty ? Array(records.prefix(1)) : Array(fitting)
+    public func history(
+        of id: SessionID, from version: Int?, limit: Int, bytes: Int
+    ) throws(StoreError) -> [SessionRecord] {
+        guard let versions = sessions.withLock({ $0.kept[id]?.versions }) else { return [] }
+        return try records(versions, from: version ?? .max, limit: limit, bytes: bytes)
     }
 
     public func answer(to key: String, of id: SessionID) -> StoredAnswer? {
@@ -137,16 +155,16 @@ public final class MemoryStore: SessionStore {
     public func commit(_ changes: [SessionChange]) -> CommitOutcome {
         let growth = changes.reduce(0) { $0 + KeptSession.growth(by: $1) }
         return sessions.withLock { sessions in
-            // What frees memory is taken in any case.
+            // Ending sessions frees memory, so it is always accepted.
             guard growth == 0 || sessions.bytes + growth <= byteLimit else {
-                sessions.refused = growth
+                sessions.refusedGrowth = growth
                 return .failure(.full)
             }
             return .success(changes.compactMap { sessions.commit($0, retention) })
         }
     }
 
-    /// So many sessions are looked at while nobody else gets at the store.
+    /// How many sessions are checked while the lock is held.
     private static let sweepSize = 100
 
     public func sweep(at now: Date, limit: Int) -> [SessionID] {

@@ -2,18 +2,18 @@
 struct Ring<Element> {
     private let capacity: Int
     private var elements: [Element] = []
-    /// Where the oldest is, once it has been full.
+    /// The index of the oldest element, once the ring has been full.
     private var start = 0
 
     init(capacity: Int) {
         self.capacity = capacity
     }
 
-    /// - Returns: the element that had to go.
+    /// - Returns: the element that was dropped, if any.
     @discardableResult
     mutating func append(_ element: Element) -> Element? {
         guard elements.count >= capacity else {
-            // Behind the newest: at the end, or before the oldest.
+            // After the newest: at the end of the array, or before the oldest.
             elements.insert(element, at: start == 0 ? elements.count : start)
             if start > 0 { start += 1 }
             return nil
@@ -23,7 +23,7 @@ struct Ring<Element> {
         return exchange(&elements[start], with: element)
     }
 
-    /// - Returns: `nil` where there is none.
+    /// - Returns: `nil` if the ring is empty.
     @discardableResult
     mutating func removeOldest() -> Element? {
         guard !elements.isEmpty else { return nil }

@@ -3,39 +3,39 @@ public import Sodium
 
 /// Where sessions are kept. It holds ids, versions and texts, and knows no coordinators.
 ///
-/// Several servers may share one: a commit states the version that it was made from, and one that comes too late is a
-/// conflict, never an overwrite.
+/// Several servers may share one: a change states the version that it was made from, and a change that comes too late
+/// is a conflict, never an overwrite.
 public protocol SessionStore: Sendable {
-    /// What the store is, and promises, for `/readyz`: `memory`, `sqlite`, `sqlite-relaxed`.
+    /// The kind of store and its durability, for `/readyz`: `memory`, `sqlite`, `sqlite-relaxed`.
     var name: String { get }
 
-    /// How many sessions there are, the ended and expired ones among them that are still known.
+    /// How many sessions there are, including ended and expired ones that are still kept.
     var sessionCount: Int { get }
 
     /// `KeyedDigest.keySize` random bytes that the store keeps for as long as it keeps sessions.
     var secret: [UInt8] { get }
 
-    /// The latest time that a record tells, or that was swept at, among what the store knew when it was opened.
+    /// The latest time of a record or a sweep, among those that the store knew when it was opened.
     var latestTime: Date { get }
 
     /// The last committed version.
     ///
-    /// - Parameter token: the one that the session must have, compared before the record is read; `nil` for any.
-    /// - Returns: `nil` where there is no such session, or none any more, or where it has another token.
+    /// - Parameter token: the token that the session must have, compared before the record is read; `nil` for any.
+    /// - Returns: `nil` if there is no such session, it is no longer kept, or it has another token.
     func load(_ id: SessionID, token: SHA256Digest?) async throws(StoreError) -> LoadedSession?
 
-    /// The sessions that were forked from this one, as far as they are known; ended ones may be among them.
+    /// The sessions that were forked from this one, as far as they are known; some may have ended.
     func forks(of id: SessionID) async throws(StoreError) -> [SessionID]
 
-    /// How it is, for `/readyz`.
+    /// The store's health, for `/readyz`.
     var condition: StoreCondition { get }
 
     /// Versions of a session, newest first, as far back as they are kept.
     ///
     /// - Parameters:
-    ///   - version: the newest one wanted; `nil` for the last committed.
-    ///   - limit: how many are wanted at most.
-    ///   - bytes: that may be read for these. The first one is returned whatever it takes.
+    ///   - version: the newest version to return; `nil` for the last committed one.
+    ///   - limit: the most versions to return.
+    ///   - bytes: the most bytes of records to read. The first version is returned whatever its size.
     func history(
         of id: SessionID, from version: Int?, limit: Int, bytes: Int
     ) async throws(StoreError) -> [SessionRecord]
@@ -43,22 +43,22 @@ public protocol SessionStore: Sendable {
     /// The answer that is kept under the key.
     func answer(to key: String, of id: SessionID) async throws(StoreError) -> StoredAnswer?
 
-    /// Commits each change that fits, all at once. A store that writes to disk gathers what several callers commit at
-    /// the same time.
+    /// Commits together all changes whose expected version is the stored one. A store that writes to disk groups what
+    /// several callers commit at the same time.
     ///
-    /// - Returns: when the changes are as safe as the store makes them.
+    /// - Returns: the conflicts, once the other changes are as durable as the store makes them.
     func commit(_ changes: [SessionChange]) async -> CommitOutcome
 
     /// Forgets up to `limit` sessions that need not be kept any longer at `now`.
     ///
-    /// - Returns: the ids of those that were forgotten.
+    /// - Returns: the ids of the forgotten sessions.
     func sweep(at now: Date, limit: Int) async throws(StoreError) -> [SessionID]
 
-    /// Ends what the store does behind the traffic. Nothing may be asked of it after.
+    /// Stops the store's background work. The store may not be used afterwards.
     func close() async
 }
 
-/// A session as it comes back from a store.
+/// A session as a store returns it.
 public struct LoadedSession: Sendable {
     public let record: SessionRecord
     /// The keys whose answers are kept, oldest first.
@@ -76,10 +76,10 @@ public struct Retention: Sendable, Equatable {
     public let versions: Int
     /// Answers under an `Idempotency-Key`.
     public let answers: Int
-    /// Bytes of the versions' records together: beyond, older versions go, but never the current one.
+    /// Bytes of the versions' records together: above that, older versions are dropped, but never the current one.
     public let versionBytes: Int
-    /// Bytes of the answers' bodies together: beyond, the bodies of older answers go, but never the last one's. Their keys
-    /// stay, for what was applied is never applied again.
+    /// Bytes of the answers' bodies together: above that, the bodies of older answers are dropped, but never the last
+    /// one's. Their keys stay, because what was applied is never applied again.
     public let answerBytes: Int
 
     public init(
@@ -91,20 +91,20 @@ public struct Retention: Sendable, Equatable {
         self.answerBytes = answerBytes
     }
 
-    /// The versions, and those that their records may lean on.
-    public var versionsLeanedOn: Int { min(versions, .max - SessionRecord.reach) + SessionRecord.reach }
+    /// How many versions a store retains: `versions`, and earlier ones that may be their base versions.
+    public var retainedVersions: Int { min(versions, .max - DeltaBase.maxDistance) + DeltaBase.maxDistance }
 }
 
-/// What is to be committed of one session: its next version, an answer to be kept, or both.
+/// A change of one session to commit: its next version, an answer to keep, or both.
 public struct SessionChange: Sendable {
     public let id: SessionID
-    /// The version that it was made from; 0 for a session that is new.
+    /// The version that it was made from; 0 for a new session.
     public let expectedVersion: Int
     /// The next version; `nil` where the event changed nothing.
-    public let record: SessionRecord?
+    public let record: EncodedRecord?
     public let answer: StoredAnswer?
 
-    public init(id: SessionID, expectedVersion: Int, record: SessionRecord?, answer: StoredAnswer? = nil) {
+    public init(id: SessionID, expectedVersion: Int, record: EncodedRecord?, answer: StoredAnswer? = nil) {
         self.id = id
         self.expectedVersion = expectedVersion
         self.record = record
@@ -112,7 +112,7 @@ public struct SessionChange: Sendable {
     }
 }
 
-/// The conflicts, in the order of the changes; none where all were committed.
+/// The conflicts, in the order of the changes; none if all changes were committed.
 public typealias CommitOutcome = Result<[CommitConflict], StoreError>
 
 extension SessionStore {
@@ -121,14 +121,14 @@ extension SessionStore {
     public var condition: StoreCondition { StoreCondition() }
 }
 
-/// How a store is.
+/// The health of a store.
 public struct StoreCondition: Sendable, Equatable {
-    /// Why nothing can be committed now; `nil` where it can.
+    /// Why nothing can be committed now; `nil` if changes can be.
     public var failure: String?
-    /// What else an operator should know: damage for one.
+    /// What else an operator should know, for example damage.
     public var remarks: [String]
 
-    /// The remark of a store that has no room.
+    /// The remark of a full store.
     public static let full = "the store is full: sessions can only be read, and ended where the disk has room for that"
 
     public init(failure: String? = nil, remarks: [String] = []) {
@@ -140,7 +140,7 @@ public struct StoreCondition: Sendable, Equatable {
 /// A change that was not made, because the stored version is not the one it was made from.
 public struct CommitConflict: Error, Sendable, Equatable {
     public let id: SessionID
-    /// The version that is stored; 0 where there is no such session.
+    /// The stored version; 0 if there is no such session.
     public let current: Int
 
     public init(id: SessionID, current: Int) {
@@ -151,13 +151,13 @@ public struct CommitConflict: Error, Sendable, Equatable {
 
 /// Why a store cannot do its work.
 public enum StoreError: Error, Equatable, Sendable {
-    /// There is no room for it. Nothing was changed; it works again when there is.
+    /// The store is full. Nothing was changed; it works again when there is room.
     case full
     /// Nothing was changed; it may work later.
     case unavailable(reason: String)
-    /// What it has of this session is damaged. Nothing was changed.
+    /// The store's data of this session is damaged. Nothing was changed.
     case damaged(reason: String)
-    /// It cannot be told whether the change was made.
+    /// It is unknown whether the change was made.
     case unknownOutcome(reason: String)
 }
 

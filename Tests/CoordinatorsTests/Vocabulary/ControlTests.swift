@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    /// Names that are not those of the cases.
+    /// Event names that differ from the names of the cases.
     enum Renamed: String, NavigationEvent, CaseIterable {
         case go = "go_on"
     }
@@ -63,14 +63,14 @@ import Testing
         #expect(Control(sends: Renamed.go).event == "go_on")
     }
 
-    @Test func `a screen offers events by their cases`() async throws {
+    @Test func `a screen names the events that it offers by their enum cases`() async throws {
         let app = try await CoordinatorTester(ControlTests.app)
 
         #expect(app.events == ["addToCart", "plus", "relaunch"])
         #expect(app.state.visible?.screen.events == ["addToCart", "plus"])
     }
 
-    @Test func `a screen writes on its controls what it likes, and a restored one does too`() async throws {
+    @Test func `a screen may give its controls titles of its own, which are restored with it`() async throws {
         var app = try await CoordinatorTester(ControlTests.app)
 
         try await app.send("addToCart")
@@ -94,7 +94,7 @@ import Testing
         await app.expectRefusal(
             .impossibleRequest(
                 coordinator: "desk", request: "push(misspelt)",
-                reason: "screen “misspelt” offers “adToCart”, which is no event of it")
+                reason: "screen “misspelt” offers the unknown event “adToCart”")
         ) { try await $0.send("plus") }
     }
 }

@@ -3,7 +3,7 @@ import CoordinatorsTesting
 import JSONCoding
 import Testing
 
-/// What was saved by one version of an app, and read by the next.
+/// State that one version of an app has saved, and the next one reads.
 @Suite struct MigrationTests {
     enum Old {
         struct NotesCoordinator: Coordinator {
@@ -27,7 +27,7 @@ import Testing
     static let old = App("notes", root: { Old.NotesCoordinator() })
     static let new = App("notes", version: 2, root: { New.NotesCoordinator() })
 
-    @Test func `a session of version 1 goes on in version 2`() async throws {
+    @Test func `a session of version 1 continues in version 2`() async throws {
         let saved = try await CoordinatorTester(MigrationTests.old).state.encoded
 
         let state = try MigrationTests.new.restore(try JSON(parsing: saved))
@@ -38,7 +38,7 @@ import Testing
         #expect(try JSON(parsing: state.encoded)["version"] == 2)
     }
 
-    @Test func `what cannot be migrated names the coordinator`() async throws {
+    @Test func `a failed migration names the coordinator`() async throws {
         let newest = App("notes", version: 3, root: { New.NotesCoordinator() })
         let saved = try await CoordinatorTester(MigrationTests.new).state.encoded
 
@@ -48,7 +48,7 @@ import Testing
         ) { try newest.restore(try JSON(parsing: saved)) }
     }
 
-    @Test func `defaults are equal when their bytes are`() async throws {
+    @Test func `defaults are equal exactly when their bytes are`() async throws {
         var app = try await CoordinatorTester(DefaultsApp.app)
         try await app.send("set")
 
@@ -60,7 +60,7 @@ import Testing
     }
 }
 
-/// Keeps a number that JSON writes without its fraction, and members in one order or the other.
+/// Sets a number that JSON writes without its fraction, and changes the order of the members.
 struct DefaultsCoordinator: Coordinator {
     enum Event: NavigationEvent, CaseIterable { case set, turn }
 
@@ -108,7 +108,7 @@ enum DefaultsApp {
         #expect(app.state.visible?.screen.params == ["time": "noon"])
     }
 
-    @Test func `a service that is missing is named at the start, and fails the handler`() async throws {
+    @Test func `a missing service is named at the start, and makes the handler fail`() async throws {
         var app = try await CoordinatorTester(App("watch", root: { WatchCoordinator() }))
 
         #expect(app.app.problems == ["app “watch”: watch needs Clock, which is not registered"])
@@ -129,7 +129,7 @@ enum DefaultsApp {
         func handle(_ event: Event, _ navigator: inout Navigator) { navigator.push(Screen("\(event)")) }
     }
 
-    @Test func `an event may not bear the name of a built-in one`() async throws {
+    @Test func `an event may not have the name of a built-in one`() async throws {
         let shop = App("shop", root: { ShopCoordinator() })
         var app = try await CoordinatorTester(shop)
 
@@ -140,7 +140,7 @@ enum DefaultsApp {
         await app.expectRefusal(.eventNotAccepted) { try await $0.send(ShopCoordinator.Event.dismiss) }
     }
 
-    @Test func `a child that starts itself for ever changes nothing`() async throws {
+    @Test func `an endless chain of children is refused, and changes nothing`() async throws {
         var app = try await CoordinatorTester(TestApps.app)
 
         await app.expectRefusal(.runawayTransition(coordinator: "deep")) {

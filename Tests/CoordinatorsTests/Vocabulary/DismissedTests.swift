@@ -3,9 +3,9 @@ import CoordinatorsTesting
 import JSONCoding
 import Testing
 
-/// The names of coordinators that are gone without having finished.
+/// The names of coordinators that were removed without having finished.
 @Suite struct DismissedTests {
-    @Test func `a dismissed flow names all that were in it, descendants first`() async throws {
+    @Test func `dismissing a flow names all its coordinators, descendants first`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.present("b", .sheet))
         try await app.b(.start("c"))
@@ -16,7 +16,7 @@ import Testing
         #expect(app.transition.finished == [])
     }
 
-    @Test func `who finishes is not dismissed, its descendants are`() async throws {
+    @Test func `a coordinator that finishes is not dismissed, but its descendants are`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.start("b"))
         try await app.b(.start("c"))
@@ -27,7 +27,7 @@ import Testing
         #expect(app.transition.dismissed == ["c"])
     }
 
-    @Test func `children that are ended are dismissed`() async throws {
+    @Test func `endChildren dismisses the children`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.start("b"), .present("c", .sheet))
 
@@ -36,7 +36,7 @@ import Testing
         #expect(app.transition.dismissed.sorted() == ["b", "c"])
     }
 
-    @Test func `a relaunch dismisses all, the root last`() async throws {
+    @Test func `a relaunch dismisses all coordinators, the root last`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.start("b"))
 
@@ -45,7 +45,7 @@ import Testing
         #expect(app.transition.dismissed == ["b", "a"])
     }
 
-    @Test func `who is asked first is not dismissed yet`() async throws {
+    @Test func `a coordinator that is asked before leaving is dismissed only after the answer`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.start("b"))
         try await app.b(.protect("b"))

@@ -3,9 +3,9 @@ import CoordinatorsTesting
 import JSONCoding
 import Testing
 
-/// Three coordinators that do as they are told: `a` is the root; `b` and `c` may be started by any of them.
+/// Three coordinators that do what a test asks: `a` is the root, and each of them can start `b` and `c`.
 ///
-/// Each shows a screen of its own name at first, and notes what it is told in turn.
+/// Each first shows a screen of its own name, and notes in `told` the calls that it receives.
 enum FlowApp {
     static let app = App("flow", root: { ACoordinator() }, coordinators: [BCoordinator.self, CCoordinator.self])
 }
@@ -41,17 +41,17 @@ enum Ask: Codable, Sendable {
     case overload
 }
 
-/// Understood by `a` and `c`.
+/// Implemented by `a` and `c`.
 protocol FlowDelegate {
     mutating func flowWasTouched(_ navigator: inout Navigator)
 }
 
-/// Understood by nobody.
+/// Implemented by none.
 protocol StrangerDelegate {}
 
 protocol Flow: Coordinator {
     var told: [String] { get set }
-    /// The names of the screens that are left only after an answer.
+    /// The names of the screens that ask before they are left.
     var protected: [String] { get set }
 }
 
@@ -113,7 +113,7 @@ extension Flow {
     }
 }
 
-/// A tab named after a coordinator is run by one; every other tab shows a screen of that name.
+/// A tab named after a coordinator starts it; every other tab shows a screen with the name of the tab.
 enum FlowTabs {
     static func tab(_ id: String) -> Tab {
         switch id {
@@ -195,7 +195,7 @@ extension CoordinatorTester {
         try await send(CCoordinator.Event.c(asks), fileID: fileID, line: line)
     }
 
-    /// Goes back, and checks that what was foretold has come true.
+    /// Goes back, and checks that `backPlan` has predicted the result.
     mutating func backAsForetold(fileID: String = #fileID, line: UInt = #line) async throws {
         let plan = backPlan
 
@@ -209,12 +209,12 @@ extension CoordinatorTester {
         }
     }
 
-    /// What the first living coordinator of a type has been told.
+    /// What the first living coordinator of a type has noted.
     func told<C: Flow>(_ type: C.Type) -> [String] {
         state.coordinators.lazy.compactMap { $0.coordinator as? C }.first?.told ?? []
     }
 
-    /// Has the session saved and restored.
+    /// Saves and restores the session, and checks that nothing has changed.
     func restored() throws -> NavigationState {
         let restored = try app.restore(try JSON(parsing: state.encoded, maximumDepth: 512))
         #expect(restored == state)
@@ -222,7 +222,7 @@ extension CoordinatorTester {
         return restored
     }
 
-    /// Expects that something is refused with that reason, and changes nothing.
+    /// Expects that `act` is refused with `reason`, and changes nothing.
     mutating func expectRefusal(
         _ reason: NavigationError, fileID: String = #fileID, line: UInt = #line,
         _ act: (inout CoordinatorTester) async throws -> Void

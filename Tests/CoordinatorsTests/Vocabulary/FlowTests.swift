@@ -3,7 +3,7 @@ import CoordinatorsTesting
 import Testing
 
 @Suite struct FlowTests {
-    @Test func `a presented flow has a stack of its own, which back pops and then dismisses`() async throws {
+    @Test func `a presented flow has its own stack, which back pops before it dismisses the flow`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.push("x"), .present("b", .sheet))
         try await app.b(.push("y"))
@@ -21,7 +21,7 @@ import Testing
         #expect(app.transition.operations == [.dismiss(key: "p3")])
     }
 
-    @Test func `flows lie on each other, and dismiss takes the top one`() async throws {
+    @Test func `flows can be presented over each other, and dismiss removes the top one`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.present("b", .sheet))
         try await app.b(.present("c", .fullScreen))
@@ -34,7 +34,7 @@ import Testing
         #expect(app.told(CCoordinator.self) == ["b dismissed"])
     }
 
-    @Test func `a flow in the middle goes with all above it, and only its parent is told`() async throws {
+    @Test func `dismissing a flow in the middle removes all above it, and notifies only its parent`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.present("b", .sheet))
         try await app.b(.present("c", .sheet))
@@ -48,7 +48,7 @@ import Testing
         #expect(app.told(ACoordinator.self) == [])
     }
 
-    @Test func `a flow may be dismissed from inside, and everything over a stack from below`() async throws {
+    @Test func `a coordinator may dismiss its own flow, or everything presented over its stack`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.present("b", .sheet))
         try await app.b(.start("c"))
@@ -72,7 +72,7 @@ import Testing
         #expect(app.transition.operations == [])
     }
 
-    @Test func `a coordinator knows whether something is presented over its stack, by whomever`() async throws {
+    @Test func `a coordinator knows whether any coordinator has presented something over its stack`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.noteWhetherPresenting, .present("b", .sheet), .noteWhetherPresenting)
         try await app.a(.noteWhetherPresenting)
@@ -88,7 +88,7 @@ import Testing
         #expect(app.told(BCoordinator.self).last == "not presenting")
     }
 
-    @Test func `a presented flow that finishes is dismissed, and its parent gets it`() async throws {
+    @Test func `a presented flow that finishes is dismissed, and handed to its parent`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.present("b", .fullScreen))
         try await app.b(.present("c", .sheet))
@@ -103,7 +103,7 @@ import Testing
         #expect(app.transition.operations == [.dismiss(key: "p4"), .dismiss(key: "p2")])
     }
 
-    @Test func `endChildren ends all flows from deep inside, and tells nobody`() async throws {
+    @Test func `endChildren ends all flows, however deep, and notifies nobody`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.start("b"))
         try await app.b(.present("c", .sheet))
@@ -116,7 +116,7 @@ import Testing
         #expect(app.told(ACoordinator.self) == [])
     }
 
-    @Test func `flows that were started one by one are gone back through in the same order`() async throws {
+    @Test func `back leaves flows one by one, the last one first`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.start("b"))
         try await app.b(.present("c", .sheet))
@@ -130,7 +130,7 @@ import Testing
         await app.expectRefusal(.nothingToGoBack) { try await $0.back() }
     }
 
-    @Test func `tell reaches the nearest coordinator further up that understands it`() async throws {
+    @Test func `tell reaches the nearest ancestor that implements the protocol`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.start("c"))
         try await app.c(.start("b"))
@@ -144,7 +144,7 @@ import Testing
         #expect(app.visible == "touched")
     }
 
-    @Test func `a message that nobody understands changes nothing`() async throws {
+    @Test func `a message that no ancestor implements is refused, and changes nothing`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.start("b"))
 
@@ -154,7 +154,7 @@ import Testing
         ) { try await $0.b(.push("x"), .tellStranger) }
     }
 
-    @Test func `an alert lies over everything, and nothing is pushed over it`() async throws {
+    @Test func `an alert covers everything, and nothing is pushed or presented over it`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.present("b", .sheet))
         try await app.b(.push("x"), .alert(["yes", "cancel"]))
@@ -181,7 +181,7 @@ import Testing
         #expect(app.alert == nil)
     }
 
-    @Test func `an alert goes with the coordinator that showed it`() async throws {
+    @Test func `an alert is dismissed with the coordinator that showed it`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.start("b"))
 

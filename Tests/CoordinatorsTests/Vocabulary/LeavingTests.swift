@@ -3,7 +3,7 @@ import CoordinatorsTesting
 import Testing
 
 @Suite struct LeavingTests {
-    /// A way to leave the editor `x` of `b`, and what is shown then.
+    /// A way to leave the editor `x` of `b`, and the stack afterwards.
     struct Way: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let after: String
@@ -27,7 +27,7 @@ import Testing
     ]
 
     @Test(arguments: ways)
-    func `leaving is held up, and goes on or stays with the answer`(way: Way) async throws {
+    func `leaving waits for the answer, which confirms or cancels it`(way: Way) async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.pushTabs(["b", "y"], selected: nil, back: .nothing))
         try await app.b(.push("x"), .protect("x"))
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: ways)
-    func `a session that is saved while the alert is up goes on all the same`(way: Way) async throws {
+    func `a session that is saved while the alert is shown continues in the same way`(way: Way) async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.pushTabs(["b", "y"], selected: nil, back: .nothing))
         try await app.b(.push("x"), .protect("x"))
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test(arguments: BossCoordinator.Event.allCases)
-    func `a coordinator further up that ends it asks first`(order: BossCoordinator.Event) async throws {
+    func `a coordinator is asked before an ancestor ends it`(order: BossCoordinator.Event) async throws {
         var app = try await CoordinatorTester(BossApp.app)
         try await app.send(ClerkCoordinator.Event.write)
         let before = app.state
@@ -132,7 +132,7 @@ import Testing
         #expect(app.alert == nil)
     }
 
-    @Test func `an event with a payload is not held up, for payloads are not kept`() async throws {
+    @Test func `an event with a payload waits for no answer, because payloads are not stored`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.start("b"))
         try await app.b(.protect("b"))
@@ -142,7 +142,7 @@ import Testing
         #expect(app.stack == "a")
     }
 
-    @Test func `what a coordinator does itself is not asked about`() async throws {
+    @Test func `a coordinator leaves its own screens without being asked`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.start("b"))
         try await app.b(.push("x"), .protect("x"), .protect("b"))
@@ -155,7 +155,7 @@ import Testing
     }
 }
 
-/// Ends its clerks, in every way there is.
+/// Ends its clerks in every possible way.
 struct BossCoordinator: Coordinator {
     enum Event: NavigationEvent, CaseIterable {
         case endAll, popAll, setAnew, replaceFiles

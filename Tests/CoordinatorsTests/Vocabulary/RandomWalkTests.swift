@@ -1,6 +1,7 @@
 import Coordinators
 import CoordinatorsTesting
 import JSONCoding
+import TestSupport
 import Testing
 
 protocol Host {
@@ -12,7 +13,7 @@ struct WandererCoordinator: Coordinator, Host {
     static let links: [LinkPattern] = ["/wanderer", "/place/{id:integer}"]
     var depth = 0
     var isCareful = false
-    /// Its tab would be empty without it.
+    /// Whether its tab would be empty without it.
     var isFirstOfTab = false
     var isLoud = false
 
@@ -92,7 +93,7 @@ struct WandererCoordinator: Coordinator, Host {
     }
 }
 
-/// Wanderers side by side.
+/// Tabs, one of which holds a wanderer.
 struct TentsCoordinator: Coordinator {
     var depth = 0
     var back = TabBackRule.nothing
@@ -118,7 +119,7 @@ struct TentsCoordinator: Coordinator {
     }
 }
 
-/// Right until its counter reaches three; then it asks for what cannot be.
+/// Works until its counter reaches three; then it makes an impossible request.
 struct BrokenCoordinator: Coordinator {
     var count = 0
 
@@ -137,7 +138,7 @@ struct BrokenCoordinator: Coordinator {
     }
 }
 
-/// Its place has a link that leads to another place.
+/// Its screen “place” has a link that leads to a screen with other parameters.
 struct UnlinkedCoordinator: Coordinator {
     static let links: [LinkPattern] = ["/place/{id:integer}"]
 
@@ -162,23 +163,23 @@ struct UnlinkedCoordinator: Coordinator {
     static let broken = App("broken", root: { BrokenCoordinator() })
 
     @Test(arguments: [3, 11, 48, 67, 103] as [UInt64])
-    func `whatever one does, the session stands`(seed: UInt64) async throws {
-        try await RandomWalk(RandomWalkTests.wanderer, seed: seed, count: 200).run()
+    func `no sequence of events breaks the session`(seed: UInt64) async throws {
+        try await RandomWalk(RandomWalkTests.wanderer, seed: seed, count: 200).run(andCheck: DeltaCheck().fault)
     }
 
     @Test(arguments: [FlowApp.app, OpenTests.app, BossApp.app, DefaultsApp.app])
-    func `small apps stand, too`(app: App) async throws {
-        try await RandomWalk(app, seed: 1, count: 100).run()
+    func `no sequence of events breaks a small app`(app: App) async throws {
+        try await RandomWalk(app, seed: 1, count: 100).run(andCheck: DeltaCheck().fault)
     }
 
-    @Test func `a walk ends with the fewest events that show the fault`() async throws {
+    @Test func `a failed walk is reduced to the fewest events that show the fault`() async throws {
         let error = await #expect(throws: RandomWalk.Failure.self) {
             try await RandomWalk(RandomWalkTests.broken, seed: 3).run()
         }
 
         #expect(error?.events.map(\.type) == ["countUp", "countUp", "countUp"])
         let lines = error?.description.split(separator: "\n") ?? []
-        #expect(lines.first?.hasPrefix("// Seed 3: “countUp” is listed, and refused: impossibleRequest") == true)
+        #expect(lines.first?.hasPrefix("// Seed 3: “countUp” is listed, but was refused: impossibleRequest") == true)
         #expect(lines.dropFirst().first == "var app = try await CoordinatorTester(app)")
         #expect(lines.dropFirst(2).map(String.init) == Array(repeating: "try await app.send(\"countUp\")", count: 3))
     }
@@ -192,7 +193,7 @@ struct UnlinkedCoordinator: Coordinator {
         #expect(error?.reason == "the link /place/7 of screen “place” leads elsewhere, or to other parameters")
     }
 
-    @Test func `the same seed walks the same way`() async throws {
+    @Test func `the same seed gives the same walk`() async throws {
         var failures: [String] = []
         for _ in 0..<2 {
             do {

@@ -24,7 +24,7 @@ struct EditorCoordinator: Coordinator {
     func handle(_ event: Event, _ navigator: inout Navigator) { navigator.finish() }
 }
 
-/// What stays behind is a leak.
+/// Whatever stays behind after a round is a leak.
 @Suite struct RoundsTests {
     static let app = App("items", root: ItemsCoordinator.init, coordinators: [EditorCoordinator.self])
 
@@ -43,7 +43,7 @@ struct EditorCoordinator: Coordinator {
         #expect(RoundsTests.sizeWithoutDigits(app) == size)
     }
 
-    /// Keys and ids grow by a digit now and then.
+    /// Without digits, because keys and ids grow by a digit now and then.
     static func sizeWithoutDigits(_ app: CoordinatorTester) -> Int {
         app.state.encoded.count { !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     }

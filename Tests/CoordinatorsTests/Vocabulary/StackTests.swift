@@ -24,7 +24,7 @@ import Testing
         #expect(app.state.visible?.key == "k4")
     }
 
-    @Test func `one of two screens of a name is meant by its key`() async throws {
+    @Test func `a key selects one of several screens with the same name`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.push("x"), .push("x"), .push("x"))
 
@@ -92,7 +92,7 @@ import Testing
         #expect(app.stack == "a, tabs[x: x | y*: u, v]")
     }
 
-    @Test func `setStack takes tabs with their flows away`() async throws {
+    @Test func `setStack removes tabs together with their flows`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.start("b"))
         try await app.b(.pushTabs(["c"], selected: nil, back: .nothing))
@@ -104,7 +104,7 @@ import Testing
         #expect(app.coordinators == ["a", "b"])
     }
 
-    @Test func `update keeps key and place, and tells only of a change`() async throws {
+    @Test func `update keeps key and place, and reports only a change`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.push("x"), .push("y"))
 
@@ -133,7 +133,7 @@ import Testing
         #expect(app.state.screens.map { $0.screen.params["value"] } == [nil, 1, 2, 1])
     }
 
-    @Test func `a request for what is not there names coordinator and request`() async throws {
+    @Test func `an impossible request is reported with its coordinator and its name`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.start("b"))
 
@@ -174,11 +174,11 @@ import Testing
         #expect(app.coordinators == ["a"])
     }
 
-    @Test func `what another flow shows on top of the stack is not popped`() async throws {
+    @Test func `a screen of another flow on top of the stack is not popped`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.start("b"))
 
-        // `a` pushes a screen when it is told.
+        // `a` pushes a screen when it receives the message.
         await app.expectRefusal(
             .impossibleRequest(
                 coordinator: "b", request: "pop()", reason: "the screen on top of its stack belongs to another flow")
@@ -216,7 +216,7 @@ import Testing
         await app.expectRefusal(.stackLimit(coordinator: "a")) { try await $0.a(.push("x")) }
     }
 
-    @Test func `a handler that throws leaves all as it was`() async throws {
+    @Test func `a handler that throws leaves everything as it was`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
 
         await app.expectRefusal(.handlerFailed(coordinator: "a", call: "handle(a)", error: .init(type: "TestError"))) {

@@ -3,7 +3,7 @@ import CoordinatorsTesting
 import JSONCoding
 import Testing
 
-/// Three pages; notes which one was selected when it is asked, and which ones the user has selected.
+/// Three pages. Notes which one is selected at each `ask`, and which ones the user has selected.
 struct BarCoordinator: Coordinator, TabBarDelegate {
     var current: [String?] = []
     var selected: [String] = []
@@ -33,7 +33,7 @@ struct BarCoordinator: Coordinator, TabBarDelegate {
     }
 }
 
-/// A sheet, whose events are its parent's.
+/// A sheet without events of its own: they go to its parent.
 struct CoverCoordinator: Coordinator {
     func start(_ navigator: inout Navigator) { navigator.push(Screen("cover")) }
 }
@@ -45,7 +45,7 @@ struct CoverCoordinator: Coordinator {
         try #require(app.state.coordinators.first?.coordinator as? BarCoordinator)
     }
 
-    @Test func `the selected tab can be asked for anywhere`() async throws {
+    @Test func `a coordinator can read its selected tab at any time`() async throws {
         var app = try await CoordinatorTester(TabBarDelegateTests.app)
         for event in ["ask", "show", "ask"] { try await app.send(event) }
         try await app.selectTab("z")
@@ -69,7 +69,7 @@ struct CoverCoordinator: Coordinator {
         #expect(try TabBarDelegateTests.bar(app).selected == ["z", "x", "x"])
     }
 
-    @Test func `what the delegate asks for belongs to the same transition`() async throws {
+    @Test func `what the delegate requests belongs to the same transition`() async throws {
         var app = try await CoordinatorTester(TabBarDelegateTests.app)
         try await app.send("show")
 
@@ -80,7 +80,7 @@ struct CoverCoordinator: Coordinator {
         #expect(app.transition.operations == [.selectTab(key: "k2", tab: "y"), .push(key: key)])
     }
 
-    @Test func `a delegate that throws keeps the tab as it was`() async throws {
+    @Test func `a delegate that throws leaves the selected tab unchanged`() async throws {
         var app = try await CoordinatorTester(TabBarDelegateTests.app)
         for event in ["show", "fail"] { try await app.send(event) }
 

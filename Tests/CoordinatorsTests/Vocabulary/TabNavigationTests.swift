@@ -30,7 +30,7 @@ import Testing
         #expect(app.transition.operations == [])
     }
 
-    @Test func `the tab of selected is shown first`() async throws {
+    @Test func `the tab given as selected is shown first`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
 
         try await app.a(.pushTabs(["x", "b"], selected: "b", back: .nothing))
@@ -38,11 +38,11 @@ import Testing
         #expect(app.tabs == ["x", "b*"])
         await app.expectRefusal(
             .impossibleRequest(
-                coordinator: "a", request: "push(tabs, tabs:)", reason: "it has no tab of the name to be selected")
+                coordinator: "a", request: "push(tabs, tabs:)", reason: "no tab has the id to be selected")
         ) { try await $0.a(.pushTabs(["x"], selected: "nowhere", back: .nothing)) }
     }
 
-    @Test func `back at the first screen of a tab leaves the tabs, where nothing else is asked for`() async throws {
+    @Test func `back at the first screen of a tab leaves the tabs by default`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.pushTabs(["x", "y"], selected: nil, back: .nothing))
         try await app.selectTab("y")
@@ -65,7 +65,7 @@ import Testing
         #expect(app.stack == "a")
     }
 
-    @Test func `back at the first screen of a tab may go through the tabs that were selected`() async throws {
+    @Test func `back at the first screen of a tab may go back through the tabs that were selected`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.pushTabs(["x", "y", "z"], selected: nil, back: .history))
         for tab in ["y", "x", "z", "y"] { try await app.selectTab(tab) }
@@ -83,7 +83,7 @@ import Testing
         #expect(app.stack == "a")
     }
 
-    @Test func `of tabs in tabs the inner ones come first`() async throws {
+    @Test func `in nested tabs, back acts on the inner ones first`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.pushTabs(["x", "b"], selected: "b", back: .firstTab))
         try await app.b(.pushTabs(["x", "y"], selected: "y", back: .firstTab), .push("z"))
@@ -133,7 +133,7 @@ import Testing
         await app.expectRefusal(.eventNotAccepted) { try await $0.selectTab("y") }
     }
 
-    @Test func `a screen that forbids it is not gone back from`() async throws {
+    @Test func `no event goes back from a screen that forbids it`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.present("b", .sheet))
         try await app.b(.push("x"), .pushForbidden("receipt"))
@@ -185,7 +185,7 @@ struct EggCoordinator: Coordinator {
 }
 
 @Suite struct NestedTabsTests {
-    @Test func `only who still has a stack is told that a child went with its tabs`() async throws {
+    @Test func `only a parent that still has a stack is notified of a child that went with its tabs`() async throws {
         let app = App("nest", root: { NestCoordinator() }, coordinators: [EggCoordinator.self])
         var tester = try await CoordinatorTester(app)
         try await tester.send("hatch")

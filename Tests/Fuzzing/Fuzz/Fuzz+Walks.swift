@@ -3,20 +3,20 @@ internal import Coordinators
 internal import JSONCoding
 internal import ReferenceApps
 
-/// Where the seeds come from: users who do what the reference apps offer, with what the events' `examples` hold.
+/// Where the seeds come from: simulated users post what the reference apps offer, with payloads from the `examples`.
 extension Fuzz {
     static let apps = ReferenceApps.all(accounts: OneAccount())
 
     /// A few steps through an app.
     struct Walked {
         let app: App
-        /// Of the events that were posted.
+        /// The bodies of the posted events.
         let bodies: [JSON]
-        /// What they led to, the first state included.
+        /// The states that they led to, including the first.
         let states: [NavigationState]
     }
 
-    /// Events of one walk.
+    /// How many events a walk has.
     static let walkLength = 8
 
     static func walks() async throws -> [Walked] {
@@ -37,7 +37,7 @@ extension Fuzz {
     }
 }
 
-/// Compares, where the server hashes.
+/// Compares passwords as text, where the server compares hashes.
 private struct OneAccount: LoginRepository {
     func verify(email: String, password: String, from client: ClientAddress?) throws(LoginError) {
         guard email == "ann@example.com", password == "correct horse" else { throw .refused }
@@ -45,7 +45,7 @@ private struct OneAccount: LoginRepository {
 }
 
 extension PostedEvent {
-    /// As a client posts it.
+    /// The event as a client posts it.
     var body: JSON {
         var body: JSONObject = ["type": .string(type)]
         body["payload"] = payload

@@ -1,19 +1,19 @@
-// Fuzz: the readers of what comes from outside, each fed with whatever libFuzzer finds out to be interesting.
+// Fuzz: feeds each reader of outside input with the inputs that libFuzzer finds interesting.
 //
-// Each target checks that nothing traps, and that what is promised of the reader holds for whatever it takes. The first
-// inputs, the seeds, are made of the apps' `examples` and of the paths and heads that other tests use. `requests` is no
-// target: it sends mutated requests to a server. Built and run by `scripts/fuzz`.
+// Each target checks that nothing traps, and that the reader keeps its promises for every input that it accepts. The
+// first inputs, the seeds, are made of the apps' `examples` and of the paths and heads that other tests use. `requests`
+// is not a target: it sends mutated requests to a server. Built and run by `scripts/fuzz`.
 
 internal import CLibFuzzer
 internal import FoundationEssentials
 internal import Glibc
 
-/// A reader, and what holds whatever it reads.
+/// A reader, and what holds for every input.
 protocol FuzzTarget: SendableMetatype {
-    /// Inputs to begin with.
+    /// The first inputs.
     static var seeds: [[UInt8]] { get async throws }
 
-    /// Returns where all that is promised holds; ends the process where it does not.
+    /// Returns if every promise holds for the input; otherwise ends the process.
     static func check(_ input: [UInt8])
 }
 
@@ -39,7 +39,7 @@ enum Fuzz {
         }
     }
 
-    /// The one that the command line names.
+    /// The target that the command line names.
     private static let chosen = targets.first { $0.name == CommandLine.arguments[1] }?.target
 
     private static func run() {
@@ -51,7 +51,7 @@ enum Fuzz {
         }
     }
 
-    /// A folder for each target.
+    /// Writes the seeds, in a folder for each target.
     private static func writeSeeds(to directory: String) async throws {
         for (name, target) in targets {
             let folder = "\(directory)/\(name)"
@@ -63,7 +63,7 @@ enum Fuzz {
     }
 }
 
-/// Ends the process where a promise is broken; libFuzzer keeps the input then.
+/// Ends the process if a promise is broken; libFuzzer then keeps the input.
 func promise(_ text: @autoclosure () -> String, _ holds: Bool) {
     if !holds { fatalError("broken: \(text())") }
 }

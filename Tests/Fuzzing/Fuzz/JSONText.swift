@@ -1,6 +1,6 @@
 internal import JSONCoding
 
-/// What is read as JSON is written as JSON that reads the same, and keeps within the bounds.
+/// A value that was read as JSON stays within the bounds, and is written as JSON that reads as the same value.
 enum JSONText: FuzzTarget {
     static var seeds: [[UInt8]] {
         let texts = [

@@ -13,7 +13,7 @@ struct Mutator {
 
     /// Makes one to four changes.
     ///
-    /// - Parameter other: bytes that part of these may be replaced with.
+    /// - Parameter other: bytes that may replace a part of these.
     mutating func mutate(_ bytes: inout [UInt8], other: [UInt8]) {
         for _ in 0..<number(in: 1...4) { change(&bytes, other) }
     }
@@ -43,7 +43,7 @@ struct Mutator {
         bytes = Array(lines.joined(separator: [UInt8(ascii: "\n")]))
     }
 
-    /// Short ones mostly.
+    /// A random range, mostly a short one.
     private mutating func someRange(of bytes: [UInt8]) -> Range<Int> {
         let start = number(in: 0...bytes.count)
         return start..<start + min(bytes.count - start, 1 << number(in: 0..<8))

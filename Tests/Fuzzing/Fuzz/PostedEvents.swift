@@ -3,7 +3,7 @@ internal import JSONCoding
 internal import MicroHTTP
 @testable internal import NavigationAPI
 
-/// Bodies of events, posted to a session of the app that the first line names, one a line: none of them breaks it.
+/// The first line names an app; each further line is the body of an event, posted to a session of it. None breaks it.
 enum PostedEvents: FuzzTarget {
     static var seeds: [[UInt8]] {
         get async throws {

@@ -5,11 +5,11 @@ internal import JSONCoding
 internal import Synchronization
 internal import TestSupport
 
-/// Mutated requests to a server on this machine: one on a connection, good ones before and behind it, many connections at
-/// a time. What a client sends follows from the seed; what it is answered does not.
+/// Mutated requests to a server on this machine: one on each connection, with valid ones before and after it, and many
+/// connections at a time. The seed determines what a client sends, but not the answers.
 struct RequestStorm {
     let port: Int
-    /// Mutated requests.
+    /// How many mutated requests are sent.
     let count: Int
     let seed: UInt64
 
@@ -17,7 +17,7 @@ struct RequestStorm {
 
     struct Failure: Error, CustomStringConvertible { let description: String }
 
-    /// - Throws: where the server is not well afterwards.
+    /// - Throws: if the server is not healthy afterwards.
     func run() async throws {
         print("\(count) mutated requests from seed \(seed)")
         let requests = try await Requests()
@@ -42,7 +42,7 @@ struct RequestStorm {
     }
 }
 
-/// One after the other.
+/// A client that opens its connections one after the other.
 private struct StormClient {
     let number: Int
     let port: Int
@@ -51,7 +51,7 @@ private struct StormClient {
     private var session = Requests.Session(app: "tabs", id: "s_0000000000000", token: "none")
     private(set) var statuses: [Int: Int] = [:]
 
-    /// Connections for which one session is used: events that fit it soon become few.
+    /// How many connections use one session: soon few events fit its state.
     private static let sessionLife = 20
 
     init(number: Int, port: Int, requests: Requests, seed: UInt64) {
@@ -61,7 +61,7 @@ private struct StormClient {
         self.mutator = Mutator(seed: seed)
     }
 
-    /// - Parameter count: connections.
+    /// - Parameter count: how many connections to open.
     mutating func send(_ count: Int) throws {
         for connection in 0..<count {
             if connection % StormClient.sessionLife == 0 { try openSession() }
@@ -71,7 +71,7 @@ private struct StormClient {
             mutator.mutate(&mutated, other: anyRequest())
             bytes += mutated
             if mutator.number(in: 0..<2) == 0 { bytes += anyRequest() }
-            // The server waits longer for what it believes to be missing.
+            // Shorter than the server waits for bytes that it believes to be missing.
             let wire = try Wire(port: port, from: number, patience: 200_000)
             wire.send(bytes)
             if mutator.number(in: 0..<8) > 0 { wire.endSending() }
@@ -108,7 +108,7 @@ private struct Wire: ~Copyable {
     private let socket: Int32
 
     /// - Parameters:
-    ///   - number: of the client. Each has an address of its own, or the ports would run out.
+    ///   - number: the client's number. Each client has an address of its own, or the ports would run out.
     ///   - patience: how long to wait for the server, in microseconds.
     init(port: Int, from number: Int, patience: Int) throws {
         socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
@@ -136,7 +136,7 @@ private struct Wire: ~Copyable {
         }
     }
 
-    /// Sends as much as the server takes.
+    /// Sends as much as the server accepts.
     func send(_ bytes: [UInt8]) {
         bytes.withUnsafeBytes { bytes in
             var rest = bytes[...]
@@ -151,7 +151,7 @@ private struct Wire: ~Copyable {
 
     func endSending() { shutdown(socket, Int32(SHUT_WR)) }
 
-    /// All that comes until the server closes the connection, or falls silent.
+    /// All that arrives until the server closes the connection, or is silent for too long.
     func receive() -> [UInt8] {
         var all: [UInt8] = []
         var bytes = [UInt8](repeating: 0, count: 65_536)

@@ -4,8 +4,7 @@ internal import MicroHTTP
 @testable internal import NavigationAPI
 internal import TestSupport
 
-/// A request's target has segments that no two readers read differently; a link's path and its parameters stand for one
-/// another.
+/// All readers agree on the segments of a request's target; a link's path and its parameters determine each other.
 enum RequestTarget: FuzzTarget {
     static var seeds: [[UInt8]] {
         let heads = FramingVectors.accepted.compactMap { $0.split(separator: " ").dropFirst().first }

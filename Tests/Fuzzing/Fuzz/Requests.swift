@@ -2,8 +2,8 @@ internal import Coordinators
 internal import JSONCoding
 internal import TestSupport
 
-/// Requests as clients send them: every route, every kind of header, the events of every app, and the heads of the tests
-/// of framing.
+/// Requests as clients send them: every route, every kind of header, the events of every app, and the heads of the
+/// framing tests.
 struct Requests {
     struct Session {
         let app: String
@@ -11,11 +11,11 @@ struct Requests {
         let token: String
     }
 
-    /// By the app's name.
+    /// The bodies of events, by the app's name.
     private let events: [String: [String]]
     private let heads = FramingVectors.refused.map(\.request) + FramingVectors.accepted.map { Array("\($0)12345".utf8) }
 
-    /// Not `clean-login`, whose only event has a password hashed.
+    /// Without `clean-login`, whose only event hashes a password.
     let apps = Fuzz.apps.map(\.name).filter { $0 != "clean-login" }
 
     init() async throws {

@@ -2,7 +2,7 @@
 internal import JSONCoding
 @testable internal import Sessions
 
-/// A saved state that any app takes is a possible one, is saved again as it was, and goes on like any other.
+/// A saved state that an app restores is a possible one, is saved again as it was, and continues like any other.
 enum SavedStates: FuzzTarget {
     static var seeds: [[UInt8]] {
         get async throws { try await Fuzz.walks().flatMap(\.states).map(\.encoded) }

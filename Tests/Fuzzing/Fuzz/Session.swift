@@ -17,7 +17,7 @@ struct Session {
         check(state)
     }
 
-    /// - Returns: `nil` for an app that is not started at once.
+    /// - Returns: `nil` if the app does not start without waiting.
     init?(launching app: App) {
         guard
             case .success(let first) = atOnce({ () throws(NavigationError) in
@@ -29,9 +29,9 @@ struct Session {
         self.init(of: app, in: first.state)
     }
 
-    /// Posts an event, and checks what comes of it.
+    /// Posts an event, and checks the result.
     ///
-    /// - Returns: why it was refused.
+    /// - Returns: why it was refused; `nil` if it was not.
     @discardableResult
     mutating func post(_ event: PostedEvent) -> NavigationError? {
         let isAccepted = state.acceptedEvents.contains(event.type)
@@ -66,7 +66,7 @@ struct Session {
     }
 }
 
-/// What comes of work that never waits; `nil` where it does, and then it is cancelled.
+/// The result of work that never waits; `nil` if it does wait, and then it is cancelled.
 private func atOnce<Value: Sendable>(
     _ work: sending @escaping () async throws(NavigationError) -> Value
 ) -> Result<Value, NavigationError>? {

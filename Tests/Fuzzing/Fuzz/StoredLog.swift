@@ -2,7 +2,7 @@ internal import FoundationEssentials
 internal import SQLite
 @testable internal import SQLiteStore
 
-/// A write-ahead log, whatever became of it on the disk.
+/// A write-ahead log with any damage that it may have on the disk.
 enum StoredLog: FuzzTarget {
     /// What SQLite writes for three transactions.
     static var seeds: [[UInt8]] {

@@ -6,8 +6,8 @@ internal import SQLite
 @testable internal import Sessions
 internal import Sodium
 
-/// What the store has kept: a text that is taken for a record, an answer, or a row of `sessions` is written again as one
-/// that is taken for the same.
+/// What the store has kept: a text that is read as a record, an answer, or a row of `sessions` is written again as a
+/// text that reads as the same.
 enum StoredRecords: FuzzTarget {
     static let identity = SessionIdentity(
         id: .init(from: "fuzz", secret: secret), app: "tabs", token: SHA256Digest(of: "fuzz"), createdAt: time)
@@ -21,8 +21,8 @@ enum StoredRecords: FuzzTarget {
                 SessionState(identity, version: 7, expiresAt: time, navigation: $0)
             }
             let transition = Transition(event: "push", operations: [.push(key: "k1")], finished: ["home"])
-            let records = states.map { SessionRecord($0, transition, at: time, keptUntil: time + 60).text }
-            let end = SessionRecord(identity, version: 8, time: time, keptUntil: time, content: .ended)
+            let records = states.map { EncodedRecord($0, transition, at: time, keptUntil: time + 60).text }
+            let end = EncodedRecord(endOf: identity, after: 7, at: time, keptUntil: time)
             let answer = StoredAnswer(
                 session: identity.id, key: "key", fingerprint: identity.token, version: 7, body: Array("{\"a\":1}".utf8)
             )
@@ -31,7 +31,7 @@ enum StoredRecords: FuzzTarget {
         }
     }
 
-    /// What a record may lean on, and one that does.
+    /// A base record, and a delta record against it.
     private static let base = """
         {"session":"\(identity.id.text)","app":"a","token":"\(identity.token.hex)","createdAt":1,"version":7,"time":1,"keptUntil":1,\
         "expiresAt":1,"state":{"coordinators":[{"id":1,"name":"a"},{"id":2,"name":"b"}],"stack":{"id":0,"screens":[{"key":"k1",\
@@ -46,13 +46,15 @@ enum StoredRecords: FuzzTarget {
 
     static func check(_ input: [UInt8]) {
         if let text = try? RecordText(parsing: input), let record = try? SessionRecord(text, base: baseRecord) {
-            let again = try? SessionRecord(parsing: record.text)
-            promise("put together, a record is written as one that tells everything", again?.text == record.text)
+            let again = try? SessionRecord(parsing: record.encoded.text)
+            promise(
+                "put together, a record is written as one that tells everything",
+                again?.encoded.text == record.encoded.text)
         }
         if let record = try? SessionRecord(parsing: input) {
-            let again = try? SessionRecord(parsing: record.text)
+            let again = try? SessionRecord(parsing: record.encoded.text)
             promise("a record is written as one", again != nil)
-            promise("the record is the same", again?.text == record.text)
+            promise("the record is the same", again?.encoded.text == record.encoded.text)
             promise(
                 "its times can be told", [record.time, record.keptUntil].allSatisfy { !$0.formatted(.iso8601).isEmpty })
         }

@@ -5,8 +5,8 @@ import Sessions
 import Synchronization
 import Testing
 
-/// Sessions that are not in memory, and what becomes of them.
-@Suite(.serialized) struct RestingTests {
+/// Sessions that are evicted from memory, and how they are restored.
+@Suite(.serialized) struct EvictionTests {
     static let starts = Mutex(0)
 
     /// Counts how often it is started.
@@ -19,7 +19,7 @@ import Testing
         }
 
         func start(_ navigator: inout Navigator) {
-            RestingTests.starts.withLock { $0 += 1 }
+            EvictionTests.starts.withLock { $0 += 1 }
             navigator.push(Screen("gate"))
         }
 
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    /// What `Counting` became: its state is another, and older ones cannot be read.
+    /// A later version of `Counting`. Its state differs, and it cannot read the older one.
     struct Renewed: Coordinator {
         static let name = "gate"
         var total: Int
@@ -40,7 +40,7 @@ import Testing
         mutating func handle(_ event: Event, _ navigator: inout Navigator) { total += 1 }
     }
 
-    /// The same with a way to read them.
+    /// The same, but it migrates the older state.
     struct Migrating: Coordinator {
         static let name = "gate"
         var total = 0
@@ -64,9 +64,9 @@ import Testing
 
     static let app = App("gate", root: { Counting() })
 
-    @Test func `sessions beyond the limit rest, and come back without being started`() async throws {
-        let host = RestingTests.host(RestingTests.app, MemoryStore(), liveLimit: 10)
-        let before = RestingTests.starts.withLock { $0 }
+    @Test func `sessions beyond the limit are evicted, and loaded again without being started`() async throws {
+        let host = EvictionTests.host(EvictionTests.app, MemoryStore(), liveLimit: 10)
+        let before = EvictionTests.starts.withLock { $0 }
         var created: [CreatedSession] = []
         for _ in 0..<50 { created.append(try await host.create()) }
         #expect(host.liveCount == 10)
@@ -80,15 +80,15 @@ import Testing
             }
         }
 
-        #expect(RestingTests.starts.withLock { $0 } == before + 50)
+        #expect(EvictionTests.starts.withLock { $0 } == before + 50)
         for one in created {
             let state = try await host.session(one.id, token: one.token.text).state()
             #expect((state.navigation.coordinators[0].coordinator as? Counting)?.passed == [1, 2, 3])
         }
     }
 
-    @Test func `a session that is busy does not go to rest, and who holds one that has is served`() async throws {
-        let host = RestingTests.host(SessionHostTests.app, MemoryStore(), liveLimit: 1)
+    @Test func `a busy session is not evicted, and a reference to an evicted one still works`() async throws {
+        let host = EvictionTests.host(SessionHostTests.app, MemoryStore(), liveLimit: 1)
         let gate = Gate()
         let one = try await host.create()
         let held = try await host.session(one.id, token: one.token.text)
@@ -108,37 +108,37 @@ import Testing
         try await held.end()
     }
 
-    @Test func `what an older version has saved is migrated`() async throws {
+    @Test func `a session saved by an older version of the app is migrated`() async throws {
         let store = MemoryStore()
-        let first = RestingTests.host(RestingTests.app, store)
+        let first = EvictionTests.host(EvictionTests.app, store)
         let created = try await first.create()
         let session = try await first.session(created.id, token: created.token.text)
         for number in 1...3 { _ = try await session.apply(PostedEvent("pass", payload: .integer(number))) }
-        let record = try #require(store.load(created.id)?.record)
+        let record = try #require(try store.load(created.id)?.record)
 
-        let second = RestingTests.host(App("gate", version: 2, root: { Migrating() }), store)
-        #expect(second.fate(of: record) == .migrated(from: 1))
+        let second = EvictionTests.host(App("gate", version: 2, root: { Migrating() }), store)
+        #expect(second.restorePlan(for: record) == .migrated(from: 1))
         let state = try await second.session(created.id, token: created.token.text).state()
 
         #expect(state.version == 4)
         #expect((state.navigation.coordinators[0].coordinator as? Migrating)?.total == 3)
-        #expect(first.fate(of: record) == .restored)
+        #expect(first.restorePlan(for: record) == .restored)
     }
 
-    @Test func `what cannot be read is started anew, with its defaults, and reported`() async throws {
+    @Test func `a session that cannot be read is relaunched with its defaults, and reported`() async throws {
         let store = MemoryStore()
         let reports = Mutex<[String]>([])
-        let first = RestingTests.host(RestingTests.app, store)
+        let first = EvictionTests.host(EvictionTests.app, store)
         let created = try await first.create()
         let session = try await first.session(created.id, token: created.token.text)
         _ = try await session.apply(PostedEvent("pass", payload: 1))
         let before = try session.state()
-        let record = try #require(store.load(created.id)?.record)
+        let record = try #require(try store.load(created.id)?.record)
 
-        let second = RestingTests.host(App("gate", version: 2, root: { Renewed() }), store) { report in
+        let second = EvictionTests.host(App("gate", version: 2, root: { Renewed() }), store) { report in
             reports.withLock { $0.append(report) }
         }
-        guard case .relaunched = second.fate(of: record) else { return #expect(Bool(false)) }
+        guard case .relaunched = second.restorePlan(for: record) else { return #expect(Bool(false)) }
         let state = try await second.session(created.id, token: created.token.text).state()
 
         #expect(state.version == 3)
@@ -150,19 +150,19 @@ import Testing
         #expect(history.map(\.note.event) == ["relaunch"])
     }
 
-    @Test func `or refused, where the author prefers it; as is what a newer version has saved`() async throws {
+    @Test func `a session that is older or newer than the app is refused if the author prefers it`() async throws {
         let store = MemoryStore()
-        let created = try await RestingTests.host(RestingTests.app, store).create()
-        let record = try #require(store.load(created.id)?.record)
+        let created = try await EvictionTests.host(EvictionTests.app, store).create()
+        let record = try #require(try store.load(created.id)?.record)
         let strict = App("gate", version: 2, root: { Renewed() }, incompatibleSessions: .refused)
 
-        let host = RestingTests.host(strict, store)
-        guard case .refused = host.fate(of: record) else { return #expect(Bool(false)) }
+        let host = EvictionTests.host(strict, store)
+        guard case .refused = host.restorePlan(for: record) else { return #expect(Bool(false)) }
         await #expect(throws: SessionError.incompatible) {
             try await host.session(created.id, token: created.token.text)
         }
 
-        let newer = try await RestingTests.host(App("gate", version: 3, root: { Renewed() }), store).create()
+        let newer = try await EvictionTests.host(App("gate", version: 3, root: { Renewed() }), store).create()
         await #expect(throws: SessionError.incompatible) {
             try await host.session(newer.id, token: newer.token.text)
         }
@@ -172,7 +172,7 @@ import Testing
         let clock = TestClock()
         let app = App(
             "gate", root: { Counting() }, expiry: Expiry(idle: .seconds(60), absolute: .seconds(100)))
-        let host = RestingTests.host(app, MemoryStore(), clock: clock)
+        let host = EvictionTests.host(app, MemoryStore(), clock: clock)
         let created = try await host.create()
         let session = try await host.session(created.id, token: created.token.text)
 
@@ -183,8 +183,8 @@ import Testing
         #expect(throws: SessionError.expired) { try session.state() }
     }
 
-    @Test func `the past can be read, and gone on from`() async throws {
-        let host = RestingTests.host(RestingTests.app, MemoryStore())
+    @Test func `a past version can be read and forked`() async throws {
+        let host = EvictionTests.host(EvictionTests.app, MemoryStore())
         let created = try await host.create()
         let session = try await host.session(created.id, token: created.token.text)
         for number in 1...3 { _ = try await session.apply(PostedEvent("pass", payload: .integer(number))) }

@@ -4,47 +4,48 @@ internal import JSONCoding
 internal import Sodium
 internal import Synchronization
 
-/// What this build does with a session that rests in the store.
-public enum Fate: Sendable, Equatable {
+/// What this build does with a session when it loads it from the store.
+public enum RestorePlan: Sendable, Equatable {
     case restored
-    /// From what an older version of the app has saved.
+    /// It is restored from what an older version of the app has saved.
     case migrated(from: Int)
-    /// There is no way to bring it back: it is started anew, with its `defaults`.
+    /// It cannot be restored: it is relaunched, with its `defaults`.
     case relaunched(reason: String)
-    /// There is no way to bring it back, and its app wants it refused; or its app is not here.
+    /// It cannot be restored, and its app wants such sessions refused; or this build does not have its app.
     case refused(reason: String)
-    /// It has ended or expired, and is only known for a while.
+    /// It has ended or expired, and is only kept for a while.
     case over
 }
 
 extension SessionHost {
-    /// A session as it was saved. No coordinator is called, unless it has to be started anew.
+    /// A session as it was saved. No coordinator is called, unless the session has to be relaunched.
     ///
-    /// - Returns: `nil` where it had to be, and another request has changed the session meanwhile.
+    /// - Returns: `nil` if it had to be relaunched, and another request has changed it meanwhile.
     func restored(_ loaded: LoadedSession) async throws(SessionError) -> Session? {
         let record = loaded.record
-        guard let expiresAt = record.expiresAt, let saved = record.savedState else { throw .ended }
-        guard expiresAt > now() else { throw .expired }
+        guard let content = record.content else { throw .ended }
+        guard content.expiresAt > now() else { throw .expired }
         guard let app = app(of: record) else { throw .incompatible }
         let keys = loaded.answeredKeys.isEmpty ? nil : AnsweredKeys(loaded.answeredKeys, limit: retention.answers)
         do {
-            let navigation = try app.restore(saved)
-            // What was migrated is not what the record tells.
-            let isAsSaved = record.isWhole && JSONWriter.bytes(capacity: 1000, saved.write) == navigation.encoded
-            let base = isAsSaved ? RecordBase(version: record.version, record.identity, navigation) : nil
+            let navigation = try app.restore(content.state)
+            // A migrated state differs from the record, which then is no base for the next records.
+            let isAsSaved = record.isFull && JSONWriter.bytes(capacity: 1000, content.state.write) == navigation.encoded
+            let base = isAsSaved ? DeltaBase(version: record.version, record.identity, navigation) : nil
             let state = SessionState(
-                record.identity, version: record.version, expiresAt: expiresAt, navigation: navigation, base: base)
+                record.identity, version: record.version, expiresAt: content.expiresAt, navigation: navigation,
+                base: base)
             return Session(state, of: app, answered: keys)
         } catch {
             guard app.incompatibleSessions == .relaunched else { throw .incompatible }
-            guard let state = try await relaunch(record, saved, of: app) else { return nil }
+            guard let state = try await relaunch(record, content.state, of: app) else { return nil }
             let count = relaunches.add(1, ordering: .relaxed).newValue
             report("relaunched session \(record.id.text) of \(app.name), \(count) so far: \(error.explanation)")
             return Session(state, of: app, answered: keys)
         }
     }
 
-    /// - Returns: `nil` where another request was faster.
+    /// - Returns: `nil` if another request changed the session first.
     private func relaunch(
         _ record: SessionRecord, _ saved: JSON, of app: App
     ) async throws(SessionError) -> SessionState? {
@@ -56,7 +57,7 @@ extension SessionHost {
             navigation: result.state)
         let change = SessionChange(
             id: record.id, expectedVersion: record.version,
-            record: SessionRecord(
+            record: EncodedRecord(
                 state, result.transition, at: now, keptUntil: settings.keptUntil(state, of: app)))
         switch await store.commit([change]) {
         case .failure(let error): throw SessionError(error)
@@ -69,12 +70,12 @@ extension SessionHost {
     }
 
     /// What `restored` would do, without doing it.
-    public func fate(of record: SessionRecord) -> Fate {
-        guard let expiresAt = record.expiresAt, let saved = record.savedState, expiresAt > now() else { return .over }
+    public func restorePlan(for record: SessionRecord) -> RestorePlan {
+        guard let content = record.content, content.expiresAt > now() else { return .over }
         guard let app = app(of: record) else { return .refused(reason: "there is no app “\(record.identity.app)”") }
         do {
-            _ = try app.restore(saved)
-            let version = saved["version"]?.integer ?? app.version
+            _ = try app.restore(content.state)
+            let version = content.state["version"]?.integer ?? app.version
             return version == app.version ? .restored : .migrated(from: version)
         } catch {
             return app.incompatibleSessions == .relaunched

@@ -5,16 +5,16 @@ internal import Sessions
 enum CommitFailure: Error {
     /// Nothing is changed.
     case refused(StoreError)
-    /// Nothing is changed, because of these changes: what is damaged.
+    /// Nothing is changed, because data that these changes need is damaged; the reasons, by their positions.
     case damaged([Int: String])
-    /// Nothing is changed, and nothing can be: what every commit needs is damaged.
+    /// Nothing is changed, and nothing can be: data that every commit needs is damaged.
     case unwritable(String)
-    /// Nobody can tell what is on the disk.
+    /// It is unknown what is on the disk.
     case flushFailed(String)
 }
 
-extension Ledger {
-    /// Commits all the changes that fit in one transaction.
+extension JournalWriter {
+    /// Commits, in one transaction, all changes that were made from the current version of their session.
     ///
     /// - Returns: the conflicts, by the positions of the changes.
     func commit(_ changes: [EncodedChange], _ tail: SharedTail) throws(CommitFailure) -> [Int: CommitConflict] {
@@ -27,7 +27,7 @@ extension Ledger {
         try transaction(tail, compacting: slice(beside: changes), isAppending: true) { () throws(SQLiteError) in
             (conflicts, places) = ([:], [])
             var seq = lastSeq
-            // Of sessions that have changed in this transaction.
+            // The versions of sessions that this transaction has changed.
             var versions = [SessionID: Int](minimumCapacity: changes.count > 1 ? changes.count : 0)
             for (index, change) in changes.enumerated() {
                 let id = change.id
@@ -50,19 +50,19 @@ extension Ledger {
         return conflicts
     }
 
-    /// How much of the compaction to do in a transaction beside these changes: thrice as much as comes in, but seldom and
-    /// much at once, for the pages that it changes are written once for all of it.
+    /// How much compaction to do in the transaction of these changes: three times the work of the changes, but rarely
+    /// and much at once, because a page that a slice changes several times is written only once.
     private func slice(beside changes: [EncodedChange]) -> Int {
         let work = changes.reduce(0) { $0 + $1.work }
         owedWork += max(3 * work, 64)
-        guard owedWork >= Ledger.sliceWork else { return 0 }
+        guard owedWork >= JournalWriter.sliceWork else { return 0 }
         defer { owedWork = 0 }
         return owedWork
     }
 
     private static let sliceWork = 512
 
-    /// The last committed version of each change's session; 0 where there is none.
+    /// The last committed version of each change's session; 0 if there is none.
     private func versions(of changes: [EncodedChange], _ tail: SharedTail) throws(CommitFailure) -> [Int] {
         let known = tail.withLock { tail in
             changes.map { tail.damaged.isEmpty || tail.damaged[$0.id] == nil ? tail.version(of: $0.id) : -1 }
@@ -75,7 +75,7 @@ extension Ledger {
                 versions.append(try version(of: change.id, known[index]))
             } catch {
                 if case .sqlite = error { throw .refused(.unavailable(reason: error.reason)) }
-                // A new session's id is random, or was looked up before: it is not what is damaged.
+                // A new session's id is random, or was looked up before, so the damage is not this session's.
                 if change.expectedVersion > 0 || known[index] == -1 { damaged[index] = error.reason }
                 versions.append(0)
             }
@@ -84,14 +84,14 @@ extension Ledger {
         return versions
     }
 
-    /// - Parameter known: what the tail tells: -1 where the session is damaged.
+    /// - Parameter known: the version in the tail; -1 if the session is damaged.
     private func version(of id: SessionID, _ known: Int?) throws(ReadError) -> Int {
         if known == -1 { throw .damaged("\(id.text) is damaged") }
         if let known { return known }
         return try sessionLookup.session(id)?.version ?? 0
     }
 
-    /// Whether the file may grow. Free pages in it are as good as room on the disk.
+    /// Whether the file may grow. Free pages in it count as room.
     var hasRoom: Bool {
         get throws(CommitFailure) {
             guard sizeLimit > 0 else { return true }
@@ -113,8 +113,8 @@ extension Ledger {
         }
     }
 
-    /// Does the work in a transaction of its own, and behind it, where there is any, a slice of the compaction, which is
-    /// left out where it fails.
+    /// Does the work in a transaction of its own, followed by a slice of the compaction if there is something to
+    /// compact. If the slice fails, it is left out.
     func transaction(
         _ tail: SharedTail, compacting slice: Int = 0, isAppending: Bool = false,
         _ work: () throws(SQLiteError) -> Void
@@ -138,8 +138,8 @@ extension Ledger {
             try statements.commit.run()
         } catch {
             if error.isDamage {
-                // SQLite has found a page that makes no sense although its checksum is right, and refuses all that was done
-                // beside it. Without the compaction it may do it.
+                // SQLite has found a malformed page although its checksum is right, and refuses the whole transaction.
+                // Without the compaction it may accept it.
                 try rollBack()
                 guard slice > 0, isCompacting else { throw .unwritable("\(error)") }
                 isCompacting = false
@@ -156,7 +156,7 @@ extension Ledger {
 
     private func rollBack() throws(CommitFailure) {
         forgetSlice()
-        // Some errors have rolled back already.
+        // Some errors have rolled back the transaction already.
         guard database.isInTransaction else { return }
         do { try statements.rollback.run() } catch { throw .flushFailed("\(error)") }
     }

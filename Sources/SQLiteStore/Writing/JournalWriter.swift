@@ -5,22 +5,22 @@ internal import Sodium
 
 /// The one connection that writes.
 ///
-/// What waits is one transaction with one flush: the records, and beside them a slice of the compaction
-/// (`Ledger+Compaction.swift`), so that both keep pace; but a commit never fails because of it. Touched by one thread at
-/// a time.
-final class Ledger {
+/// Everything that is waiting is committed in one transaction with one flush. Beside the records it contains a slice of
+/// the compaction (`JournalWriter+Compaction.swift`), so that compaction keeps pace with the commits; but a commit
+/// never fails because of it. Used by one thread at a time.
+final class JournalWriter {
     let database: SQLiteDatabase
     let retention: Retention
     let secret: [UInt8]
     let latestTime: Date
-    /// Whether the file says that it was closed after its last commit. Taken back with the first commit, not before: a store
-    /// for which there is no room can be opened and read.
+    /// Whether the file says that it was closed after its last commit. Withdrawn by the first commit, not before, so
+    /// that a store without room can be opened and read.
     private(set) var isNotedClosed: Bool
-    /// What the tables did not tell when the store was opened.
+    /// The uncompacted tail when the store was opened.
     let replayed: Tail
-    /// That were there when it was opened.
+    /// How many sessions there were when the store was opened.
     let sessionCount: Int
-    /// Of the last row of the journal.
+    /// The number of the journal's last row.
     private(set) var lastSeq: Int
     /// The journal is compacted up to this row.
     var compacted: Int
@@ -28,23 +28,23 @@ final class Ledger {
     let sessionLookup: Lookup
     let rowLookup: Lookup
     var round: CompactionRound?
-    /// Sessions that cannot be compacted, because a page that this needs is damaged. They stay in the tail.
+    /// Sessions that cannot be compacted, because a page needed for this is damaged. They stay in the tail.
     var stuck: Set<SessionID> = []
-    /// Of the compaction, see `slice(beside:)`.
+    /// Compaction work that is due, see `slice(beside:)`.
     var owedWork = 0
-    /// Whether rows of the journal may wait to be dropped.
+    /// Whether there may be dropped rows of the journal that are still to be deleted.
     var hasDropped = true
     /// Whether sessions can be compacted.
     var isCompacting = true
-    /// Whether rows can be dropped.
+    /// Whether dropped rows can be deleted.
     var isDeleting = true
-    /// Where the last sweep has stopped.
+    /// Where the last sweep stopped.
     var sweepCursor = (due: Int.min, id: "")
-    /// Of the log, as of the last checkpoint.
+    /// How many pages the log had at the last checkpoint.
     var copiedPages = 0
-    /// The time that was noted last, see `latestTime`; milliseconds.
+    /// The time that was stored last, see `latestTime`; milliseconds since 1970.
     var clock = 0
-    /// In pages; 0 for any number.
+    /// In pages; 0 for no limit.
     let sizeLimit: Int
     let report: @Sendable (StoreTrouble) -> Void
 
@@ -52,17 +52,17 @@ final class Ledger {
         path: String, durability: SQLiteStore.Durability, retention: Retention, sizeLimit: Int = 0,
         report: @escaping @Sendable (StoreTrouble) -> Void
     ) throws(SQLiteStoreError) {
-        let database = try Ledger.open(path, durability)
+        let database = try JournalWriter.open(path, durability)
         do throws(SQLiteError) {
             statements = try Statements(database)
             sessionLookup = try .session(database, path: path)
             rowLookup = try .row(database, path: path)
-            secret = try Ledger.secret(in: database)
-            compacted = try Ledger.compacted(in: database)
-            (replayed, lastSeq) = try Ledger.replay(database, after: compacted)
-            try Ledger.tryAppending(to: database, after: lastSeq, statements)
-            isNotedClosed = try Ledger.stored(StoredValue.closed, in: database) >= 0
-            latestTime = Ledger.latestTime(in: database)
+            secret = try JournalWriter.secret(in: database)
+            compacted = try JournalWriter.compacted(in: database)
+            (replayed, lastSeq) = try JournalWriter.replay(database, after: compacted)
+            try JournalWriter.tryAppending(to: database, after: lastSeq, statements)
+            isNotedClosed = try JournalWriter.stored(StoredValue.closed, in: database) >= 0
+            latestTime = JournalWriter.latestTime(in: database)
             sessionCount = (try database.integer("SELECT count(*) FROM sessions") ?? 0) + replayed.newSessions.count
         } catch {
             throw SQLiteStoreError(error)
@@ -79,15 +79,16 @@ final class Ledger {
         let version: Int
         do throws(SQLiteError) {
             let database = try SQLiteDatabase(path: path, isGuarded: true, busyTimeout: busyTimeout)
-            // Without the note that it was closed, its log must be there when it is opened again.
+            // A store that is not noted as closed must still have its log when it is opened again.
             database.setLogKept(true)
-            // In a file that has them already this would be a write, for which there may be no room.
+            // In a file that has these settings already, this would be a write, for which there may be no room.
             if try database.integer("PRAGMA page_count") == 0 {
                 try database.execute(
                     "PRAGMA page_size = \(PageChecksum.pageSize); PRAGMA auto_vacuum = INCREMENTAL")
             }
-            // Overwriting what is deleted (SECURE_DELETE, which Debian's SQLite does by default) doubles what a deletion
-            // writes; FAST overwrites what is written anyway. `docs/security.md` says what stays in the file.
+            // Overwriting deleted content (SECURE_DELETE, the default of Debian's SQLite) doubles what a deletion
+            // writes; FAST overwrites only in pages that are written anyway. `docs/security.md` says what stays in the
+            // file.
             try database.execute(
                 """
                 PRAGMA secure_delete = FAST;
@@ -109,7 +110,7 @@ final class Ledger {
         throw .newer(schema: version)
     }
 
-    /// How long the writer waits for another program's lock. Short, for everybody waits for the writer.
+    /// How long the writer waits for another program's lock. Short, because everybody waits for the writer.
     static let busyTimeout = Duration.milliseconds(500)
 
     private static func makeTables(in database: borrowing SQLiteDatabase) throws(SQLiteError) {
@@ -145,7 +146,7 @@ final class Ledger {
         try stored(StoredValue.compacted, in: database)
     }
 
-    /// - Parameter value: a number.
+    /// - Parameter value: a case with a number.
     static func stored(
         _ value: (Int) -> StoredValue, in database: borrowing SQLiteDatabase
     ) throws(SQLiteError) -> Int {
@@ -158,11 +159,11 @@ final class Ledger {
         return number
     }
 
-    /// Notes whether the journal is as it will be when the store is opened again.
+    /// Writes the note that the store was closed after the journal's last row, or withdraws it.
     func note(isClosed: Bool, _ tail: SharedTail) throws(CommitFailure) {
         let seq = isClosed ? lastSeq : -1
         try transaction(tail) { () throws(SQLiteError) in try statements.set(StoredValue.closed, seq) }
-        // In the file itself, for it is to tell that a log is missing.
+        // In the file itself, so that it shows that a log is missing.
         if !isClosed {
             do throws(SQLiteError) { try database.checkpoint() } catch {
                 throw error.isFailedFlush ? .flushFailed("\(error)") : .refused(StoreError(error))
@@ -171,14 +172,13 @@ final class Ledger {
         isNotedClosed = isClosed
     }
 
-    /// To be called last.
+    /// Notes that the store is closed. Must be the last call.
     func close(_ tail: SharedTail) {
         do { try note(isClosed: true, tail) } catch { return }
         database.setLogKept(false)
     }
 
-    /// The latest time that is known: of the last record, or of the last look for sessions whose time is over. Where it
-    /// cannot be read, it is not known.
+    /// The latest known time: of the last record, or of the last sweep. A time that cannot be read is ignored.
     private static func latestTime(in database: borrowing SQLiteDatabase) -> Date {
         let last = "SELECT record FROM journal WHERE kind <> 'answer' ORDER BY seq DESC LIMIT 1"
         let time = try? database.integer(
@@ -188,8 +188,8 @@ final class Ledger {
         return Date(timeIntervalSince1970: TimeInterval(latest) / 1000)
     }
 
-    /// Sees whether the pages are sound that every commit needs: the last one of the journal, and those that say which are
-    /// free.
+    /// Checks that the pages which every commit needs are sound: the journal's last page, and those that list the free
+    /// pages.
     private static func tryAppending(
         to database: borrowing SQLiteDatabase, after seq: Int, _ statements: Statements
     ) throws(SQLiteError) {
@@ -200,7 +200,7 @@ final class Ledger {
         try statements.append(row, at: seq + 1)
     }
 
-    /// Reads the tail of the journal, which is not compacted, every record of it.
+    /// Reads every row of the journal's uncompacted tail.
     static func replay(
         _ database: borrowing SQLiteDatabase, after compacted: Int, into tail: Tail = Tail()
     ) throws(SQLiteError) -> (Tail, lastSeq: Int) {
@@ -227,14 +227,14 @@ final class Ledger {
         return (tail, last)
     }
 
-    /// Takes a row as it was in another file. The journal must be compacted before the store is closed, for the numbers
-    /// may have gaps.
+    /// Adds a row as it was in another file. The journal must be compacted before the store is closed, because the row
+    /// numbers may have gaps.
     func adopt(_ row: JournalRow, at seq: Int, of id: SessionID, _ tail: SharedTail) throws(SQLiteError) {
         try statements.append(row, at: seq)
         lastSeq = seq
         tail.withLock { $0.append(row.place(at: seq), of: id) }
     }
 
-    /// After the commit of so many rows.
+    /// Call after the commit of `count` rows.
     func advance(by count: Int) { lastSeq += count }
 }

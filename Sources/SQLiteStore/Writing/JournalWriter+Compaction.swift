@@ -4,19 +4,19 @@ internal import Sessions
 /// What is being compacted: everything that was in the tail of the journal when the round began, ordered by session, so
 /// that one page of a table is written for many rows.
 struct CompactionRound {
-    /// Of a session with much to compact there are several.
+    /// A session with much to compact has several parts.
     let parts: [(id: SessionID, places: ArraySlice<Place>)]
     /// The journal is compacted up to this row when the round is over.
     let lastSeq: Int
-    /// How far it has come, in committed transactions.
+    /// How many parts are done, in committed transactions.
     var position = 0
-    /// How far it comes when the transaction is committed.
+    /// How many parts are done once the transaction is committed.
     var reached = 0
 }
 
-/// What is written for a row: 1 for a small one, and 16 for every page that a large one takes.
+/// What writing a row costs: 1 for a small row, and 16 for every page that a large one fills.
 enum Work {
-    /// - Parameter size: of its text, in bytes.
+    /// - Parameter size: of the row's text, in bytes.
     static func onRow(of size: Int) -> Int { 1 + size / 512 }
 }
 
@@ -25,7 +25,7 @@ extension Collection<Place> {
 }
 
 extension [Place] {
-    /// Cut into pieces of about that much work.
+    /// Cuts the places into parts of about `limit` work each.
     fileprivate func parts(of limit: Int) -> [ArraySlice<Place>] {
         var parts: [ArraySlice<Place>] = []
         var (start, work) = (0, 0)
@@ -39,11 +39,11 @@ extension [Place] {
     }
 }
 
-// A round is done in slices, each in some transaction. A crash between two begins the round anew, which is why every
-// step of it can be done twice.
+// A round is done in slices, each in a transaction. After a crash between two slices the round starts again, so
+// every step of it can be done twice.
 
-extension Ledger {
-    /// When to begin without waiting for a quiet moment: rows, and bytes of their texts.
+extension JournalWriter {
+    /// The size of the tail at which a round begins without waiting for a quiet moment: rows, and bytes of their texts.
     static let (compactionRows, compactionBytes) = (65_536, 16 << 20)
 
     func beginRound(_ tail: SharedTail) {
@@ -54,17 +54,17 @@ extension Ledger {
         }
         let ordered = places.filter { !stuck.contains($0.key) }.sorted { $0.key.text < $1.key.text }
         guard !ordered.isEmpty else { return }
-        let parts = ordered.flatMap { id, places in places.parts(of: Ledger.partWork).map { (id, $0) } }
+        let parts = ordered.flatMap { id, places in places.parts(of: JournalWriter.partWork).map { (id, $0) } }
         round = CompactionRound(parts: parts, lastSeq: lastSeq)
     }
 
-    /// Of one session in one go.
+    /// About how much work of one session is done at once.
     private static let partWork = 256
 
     /// Whether there is something to compact or to delete.
     var hasChores: Bool { isCompacting && (round != nil || (hasDropped && isDeleting)) }
 
-    /// The same as `compact`, but what goes wrong is undone alone. To be called in a transaction, at its end.
+    /// Like `compact`, but an error undoes this work alone. Call at the end of a transaction.
     func compactIfPossible(_ count: Int) throws(SQLiteError) {
         try statements.setSavepoint.run()
         do throws(SQLiteError) {
@@ -78,13 +78,13 @@ extension Ledger {
         try statements.releaseSavepoint.run()
     }
 
-    /// Goes on with the round, or, behind it, deletes rows that it has dropped: when all sessions have been compacted, these
+    /// Continues the round, or, after it, deletes the rows that it has dropped: once all sessions are compacted, these
     /// lie side by side.
     ///
-    /// - Parameter limit: about how much to do, see `Work`.
+    /// - Parameter limit: about how much work to do, see `Work`.
     private func compact(_ limit: Int) throws(SQLiteError) {
         guard round != nil else {
-            // Where this fails, it must not keep sessions from being compacted.
+            // If this fails, it must not keep sessions from being compacted.
             isDeleting = false
             hasDropped = try statements.deleteDropped(upTo: compacted, limit: limit)
             isDeleting = true
@@ -101,14 +101,15 @@ extension Ledger {
         }
     }
 
-    /// What is stuck is read again from the journal when the store is opened, and all that came after it.
+    /// The row up to which the journal is compacted. A stuck session's first row, and all rows after it, are read
+    /// again from the journal when the store is opened.
     private func lastCompacted(in round: CompactionRound) -> Int {
         guard !stuck.isEmpty else { return round.lastSeq }
         let firstStuck = round.parts.lazy.filter { self.stuck.contains($0.id) }.compactMap(\.places.first?.seq).min()
         return min(firstStuck.map { $0 - 1 } ?? compacted, round.lastSeq)
     }
 
-    /// What a damaged page keeps from being compacted is left in the tail; the rest goes on.
+    /// Leaves in the tail a session that a damaged page keeps from being compacted; the round goes on.
     private func note(_ error: SQLiteError) {
         guard error.isDamage else {
             isDeleting = true
@@ -146,11 +147,11 @@ extension Ledger {
                     session = made(from: place, of: id, after: nil)
                     continue
                 }
-                // A round that is done twice finds what it has compacted before.
+                // A round that is done again meets what it has compacted before.
                 if place.version == last + 1 {
                     session?.append(place)
                 } else if place.version > last {
-                    // Some are lost: what is older is of no use to what follows.
+                    // Versions in between are lost: older ones are of no use to those that follow.
                     try drop(session?.allSizedRows ?? [])
                     session = made(from: place, of: id, after: session)
                 }
@@ -162,7 +163,7 @@ extension Ledger {
             session.answers = answers.kept
             work += answers.work
         }
-        let dropped = session.keep(retention.versionsLeanedOn, bytes: retention.versionBytes)
+        let dropped = session.keep(retention.retainedVersions, bytes: retention.versionBytes)
         try drop(dropped)
         try statements.set(session)
         return work + dropped.count
@@ -182,7 +183,7 @@ extension Ledger {
         try statements.drop(rows)
     }
 
-    /// Drops all answers but the last ones, and of those that are kept the bodies that are too much.
+    /// Drops all answers but the last `count`, and removes the bodies of kept answers beyond the limit in bytes.
     private func dropAnswers(
         of id: SessionID, keeping count: Int
     ) throws(SQLiteError) -> (kept: Int, work: Int) {
@@ -204,14 +205,14 @@ extension Ledger {
         return (kept, work)
     }
 
-    /// Keeps of an answer that there was one.
+    /// Removes an answer's body. What stays shows that there was an answer.
     private func empty(_ seq: Int, of id: SessionID) throws(SQLiteError) {
-        // Where it is damaged, whoever asks for it is told.
+        // If the row is damaged, reading the answer reports it.
         guard let row = try? rowLookup.row(seq) else { return }
         try statements.emptyAnswer(at: seq, of: id, keeping: row.withoutBody)
     }
 
-    /// After the transaction's commit.
+    /// Call after the transaction was committed.
     func settleCompaction(_ tail: SharedTail) {
         guard let round else { return }
         if round.reached == round.parts.count {
@@ -224,24 +225,24 @@ extension Ledger {
         }
     }
 
-    /// After a slice was undone. What it may have deleted is there again.
+    /// Call after a slice was undone. What it may have deleted is there again.
     func forgetSlice() {
         hasDropped = true
         if let round { self.round?.reached = round.position }
     }
 
-    /// A slice in a transaction of its own.
+    /// Does a slice in a transaction of its own.
     func doChores(of count: Int, _ tail: SharedTail) throws(CommitFailure) {
         try transaction(tail, compacting: count) {}
     }
 
-    /// Gives free pages back to the system where there are many, a few at a time.
+    /// Gives a few free pages back to the system, if there are many.
     ///
-    /// - Returns: whether there are more.
+    /// - Returns: whether there may be more to give back.
     func giveBackPages(_ tail: SharedTail) throws(CommitFailure) -> Bool {
         do throws(SQLiteError) {
             let (free, used) = (try freePages, try usedPages)
-            guard free > max(Ledger.sparePages, used / 4) else { return false }
+            guard free > max(JournalWriter.sparePages, used / 4) else { return false }
         } catch {
             throw .refused(StoreError(error))
         }

@@ -6,8 +6,8 @@ import SQLiteStore
 import Sessions
 import Testing
 
-/// Records tell what has changed since an earlier one. Whoever reads them sees the same as if each told everything.
-@Suite struct LeaningRecordsTests {
+/// Delta records contain what has changed since a base version. They read the same as full records would.
+@Suite struct DeltaRecordTests {
     struct Desk: Coordinator {
         func start(_ navigator: inout Navigator) {
             navigator.push(Screen("desk"), tabs: [Tab("own", Screen("first")), Tab("pages", starting: Pages())])
@@ -40,7 +40,7 @@ import Testing
         func handle(_ event: Event, _ navigator: inout Navigator) { navigator.finish() }
     }
 
-    /// What `Pages` became.
+    /// A later version of `Pages`.
     struct NumberedPages: Coordinator {
         static let name = "pages"
         var last: Int
@@ -51,14 +51,16 @@ import Testing
         static func migrate(_ saved: JSON, from version: Int) -> JSON { ["last": saved["turned"] ?? 0] }
     }
 
-    /// A client, and what its session's past looks like.
+    /// A client of one session, which can read the session's past.
     struct Client {
         var host: SessionHost
         let id: SessionID
         var token: String
+        /// The state in each answer, by its version.
+        var answered: [Int: NavigationState] = [:]
 
         init(_ store: any SessionStore) async throws {
-            host = LeaningRecordsTests.host(store)
+            host = DeltaRecordTests.host(store)
             let created = try await host.create()
             id = created.id
             token = created.token.text
@@ -68,6 +70,7 @@ import Testing
             let session = try await host.session(id, token: token)
             guard case .applied(let applied) = try await session.apply(event) else { return }
             if let replaced = applied.token { token = replaced.text }
+            answered[applied.state.version] = applied.state.navigation
         }
 
         func past() async throws -> [Past] {
@@ -90,7 +93,7 @@ import Testing
     static let app = App("desk", root: { Desk() }, coordinators: [Pages.self, Cover.self])
     static let renewed = App("desk", version: 2, root: { Desk() }, coordinators: [NumberedPages.self, Cover.self])
     static let retention = Retention(versions: 40)
-    /// Over and over.
+    /// The events that are posted, over and over.
     static let walk = [
         PostedEvent("selectTab", payload: ["tab": "pages"]), PostedEvent("turn"), PostedEvent("turn"),
         PostedEvent("back"), PostedEvent("note"), PostedEvent("selectTab", payload: ["tab": "own"]),
@@ -105,62 +108,87 @@ import Testing
     }
 
     func open() throws -> SQLiteStore {
-        try SQLiteStore(directory: directory.path, retention: LeaningRecordsTests.retention) { Issue.record("\($0)") }
+        try SQLiteStore(directory: directory.path, retention: DeltaRecordTests.retention) { Issue.record("\($0)") }
     }
 
-    @Test func `the past is as it was, whatever its records lean on`() async throws {
+    @Test func `the past reads as it was, whatever the base versions of its records`() async throws {
         var stored = try await Client(try open())
-        var remembered = try await Client(MemoryStore(retention: LeaningRecordsTests.retention))
-        // Of different lengths: what is restored, and what comes after, leans on whatever it may.
+        var remembered = try await Client(MemoryStore(retention: DeltaRecordTests.retention))
+        // Rounds of different lengths, so that all kinds of base versions occur before and after a restore.
         for (round, length) in [4, 1, 17, 2, 40, 33, 9].enumerated() {
             for step in 0..<length {
-                let event = LeaningRecordsTests.walk[step % LeaningRecordsTests.walk.count]
+                let event = DeltaRecordTests.walk[step % DeltaRecordTests.walk.count]
                 try await stored.post(event)
                 try await remembered.post(event)
             }
             if round == 3 {
-                for event in [LeaningRecordsTests.walk[0], PostedEvent("lock")] {
+                for event in [DeltaRecordTests.walk[0], PostedEvent("lock")] {
                     try await stored.post(event)
                     try await remembered.post(event)
                 }
             }
             let past = try await remembered.past()
             #expect(try await stored.past() == past, "in round \(round)")
+            for version in past where version.version > 1 {
+                #expect(version.state == stored.answered[version.version], "in round \(round)")
+            }
 
             await stored.host.store.close()
-            stored.host = LeaningRecordsTests.host(try open())
+            stored.host = DeltaRecordTests.host(try open())
 
             #expect(try await stored.past() == past, "in round \(round), opened again")
         }
         await stored.host.store.close()
         let reader = try SQLiteDatabase(path: directory.path + "/sessions.sqlite", isReadOnly: true)
-        let kept = LeaningRecordsTests.retention.versions + SessionRecord.reach
+        let kept = DeltaRecordTests.retention.retainedVersions
         #expect(try reader.integer("SELECT count(*) FROM journal") == kept)
         func meanSize(_ condition: String) throws -> Int {
             let mean = "SELECT CAST(avg(length(record)) AS INTEGER) FROM journal WHERE record ->> '$.base'"
             return try #require(try reader.integer("\(mean) \(condition)"))
         }
-        let (whole, leaning) = (try meanSize("IS NULL"), try meanSize("IS NOT NULL"))
-        #expect(leaning < whole * 2 / 3, "\(leaning) and \(whole) bytes")
+        let (full, delta) = (try meanSize("IS NULL"), try meanSize("IS NOT NULL"))
+        #expect(delta < full * 2 / 3, "\(delta) and \(full) bytes")
     }
 
-    @Test func `what is restored as it was can be leant on`() async throws {
+    @Test(arguments: [true, false])
+    func `a bound on bytes never deletes what the last version needs`(isInMemory: Bool) async throws {
+        let retention = Retention(versions: 40, versionBytes: 1)
+        func open() throws -> any SessionStore {
+            if isInMemory { return MemoryStore(retention: retention) }
+            return try SQLiteStore(directory: directory.path, retention: retention) { Issue.record("\($0)") }
+        }
+        var client = try await Client(try open())
+        for step in 0..<50 {
+            try await client.post(DeltaRecordTests.walk[step % DeltaRecordTests.walk.count])
+            let loaded = try await client.host.store.load(client.id)
+            #expect(loaded?.record.version == client.answered.keys.max())
+        }
+        await client.host.store.close()
+        if isInMemory { return }
+
+        client.host = DeltaRecordTests.host(try open())
+
+        #expect(try await client.past().first?.state == client.answered.max { $0.key < $1.key }?.value)
+        await client.host.store.close()
+    }
+
+    @Test func `a version that is restored unchanged can be a base version`() async throws {
         var client = try await Client(try open())
         await client.host.store.close()
-        client.host = LeaningRecordsTests.host(try open())
+        client.host = DeltaRecordTests.host(try open())
 
-        try await client.post(LeaningRecordsTests.walk[0])
+        try await client.post(DeltaRecordTests.walk[0])
 
         await client.host.store.close()
         let reader = try SQLiteDatabase(path: directory.path + "/sessions.sqlite", isReadOnly: true)
         #expect(try reader.integer("SELECT record ->> '$.base' FROM journal WHERE version = 2") == 1)
     }
 
-    @Test func `nothing leans on what was migrated since`() async throws {
+    @Test func `a version that was migrated since is no base version`() async throws {
         var client = try await Client(try open())
         for round in 1...3 {
             await client.host.store.close()
-            client.host = LeaningRecordsTests.host(try open(), LeaningRecordsTests.renewed)
+            client.host = DeltaRecordTests.host(try open(), DeltaRecordTests.renewed)
 
             for tab in ["pages", "own"] {
                 try await client.post(PostedEvent("selectTab", payload: ["tab": .string(tab)]))
@@ -176,19 +204,19 @@ import Testing
         (#""visible":"k2""#, #""visible":"k3""#, "visible"), ("[1]", "[3]", "state"), (#"["k2"]"#, #"["k3"]"#, "state"),
         (#"["x"]"#, #"["z"]"#, "state"),
     ])
-    func `what a record names must be there`(right: String, changed: String, wrong: String?) throws {
+    func `what a delta record names must be in its base`(right: String, changed: String, wrong: String?) throws {
         let (id, times) = (try SessionID.make(1).text, #""time":1,"keptUntil":1,"expiresAt":1"#)
-        let whole = """
+        let full = """
             {"session":"\(id)","app":"a","token":"\(String(repeating: "ab", count: 32))","createdAt":1,"version":7,\(times),\
             "state":{"coordinators":[{"id":1,"name":"a"}],"stack":{"screens":[{"key":"k1","coordinator":1,"tabs":{"items":[\
             {"id":"x","stack":{"screens":[{"key":"k2","coordinator":1}]}}]}}]}}}
             """
-        let leaning = """
+        let delta = """
             {"session":"\(id)","version":8,"base":7,\(times),"visible":"k2","state":{"coordinators":[1],"stack":{"screens":[\
             {"key":"k1","coordinator":1,"tabs":{"items":["x"]}}]},"presented":[{"stack":{"screens":["k2"]}}]}}
             """
-        let sent = leaning.replacingOccurrences(of: right, with: changed)
-        let (base, text) = (try SessionRecord(parsing: Array(whole.utf8)), try RecordText(parsing: Array(sent.utf8)))
+        let sent = delta.replacingOccurrences(of: right, with: changed)
+        let (base, text) = (try SessionRecord(parsing: Array(full.utf8)), try RecordText(parsing: Array(sent.utf8)))
         if let wrong {
             #expect(throws: RecordError.invalid(member: wrong)) { try SessionRecord(text, base: base) }
         } else {
@@ -196,9 +224,9 @@ import Testing
         }
     }
 
-    @Test func `a record whose base is damaged or gone is never served`() async throws {
+    @Test func `a record whose base version is damaged or gone is never served`() async throws {
         var client = try await Client(try open())
-        for event in LeaningRecordsTests.walk { try await client.post(event) }
+        for event in DeltaRecordTests.walk { try await client.post(event) }
         await client.host.store.close()
         let database = try SQLiteDatabase(path: directory.path + "/sessions.sqlite")
         for sql in [
@@ -206,7 +234,7 @@ import Testing
             "DELETE FROM journal WHERE version = 1",
         ] {
             try database.execute(sql)
-            client.host = LeaningRecordsTests.host(try open())
+            client.host = DeltaRecordTests.host(try open())
             await #expect(throws: SessionError.self) { try await client.past() }
             let error = await #expect(throws: StoreError.self) { try await client.host.store.load(client.id) }
             let text = "\(try #require(error))"

@@ -1,21 +1,21 @@
 internal import SQLite
 internal import Sessions
 
-// Sessions whose time is over. One that is damaged never keeps the others from being forgotten.
+// Forgets sessions whose `keptUntil` has passed. A damaged session never keeps others from being forgotten.
 
-extension Ledger {
-    /// Looks at up to `limit` sessions whose time may be over, and forgets those whose is.
+extension JournalWriter {
+    /// Examines up to `limit` sessions that may be due, and forgets those whose `keptUntil` has passed.
     ///
     /// - Parameter now: in milliseconds since 1970.
-    /// - Returns: how many it has looked at, and those that it has forgotten.
+    /// - Returns: how many sessions it has examined, and those that it has forgotten.
     func sweep(
         at now: Int, limit: Int, _ tail: SharedTail
     ) throws(CommitFailure) -> (examined: Int, forgotten: [SessionID]) {
         var examined = 0
         var forgotten: [SessionID] = []
         try transaction(tail) { () throws(SQLiteError) in
-            // A clock that is put back must not let sessions live again after a restart.
-            if now - clock >= Ledger.sweepDelay {
+            // A clock that is set back must not revive sessions after a restart.
+            if now - clock >= JournalWriter.sweepDelay {
                 try statements.set(StoredValue.clock, now)
                 clock = now
             }
@@ -25,8 +25,8 @@ extension Ledger {
             } catch {
                 guard error.isDamage else { throw error }
                 report(.derived("sessions that are due cannot be found: \(error)"))
-                // Behind the damage there may be more.
-                sweepCursor = (max(sweepCursor.due, now - Ledger.sweepReach) + Ledger.sweepDelay, "")
+                // There may be more due sessions after the damage.
+                sweepCursor = (max(sweepCursor.due, now - JournalWriter.sweepReach) + JournalWriter.sweepDelay, "")
                 examined = sweepCursor.due < now ? limit : 0
                 if examined == 0 { sweepCursor = (.min, "") }
                 return
@@ -44,19 +44,19 @@ extension Ledger {
                     if case .sqlite = error { continue }
                     report(.session(id, error.reason))
                 }
-                guard rows < Ledger.sweepRows else { return }
+                guard rows < JournalWriter.sweepRows else { return }
             }
             if due.count < limit { sweepCursor = (.min, "") }
         }
         return (examined, forgotten)
     }
 
-    /// - Returns: how many rows were forgotten; 0 where the session is to be kept.
+    /// - Returns: how many rows were deleted; 0 if the session is kept.
     private func sweep(_ id: SessionID, at now: Int, _ tail: SharedTail) throws(ReadError) -> Int {
-        // What is not compacted yet was used not long ago; of what is damaged nothing may go.
+        // A session in the tail was used not long ago; of a damaged session nothing may be deleted.
         let isInTail = tail.withLock { $0.version(of: id) != nil || $0.damaged[id] != nil }
         let session = isInTail ? nil : try sessionLookup.session(id)
-        var keptUntil = now + Ledger.sweepDelay
+        var keptUntil = now + JournalWriter.sweepDelay
         if let last = session?.allRows.last {
             guard let row = try rowLookup.row(last), row.session == id.text else {
                 throw .missing(seq: last)
@@ -74,7 +74,7 @@ extension Ledger {
         }
     }
 
-    /// Does the work whole or not at all, within a transaction.
+    /// Does all of the work or none of it, within a transaction.
     private func isolated<Value>(_ work: () throws(SQLiteError) -> Value) throws(SQLiteError) -> Value {
         try statements.setSavepoint.run()
         do throws(SQLiteError) {
@@ -90,11 +90,11 @@ extension Ledger {
         }
     }
 
-    /// Forgets a session, whatever its time. The journal must be compacted.
+    /// Forgets a session, whatever its `keptUntil`. The journal must be compacted.
     ///
-    /// - Returns: whether it was there.
+    /// - Returns: whether the session existed.
     func forget(_ id: SessionID, _ tail: SharedTail) throws(CommitFailure) -> Bool {
-        // Of a damaged one goes what can be found.
+        // Of a damaged session, what can be found is deleted.
         let session = (try? sessionLookup.session(id)) ?? nil
         let isDamaged = tail.withLock { $0.damaged.removeValue(forKey: id) != nil }
         try transaction(tail) { () throws(SQLiteError) in
@@ -103,10 +103,10 @@ extension Ledger {
         return session != nil || isDamaged
     }
 
-    /// Milliseconds.
+    /// In milliseconds.
     private static let sweepDelay = 60_000
-    /// How far back a damaged index is looked through: milliseconds, about a year.
+    /// How far back a damaged index is searched: milliseconds, about a year.
     private static let sweepReach = 32_000_000_000
-    /// Of one transaction.
+    /// About how many rows are deleted in one transaction.
     private static let sweepRows = 2000
 }

@@ -1,0 +1,97 @@
+internal import Coordinators
+public import FoundationEssentials
+internal import JSONCoding
+
+/// One version of a session as a store keeps it: a text, and what the store has to know about it.
+///
+/// A record is either full or a delta record. It is read as a `SessionRecord`; `RecordText` describes the format.
+public struct EncodedRecord: Sendable {
+    public let identity: SessionIdentity
+    /// 1 for a created session; every transition that changes it adds one, and so does its end.
+    public let version: Int
+    /// When the version was made.
+    public let time: Date
+    /// When the session may be forgotten: expired and ended sessions are kept for a while, so that their clients learn
+    /// that they have expired or ended.
+    public let keptUntil: Date
+    /// Whether the record is the session's end.
+    public let isEnd: Bool
+    /// The base version of a delta record; `nil` for a full record.
+    public let baseVersion: Int?
+    /// One line of JSON.
+    public let text: [UInt8]
+
+    private init(
+        _ identity: SessionIdentity, version: Int, time: Date, keptUntil: Date, isEnd: Bool = false,
+        baseVersion: Int? = nil, writeMembers: (inout JSONWriter) -> Void = { _ in }
+    ) {
+        self.identity = identity
+        self.version = version
+        self.time = time
+        self.keptUntil = keptUntil
+        self.isEnd = isEnd
+        self.baseVersion = baseVersion
+        var writer = JSONWriter(capacity: 2000)
+        writer.object { writer in
+            if baseVersion == nil {
+                writer.encoded(identity.encodedMembers)
+            } else {
+                writer.member("session", identity.id.text)
+            }
+            writer.member("version", version)
+            writer.member("base", ifAny: baseVersion)
+            writer.member("time", time.milliseconds)
+            writer.member("keptUntil", keptUntil.milliseconds)
+            writeMembers(&writer)
+        }
+        // A copy of the exact size, for the store in memory keeps it.
+        text = writer.bytes
+    }
+
+    public var id: SessionID { identity.id }
+}
+
+extension EncodedRecord {
+    /// A state, and the transition that led to it. A delta record if the state has an earlier base version.
+    init(_ state: SessionState, _ transition: Transition, at time: Date, keptUntil: Date) {
+        let base = state.base.flatMap { $0.version < state.version ? $0 : nil }
+        self.init(
+            state.identity, version: state.version, time: time, keptUntil: keptUntil, baseVersion: base?.version
+        ) { writer in
+            writer.member("expiresAt", state.expiresAt.milliseconds)
+            writer.encoded(transition.encodedMembers)
+            if let visible = state.navigation.visible {
+                writer.name("visible")
+                if base == nil {
+                    writer.object { $0.encoded(visible.encodedMembers) }
+                } else {
+                    writer.value(visible.key)
+                }
+            }
+            writer.name("state")
+            state.navigation.save(to: &writer, against: base?.parts)
+        }
+    }
+
+    /// The end of a session, as the version after `version`.
+    init(endOf identity: SessionIdentity, after version: Int, at time: Date, keptUntil: Date) {
+        self.init(identity, version: version + 1, time: time, keptUntil: keptUntil, isEnd: true)
+    }
+
+    /// A full record of the same version as one that was read.
+    init(_ record: SessionRecord) {
+        self.init(
+            record.identity, version: record.version, time: record.time, keptUntil: record.keptUntil,
+            isEnd: record.isEnd
+        ) { writer in
+            guard let content = record.content else { return }
+            writer.member("expiresAt", content.expiresAt.milliseconds)
+            writer.member("event", ifAny: content.note.event)
+            writer.member("operations", content.note.operations)
+            writer.member("finished", content.note.finished)
+            writer.member("dismissed", ifAny: content.note.dismissed)
+            writer.member("visible", content.note.visible)
+            writer.member("state", content.state)
+        }
+    }
+}

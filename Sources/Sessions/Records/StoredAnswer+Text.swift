@@ -1,0 +1,35 @@
+internal import JSONCoding
+internal import Sodium
+
+extension StoredAnswer {
+    /// One line of JSON: `{"session", "key", "fingerprint", "version", "replacedToken"?, "body"?}`.
+    public var text: [UInt8] {
+        JSONWriter.bytes(capacity: 2 * (body?.count ?? 0) + 200) { writer in
+            writer.object { writer in
+                writer.member("session", session.text)
+                writer.member("key", key)
+                writer.member("fingerprint", fingerprint.hex)
+                writer.member("version", version)
+                writer.member("replacedToken", ifAny: replacedToken?.hex)
+                writer.member("body", ifAny: body.map { String(decoding: $0, as: UTF8.self) })
+            }
+        }
+    }
+
+    /// The text of `withoutBody`, cut from the whole text, because parsing that may take long. No member before the
+    /// body contains text from the client, so the first match is the body.
+    public static func textWithoutBody(_ text: [UInt8]) -> [UInt8] {
+        guard let body = text.firstRange(of: Array(#","body":"#.utf8)) else { return text }
+        return text[..<body.lowerBound] + Array("}".utf8)
+    }
+
+    /// - Throws: what is wrong with the text.
+    public init(parsing text: [UInt8]) throws(RecordError) {
+        let json = try JSON(record: text)
+        self.init(
+            session: try json.id(), key: try json.part("key"), fingerprint: try json.digest("fingerprint"),
+            version: try json.version("version"),
+            body: json["body"] == nil ? nil : Array((try json.part("body") as String).utf8),
+            replacedToken: json["replacedToken"] == nil ? nil : try json.digest("replacedToken"))
+    }
+}
