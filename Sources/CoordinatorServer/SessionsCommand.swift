@@ -68,7 +68,8 @@ struct SessionsCommand: AsyncParsableCommand {
             let isWhole = try stored.forEach(
                 ids, in: snapshot,
                 { id throws(SQLiteStoreError) in
-                    let texts = try snapshot.versions(of: id).map(\.encoded.text) + snapshot.answers(of: id).map(\.text)
+                    let records = try snapshot.versions(of: id).map(\.encoded.text)
+                    let texts = records + (try snapshot.answers(of: id).map(\.encoded))
                     for text in texts { print(String(decoding: text, as: UTF8.self)) }
                     if texts.isEmpty { unknown.append(id) }
                 })

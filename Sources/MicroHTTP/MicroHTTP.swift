@@ -3,11 +3,11 @@
 // libmicrohttpd reads and writes the sockets on its own threads; this target turns its callbacks into one request, an
 // async handler's run and one response. It knows no sessions and no JSON: the handler words even this target's own
 // refusals. libmicrohttpd is called in `HTTPServer`, `HTTPLibrary`, `Exchange` and
-// `Exchange+TaskExecutor`, and its pointers stay there.
+// `Exchange+TaskExecutor`, and its pointers stay there. Start reading at `Exchange.proceed`.
 
 /// Answers requests.
 public protocol HTTPHandler: Sendable {
-    /// Runs on the connection's thread from beginning to end. That thread serves many connections: never block here.
+    /// Runs on the connection's thread, also after each suspension; once the connection is gone, on another. That thread serves many connections: never block here.
     /// While this is suspended, the connection waits and its thread is free.
     func respond(to request: HTTPRequest) async -> HTTPResponse
 

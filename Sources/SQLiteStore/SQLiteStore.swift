@@ -10,7 +10,8 @@
 // Every page and every row has a checksum: damaged data is reported and refused, and what is derived from the journal
 // is rebuilt from it (`StoreRebuild`).
 //
-// The store knows the type of a record from `Sessions`, and nothing about its content.
+// The store knows from `Sessions` what a record is, and nothing about the navigation state in it. Start reading at
+// `SQLiteStore.commit` and `CommitQueue.serve`.
 
 public import FoundationEssentials
 internal import SQLite

@@ -2,7 +2,7 @@
 // expires or is ended; every change is committed to a `SessionStore` before anyone sees it.
 //
 // This target knows transitions from `Coordinators`, and nothing of HTTP. Stores know nothing of coordinators: to them
-// a session is an id, a version and bytes.
+// a session is an id, versions, times and texts. Start reading at `AuthorizedSession.apply`.
 
 public import Coordinators
 

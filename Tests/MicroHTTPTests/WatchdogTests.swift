@@ -18,8 +18,9 @@ import TestSupport
     /// Sends a byte every 20 ms, until the server closes the connection.
     ///
     /// - Returns: after how many seconds it did; `nil` if it did not within `limit` seconds.
-    static func trickle(_ connection: Connection, limit: Double = 60) async throws -> Double? {
-        let start = ContinuousClock.now
+    static func trickle(
+        _ connection: Connection, since start: ContinuousClock.Instant = .now, limit: Double = 60
+    ) async throws -> Double? {
         while ContinuousClock.now - start < .seconds(limit) {
             do { try await connection.send("a") } catch { return (ContinuousClock.now - start) / .seconds(1) }
             try await Task.sleep(for: .milliseconds(20))
@@ -30,10 +31,11 @@ import TestSupport
     @Test(arguments: ["", "GE", "GET /", "GET /a HTTP/1.1\r\n", "GET /a HTTP/1.1\r\nHost: x\r\nA: "])
     func `a head that arrives too slowly is cut off`(beginning: String) async throws {
         let server = try WatchdogTests.start(head: 500)
+        let start = ContinuousClock.now
         let connection = try Connection(port: server.port)
 
         try await connection.send(beginning)
-        let time = try #require(try await WatchdogTests.trickle(connection))
+        let time = try #require(try await WatchdogTests.trickle(connection, since: start))
 
         #expect(time > 0.3, "it was not given the time")
         await server.stop(within: .zero)
@@ -53,10 +55,11 @@ import TestSupport
 
     @Test func `a body that arrives too slowly is cut off`() async throws {
         let server = try WatchdogTests.start(body: 500)
+        let start = ContinuousClock.now
         let connection = try Connection(port: server.port)
 
         try await connection.send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n")
-        let time = try #require(try await WatchdogTests.trickle(connection))
+        let time = try #require(try await WatchdogTests.trickle(connection, since: start))
 
         #expect(time > 0.3, "it was not given the time")
         await server.stop(within: .zero)

@@ -112,8 +112,8 @@ private struct DoorCoordinator: Coordinator {
             }
             #expect(repeated.text == token.text)
         }
-        #expect(!String(decoding: first.text, as: UTF8.self).contains(token.text))
-        #expect(try StoredAnswer(parsing: first.text) == first)
+        #expect(!String(decoding: first.encoded, as: UTF8.self).contains(token.text))
+        #expect(try StoredAnswer(parsing: first.encoded) == first)
     }
 
     @Test func `the old token gives only that answer, and only while the new token is valid`() async throws {

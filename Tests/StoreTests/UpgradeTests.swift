@@ -28,7 +28,7 @@ import Testing
     func export() throws -> [String] {
         let snapshot = try StoreSnapshot(directory: directory.path)
         return try snapshot.sessions().flatMap { id in
-            try snapshot.versions(of: id).map(\.encoded.text) + snapshot.answers(of: id).map(\.text)
+            try snapshot.versions(of: id).map(\.encoded.text) + snapshot.answers(of: id).map(\.encoded)
         }
         .map { String(decoding: $0, as: UTF8.self) }
     }

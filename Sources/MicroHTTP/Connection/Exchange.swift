@@ -11,9 +11,9 @@ internal import Synchronization
 ///
 /// The handler's task runs on the connection's thread (`Exchange+TaskExecutor.swift`).
 ///
-/// Unchecked, because nearly all of it is touched on the connection's thread only. The exceptions: `connection` is set
-/// before the exchange is registered as suspended, under the registry's lock, and not changed after; `progress` has a
-/// lock.
+/// Unchecked, because nearly all of it is touched on the connection's thread only. The exceptions: `progress` has a
+/// lock; what `abandon` reads is set before the exchange is registered as suspended, under the registry's lock, and not
+/// changed after.
 final class Exchange: @unchecked Sendable {
     let core: Core
     let watched: WatchedConnection
@@ -69,7 +69,7 @@ extension Exchange {
         guard let connection, let method, let version, let count, let pointer = slot?.pointee else { return .NO }
         let exchange = Unmanaged<Exchange>.fromOpaque(pointer).takeUnretainedValue()
         if exchange.isNew { return exchange.receiveHead(connection, method, version) }
-        guard count.pointee > 0 else { return exchange.answer(connection, method: method) }
+        guard count.pointee > 0 else { return exchange.proceed(connection, method: method) }
         exchange.receiveBody(UnsafeRawBufferPointer(start: bytes, count: count.pointee))
         count.pointee = 0
         return .YES
@@ -175,12 +175,13 @@ extension Exchange {
 
 // Answering.
 extension Exchange {
-    /// The request is complete, or its handler's task can continue.
-    private func answer(_ connection: OpaquePointer, method: UnsafePointer<CChar>) -> MHD_Result {
+    /// Runs the handler's task as far as it can go now; then sends its answer, or suspends the connection. Called when the
+    /// request is complete, and whenever the connection was resumed.
+    private func proceed(_ connection: OpaquePointer, method: UnsafePointer<CChar>) -> MHD_Result {
         if !hasBegun {
             hasBegun = true
             watched.enter(.handling)
-            begin(method: String(cString: method))
+            startHandler(method: String(cString: method))
         }
         while true {
             switch progress.withLock({ $0.next() }) {
@@ -200,7 +201,7 @@ extension Exchange {
         }
     }
 
-    private func begin(method: String) {
+    private func startHandler(method: String) {
         guard let target else { return complete(with: .invalidTarget) }
         if let refusal { return complete(with: refusal) }
         let request = HTTPRequest(

@@ -8,7 +8,7 @@ public final class HTTPServer: Sendable {
         public var host = "127.0.0.1"
         /// 0 for any free one.
         public var port = 8080
-        /// Threads that read, write and run handlers until they suspend.
+        /// Threads that read, write and run handlers. A handler that suspends leaves its thread to others.
         public var threads = max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN)))
         /// Connections at a time; more wait in the system's queue. Kept below the process's limit of descriptors.
         public var connectionLimit = 10_000

@@ -83,7 +83,7 @@ extension NavigationHandler {
         if let creationRates, let client = request.client(behind: proxies), let wait = creationRates.take(client) {
             throw .tooManyCreations(retryAfter: wait)
         }
-        let once = try IdempotentRequest(request, leastCharacters: IdempotentRequest.leastTellingCharacters)
+        let once = try IdempotentRequest(request, leastCharacters: IdempotentRequest.leastSecretKeyBytes)
         let wanted = try CreationRequest(request)
         return try await translatingErrors { () async throws(SessionError) in
             switch wanted {
@@ -179,7 +179,7 @@ extension NavigationHandler {
 
     /// The kept answer to an event that replaced the token: its client may post the event again with the old token.
     private func repeatedAnswer(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let least = IdempotentRequest.leastTellingCharacters
+        let least = IdempotentRequest.leastSecretKeyBytes
         return try await translatingErrors { () async throws(SessionError) in
             guard let id = SessionID(request.name), let token = BearerToken(request.headers.only("Authorization")),
                 let once = try? IdempotentRequest(request, leastCharacters: least)

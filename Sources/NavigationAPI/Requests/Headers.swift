@@ -1,5 +1,4 @@
 internal import MicroHTTP
-internal import JSONCoding
 internal import Sessions
 
 /// The token of `Authorization: Bearer …` (RFC 6750, section 2.1).
@@ -75,37 +74,4 @@ extension Substring {
 
 extension SessionState {
     var entityTag: String { EntityTag.text(version) }
-}
-
-extension JSONWritable {
-    /// As JSON text.
-    var bytes: [UInt8] {
-        JSONWriter.bytes(capacity: 1024) { writer in write(to: &writer) }
-    }
-}
-
-extension HTTPResponse {
-    static func json(_ body: some JSONWritable, status: Int = 200, isProblem: Bool = false) -> HTTPResponse {
-        HTTPResponse(status: status, headers: isProblem ? problemHeaders : jsonHeaders, body: body.bytes)
-    }
-
-    /// - Parameter body: JSON text.
-    static func json(_ body: [UInt8], status: Int) -> HTTPResponse {
-        HTTPResponse(status: status, headers: jsonHeaders, body: body)
-    }
-
-    static let notModified = HTTPResponse(
-        status: 304, headers: ["Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"])
-
-    /// The API's description.
-    static let openAPI = HTTPResponse(
-        status: 200, headers: ["Content-Type": "application/yaml", "X-Content-Type-Options": "nosniff"],
-        body: OpenAPI.yaml)
-
-    private static let jsonHeaders: HTTPHeaders = [
-        "Content-Type": "application/json", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
-    ]
-    private static let problemHeaders: HTTPHeaders = [
-        "Content-Type": "application/problem+json", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
-    ]
 }

@@ -3,7 +3,8 @@ internal import SQLite
 internal import Sessions
 internal import Sodium
 
-/// A row of the journal, without its number. Whoever commits it creates it, to keep this work off the one writer.
+/// A row of the journal, without its number. Created in `SQLiteStore.commit` on the caller's thread, to keep this work
+/// off the one writer.
 struct JournalRow: Sendable {
     enum Kind: Sendable {
         /// The session's first record in this store.
@@ -87,7 +88,7 @@ extension JournalRow {
     init(_ answer: StoredAnswer) {
         self.init(
             session: answer.session.text, kind: .answer, version: answer.version, keptUntil: 0,
-            label: Label(key: answer.key), text: answer.text)
+            label: Label(key: answer.key), text: answer.encoded)
     }
 
     static let columns = "session, kind, version, kept_until, base, token, origin, key, record, checksum"

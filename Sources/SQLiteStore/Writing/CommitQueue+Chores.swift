@@ -9,21 +9,21 @@ extension CommitQueue {
     private static let choreSize = 512
 
     func waitForQuiet() {
-        let turns = line.withLock { line -> Int? in
+        let looks = line.withLock { line -> Int? in
             if line.isTimed || line.failure != nil { return nil }
             line.isTimed = true
-            return line.turns
+            return line.looks
         }
-        guard let turns else { return }
+        guard let looks else { return }
         queue.asyncAfter(deadline: .now() + CommitQueue.quietTime) { [weak self] in
-            self?.doChores(since: turns)
+            self?.doChores(since: looks)
         }
     }
 
-    private func doChores(since turns: Int) {
+    private func doChores(since looks: Int) {
         let isQuiet = line.withLock { line in
             line.isTimed = false
-            return line.turns == turns && line.failure == nil
+            return line.looks == looks && line.failure == nil
         }
         guard isQuiet else { return waitForQuiet() }
         attempt { writer throws(CommitFailure) in
@@ -46,7 +46,7 @@ extension CommitQueue {
         do throws(CommitFailure) {
             try withWriter { writer throws(CommitFailure) in try chore(writer) }
         } catch {
-            if case .unavailable(let reason) = take(error) { troubles.report(.chore(reason)) }
+            if case .unavailable(let reason) = handle(error) { troubles.report(.chore(reason)) }
         }
     }
 
@@ -64,7 +64,7 @@ extension CommitQueue {
                 }
                 self.troubles.recover()
             } catch {
-                if case .unavailable(let reason) = self.take(error) { self.troubles.fail(reason) }
+                if case .unavailable(let reason) = self.handle(error) { self.troubles.fail(reason) }
                 return
             }
             // A store that is never quiet gives back free pages, too.
@@ -72,12 +72,6 @@ extension CommitQueue {
                 if try writer.giveBackPages(self.tail) { self.waitForQuiet() }
             }
         }
-    }
-
-    /// From now on nothing is acknowledged.
-    func fail(_ reason: String) {
-        line.withLock { $0.failure = $0.failure ?? reason }
-        failed(reason)
     }
 
     func sweep(at now: Date, limit: Int) async throws(StoreError) -> [SessionID] {
@@ -107,7 +101,7 @@ extension CommitQueue {
             waitForQuiet()
             return .success(swept)
         } catch {
-            return .failure(take(error))
+            return .failure(handle(error))
         }
     }
 
@@ -128,7 +122,7 @@ extension CommitQueue {
                     })
             }
         }
-        do { return try outcome.get() } catch { throw take(error) }
+        do { return try outcome.get() } catch { throw handle(error) }
     }
 
     /// Compacts what is left and closes the file; SQLite then copies its log into it.

@@ -19,7 +19,7 @@ final class CommitQueue: Sendable {
         /// Whether the writer is going to do chores if nothing is committed for a while.
         var isTimed = false
         /// How many times the writer has looked for waiting commits.
-        var turns = 0
+        var looks = 0
         var failure: String?
     }
 
@@ -76,7 +76,7 @@ final class CommitQueue: Sendable {
             let failure = line.withLock { line in
                 swap(&line.waiting, &waiting)
                 if waiting.isEmpty { line.isServed = isSpinning }
-                line.turns += 1
+                line.looks += 1
                 return line.failure
             }
             if waiting.isEmpty {
@@ -104,7 +104,7 @@ final class CommitQueue: Sendable {
             conflicts = try withWriter { writer throws(CommitFailure) in try writer.commit(changes, tail) }
         } catch {
             if case .damaged(let damaged) = error { return serve(waiting, but: damaged) }
-            let storeError = take(error)
+            let storeError = handle(error)
             if storeError == .full { return serveFull(waiting) }
             if case .unavailable(let reason) = storeError { troubles.fail(reason) }
             for one in waiting { one.completion(.failure(storeError)) }
@@ -120,7 +120,7 @@ final class CommitQueue: Sendable {
             position = range.upperBound
             one.completion(.success(conflicts.isEmpty ? [] : range.compactMap { conflicts[$0] }))
         }
-        do throws(CommitFailure) { try tidy() } catch { _ = take(error) }
+        do throws(CommitFailure) { try tidy() } catch { _ = handle(error) }
     }
 
     /// Refuses the commits whose sessions are damaged, and commits the others.
@@ -174,7 +174,9 @@ final class CommitQueue: Sendable {
 
     static let closed = "the store is closed"
 
-    func take(_ failure: CommitFailure) -> StoreError {
+    /// After a failed flush, or damage that keeps everything from being written, nothing more is acknowledged, and the
+    /// process may end here.
+    func handle(_ failure: CommitFailure) -> StoreError {
         switch failure {
         case .refused(let error): return error
         case .unwritable(let reason):
@@ -186,5 +188,11 @@ final class CommitQueue: Sendable {
             fail(reason)
             return .unknownOutcome(reason: reason)
         }
+    }
+
+    /// From now on nothing is acknowledged.
+    func fail(_ reason: String) {
+        line.withLock { $0.failure = $0.failure ?? reason }
+        failed(reason)
     }
 }

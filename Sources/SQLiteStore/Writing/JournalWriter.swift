@@ -5,8 +5,8 @@ internal import Sodium
 
 /// The one connection that writes.
 ///
-/// Everything that is waiting is committed in one transaction with one flush. Beside the records it contains a slice of
-/// the compaction (`JournalWriter+Compaction.swift`), so that compaction keeps pace with the commits; but a commit
+/// Everything that is waiting is committed in one transaction with one flush. If there is
+/// much to compact, it also contains a slice of the compaction (`JournalWriter+Compaction.swift`), so that compaction keeps pace with the commits; but a commit
 /// never fails because of it. Used by one thread at a time.
 final class JournalWriter {
     let database: SQLiteDatabase

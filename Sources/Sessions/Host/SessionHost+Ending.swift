@@ -22,7 +22,7 @@ extension SessionHost {
         try condition?.check(last)
         // While this has the turn, nobody forks the session.
         if session.app.endsForks { try await endForks(of: session.id, after: ending) }
-        if let failure = failure(of: await commitEnd(of: last.identity, after: last.version), for: session) {
+        if let failure = unloadIfOutdated(session, after: await commitEnd(of: last.identity, after: last.version)) {
             throw failure
         }
         session.end()
@@ -66,19 +66,5 @@ extension SessionHost {
         let now = now()
         let end = EncodedRecord(endOf: identity, after: version, at: now, keptUntil: now + settings.tombstoneLifetime)
         return await store.commit([SessionChange(id: identity.id, expectedVersion: version, record: end)])
-    }
-
-    /// Why a commit for the session failed; `nil` if it did not. After a conflict with another server, or an unknown
-    /// outcome, the session in memory may be out of date: it is removed, and the next request loads it again.
-    func failure(of outcome: CommitOutcome, for session: Session) -> SessionError? {
-        switch outcome {
-        case .success(let conflicts):
-            if conflicts.isEmpty { return nil }
-            forget(session)
-            return .conflict
-        case .failure(let error):
-            if case .unknownOutcome = error { forget(session) }
-            return SessionError(error)
-        }
     }
 }

@@ -68,9 +68,25 @@ extension SessionHost {
 
     /// Removes a session from memory, because its last version is not known here. Requests that wait for its turn load
     /// it again.
-    func forget(_ session: Session) {
+    func unload(_ session: Session) {
         live.withLock { $0.remove(session) }
         session.close()
+    }
+
+    /// After a conflict with another server, or an unknown outcome, the session in memory may be out of date: it is
+    /// removed, and the next request loads it again.
+    ///
+    /// - Returns: why the commit failed; `nil` if it did not.
+    func unloadIfOutdated(_ session: Session, after outcome: CommitOutcome) -> SessionError? {
+        switch outcome {
+        case .success(let conflicts):
+            if conflicts.isEmpty { return nil }
+            unload(session)
+            return .conflict
+        case .failure(let error):
+            if case .unknownOutcome = error { unload(session) }
+            return SessionError(error)
+        }
     }
 
     /// Evicts sessions if they exceed the limits: all were busy when others came, or they have grown since.

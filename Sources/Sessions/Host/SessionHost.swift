@@ -83,7 +83,7 @@ public final class SessionHost: Sendable {
         guard let answer = try await answer(to: repeated.key, of: id), answer.fingerprint == repeated.fingerprint,
             answer.replacedToken == SessionToken.digest(of: replacedToken),
             let loaded = try await loaded(id, for: nil), let expiresAt = loaded.record.expiresAt, expiresAt > now(),
-            let token = repeated.token(toldBy: answer, to: loaded.record.identity, secret: store.secret)
+            let token = repeated.token(replayedBy: answer, to: loaded.record.identity, secret: store.secret)
         else { throw .unauthorized }
         guard answer.body != nil else { throw .answerForgotten(nil) }
         return .answered(answer, isReplay: true, token: token)

@@ -3,7 +3,7 @@ internal import Sodium
 
 extension StoredAnswer {
     /// One line of JSON: `{"session", "key", "fingerprint", "version", "replacedToken"?, "body"?}`.
-    public var text: [UInt8] {
+    public var encoded: [UInt8] {
         JSONWriter.bytes(capacity: 2 * (body?.count ?? 0) + 200) { writer in
             writer.object { writer in
                 writer.member("session", session.text)

@@ -63,16 +63,16 @@ public struct IdempotentRequest: Sendable {
     }
 
     /// The least length of a key that a token is derived from, in UTF-8 bytes: nobody else may guess such a key.
-    public static let leastTellingCharacters = 16
+    public static let leastSecretKeyBytes = 16
 
     /// The token that an event posted under the key gives the session; `nil` if the key might be guessed.
     func token(version: Int, of id: SessionID, secret: [UInt8]) -> SessionToken? {
-        guard secretKey.utf8.count >= IdempotentRequest.leastTellingCharacters else { return nil }
+        guard secretKey.utf8.count >= IdempotentRequest.leastSecretKeyBytes else { return nil }
         return SessionToken(from: secretKey, version: version, of: id, secret: secret)
     }
 
     /// The same token on a replay; `nil` if the event gave none, or if it is no longer the session's.
-    func token(toldBy answer: StoredAnswer, to session: SessionIdentity, secret: [UInt8]) -> SessionToken? {
+    func token(replayedBy answer: StoredAnswer, to session: SessionIdentity, secret: [UInt8]) -> SessionToken? {
         guard answer.replacedToken != nil,
             let token = token(version: answer.version, of: session.id, secret: secret), token.digest == session.token
         else { return nil }
@@ -93,8 +93,8 @@ public enum VersionCondition: Sendable, Equatable {
     }
 }
 
-/// The hashes of a session's last keys, whose answers are kept. A key whose hash is not here is new: the store need not
-/// be asked.
+/// The hashes of a session's last keys, as many as answers are kept. A key whose hash is not here counts as new: the
+/// store is not asked.
 struct AnsweredKeys {
     private var hashes: Ring<Int>
 

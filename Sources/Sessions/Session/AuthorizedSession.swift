@@ -73,7 +73,7 @@ public struct AuthorizedSession: Sendable {
             ? EncodedRecord(state, result.transition, at: now, keptUntil: host.settings.keptUntil(state, of: live.app))
             : nil
         let change = SessionChange(id: id, expectedVersion: before.version, record: record, answer: answer)
-        if let failure = host.failure(of: await host.store.commit([change]), for: live) { throw failure }
+        if let failure = host.unloadIfOutdated(live, after: await host.store.commit([change])) { throw failure }
         live.publish(state, answered: answer?.key, limit: host.retention.answers)
         return answer.map { .answered($0, isReplay: false, token: token) } ?? .applied(applied)
     }
@@ -94,7 +94,7 @@ public struct AuthorizedSession: Sendable {
 
     /// The answer to an event that was already applied.
     private func repeating(_ answer: StoredAnswer, to once: IdempotentRequest) throws(SessionError) -> Outcome {
-        let newToken = once.token(toldBy: answer, to: live.identity, secret: host.store.secret)
+        let newToken = once.token(replayedBy: answer, to: live.identity, secret: host.store.secret)
         // The token may have been replaced while this waited. The event that replaced it may still be replayed with it.
         guard (newToken != nil && answer.replacedToken == token) || live.isOpen(to: token) else { throw .unauthorized }
         guard answer.fingerprint == once.fingerprint else { throw .keyReused }

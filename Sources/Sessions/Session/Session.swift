@@ -77,7 +77,7 @@ final class Session: Sendable {
         state.withLock { $0.hasEnded = true }
     }
 
-    /// `false` if no answer is kept under the key. Otherwise one may be: only the store knows.
+    /// `false` if the key is not one of the last whose answers are kept. Otherwise it may be: only the store knows.
     func mayHaveAnswered(_ key: String) -> Bool {
         state.withLock { $0.answered?.mayContain(key) ?? false }
     }

@@ -8,7 +8,8 @@ public final class SessionState: Sendable {
     public let version: Int
     public let expiresAt: Date
     public let navigation: NavigationState
-    /// The base version for the next version's record; `nil` if that must be a full record.
+    /// The base version of this version's record, or this version itself if that is a full record. The next version's
+    /// record has the same base if it suits; without one it is a full record.
     let base: DeltaBase?
     /// Bytes of the state in its record, without what is in an earlier base version.
     let savedSize: Int
