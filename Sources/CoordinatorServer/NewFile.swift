@@ -2,31 +2,45 @@ internal import ArgumentParser
 internal import Dispatch
 internal import FoundationEssentials
 internal import Glibc
+internal import Synchronization
 
 /// A file that is created whole or not at all: it is written in a directory beside its place. That directory is removed
 /// when the work is done, has failed, or is interrupted.
-struct NewFile {
+final class NewFile: Sendable {
     private let path: String
-    private let directory: String
+    /// The directory that the file is written in; `nil` while there is none.
+    private let directory = Mutex<String?>(nil)
+
+    private init(_ path: String) {
+        self.path = path
+    }
 
     /// - Parameter write: writes the file, at the path that it is given.
     /// - Throws: an exit code, after printing to standard error why the file cannot be placed; what `write` throws.
     static func make(_ path: String, _ write: (String) throws -> Void) throws {
-        let file = try NewFile(path)
-        defer { file.removeDirectory() }
+        let file = NewFile(path)
         let interruptions = file.removeWhenInterrupted()
         defer { for source in interruptions { source.cancel() } }
-        let draft = "\(file.directory)/\(URL(filePath: path).lastPathComponent)"
+        let draft = "\(try file.makeDirectory())/\(URL(filePath: path).lastPathComponent)"
+        defer { file.directory.withLock { NewFile.remove(&$0) } }
         try write(draft)
         try file.place(draft)
     }
 
-    private init(_ path: String) throws {
+    private func makeDirectory() throws -> String {
         guard access(path, F_OK) != 0 else { throw NewFile.impossible(path, EEXIST) }
         var template = Array("\(path).XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { throw NewFile.impossible(path, errno) }
-        self.path = path
-        self.directory = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return try directory.withLock { directory in
+            guard mkdtemp(&template) != nil else { throw NewFile.impossible(path, errno) }
+            let made = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+            directory = made
+            return made
+        }
+    }
+
+    private static func remove(_ directory: inout String?) {
+        if let made = directory { try? FileManager.default.removeItem(atPath: made) }
+        directory = nil
     }
 
     private func place(_ draft: String) throws {
@@ -41,21 +55,23 @@ struct NewFile {
         guard fsync(parent) == 0 else { throw NewFile.impossible(path, errno) }
     }
 
+    /// When this returns, the signals no longer end the process by themselves.
     private func removeWhenInterrupted() -> [any DispatchSourceSignal] {
         let queue = DispatchQueue(label: "coordinatord.interruptions")
         return [SIGINT, SIGTERM, SIGHUP].filter { !StopSignals.isIgnored($0) }.map { number in
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-            source.setEventHandler {
-                removeDirectory()
-                _exit(128 + number)
+            source.setEventHandler { [self] in
+                directory.withLock { directory in
+                    NewFile.remove(&directory)
+                    _exit(128 + number)
+                }
             }
+            let isRegistered = DispatchSemaphore(value: 0)
+            source.setRegistrationHandler { isRegistered.signal() }
             source.activate()
+            isRegistered.wait()
             return source
         }
-    }
-
-    private func removeDirectory() {
-        try? FileManager.default.removeItem(atPath: directory)
     }
 
     private static func impossible(_ path: String, _ code: CInt) -> ExitCode {

@@ -45,8 +45,8 @@ extension Faults {
         func `a backup that is interrupted leaves nothing behind`(signal: Int32) async throws {
             let (directory, target) = try await BackupTests.prepare(sessions: 1)
             let slowly = [
-                "strace", "-D", "-f", "--seccomp-bpf", "-e", "trace=pwrite64", "-e",
-                "inject=pwrite64:delay_enter=300000", "-o", "/dev/null",
+                "strace", "-D", "-f", "--seccomp-bpf", "-e", "trace=pwrite64,mkdir", "-e",
+                "inject=pwrite64:delay_enter=300000", "-e", "inject=mkdir:delay_exit=300000", "-o", "/dev/null",
             ]
 
             let backup = try BackupTests.start(directory.path, slowly)
