@@ -33,8 +33,8 @@ struct ConnectionOptions: ParsableArguments {
 
     @Option(
         help: """
-            How large all answers over 16K that are being sent may be together; beyond it, the slowest client is cut \
-            off. \(ByteSize.form) (default: 32M)
+            How large all answers over 16K that are being sent may be together; beyond it, those under way longest \
+            are cut off. \(ByteSize.form) (default: 32M)
             """, transform: ByteSize.parse)
     var answersSize = ByteSize(32 << 20)
 
