@@ -52,7 +52,7 @@ let package = Package(
         .target(
             name: "NavigationAPI",
             dependencies: ["Sessions", "Coordinators", "MicroHTTP", "JSONCoding"],
-            resources: [.embedInCode("openapi.yaml")]),
+            resources: [.embedInCode("openapi.yaml"), .embedInCode("problems.md")]),
         .target(
             name: "CoordinatorServer",
             dependencies: [

@@ -177,9 +177,27 @@ final class FailingStore: SessionStore {
         }
     }
 
+    @Test func `the server says what each problem means`() async throws {
+        let client = try await Client(ProblemTests.app)
+        let guide = try await client.call("GET", "/problems")
+        #expect(guide.headers["content-type"] == "text/markdown; charset=utf-8")
+        let names = guide.text.matches(of: /\n## ([a-z-]+)\n/).map { String($0.1) }
+
+        for name in names {
+            let section = try await client.call("GET", "/problems/\(name)")
+            #expect(section.status == 200 && section.text.hasPrefix("# \(name)\n\nStatus "))
+            #expect(section.text.split(separator: "\n- ").count == 4 && !section.text.contains("\n## "))
+        }
+
+        #expect(names.count > 40)
+        try await client.call("GET", "/problems/none").expect(404, "unknown-path")
+    }
+
     @Test func `each problem is described, and a test causes each that is described`() throws {
-        let description = try String(contentsOf: repository.appending(path: "openapi.yaml"), encoding: .utf8)
-        let described = Set(description.matches(of: /urn:coordinatord:problem:([a-z-]+)/).map { String($0.1) })
+        let guide = try String(contentsOf: repository.appending(path: "docs/problems.md"), encoding: .utf8)
+        let described = Set(guide.matches(of: /\n## ([a-z-]+)\n/).map { String($0.1) })
+        let openAPI = try String(contentsOf: repository.appending(path: "openapi.yaml"), encoding: .utf8)
+        let mentioned = openAPI.matches(of: /urn:coordinatord:problem:([a-z-]+)/).map { String($0.1) }
         let problems = repository.appending(path: "Sources/NavigationAPI/Problems")
         let source = try ["Problem.swift", "Problem+SessionError.swift"].map { name in
             try String(contentsOf: problems.appending(path: name), encoding: .utf8)
@@ -189,7 +207,7 @@ final class FailingStore: SessionStore {
         let tests = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
             .map { try String(contentsOf: $0, encoding: .utf8) }.joined()
 
-        #expect(described == known)
+        #expect(described == known && known.isSuperset(of: mentioned))
         for problem in known {
             #expect(tests.contains(#""\#(problem)""#) || tests.contains(":\(problem)"), "\(problem)")
         }

@@ -74,7 +74,14 @@ extension NavigationHandler {
         return .json(HealthBody(status: "ready", store: host.store.name, remarks: condition.remarks))
     }
 
-    func sendDescription(_ request: HTTPRequest) -> HTTPResponse { .openAPI }
+    func sendDescription(_ request: HTTPRequest) -> HTTPResponse { Document.openAPI }
+
+    func sendProblems(_ request: HTTPRequest) -> HTTPResponse { Document.problems }
+
+    func sendProblem(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
+        guard let problem = Document.problem(request.target.segments[1]) else { throw .unknownPath }
+        return problem
+    }
 }
 
 // Sessions.

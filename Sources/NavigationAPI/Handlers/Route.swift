@@ -17,6 +17,8 @@ struct Route: Sendable {
         Route("livez", .get(NavigationHandler.tellAlive)),
         Route("readyz", .get(NavigationHandler.tellReady)),
         Route("openapi.yaml", .get(NavigationHandler.sendDescription)),
+        Route("problems", .get(NavigationHandler.sendProblems)),
+        Route("problems/{name}", .get(NavigationHandler.sendProblem)),
     ]
 
     /// A method that a path supports, and the function that answers it.

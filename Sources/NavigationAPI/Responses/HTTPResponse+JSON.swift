@@ -21,11 +21,6 @@ extension HTTPResponse {
     static let notModified = HTTPResponse(
         status: 304, headers: ["Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"])
 
-    /// The API's description.
-    static let openAPI = HTTPResponse(
-        status: 200, headers: ["Content-Type": "application/yaml", "X-Content-Type-Options": "nosniff"],
-        body: OpenAPI.yaml)
-
     private static let jsonHeaders: HTTPHeaders = [
         "Content-Type": "application/json", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
     ]

@@ -121,8 +121,3 @@ struct HealthBody: JSONWritable {
         }
     }
 }
-
-/// The API's description: `openapi.yaml` at the top of the repository, compiled in.
-enum OpenAPI {
-    static let yaml: [UInt8] = PackageResources.openapi_yaml
-}

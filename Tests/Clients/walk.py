@@ -1,0 +1,122 @@
+"""Walks through tabs and shop with the client that openapi-python-client generates, and compares answers.
+
+python walk.py URL DESCRIPTION
+"""
+
+import json
+import re
+import sys
+
+import yaml
+from coordinatord_client import AuthenticatedClient, Client, models
+from coordinatord_client.api.apps import get_app, list_apps
+from coordinatord_client.api.sessions import (
+    create_session,
+    end_session,
+    get_coordinators,
+    get_history,
+    get_session,
+    get_version,
+    post_event,
+)
+from coordinatord_client.types import UNSET
+
+url, description = sys.argv[1:]
+password = {"email": "ann@example.com", "password": "correct horse"}
+
+
+def check_kept(answer):
+    """Nothing of an answer is lost in the generated type."""
+    # The client writes times with another name of the same zone.
+    sent = json.loads(re.sub(r'(\d\d:\d\d:\d\d)Z"', r'\1+00:00"', answer.content.decode()))
+    read = answer.parsed.to_dict()
+    assert read == sent, f"{sent} was read as {read}"
+    return answer.parsed
+
+
+class Session:
+    def __init__(self, app):
+        created = check_kept(create_session.sync_detailed(client=Client(url), body=models.LaunchRequest(app=app)))
+        assert isinstance(created, models.CreatedState)
+        self.id, self.state = created.session.id, created
+        self.client = AuthenticatedClient(url, token=created.token)
+
+    def post(self, type_, payload=UNSET):
+        event = models.Event(type_=type_, payload=payload)
+        answer = check_kept(post_event.sync_detailed(self.id, client=self.client, body=event))
+        if isinstance(answer, models.PostedState):
+            self.state = answer
+            if answer.token:
+                self.client = AuthenticatedClient(url, token=answer.token)
+        return answer
+
+    def expect(self, *names):
+        flows = self.state.presented or []
+        stack = flows[-1].stack if flows else self.state.stack
+        assert [screen.name for screen in stack] == list(names), self.state
+
+    def end(self):
+        assert end_session.sync_detailed(self.id, client=self.client).status_code == 204
+        gone = check_kept(get_session.sync_detailed(self.id, client=self.client))
+        assert isinstance(gone, models.Problem) and gone.type_.endswith(":session-ended")
+
+
+tabs = Session("tabs")
+tabs.expect("login")
+posted = tabs.post("login")
+assert [type(operation) for operation in posted.transition.operations] == [models.PopOperation, models.PushOperation]
+tabs.post("selectTab", {"tab": "plus"})
+assert tabs.state.stack[0].tabs.selected == "plus"
+problem = tabs.post("selectTab", {"index": 7})
+assert isinstance(problem, models.Problem) and problem.pointer == "/payload/index"
+check_kept(get_coordinators.sync_detailed(tabs.id, client=tabs.client))
+history = check_kept(get_history.sync_detailed(tabs.id, client=tabs.client, limit=2))
+assert [entry.version for entry in history.history] == [3, 2] and history.next_
+check_kept(get_version.sync_detailed(tabs.id, 1, client=tabs.client))
+tabs.end()
+
+numbers = Session("numbers")
+for event, kind in [("push", models.BackPop), ("sheet", models.BackDismiss)]:
+    # Its payload is a number without a name.
+    numbers.post(event, 2)
+    assert isinstance(numbers.state.back, kind), numbers.state
+numbers.end()
+
+shop = Session("shop")
+for event in [("product", {"id": 1}), ("addToCart",), ("related", {"id": 2}), ("selectTab", {"tab": "cart"})]:
+    assert isinstance(shop.post(*event), models.PostedState), event
+shop.post("checkout")
+shop.expect("signIn")
+shop.post("submit", password)
+shop.expect("address")
+shop.post("type", "Main St")
+shop.post("dismiss")
+assert shop.state.alert and isinstance(shop.state.back, models.BackDismissAlert)
+shop.post("answer", {"button": "cancel"})
+shop.post("submitAddress", {"street": "1 Main Street", "city": "Springfield"})
+shop.expect("address", "payment")
+shop.post("pay", {"card": "4242"})
+shop.expect("receipt")
+assert shop.post("back").type_.endswith(":nothing-to-go-back")
+shop.post("done")
+shop.end()
+
+check_kept(list_apps.sync_detailed(client=Client(url)))
+for app in list_apps.sync(client=Client(url)).apps:
+    check_kept(get_app.sync_detailed(app.name, client=Client(url)))
+
+# Every variant of a union, as itself.
+with open(description) as file:
+    schemas = yaml.safe_load(file)["components"]["schemas"]
+values = {"key": "k1", "to": "k2", "replaced": "k3", "tab": "plus", "style": "sheet"}
+for union, tag, read in [
+    ("Operation", "op", lambda value: models.Transition.from_dict({"operations": [value], "finished": [], "dismissed": []}).operations[0]),
+    ("Back", "effect", lambda value: models.State.from_dict({**shop.state.to_dict(), "back": value}).back),
+]:
+    for name, place in schemas[union]["discriminator"]["mapping"].items():
+        kind = place.split("/")[-1]
+        value = {member: values.get(member, name) for member in schemas[kind]["required"]}
+        found = read(value)
+        assert type(found).__name__ == kind and found.to_dict() == value, (value, found)
+
+print("the Python client walked tabs and shop")
