@@ -11,15 +11,15 @@ extension NavigationState {
         }
     }
 
-    /// None for the events that add nothing to a map: `relaunch` is possible everywhere, `backTo` and `backToRoot` are
-    /// repeated `back`.
+    /// None for the events that add nothing to a map: `relaunch` and `describeClient` are possible everywhere, `backTo`
+    /// and `backToRoot` are repeated `back`.
     private func payloads(of event: BuiltInEvent, in app: App) -> [JSON?] {
         switch event {
         case .back, .dismiss: [nil]
         case .selectTab: visibleTabs.map { ["tab": .string($0)] }
         case .answer: alert?.alert.buttons.map { ["button": .string($0.id)] } ?? []
         case .open: paths(in: app).map { ["path": .string($0)] }
-        case .backTo, .backToRoot, .relaunch: []
+        case .backTo, .backToRoot, .relaunch, .describeClient: []
         }
     }
 

@@ -18,22 +18,25 @@ public struct CoordinatorTester: Sendable {
     public private(set) var transition: Transition
     /// The time that handlers see as `Navigator.now`.
     public var now: Date
-    /// Where events come from, as handlers see it in `Navigator.client`.
-    public var client: ClientAddress?
+    /// Where events come from, as handlers see it in `Navigator.address`.
+    public var address: ClientAddress?
 
     /// An arbitrary time, the same for every test.
     public static let someTime = Date(timeIntervalSince1970: 1_800_000_000)
 
     /// Opens a session.
     ///
-    /// - Parameter link: the path that is opened at once.
+    /// - Parameters:
+    ///   - link: the path that is opened at once.
+    ///   - client: what the client says about itself, as handlers see it in `Navigator.client`.
     public init(
-        _ app: App, link: String? = nil, now: Date = someTime, fileID: String = #fileID, line: UInt = #line
+        _ app: App, link: String? = nil, client: ClientInfo? = nil, now: Date = someTime, fileID: String = #fileID,
+        line: UInt = #line
     ) async throws(Failure) {
         self.app = app
         self.now = now
         do throws(NavigationError) {
-            var run = try app.beginLaunch(at: now, link: link)
+            var run = try app.beginLaunch(at: now, link: link, client: client)
             let first = try await run.result()
             self.state = first.state
             self.transition = first.transition
@@ -49,7 +52,7 @@ public struct CoordinatorTester: Sendable {
         _ type: String, _ payload: JSON? = nil, screen: String? = nil, fileID: String = #fileID, line: UInt = #line
     ) async throws(Failure) {
         do throws(NavigationError) {
-            let event = PostedEvent(type, payload: payload, screen: screen, client: client)
+            let event = PostedEvent(type, payload: payload, screen: screen, address: address)
             let result = try await app.apply(event, to: state, at: now)
             state = result.state
             transition = result.transition

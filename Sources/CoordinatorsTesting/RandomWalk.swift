@@ -38,11 +38,13 @@ public struct RandomWalk: Sendable {
 
     /// - Throws: what went wrong, with the shortest sequence of events that was found to lead to it.
     public func run() async throws(Failure) {
-        try await run { _ in nil }
+        try await run { _, _ in nil }
     }
 
-    /// Returns what is wrong with a state; `nil` if nothing is.
-    package typealias Check = @Sendable (NavigationState) -> String?
+    /// Gets the state before a transition, an empty one for the first, and the transition's result.
+    ///
+    /// - Returns: what is wrong; `nil` if nothing is.
+    package typealias Check = @Sendable (NavigationState, TransitionResult) -> String?
 
     /// - Parameter check: what else must hold after each event.
     package func run(andCheck check: @escaping Check) async throws(Failure) {
@@ -133,7 +135,7 @@ extension RandomWalk {
 
     /// What went wrong. Shortening keeps the kind.
     struct Problem: Error {
-        enum Kind { case refused, invariant, restoring, back, removed, link }
+        enum Kind { case refused, invariant, restoring, back, removed, link, other }
 
         let kind: Kind
         let reason: String

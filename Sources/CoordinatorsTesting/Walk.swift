@@ -19,18 +19,20 @@ struct Walk {
     typealias Problem = RandomWalk.Problem
 
     init(
-        _ app: App, at now: Date, andCheck otherCheck: @escaping RandomWalk.Check = { _ in nil }
+        _ app: App, at now: Date, andCheck otherCheck: @escaping RandomWalk.Check = { _, _ in nil }
     ) async throws(Problem) {
         self.app = app
         self.now = now
         self.otherCheck = otherCheck
         self.links = app.links.compactMap { $0.path([:]) }
+        let first: TransitionResult
         do throws(NavigationError) {
-            state = try await app.launch(at: now).state
+            first = try await app.launch(at: now)
         } catch {
             throw Problem(kind: .refused, reason: "the app does not start: \(error)")
         }
-        try await check()
+        state = first.state
+        try await check(first, since: NavigationState())
     }
 
     /// Posts an event that is accepted, and checks the result.
@@ -49,16 +51,16 @@ struct Walk {
         // A long walk must not keep other tasks waiting.
         await Task.yield()
         state = result.state
-        if event.type == BuiltInEvent.back.rawValue { try check(before.backPlan, result.transition.operations) }
+        if event.type == BuiltInEvent.back.rawValue { try check(before, result.transition.operations) }
         try checkRemoved(since: before, result.transition)
-        try await check()
+        try await check(result, since: before)
     }
 
     private static func isForgiven(_ error: NavigationError, of event: PostedEvent) -> Bool {
         switch error {
         case .handlerFailed, .overloaded, .stackLimit, .depthLimit, .stateLimit, .linkNotTaken, .unknownLink: true
         case .invalidEvent: BuiltInEvent(rawValue: event.type) != nil
-        case .eventNotAccepted, .staleScreen, .nothingToGoBack, .impossibleRequest, .runawayTransition,
+        case .eventNotAccepted, .unknownEvent, .staleScreen, .nothingToGoBack, .impossibleRequest, .runawayTransition,
             .invariantViolated:
             false
         }
@@ -108,19 +110,22 @@ extension Walk {
             return state.alert?.alert.buttons.randomElement(using: &numbers).map { ["button": .string($0.id)] }
         case .open:
             return ["path": .string(links.randomElement(using: &numbers) ?? "/")]
+        case .describeClient:
+            return ["locale": .string(["de", "en-GB", "ko"].randomElement(using: &numbers) ?? "en")]
         }
     }
 }
 
 // What holds after every event.
 extension Walk {
-    private mutating func check() async throws(Problem) {
+    private mutating func check(_ result: TransitionResult, since before: NavigationState) async throws(Problem) {
         do throws(NavigationError) {
             try state.checkInvariants()
         } catch {
             throw Problem(kind: .invariant, reason: "\(error)")
         }
         try checkSaving()
+        if let reason = otherCheck(before, result) { throw Problem(kind: .other, reason: reason) }
         try await followLink()
     }
 
@@ -143,17 +148,22 @@ extension Walk {
         guard restored == state, restored.encoded == saved else {
             throw Problem(kind: .restoring, reason: "the restored state differs from the saved one")
         }
-        if let reason = otherCheck(state) { throw Problem(kind: .restoring, reason: reason) }
     }
 
     /// A coordinator may show an alert first, or go somewhere else when it is notified.
-    private func check(_ plan: BackPlan?, _ operations: [Operation]) throws(Problem) {
-        if case .alert? = operations.first { return }
+    private func check(_ before: NavigationState, _ operations: [Operation]) throws(Problem) {
+        let plan = before.backPlan
+        var isAsked = false
+        if case .alert? = operations.first { isAsked = true }
+        guard isAsked == plan.map({ before.asks(before: $0) }) else {
+            throw Problem(kind: .back, reason: "“back” did not ask first as it was predicted")
+        }
+        if isAsked { return }
         let revealed: String
         switch (plan, operations.first) {
         case (.dismissAlert?, .dismissAlert?):
             return
-        case (.pop(let key, let next)?, .pop(let done)?) where key == done,
+        case (.pop(let key, let next)?, .pop(let done, _)?) where key == done,
             (.dismiss(let key, let next)?, .dismiss(let done)?) where key == done,
             (.selectTab(let key, _, let next)?, .selectTab(let done, _)?) where key == done:
             revealed = next

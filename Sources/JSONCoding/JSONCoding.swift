@@ -38,6 +38,15 @@ extension JSON {
         }
     }
 
+    /// The number, whole or not.
+    public var number: Double? {
+        switch self {
+        case .integer(let value): Double(value)
+        case .number(let value): value
+        default: nil
+        }
+    }
+
     public var array: [JSON]? {
         guard case .array(let value) = self else { return nil }
         return value

@@ -6,9 +6,21 @@ public struct JSONDecodingError: Error, Equatable, Sendable {
     public let reason: String
     /// The names and positions that lead to that place.
     public let path: [String]
+    public let code: Code
 
-    public init(path: [String], reason: String) {
+    /// What is wrong, for programs.
+    public enum Code: String, Sendable {
+        /// The value must be there, and is not.
+        case required
+        /// The value is of another type.
+        case type
+        /// Anything else.
+        case invalid
+    }
+
+    public init(path: [String], reason: String, code: Code = .invalid) {
         self.path = path
+        self.code = code
         self.pointer = path.map { "/" + JSONDecodingError.escaped($0) }.joined()
         self.reason = reason
     }
@@ -49,13 +61,12 @@ extension JSONDecodingError {
     fileprivate init(_ error: DecodingError) {
         switch error {
         case .keyNotFound(let key, let context):
-            self.init(path: context.codingPath.map(\.stringValue), reason: "lacks “\(key.stringValue)”")
-        case .typeMismatch(let type, let context):
             self.init(
-                path: context.codingPath.map(\.stringValue), reason: "must be \(JSONDecodingError.name(of: type))")
-        case .valueNotFound(let type, let context):
+                path: context.codingPath.map(\.stringValue) + [key.stringValue], reason: "is missing", code: .required)
+        case .typeMismatch(let type, let context), .valueNotFound(let type, let context):
             self.init(
-                path: context.codingPath.map(\.stringValue), reason: "must be \(JSONDecodingError.name(of: type))")
+                path: context.codingPath.map(\.stringValue), reason: "must be \(JSONDecodingError.name(of: type))",
+                code: .type)
         case .dataCorrupted(let context):
             self.init(path: context.codingPath.map(\.stringValue), reason: "is not acceptable")
         @unknown default:

@@ -95,7 +95,7 @@ import Testing
         var app = try await CoordinatorTester(TestApps.shelf)
         try await app.send("more")
 
-        #expect(app.events == ["cover", "back", "backTo", "backToRoot", "selectTab", "relaunch"])
+        #expect(app.events == ["cover", "back", "backTo", "backToRoot", "selectTab", "relaunch", "describeClient"])
         await #expect(throws: CoordinatorTester.Failure(.eventNotAccepted)) { try await app.send("more") }
         try await app.send("cover")
         #expect(app.visible == "first")

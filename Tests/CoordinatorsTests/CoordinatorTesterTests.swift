@@ -69,7 +69,7 @@ import Testing
     @Test func `an event of another coordinator is refused`() async throws {
         var app = try await CoordinatorTester(CoordinatorTesterTests.app)
 
-        await #expect(throws: CoordinatorTester.Failure(.eventNotAccepted)) {
+        await #expect(throws: CoordinatorTester.Failure(.unknownEvent)) {
             try await app.send(HomeCoordinator.Event.visit)
         }
     }

@@ -90,7 +90,7 @@ import Testing
     @Test(
         arguments: [
             ("confirmed", nil, ["payload"]), ("confirmed", ["count": "x"], ["payload", "count"]),
-            ("confirmed", [:], ["payload"]), ("push", "x", ["payload"]), ("push", nil, ["payload"]),
+            ("confirmed", [:], ["payload", "count"]), ("push", "x", ["payload"]), ("push", nil, ["payload"]),
             ("login", 5, ["payload"]), ("misuse", "unheard of", ["payload"]), ("back", 5, ["payload"]),
             ("relaunch", "x", ["payload"]),
         ] as [(String, JSON?, [String])])
@@ -103,8 +103,8 @@ import Testing
 
         let error = await #expect(throws: CoordinatorTester.Failure.self) { try await app.send(type, payload) }
 
-        guard case .invalidEvent(let fault)? = error?.reason else { throw error! }
-        #expect(fault.path == path)
+        guard case .invalidEvent(let event)? = error?.reason else { throw error! }
+        #expect(event.faults.map(\.path) == [path])
         #expect(app.state == before)
     }
 
@@ -147,10 +147,14 @@ import Testing
         var app = try await CoordinatorTester(TestApps.app)
 
         #expect(
-            app.events == ["login", "push", "ask", "confirmed", "nothing", "remember", "fail", "misuse", "relaunch"])
-        for type in ["visit", "selectTab", "answer", "unheard of"] {
+            app.events == [
+                "login", "push", "ask", "confirmed", "nothing", "remember", "fail", "misuse", "relaunch",
+                "describeClient",
+            ])
+        for type in ["visit", "selectTab", "answer"] {
             await #expect(throws: CoordinatorTester.Failure(.eventNotAccepted)) { try await app.send(type) }
         }
+        await #expect(throws: CoordinatorTester.Failure(.unknownEvent)) { try await app.send("unheard of") }
     }
 
     @Test func `no request by an author can lead to an impossible state`() async throws {

@@ -30,7 +30,7 @@ private struct WatchedCoordinator: Coordinator {
             return navigator.alert(Alert("Sure?", buttons: [.cancel, yes]))
         case .yes: navigator.push(Screen("answered"))
         }
-        try navigator.resolve(Witness.self).see(navigator.client)
+        try navigator.resolve(Witness.self).see(navigator.address)
     }
 }
 

@@ -55,10 +55,10 @@ struct NoteCoordinator: Coordinator {
             state["presented"] == [
                 ["key": "p2", "style": "sheet", "stack": [["key": "k3", "name": "note", "coordinator": "note"]]]
             ])
-        #expect(state["back"] == ["effect": "dismiss", "to": "k1"])
+        #expect(state["back"] == ["effect": "dismiss", "to": "k1", "asks": true])
         #expect(
             state["transition"]?["operations"] == [
-                ["op": "present", "key": "p2", "style": "sheet"], ["op": "push", "key": "k3"],
+                ["op": "present", "key": "p2", "style": "sheet"], ["op": "push", "key": "k3", "stack": "p2"],
             ])
     }
 

@@ -33,6 +33,38 @@ extension Client {
             try await client.post(#"{"type":"nothing"}"#, ["Idempotency-Key": "k-1"]), 422, "key-reused", version: 2)
     }
 
+    @Test func `two bodies that mean the same are the same request`() async throws {
+        let client = try await Client()
+        let key = ["Idempotency-Key": "k-1"]
+        let first = try await client.post(#"{"type":"rename","payload":{"title":"a","count":10}}"#, key)
+        #expect(first.status == 200)
+
+        for body in [
+            #"{ "payload" : {"count":1e1, "title":"\u0061"}, "screen":null, "type":"rename" }"#,
+            #"{"type":"rename","payload":{"count":10.0,"title":"a"}}"#,
+        ] {
+            let again = try await client.post(body, key)
+            #expect(again.headers["idempotency-replayed"] == "true" && again.body == first.body)
+        }
+        for body in [
+            #"{"type":"rename","payload":{"title":"a","count":11}}"#, #"{"type":"rename","payload":{"title":"a"}}"#,
+        ] { try await client.expect(try await client.post(body, key), 422, "key-reused") }
+    }
+
+    @Test func `a replay tells the session's version now`() async throws {
+        let client = try await Client()
+        let key = ["Idempotency-Key": UUID().uuidString]
+        let created = try await client.create("{}", key)
+        let first = try await client.post(OnceTests.add, ["Idempotency-Key": "k-1"])
+        _ = try await client.post(OnceTests.add)
+
+        let again = try await client.post(OnceTests.add, ["Idempotency-Key": "k-1"])
+
+        #expect(first.headers["session-version"] == nil && created.headers["session-version"] == nil)
+        #expect(again.headers["session-version"] == "3" && again.headers["etag"] == #""2""#)
+        #expect(try await client.create("{}", key).headers["session-version"] == "1")
+    }
+
     @Test(arguments: [
         "", "two words", "\"open", "a\"b", "\"a\\n\"", "\"\"", "ключ", String(repeating: "k", count: 256), "a,b",
     ])
@@ -120,7 +152,7 @@ extension Client {
         let entries = try #require(try JSON(parsing: Array(answer.body))["history"]?.array)
 
         #expect(entries.map { $0["event"]?.string } == ["ask", "add", nil])
-        #expect(entries[1]["operations"] == [["op": "push", "key": "k2"]])
+        #expect(entries[1]["operations"] == [["op": "push", "key": "k2", "stack": "main"]])
         #expect(entries[1]["visible"]?["name"] == "counter")
         #expect(entries[1]["time"]?.string?.isEmpty == false)
         #expect(!answer.text.contains("4711"))

@@ -54,7 +54,7 @@ private struct SheetCoordinator: Coordinator {
         (nil, #"{"type":"number"}"#, "The value at /payload is missing."),
         (nil, #"{"type":"number","payload":"x"}"#, "The value at /payload must be an integer in range."),
         (nil, #"{"type":"named","payload":[]}"#, "The value at /payload must be an object."),
-        (nil, #"{"type":"named","payload":{}}"#, "The value at /payload lacks “email”."),
+        (nil, #"{"type":"named","payload":{}}"#, "The value at /payload/email is missing."),
         (nil, #"{"type":"named","payload":{"email":7}}"#, "The value at /payload/email must be a string."),
         (nil, #"{"type":"map","payload":{"":"x"}}"#, "The value at /payload/ must be an integer in range."),
         (

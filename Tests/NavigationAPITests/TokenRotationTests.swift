@@ -18,7 +18,7 @@ private struct DoorCoordinator: Coordinator {
 
     @Test func `the answer contains the new token, and the old one is refused like any wrong one`() async throws {
         let client = try await Client(TokenRotationTests.app)
-        let wrong = try await client.call("GET", client.path, token: "wrong")
+        let wrong = try await client.call("GET", client.path, token: "wrong").withoutRequestID()
 
         let entered = try await client.post(TokenRotationTests.enter)
 
@@ -26,9 +26,9 @@ private struct DoorCoordinator: Coordinator {
         #expect(entered.status == 200 && entered.headers["etag"] == #""2""#)
         #expect(try await client.call("GET", client.path, token: token).status == 200)
         let old = try await client.call("GET", client.path)
-        #expect(old.status == 401 && old.body == wrong.body)
+        #expect(try old.status == 401 && old.withoutRequestID() == wrong)
         let keyed = try await client.post(TokenRotationTests.enter, ["Idempotency-Key": "never used"])
-        #expect(keyed.status == 401 && keyed.body == wrong.body)
+        #expect(try keyed.status == 401 && keyed.withoutRequestID() == wrong)
     }
 
     @Test func `an answer that was lost is returned again under its key`() async throws {

@@ -12,7 +12,10 @@ import Testing
         let app = try #require(RandomWalkTests.apps.first { $0.name == name })
 
         for seed in 0..<20 as Range<UInt64> {
-            try await RandomWalk(app, seed: seed, count: 500).run(andCheck: DeltaCheck().fault)
+            let delta = DeltaCheck()
+            try await RandomWalk(app, seed: seed, count: 500).run { before, result in
+                delta.fault(before, result) ?? ReplayCheck.fault(before, result)
+            }
         }
     }
 }

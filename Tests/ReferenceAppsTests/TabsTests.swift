@@ -11,7 +11,7 @@ import Testing
 
         try await app.send("login")
         #expect(app.stack == "tabs[home*: home | plus: plus | myPage: myPage]")
-        #expect(app.events == ["home", "selectTab", "relaunch"])
+        #expect(app.events == ["home", "selectTab", "relaunch", "describeClient"])
         try await app.send("home")
         #expect(app.stack == "tabs[home: home | plus*: plus | myPage: myPage]")
         try await app.send("plus")

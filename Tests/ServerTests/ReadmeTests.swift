@@ -47,7 +47,8 @@ import TestSupport
 
     static func shape(_ text: String) -> String {
         // Tokens first: what looks like an id may be a part of one.
-        text.replacing(/[A-Za-z0-9_-]{43}/, with: "<token>").replacing(/s_[A-Za-z0-9_-]{13}/, with: "<id>")
+        text.replacing(/"requestId": ?"[^"]*"/, with: "<request>").replacing(/[A-Za-z0-9_-]{43}/, with: "<token>")
+            .replacing(/s_[A-Za-z0-9_-]{13}/, with: "<id>")
             .replacing(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/, with: "<time>").trimmingCharacters(
                 in: .whitespacesAndNewlines)
     }

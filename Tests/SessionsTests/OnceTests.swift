@@ -13,8 +13,8 @@ extension IdempotentRequest {
 extension Outcome {
     /// The answer under a key: its text, and whether it is a replay.
     var answered: (text: String, isReplay: Bool)? {
-        guard case .answered(let answer, let isReplay, _) = self else { return nil }
-        return (String(decoding: answer.body ?? [], as: UTF8.self), isReplay)
+        guard case .answered(let answer, let replayedAt, _) = self else { return nil }
+        return (String(decoding: answer.body ?? [], as: UTF8.self), replayedAt != nil)
     }
 }
 

@@ -96,7 +96,7 @@ private struct DoorCoordinator: Coordinator {
         let session = try await open(created)
         let once = IdempotentRequest.make(TokenRotationTests.key)
         guard
-            case .answered(let first, isReplay: false, let token?) = try await session.apply(
+            case .answered(let first, replayedAt: nil, let token?) = try await session.apply(
                 PostedEvent("enter"), once: once)
         else { return #expect(Bool(false), "no token") }
 
@@ -107,7 +107,7 @@ private struct DoorCoordinator: Coordinator {
         ]
 
         for outcome in outcomes {
-            guard case .answered(first, isReplay: true, let repeated?) = outcome else {
+            guard case .answered(first, replayedAt: _?, let repeated?) = outcome else {
                 return #expect(Bool(false), "no token")
             }
             #expect(repeated.text == token.text)
@@ -150,7 +150,7 @@ private struct DoorCoordinator: Coordinator {
         }
         let again = try await host.session(created.id, token: token.text)
         guard
-            case .answered(_, isReplay: true, token: nil) = try await again.apply(PostedEvent("enter"), once: once)
+            case .answered(_, replayedAt: _?, token: nil) = try await again.apply(PostedEvent("enter"), once: once)
         else { return #expect(Bool(false), "returned again") }
     }
 

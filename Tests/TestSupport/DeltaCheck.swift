@@ -11,7 +11,8 @@ package final class DeltaCheck: Sendable {
     package init() {}
 
     /// - Returns: what is wrong; `nil` if nothing is.
-    package func fault(in navigation: NavigationState) -> String? {
+    package func fault(_: NavigationState, _ result: TransitionResult) -> String? {
+        let navigation = result.state
         let saved = navigation.encoded
         guard let json = try? JSON(parsing: saved, maximumDepth: 512) else { return "the saved state is no JSON" }
         return state.withLock { state in

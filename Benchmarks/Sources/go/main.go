@@ -78,7 +78,7 @@ func apply(event event, id string) (state, bool) {
 	if !found {
 		current = state{
 			Session: session{id, "tabs", 1, "2026-01-01T00:00:00Z"}, Visible: tabs[0].Stack[0], Tabs: tabs,
-			Events: []string{"home", "selectTab", "relaunch"},
+			Events: []string{"home", "selectTab", "relaunch", "describeClient"},
 		}
 	}
 	if event.Payload.Index < 0 || event.Payload.Index >= len(current.Tabs) {

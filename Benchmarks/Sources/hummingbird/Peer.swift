@@ -61,7 +61,7 @@ actor Sessions {
             ?? State(
                 session: .init(id: id, app: "tabs", version: 1, expiresAt: "2026-01-01T00:00:00Z"),
                 visible: Sessions.tabs[0].stack[0], selected: 0, tabs: Sessions.tabs,
-                events: ["home", "selectTab", "relaunch"], transition: .init(event: "", operations: [], finished: []))
+                events: ["home", "selectTab", "relaunch", "describeClient"], transition: .init(event: "", operations: [], finished: []))
         guard state.tabs.indices.contains(event.payload.index) else { throw HTTPError(.unprocessableContent) }
         state.session.version += 1
         state.selected = event.payload.index

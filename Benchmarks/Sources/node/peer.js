@@ -15,7 +15,7 @@ function apply(event, id) {
     const state = sessions.get(id) ?? {
         session: { id, app: "tabs", version: 1, expiresAt: "2026-01-01T00:00:00Z" },
         visible: tabs[0].stack[0], selected: 0, tabs,
-        events: ["home", "selectTab", "relaunch"], transition: { event: "", operations: [], finished: [] }
+        events: ["home", "selectTab", "relaunch", "describeClient"], transition: { event: "", operations: [], finished: [] }
     }
     const tab = state.tabs[event.payload.index]
     if (!tab) return undefined

@@ -45,10 +45,10 @@ public final class App: Sendable {
         self.version = version
         self.makeRoot = { root() }
         let all: [any Coordinator.Type] = [Root.self] + coordinators.filter { $0 != Root.self }
-        let hasLinks = all.contains { !$0.links.isEmpty }
-        self.types = all.map { CoordinatorType($0, isOfAppWithLinks: hasLinks, version: version) }
+        let links = all.flatMap { $0.links }
+        self.types = all.map { CoordinatorType($0, linksOfApp: links, version: version) }
         self.rootType = types[0]
-        self.links = all.flatMap { $0.links }
+        self.links = links
         var problems = types.flatMap(\.problems)
         for (index, type) in types.enumerated() where types[..<index].contains(where: { $0.name == type.name }) {
             problems.append("two coordinators are named “\(type.name)”")
@@ -87,6 +87,9 @@ public final class App: Sendable {
         types.map { ($0.name, $0.events) }
     }
 
+    /// Whether any coordinator of the app has an event of that name.
+    func hasEvent(_ name: String) -> Bool { types.contains { $0.event(name) != nil } }
+
     /// The first state of a session.
     public func launch(at now: Date) async throws(NavigationError) -> TransitionResult {
         var run = try beginLaunch(at: now)
@@ -95,9 +98,15 @@ public final class App: Sendable {
 
     /// Begins the first transition of a session.
     ///
-    /// - Parameter link: a path that is opened as soon as the tree has started.
-    public func beginLaunch(at now: Date, link path: String? = nil) throws(NavigationError) -> TransitionRun {
-        var run = TransitionRun(of: self, on: NavigationState(), at: now, event: nil)
+    /// - Parameters:
+    ///   - link: a path that is opened as soon as the tree has started.
+    ///   - client: what the client says about itself.
+    public func beginLaunch(
+        at now: Date, link path: String? = nil, client: ClientInfo? = nil
+    ) throws(NavigationError) -> TransitionRun {
+        var state = NavigationState()
+        if let client { state.client = client }
+        var run = TransitionRun(of: self, on: state, at: now, event: nil)
         try run.startRoot()
         if let path { try run.open(path) }
         return run
@@ -111,6 +120,7 @@ public final class App: Sendable {
         state.lastKey = min(max(saved["lastKey"]?.integer ?? 0, 0), NavigationState.numberLimit)
         state.lastID = min(max(saved["lastID"]?.integer ?? 0, 0), NavigationState.numberLimit)
         state.defaults = Defaults(saved["defaults"]?.object ?? [:])
+        if let client = saved["client"].flatMap({ try? ClientInfo($0) }) { state.client = client }
         var run = TransitionRun(of: self, on: state, at: now, event: PostedEvent(BuiltInEvent.relaunch.rawValue))
         try run.startRoot()
         return run

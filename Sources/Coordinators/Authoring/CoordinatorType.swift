@@ -10,17 +10,17 @@ final class CoordinatorType: Sendable {
     let type: any Coordinator.Type
     let links: [LinkPattern]
     let isTabBarDelegate: Bool
-    /// Whether any coordinator of the app has links, so that `open` is accepted.
-    let isOfAppWithLinks: Bool
+    /// The links of all coordinators of the app. If there are any, `open` is accepted.
+    let linksOfApp: [LinkPattern]
     /// The app's version.
     let version: Int
 
-    init<C: Coordinator>(_ type: C.Type, isOfAppWithLinks: Bool, version: Int) {
+    init<C: Coordinator>(_ type: C.Type, linksOfApp: [LinkPattern], version: Int) {
         let name = C.name
         let shapes = C.Event.examples.map { EventShape(example: $0, of: C.self) }
         self.links = C.links
         self.isTabBarDelegate = type is any TabBarDelegate.Type
-        self.isOfAppWithLinks = isOfAppWithLinks
+        self.linksOfApp = linksOfApp
         self.version = version
         self.type = type
         self.name = name
@@ -49,6 +49,7 @@ final class CoordinatorType: Sendable {
         if shapes.contains(where: { $0 == nil }) {
             problems.append("\(name).Event must be an enum whose Codable conformance is the compiler's")
         }
+        problems += shapes.compactMap(\.self).flatMap(\.problems)
         let names = shapes.compactMap(\.self?.name)
         for event in names where BuiltInEvent.names.contains(event) {
             problems.append("\(name).Event has a case “\(event)”, a name that is reserved for a built-in event")

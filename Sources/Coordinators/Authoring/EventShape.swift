@@ -7,13 +7,13 @@ public struct PostedEvent: Sendable, Equatable {
     /// The key of the screen that the user acted on.
     public var screen: String?
     /// Where the event comes from. Never saved.
-    public var client: ClientAddress?
+    public var address: ClientAddress?
 
-    public init(_ type: String, payload: JSON? = nil, screen: String? = nil, client: ClientAddress? = nil) {
+    public init(_ type: String, payload: JSON? = nil, screen: String? = nil, address: ClientAddress? = nil) {
         self.type = type
         self.payload = payload
         self.screen = screen
-        self.client = client
+        self.address = address
     }
 }
 
@@ -31,66 +31,69 @@ public final class EventShape: Sendable {
     public let payload: JSON?
     /// The same payload with its secrets unmasked, for tests.
     package let unmaskedPayload: JSON?
-    /// The JSON Schema of the payload (draft 2020-12); `nil` if the event has no payload.
+    /// The JSON Schema of the payload (draft 2020-12), with titles for a form; `nil` if the event has no payload.
     public let schema: JSON?
-    let form: Form
+    /// The mistakes in the declaration, for the author.
+    let problems: [String]
+    private let form: Form
+    /// Whether the schema asks for more than decoding checks.
+    private let isConstrained: Bool
     /// Whether a coordinator accepts the event now.
     let isEnabled: @Sendable (any Coordinator) -> Bool
 
-    private init(
-        _ event: EncodedEvent, title: String, unmaskedPayload: JSON?, schema: JSON?,
-        isEnabled: @escaping @Sendable (any Coordinator) -> Bool
-    ) {
+    private init<C: Coordinator>(_ event: EncodedEvent, example: C.Event, of type: C.Type) {
+        let schema = JSONSchema.payloadSchema(of: example)
         self.name = event.name
-        self.title = title
+        self.title = example.title
         self.form = event.form
         self.payload = event.payload
-        self.unmaskedPayload = unmaskedPayload
-        self.schema = schema
-        self.isEnabled = isEnabled
+        self.unmaskedPayload = EncodedEvent(example, revealsSecrets: true)?.payload
+        self.schema = schema.map { Field.describe(example.fields, in: $0) }
+        self.isConstrained = example.fields.contains(where: \.isConstraint)
+        self.problems = example.fields.filter { !$0.exists(in: schema) }.map { field in
+            "\(C.name).Event: “\(event.name)” has no field “\(field.name)”"
+        }
+        self.isEnabled = { ($0 as? C)?.isEnabled(example) ?? true }
     }
 
     /// - Returns: `nil` if the type does not encode as an enum does.
     convenience init?<C: Coordinator>(example: C.Event, of type: C.Type) {
         guard let event = EncodedEvent(example) else { return nil }
-        let unmasked = EncodedEvent(example, revealsSecrets: true)?.payload
-        let schema = JSONSchema.payloadSchema(of: example)
-        self.init(event, title: example.title, unmaskedPayload: unmasked, schema: schema) { coordinator in
-            (coordinator as? C)?.isEnabled(example) ?? true
-        }
+        self.init(event, example: example, of: type)
     }
 
     /// The JSON that Swift's own decoding of the enum expects.
-    func decodable(_ payload: JSON?) throws(JSONDecodingError) -> JSON {
+    ///
+    /// - Throws: `invalidEvent` if the payload does not hold what the event's `fields` ask for.
+    func decodable(_ payload: JSON?) throws(NavigationError) -> JSON {
+        if isConstrained, let payload {
+            let faults = faults(of: payload)
+            guard faults.isEmpty else { throw .invalidEvent(.init(faults)) }
+        }
         switch form {
         case .rawValue, .noPayload:
             guard payload == nil || payload == [:] else {
-                throw JSONDecodingError(path: [], reason: "must be left out, because “\(name)” takes no payload")
+                throw .invalidEvent(
+                    .init(path: ["payload"], reason: "must be left out, because “\(name)” takes no payload"))
             }
             return form == .rawValue ? .string(name) : [name: [:]]
-        case .singleValue:
-            guard let payload else { throw JSONDecodingError(path: [], reason: "is missing") }
-            return [name: ["_0": payload]]
-        case .fields:
-            guard let payload else { throw JSONDecodingError(path: [], reason: "is missing") }
-            return [name: payload]
+        case .singleValue: return [name: payload.map { ["_0": $0] } ?? [:]]
+        case .fields: return [name: payload ?? [:]]
         }
     }
 
-    /// The path within the payload of a fault that was found at `path` in the result of `decodable`.
-    fileprivate func payloadPath(_ path: [String]) -> [String] {
-        switch form {
-        case .rawValue, .noPayload: []
-        case .singleValue: Array(path.dropFirst(2))
-        case .fields: Array(path.dropFirst())
-        }
+    /// Why `event`, the result of `decodable`, cannot be decoded: all faults of the payload.
+    func refusal(of event: JSON, _ error: JSONDecodingError) -> NavigationError {
+        let value = event[name]
+        let payload = form == .singleValue ? value?["_0"] : value
+        let path = error.path.dropFirst(form == .singleValue ? 2 : 1)
+        let first = PayloadFault(error, at: ["payload"] + path)
+        let faults = payload.map(faults) ?? []
+        return .invalidEvent(.init(faults.contains { $0.path == first.path } ? faults : [first] + faults))
     }
-}
 
-extension NavigationError {
-    /// The posted payload does not fit `shape`.
-    static func invalidEvent(_ shape: EventShape, _ error: JSONDecodingError) -> NavigationError {
-        .invalidEvent(.init(path: ["payload"] + shape.payloadPath(error.path), reason: error.reason))
+    private func faults(of payload: JSON) -> [PayloadFault] {
+        schema.map { SchemaCheck.faults(of: payload, $0, at: ["payload"]) } ?? []
     }
 }
 

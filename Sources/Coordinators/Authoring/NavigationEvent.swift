@@ -11,10 +11,15 @@ public protocol NavigationEvent: Codable, Sendable {
     /// `readableName`. A screen may give the button another title, see `Control`. The title is read from the examples,
     /// so it must not depend on a payload.
     var title: String { get }
+
+    /// How a form shows the payload's fields, and what the server checks of them. By default each field is titled with
+    /// the words of its name. Read from the examples, like `title`.
+    var fields: [Field] { get }
 }
 
 extension NavigationEvent {
     public var title: String { readableName }
+    public var fields: [Field] { [] }
 
     /// The words of the event's name: “Add to cart” for `addToCart`.
     public var readableName: String { EncodedEvent(self)?.name.sentence ?? "" }

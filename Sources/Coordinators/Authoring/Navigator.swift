@@ -13,7 +13,9 @@ public struct Navigator: Sendable {
     /// The screen that was visible when the coordinator's function was called.
     public var visible: Screen? { placed?.screen }
     /// Where the event comes from; `nil` if that is not known, for example when a session is launched.
-    public let client: ClientAddress?
+    public let address: ClientAddress?
+    /// What the client says about itself: its language, its platform, its version.
+    public let client: ClientInfo
     private(set) var requests: [Request] = []
     private let placed: PlacedScreen?
     /// The id of the coordinator that makes the requests.
@@ -25,12 +27,13 @@ public struct Navigator: Sendable {
     private let dependencies: ResolvedDependencies
 
     init(
-        for coordinator: LivingCoordinator, in state: NavigationState, now: Date, client: ClientAddress?,
+        for coordinator: LivingCoordinator, in state: NavigationState, now: Date, address: ClientAddress?,
         dependencies: ResolvedDependencies
     ) {
         self.defaults = state.defaults
         self.now = now
-        self.client = client
+        self.address = address
+        self.client = state.client
         self.placed = state.visible
         self.coordinator = coordinator.id
         self.home = coordinator.home
@@ -133,6 +136,13 @@ extension Navigator {
     public mutating func selectTab(_ id: String) {
         requests.append(.selectTab(id))
     }
+
+    /// Changes what is shown beside a tab, on the innermost of this coordinator's own screens that has such a tab.
+    ///
+    /// - Parameter badge: `nil` for nothing.
+    public mutating func setBadge(_ badge: String?, ofTab id: String) {
+        requests.append(.setBadge(badge, tab: id))
+    }
 }
 
 // Flows and alerts.
@@ -143,8 +153,16 @@ extension Navigator {
     }
 
     /// Starts a child over everything, on a stack of its own.
-    public mutating func present(_ child: some Coordinator, as style: PresentedFlow.Style = .sheet) {
-        requests.append(.present(child, style))
+    ///
+    /// - Parameters:
+    ///   - detent: how high a sheet opens; `nil` to leave it to the client.
+    ///   - isDismissable: whether the user may dismiss the flow. If not, only a coordinator can, as with
+    ///     `isModalInPresentation` in UIKit.
+    public mutating func present(
+        _ child: some Coordinator, as style: PresentedFlow.Style = .sheet, detent: PresentedFlow.Detent? = nil,
+        isDismissable: Bool = true
+    ) {
+        requests.append(.present(child, Presentation(style: style, detent: detent, isDismissable: isDismissable)))
     }
 
     /// Dismisses the presented flow that this coordinator runs in, and all flows above it. The parent of the presented

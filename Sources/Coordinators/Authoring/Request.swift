@@ -9,9 +9,10 @@ indirect enum Request: Sendable {
     case setStack([Screen])
     case update(ScreenReference, @Sendable (inout Screen) -> Void)
     case selectTab(String)
+    case setBadge(String?, tab: String)
     case alert(Alert)
     case start(any Coordinator)
-    case present(any Coordinator, PresentedFlow.Style)
+    case present(any Coordinator, Presentation)
     case dismiss
     case dismissPresented
     case finish
@@ -75,6 +76,7 @@ extension Request: CustomStringConvertible {
         case .update(.name(let name), _): "update(\(name))"
         case .update(.key, _): "update(key:)"
         case .selectTab(let id): "selectTab(\(id))"
+        case .setBadge(_, let id): "setBadge(ofTab: \(id))"
         case .alert: "alert()"
         case .start(let child): "start(\(type(of: child).name))"
         case .present(let child, _): "present(\(type(of: child).name))"

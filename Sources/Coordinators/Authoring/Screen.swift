@@ -49,13 +49,18 @@ public struct Screen: Sendable, Equatable {
     }
 
     /// The titles of the controls that do not use their event's own title, by the event's name.
-    var eventTitles: JSONObject? {
-        guard let events, events.contains(where: { $0.title != nil }) else { return nil }
-        var titles = JSONObject()
-        for control in events where titles[control.event] == nil {
-            if let title = control.title { titles[control.event] = .string(title) }
+    var eventTitles: JSONObject? { controlValues(\.title) }
+
+    /// The roles of the controls that have one, by the event's name.
+    var eventRoles: JSONObject? { controlValues(\.role?.rawValue) }
+
+    private func controlValues(_ value: KeyPath<Control, String?>) -> JSONObject? {
+        guard let events, events.contains(where: { $0[keyPath: value] != nil }) else { return nil }
+        var values = JSONObject()
+        for control in events where values[control.event] == nil {
+            if let value = control[keyPath: value] { values[control.event] = .string(value) }
         }
-        return titles
+        return values
     }
 }
 
@@ -87,19 +92,27 @@ public struct Tab: Sendable {
     /// Unique among the screen's tabs.
     public let id: String
     public let title: String?
+    /// The name of an icon that the client knows.
+    public let icon: String?
+    /// What is shown beside the tab at first, such as a number, see `Navigator.setBadge`.
+    public let badge: String?
     let content: Content
 
-    public init(_ id: String, title: String? = nil, _ screen: Screen) {
-        self.init(id: id, title: title, content: .screen(screen))
+    public init(_ id: String, title: String? = nil, icon: String? = nil, badge: String? = nil, _ screen: Screen) {
+        self.init(id, title, icon, badge, .screen(screen))
     }
 
-    public init(_ id: String, title: String? = nil, starting child: some Coordinator) {
-        self.init(id: id, title: title, content: .child(child))
+    public init(
+        _ id: String, title: String? = nil, icon: String? = nil, badge: String? = nil, starting child: some Coordinator
+    ) {
+        self.init(id, title, icon, badge, .child(child))
     }
 
-    private init(id: String, title: String?, content: Content) {
+    private init(_ id: String, _ title: String?, _ icon: String?, _ badge: String?, _ content: Content) {
         self.id = id
         self.title = title
+        self.icon = icon
+        self.badge = badge
         self.content = content
     }
 }

@@ -19,6 +19,8 @@ public enum BuiltInEvent: String, CaseIterable, Sendable {
     case open
     /// Starts the tree again from the root; `defaults` are kept.
     case relaunch
+    /// Replaces what the client says about itself, see `ClientInfo`.
+    case describeClient
 
     static let names = Set(allCases.map(\.rawValue))
 
@@ -34,6 +36,7 @@ public enum BuiltInEvent: String, CaseIterable, Sendable {
         case .dismiss: ["key": "p1"]
         case .answer: ["button": "ok"]
         case .open: ["path": "/products/42"]
+        case .describeClient: ["locale": "en", "platform": "web", "version": "1.0"]
         }
     }
 
@@ -46,6 +49,13 @@ public enum BuiltInEvent: String, CaseIterable, Sendable {
         case .dismiss: BuiltInEvent.schema(oneOf: ["key": "string"], [:])
         case .answer: BuiltInEvent.schema(of: ["button": "string"])
         case .open: BuiltInEvent.schema(of: ["path": "string"])
+        case .describeClient:
+            [
+                "type": "object",
+                "properties": [
+                    "locale": ["type": "string"], "platform": ["type": "string"], "version": ["type": "string"],
+                ],
+            ]
         }
     }
 

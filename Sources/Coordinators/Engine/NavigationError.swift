@@ -2,6 +2,8 @@
 public enum NavigationError: Error, Equatable, Sendable {
     /// No coordinator accepts this event now.
     case eventNotAccepted
+    /// No coordinator of the app has an event of that name.
+    case unknownEvent
     /// The event exists, but its payload does not fit.
     case invalidEvent(InvalidEvent)
     /// The screen that the user acted on is no longer visible.
@@ -32,14 +34,15 @@ public enum NavigationError: Error, Equatable, Sendable {
 
     /// Where and why a posted event does not fit.
     public struct InvalidEvent: Equatable, Sendable {
-        /// The members that lead to the fault, starting at the posted event: `["payload", "email"]`.
-        public let path: [String]
-        /// What was expected there. Contains nothing of what was posted.
-        public let reason: String
+        /// All faults that were found; at least one.
+        public let faults: [PayloadFault]
 
-        public init(path: [String], reason: String) {
-            self.path = path
-            self.reason = reason
+        init(_ faults: [PayloadFault]) {
+            self.faults = faults
+        }
+
+        public init(path: [String], reason: String, code: PayloadFault.Code = .invalid) {
+            self.init([PayloadFault(path: path, reason: reason, code: code)])
         }
     }
 }

@@ -14,7 +14,9 @@ extension TransitionRun {
 
     /// Sends the event to the first coordinator that accepts it, from the visible screen's up to the root.
     private mutating func route(_ event: PostedEvent) throws(NavigationError) {
-        guard let (coordinator, shape) = state.recipient(of: event.type) else { throw .eventNotAccepted }
+        guard let (coordinator, shape) = state.recipient(of: event.type) else {
+            throw app.hasEvent(event.type) ? .eventNotAccepted : .unknownEvent
+        }
         try call(coordinator.id, with: shape, event.payload)
     }
 
@@ -38,6 +40,12 @@ extension TransitionRun {
         case .relaunch:
             try refuse(payload, of: event)
             try relaunch()
+        case .describeClient:
+            do {
+                state.client = try ClientInfo(payload ?? [:])
+            } catch {
+                throw .invalidEvent(.init([PayloadFault(error, at: ["payload"] + error.path)]))
+            }
         }
     }
 
@@ -110,6 +118,10 @@ extension TransitionRun {
         guard let position = state.presented.firstIndex(where: { $0.key == key }) else {
             throw .invalidEvent(.init(path: ["payload", "key"], reason: "names no presented flow"))
         }
+        guard position >= state.lowestDismissable ?? position else {
+            throw .invalidEvent(
+                .init(path: ["payload", "key"], reason: "names a flow below one that the user cannot dismiss"))
+        }
         dismissFlows(from: position, by: nil)
     }
 
@@ -137,11 +149,7 @@ extension TransitionRun {
     private mutating func call(
         _ coordinator: Int, with shape: EventShape, _ payload: JSON?
     ) throws(NavigationError) {
-        do {
-            agenda.append(.call(.handle(shape, event: try shape.decodable(payload)), coordinator))
-        } catch {
-            throw .invalidEvent(shape, error)
-        }
+        agenda.append(.call(.handle(shape, event: try shape.decodable(payload)), coordinator))
     }
 
     private mutating func open(_ payload: JSON?) throws(NavigationError) {

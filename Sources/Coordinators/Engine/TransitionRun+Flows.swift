@@ -18,13 +18,14 @@ extension TransitionRun {
     }
 
     mutating func present(
-        _ child: any Coordinator, _ style: PresentedFlow.Style, _ request: Request, by parent: LivingCoordinator
+        _ child: any Coordinator, _ presentation: Presentation, _ request: Request, by parent: LivingCoordinator
     ) throws(NavigationError) {
         let key = state.nextKey("p")
         let stack = ScreenStack(id: state.nextID())
         try start(child, on: stack.id, request, by: parent)
-        state.presented.append(.init(key: key, style: style, stack: stack, coordinator: state.lastID))
-        operations.append(.present(key: key, style: style))
+        state.presented.append(
+            PresentedFlow(key: key, presentation: presentation, stack: stack, coordinator: state.lastID))
+        operations.append(.present(key: key, style: presentation.style))
     }
 
     /// Adds the root of the tree, and puts its start on the agenda.

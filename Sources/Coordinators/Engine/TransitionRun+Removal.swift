@@ -66,18 +66,15 @@ extension TransitionRun {
     /// itself is not asked, and nobody can object to leaving a screen that the user has not seen yet.
     mutating func isHeldUp(by asker: Int?, where matches: (PlacedScreen) -> Bool) -> Bool {
         guard objection == nil, !waivesObjections else { return objection != nil }
-        var asked: [PlacedScreen] = []
-        state.forEachScreen { if matches($0) { $0.forEachWithin { asked.append($0) } } }
-        for screen in asked.reversed() where isHeldUp(screen, by: asker) { return true }
+        for screen in state.screensToLeave(where: matches) where isHeldUp(screen, by: asker) { return true }
         return false
     }
 
     private mutating func isHeldUp(_ screen: PlacedScreen, by asker: Int?) -> Bool {
-        guard screen.coordinator != asker, let owner = state[screen.coordinator],
-            let alert = owner.coordinator.shouldLeave(screen.screen),
+        guard screen.coordinator != asker, let alert = state.objection(to: screen),
             original.screens.contains(where: { $0.key == screen.key })
         else { return false }
-        objection = (owner.id, alert)
+        objection = (screen.coordinator, alert)
         agenda = []
         return true
     }
@@ -103,12 +100,14 @@ extension TransitionRun {
     }
 
     private mutating func removeScreensWithoutAsking(where matches: (PlacedScreen) -> Bool) {
-        var removed: [String] = []
+        var removed: [(key: String, stack: Int)] = []
         state.stack.removeScreens(where: matches, into: &removed)
         for index in state.presented.indices {
             state.presented[index].stack.removeScreens(where: matches, into: &removed)
         }
-        for key in removed { operations.append(.pop(key: key)) }
+        for screen in removed {
+            operations.append(.pop(key: screen.key, stack: state.name(ofStack: screen.stack)))
+        }
     }
 
     mutating func dismissAlert() {
@@ -119,6 +118,19 @@ extension TransitionRun {
 }
 
 extension NavigationState {
+    /// The screens that match and the screens in their tabs, the topmost first: in this order their coordinators are
+    /// asked.
+    func screensToLeave(where matches: (PlacedScreen) -> Bool) -> [PlacedScreen] {
+        var screens: [PlacedScreen] = []
+        forEachScreen { if matches($0) { $0.forEachWithin { screens.append($0) } } }
+        return screens.reversed()
+    }
+
+    /// What the coordinator of the screen asks before the screen is left.
+    func objection(to screen: PlacedScreen) -> Alert? {
+        self[screen.coordinator]?.coordinator.shouldLeave(screen.screen)
+    }
+
     /// Coordinators and their descendants. Parents come before their children, so one pass finds them all.
     func families(of ids: Set<Int>) -> Set<Int> {
         coordinators.reduce(into: ids) { family, coordinator in

@@ -22,6 +22,9 @@ extension TransitionRun {
         }
         let placed = PlacedTabs(items, selection: selection, back: back)
         try place(screen, tabs: placed, key: key, request, by: coordinator)
+        for item in items {
+            for screen in item.stack.screens { operations.append(.push(key: screen.key, stack: "\(key)/\(item.id)")) }
+        }
         let before = agenda.count
         for (tab, item) in zip(tabs, items) {
             if case .child(let child) = tab.content { try start(child, on: item.stack.id, request, by: coordinator) }
@@ -45,7 +48,7 @@ extension TransitionRun {
                 try check(placed, request, by: coordinator)
                 stack.screens = [placed]
             }
-            items.append(PlacedTab(id: tab.id, title: tab.title, stack: stack))
+            items.append(PlacedTab(id: tab.id, title: tab.title, icon: tab.icon, badge: tab.badge, stack: stack))
         }
         return items
     }
@@ -61,7 +64,7 @@ extension TransitionRun {
         let stack = stack ?? state.stackID(for: coordinator)
         try change(stack, request, by: coordinator) { $0.screens.append(placed) }
         newcomers.remove(coordinator.id)
-        operations.append(.push(key: key))
+        operations.append(.push(key: key, stack: state.name(ofStack: stack)))
     }
 
     private mutating func change(
@@ -125,7 +128,7 @@ extension TransitionRun {
         }
         guard !isHeldUp(by: coordinator.id, where: { $0 === top }) else { return }
         try change(id, request, by: coordinator) { $0.screens[$0.screens.count - 1] = placed }
-        operations.append(.replace(key: key, replaced: top.key))
+        operations.append(.replace(key: key, replaced: top.key, stack: state.name(ofStack: id)))
     }
 
     mutating func setStack(
@@ -165,11 +168,30 @@ extension TransitionRun {
     mutating func selectTab(
         _ id: String, _ request: Request, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
+        let (screen, position) = try tab(id, request, of: coordinator)
+        select(position, of: screen)
+    }
+
+    private func tab(
+        _ id: String, _ request: Request, of coordinator: LivingCoordinator
+    ) throws(NavigationError) -> (PlacedScreen, position: Int) {
         let screen = state.screens.last { $0.coordinator == coordinator.id && $0.tabs?.position(of: id) != nil }
         guard let screen, let position = screen.tabs?.position(of: id) else {
             throw coordinator.impossible(request, "it has no such tab")
         }
-        select(position, of: screen)
+        return (screen, position)
+    }
+
+    mutating func setBadge(
+        _ badge: String?, ofTab id: String, _ request: Request, by coordinator: LivingCoordinator
+    ) throws(NavigationError) {
+        let (screen, position) = try tab(id, request, of: coordinator)
+        guard let before = screen.tabs?.items[position], before.badge != badge else { return }
+        state.changeTabs(of: screen.key) { tabs in
+            tabs.items[position] = PlacedTab(
+                id: id, title: before.title, icon: before.icon, badge: badge, stack: before.stack)
+        }
+        operations.append(.update(key: screen.key))
     }
 
     /// Selects a tab that exists; does nothing if it is already selected.

@@ -93,7 +93,8 @@ public struct TransitionRun: Sendable {
 
     private func unchecked() -> TransitionResult {
         let transition = Transition(
-            event: event?.type, operations: operations, finished: finished, dismissed: dismissed,
+            event: event?.type, operations: operations.net(since: original.lastKey, to: state), finished: finished,
+            dismissed: dismissed,
             rotatesToken: rotatesToken)
         return TransitionResult(state: state, transition: transition)
     }
@@ -147,7 +148,7 @@ public struct TransitionRun: Sendable {
     }
 
     func navigator(for coordinator: LivingCoordinator) -> Navigator {
-        Navigator(for: coordinator, in: state, now: now, client: event?.client, dependencies: app.dependencies)
+        Navigator(for: coordinator, in: state, now: now, address: event?.address, dependencies: app.dependencies)
     }
 
     /// Keeps what a coordinator's function changed, and puts what it asked for on the agenda.
@@ -201,8 +202,8 @@ extension TransitionRun.Call {
     }
 
     func failure(_ error: any Error, of coordinator: LivingCoordinator) -> NavigationError {
-        if case .handle(let shape, _) = self, let unfit = error as? UnfitPayload {
-            return .invalidEvent(shape, unfit.cause)
+        if case .handle(let shape, let event) = self, let unfit = error as? UnfitPayload {
+            return shape.refusal(of: event, unfit.cause)
         }
         if let overloaded = error as? Overloaded { return .overloaded(retryAfter: overloaded.retryAfter) }
         return .handlerFailed(coordinator: coordinator.name, call: name, error: ThrownError(error))

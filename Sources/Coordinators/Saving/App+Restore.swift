@@ -69,6 +69,7 @@ extension NavigationState {
         for flow in saved.presented ?? [] { presented.append(try flow.restored(in: self)) }
         alert = saved.alert?.restored
         pendingLink = saved.pendingLink
+        client = saved.client
     }
 
     /// Whether every number occurs once and will not be given out again, and whether the root and every flow has the
@@ -123,6 +124,7 @@ private struct SavedState: JSONReadable {
     let presented: [SavedFlow]?
     let alert: SavedAlert?
     let pendingLink: PendingLink?
+    let client: ClientInfo
 
     init(json: JSON) throws(JSONDecodingError) {
         lastKey = try json.count("lastKey")
@@ -133,6 +135,10 @@ private struct SavedState: JSONReadable {
         presented = try json.member(ifAny: "presented")
         alert = try json.member(ifAny: "alert")
         pendingLink = try json.member(ifAny: "pendingLink")
+        client =
+            try json.member(ifAny: "client").map { (client: JSON) throws(JSONDecodingError) in
+                try ClientInfo(client)
+            } ?? ClientInfo()
     }
 }
 
@@ -208,7 +214,10 @@ private struct SavedTabs: JSONReadable {
     func restored(in state: NavigationState) throws(JSONDecodingError) -> PlacedTabs {
         var tabs: [PlacedTab] = []
         for item in items {
-            tabs.append(PlacedTab(id: item.id, title: item.title, stack: try item.stack.restored(in: state)))
+            tabs.append(
+                PlacedTab(
+                    id: item.id, title: item.title, icon: item.icon, badge: item.badge,
+                    stack: try item.stack.restored(in: state)))
         }
         return PlacedTabs(tabs, selection: selection, back: back ?? .nothing, history: history)
     }
@@ -217,30 +226,37 @@ private struct SavedTabs: JSONReadable {
 private struct SavedTab: JSONReadable {
     let id: String
     let title: String?
+    let icon: String?
+    let badge: String?
     let stack: SavedStack
 
     init(json: JSON) throws(JSONDecodingError) {
         id = try json.member("id")
         title = try json.member(ifAny: "title")
+        icon = try json.member(ifAny: "icon")
+        badge = try json.member(ifAny: "badge")
         stack = try json.member("stack")
     }
 }
 
 private struct SavedFlow: JSONReadable {
     let key: String
-    let style: PresentedFlow.Style
+    let presentation: Presentation
     let coordinator: Int
     let stack: SavedStack
 
     init(json: JSON) throws(JSONDecodingError) {
         key = try json.member("key")
-        style = try json.member("style")
+        presentation = Presentation(
+            style: try json.member("style"), detent: try json.member(ifAny: "detent"),
+            isDismissable: try json.member(ifAny: "isDismissable") ?? true)
         coordinator = try json.count("coordinator")
         stack = try json.member("stack")
     }
 
     func restored(in state: NavigationState) throws(JSONDecodingError) -> PresentedFlow {
-        PresentedFlow(key: key, style: style, stack: try stack.restored(in: state), coordinator: coordinator)
+        PresentedFlow(
+            key: key, presentation: presentation, stack: try stack.restored(in: state), coordinator: coordinator)
     }
 }
 

@@ -48,6 +48,7 @@ extension NavigationState {
                     writer.member("coordinator", pendingLink.coordinator)
                 }
             }
+            if client != base.client { writer.member("client", client.values) }
         }
     }
 
@@ -59,7 +60,7 @@ extension NavigationState {
         for coordinator in coordinators where !parts.has(coordinator) { size += coordinator.encodedSize }
         size += stack.savedSize(beside: parts)
         for flow in presented { size += flow.stack.savedSize(beside: parts) }
-        return size + alertSize
+        return size + alertSize + (client == parts.client ? 0 : clientSize)
     }
 
     /// The size that `sizeLimit` bounds, in bytes.
@@ -67,7 +68,11 @@ extension NavigationState {
         var size = defaults.encoded.count
         for coordinator in coordinators { size += coordinator.encodedSize }
         for screen in screens { size += screen.savedSize }
-        return size + alertSize
+        return size + alertSize + clientSize
+    }
+
+    private var clientSize: Int {
+        client.values.isEmpty ? 0 : JSONWriter.bytes(capacity: 256) { client.values.write(to: &$0) }.count
     }
 
     /// The saved size of the alert, with the events of its buttons, in bytes.
@@ -99,7 +104,7 @@ extension NavigationState: Equatable {
         left.lastKey == right.lastKey && left.lastID == right.lastID && left.alert == right.alert
             && left.stack == right.stack && left.presented == right.presented
             && left.coordinators == right.coordinators && left.defaults == right.defaults
-            && left.pendingLink == right.pendingLink
+            && left.pendingLink == right.pendingLink && left.client == right.client
     }
 }
 
@@ -117,7 +122,9 @@ extension PlacedScreen: Equatable {
 
 extension PlacedTab: Equatable {
     public static func == (left: PlacedTab, right: PlacedTab) -> Bool {
-        left === right || (left.id == right.id && left.title == right.title && left.stack == right.stack)
+        left === right
+            || (left.id == right.id && left.title == right.title && left.icon == right.icon && left.badge == right.badge
+                && left.stack == right.stack)
     }
 }
 
@@ -152,6 +159,8 @@ extension PresentedFlow {
         writer.object { writer in
             writer.member("key", key)
             writer.member("style", style.rawValue)
+            writer.member("detent", ifAny: detent?.rawValue)
+            writer.member("isDismissable", ifAny: isDismissable ? nil : false)
             writer.member("coordinator", coordinator)
             writer.name("stack")
             stack.save(to: &writer, against: base)
@@ -180,6 +189,8 @@ extension PlacedTab {
         writer.object { writer in
             writer.member("id", id)
             writer.member("title", ifAny: title)
+            writer.member("icon", ifAny: icon)
+            writer.member("badge", ifAny: badge)
             writer.name("stack")
             stack.save(to: &writer, against: base)
         }

@@ -7,10 +7,14 @@ extension Screen: JSONReadable {
         let link: String? = try json.member(ifAny: "linkPattern")
         let events: [String]? = try json.member(ifAny: "events")
         let titles: JSONObject? = try json.member(ifAny: "eventTitles")
+        let roles: JSONObject? = try json.member(ifAny: "eventRoles")
         self.init(
             try json.member("name"), title: try json.member(ifAny: "title"),
             params: try json.member(ifAny: "params") ?? [:],
-            events: events?.map { Control(titles?[$0]?.string, sends: $0) },
+            events: events?.map { event in
+                let role = roles?[event]?.string.flatMap { Control.Role(rawValue: $0) }
+                return Control(titles?[event]?.string, role: role, sends: event)
+            },
             back: try json.member(ifAny: "back") ?? .allowed, link: link.map { LinkPattern($0) },
             hidesNavigationBar: try json.member(ifAny: "hidesNavigationBar") ?? false)
     }
@@ -48,3 +52,4 @@ extension BackRule: JSONReadable {}
 extension TabBackRule: JSONReadable {}
 extension AlertButton.Role: JSONReadable {}
 extension PresentedFlow.Style: JSONReadable {}
+extension PresentedFlow.Detent: JSONReadable {}

@@ -2,13 +2,14 @@ package import JSONCoding
 
 /// The coordinators, screens and tabs of a base state, which was saved whole. A later state can be saved against it:
 /// the parts that both contain are not written again but named, a coordinator by its id, a screen by its key, a tab by
-/// its id among the tabs of the screen of the same key.
+/// its id among the tabs of the screen of the same key. What the client says about itself is left out if it is the same.
 package struct SharedParts: Sendable {
     /// Retained, so that no other object can get the identity of one of them.
     private let parts: [any AnyObject & Sendable]
     /// Usually about a dozen: a linear search is faster than hashing.
     private let identities: [ObjectIdentifier]
     private let numbersGiven: Int
+    fileprivate let client: ClientInfo
 
     package init(of state: NavigationState) {
         var parts: [any AnyObject & Sendable] = state.coordinators
@@ -19,6 +20,7 @@ package struct SharedParts: Sendable {
         self.parts = parts
         self.identities = parts.map { ObjectIdentifier($0) }
         self.numbersGiven = state.numbersGiven
+        self.client = state.client
     }
 
     fileprivate func has(_ part: some AnyObject) -> Bool { identities.contains(ObjectIdentifier(part)) }
@@ -31,6 +33,9 @@ package struct SharedParts: Sendable {
 
 extension SharedParts? {
     func has(_ part: some AnyObject) -> Bool { self?.has(part) ?? false }
+
+    /// Without a base, as if the client had said nothing there.
+    var client: ClientInfo { self?.client ?? ClientInfo() }
 }
 
 extension NavigationState {
@@ -51,7 +56,7 @@ extension NavigationState {
         guard var screen = parts.screens[key]?.object,
             let coordinator = screen["coordinator"]?.integer.flatMap({ parts.coordinators[$0] })
         else { return nil }
-        for name in ["tabs", "events", "linkPattern", "back"] { screen[name] = nil }
+        for name in ["tabs", "events", "eventRoles", "linkPattern", "back"] { screen[name] = nil }
         screen["coordinator"] = coordinator["name"]
         return .object(screen)
     }
@@ -61,8 +66,10 @@ extension NavigationState {
 private struct SavedParts {
     private(set) var coordinators: [Int: JSON] = [:]
     private(set) var screens: [String: JSON] = [:]
+    private let client: JSON?
 
     init(of state: JSON) {
+        client = state["client"]
         for coordinator in state["coordinators"]?.array ?? [] {
             if let id = coordinator["id"]?.integer { coordinators[id] = coordinator }
         }
@@ -89,6 +96,8 @@ private struct SavedParts {
             try completeStack(of: &flow)
             return .object(flow)
         }
+        if state["client"] == nil { state["client"] = client }
+        if state["client"] == [:] { state["client"] = nil }
         return .object(state)
     }
 

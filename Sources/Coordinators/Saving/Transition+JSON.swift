@@ -12,9 +12,9 @@ extension Operation: JSONWritable {
     public func write(to writer: inout JSONWriter) {
         let (name, key): (StaticString, String) =
             switch self {
-            case .push(let key): ("push", key)
-            case .pop(let key): ("pop", key)
-            case .replace(let key, _): ("replace", key)
+            case .push(let key, _): ("push", key)
+            case .pop(let key, _): ("pop", key)
+            case .replace(let key, _, _): ("replace", key)
             case .update(let key): ("update", key)
             case .present(let key, _): ("present", key)
             case .dismiss(let key): ("dismiss", key)
@@ -27,7 +27,10 @@ extension Operation: JSONWritable {
             writer.member("key", key)
             switch self {
             case .selectTab(_, let tab): writer.member("tab", tab)
-            case .replace(_, let replaced): writer.member("replaced", replaced)
+            case .push(_, let stack), .pop(_, let stack): writer.member("stack", stack)
+            case .replace(_, let replaced, let stack):
+                writer.member("replaced", replaced)
+                writer.member("stack", stack)
             case .present(_, let style): writer.member("style", style.rawValue)
             default: break
             }

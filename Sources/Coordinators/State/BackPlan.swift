@@ -20,8 +20,33 @@ extension NavigationState {
         if let alert { return alert.alert.cancelButton == nil ? nil : .dismissAlert }
         guard mayGoBack else { return nil }
         if let plan = topStack.backPlan { return plan }
-        guard let flow = presented.last, let revealed = stackBelowTop.screens.last?.visible else { return nil }
+        guard let flow = presented.last, flow.isDismissable, let revealed = stackBelowTop.screens.last?.visible else {
+            return nil
+        }
         return .dismiss(key: flow.key, revealed: revealed.key)
+    }
+
+    /// Whether an alert is shown first if `back` is posted, because a coordinator objects to leaving a screen.
+    ///
+    /// - Parameter plan: the state's `backPlan`.
+    public func asks(before plan: BackPlan) -> Bool {
+        let screens: [PlacedScreen]
+        switch plan {
+        case .dismissAlert: return false
+        case .pop(let key, _): screens = screensToLeave { $0.key == key }
+        case .dismiss:
+            let flow = families(of: Set(presented.suffix(1).map(\.coordinator)))
+            screens = screensToLeave { flow.contains($0.coordinator) }
+        case .selectTab: screens = visible.map { [$0] } ?? []
+        }
+        return screens.contains { objection(to: $0) != nil }
+    }
+
+    /// The position of the lowest presented flow that the user may dismiss, with all flows above it; `nil` if there is
+    /// none.
+    var lowestDismissable: Int? {
+        guard mayGoBack, presented.last?.isDismissable == true else { return nil }
+        return presented.lastIndex { !$0.isDismissable }.map { $0 + 1 } ?? 0
     }
 
     /// Whether the user may leave the visible screen backwards. No screen may be left while an alert is shown.

@@ -20,7 +20,7 @@ extension NavigationState {
     /// Visits the coordinators from the visible screen's up to the root, each with every event that it may handle now.
     /// The visible screen may restrict its coordinator to some events. An event that another screen of a coordinator
     /// names is accepted only from that screen.
-    private func forEachHandler(_ visit: (LivingCoordinator, EventShape) -> Void) {
+    func forEachHandler(_ visit: (LivingCoordinator, EventShape) -> Void) {
         guard alert == nil, let visible else { return }
         let offered = visible.screen.events
         var next: Int? = visible.coordinator
@@ -51,10 +51,10 @@ extension NavigationState {
         case .back: backPlan != nil
         case .backTo, .backToRoot: mayGoBack && topStack.innermostToPop != nil
         case .selectTab: alert == nil && topStack.screens.last?.tabs != nil
-        case .dismiss: mayGoBack && !presented.isEmpty
+        case .dismiss: lowestDismissable != nil
         case .answer: alert != nil
-        case .open: alert == nil && coordinators.first?.type.isOfAppWithLinks == true
-        case .relaunch: alert == nil
+        case .open: alert == nil && coordinators.first?.type.linksOfApp.isEmpty == false
+        case .relaunch, .describeClient: alert == nil
         }
     }
 }

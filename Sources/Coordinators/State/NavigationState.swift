@@ -11,12 +11,16 @@ public struct NavigationState: Sendable {
     public internal(set) var presented: [PresentedFlow] = []
     public internal(set) var alert: PresentedAlert?
     public internal(set) var defaults = Defaults()
+    /// What the client says about itself.
+    public internal(set) var client = ClientInfo()
     /// The link that a coordinator keeps, if there is one.
     package var pendingLink: PendingLink?
     /// The last numbers given out: `lastKey` to a screen, flow or alert, `lastID` to a coordinator or stack. None is
     /// reused.
     var lastKey = 0
     var lastID = 0
+
+    package init() {}
 }
 
 /// A link that a coordinator will take later, for example after a sign-in.
@@ -60,6 +64,17 @@ extension NavigationState {
 
     /// The screen that the user sees: the top of the innermost visible stack.
     public var visible: PlacedScreen? { topStack.screens.last?.visible }
+
+    /// The name by which clients know a stack, see `Operation.mainStack`.
+    func name(ofStack id: Int) -> String {
+        if stack.id == id { return Operation.mainStack }
+        if let flow = presented.first(where: { $0.stack.id == id }) { return flow.key }
+        var name = ""
+        forEachScreen { screen in
+            if let tab = screen.tabs?.items.first(where: { $0.stack.id == id }) { name = "\(screen.key)/\(tab.id)" }
+        }
+        return name
+    }
 
     /// The position of the presented flow that contains the stack of that id; `nil` for a stack below all flows.
     func flow(ofStack id: Int) -> Int? {

@@ -49,6 +49,7 @@ public final class PlacedScreen: Sendable {
         var savedMembers = JSONWriter()
         savedMembers.encoded(members.bytes)
         savedMembers.member("events", ifAny: screen.events?.map { $0.event })
+        savedMembers.member("eventRoles", ifAny: screen.eventRoles)
         savedMembers.member("linkPattern", ifAny: screen.link?.text)
         savedMembers.member("back", ifAny: screen.back == .allowed ? nil : screen.back.rawValue)
         savedMembers.member("coordinator", coordinator.id)
@@ -156,25 +157,31 @@ public struct PlacedTabs: Sendable, Equatable {
 public final class PlacedTab: Sendable {
     public let id: String
     public let title: String?
+    public let icon: String?
+    public let badge: String?
     public let stack: ScreenStack
     /// The tab as clients read it: JSON text, made once, because most events leave most tabs as they are.
     public let encoded: [UInt8]
 
-    init(id: String, title: String?, stack: ScreenStack) {
+    init(id: String, title: String?, icon: String?, badge: String?, stack: ScreenStack) {
         self.id = id
         self.title = title
+        self.icon = icon
+        self.badge = badge
         self.stack = stack
         var writer = JSONWriter(capacity: 512)
         writer.object { writer in
             writer.member("id", id)
             writer.member("title", ifAny: title)
+            writer.member("icon", ifAny: icon)
+            writer.member("badge", ifAny: badge)
             writer.member("stack", stack)
         }
         self.encoded = writer.bytes
     }
 
     func with(_ stack: ScreenStack) -> PlacedTab {
-        PlacedTab(id: id, title: title, stack: stack)
+        PlacedTab(id: id, title: title, icon: icon, badge: badge, stack: stack)
     }
 }
 
@@ -228,14 +235,16 @@ extension ScreenStack {
         return false
     }
 
-    /// Removes all screens that match, here and in tabs, and appends their keys to `removed`, the topmost first. The
-    /// screens in the tabs of a removed screen are removed with it; their keys are not appended.
+    /// Removes all screens that match, here and in tabs, and appends their keys and stacks' ids to `removed`, the topmost
+    /// first. The screens in the tabs of a removed screen are removed with it, and not appended.
     ///
     /// - Returns: whether there were any.
     @discardableResult
-    mutating func removeScreens(where matches: (PlacedScreen) -> Bool, into removed: inout [String]) -> Bool {
+    mutating func removeScreens(
+        where matches: (PlacedScreen) -> Bool, into removed: inout [(key: String, stack: Int)]
+    ) -> Bool {
         let before = removed.count
-        for screen in screens.reversed() where matches(screen) { removed.append(screen.key) }
+        for screen in screens.reversed() where matches(screen) { removed.append((screen.key, id)) }
         if removed.count > before { screens.removeAll(where: matches) }
         for (index, screen) in screens.enumerated() {
             guard var tabs = screen.tabs else { continue }

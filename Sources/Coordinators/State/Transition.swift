@@ -35,27 +35,31 @@ public struct Transition: Sendable, Equatable {
     }
 }
 
-/// A change that the user can see.
+/// A change that the user can see. Performed in order on the state before, a transition's operations give the state
+/// after, whose screens, flows and alert are looked up by their keys.
+///
+/// `stack` is a stack's name, see `mainStack`.
 public enum Operation: Sendable, Equatable {
-    case push(key: String)
-    case pop(key: String)
-    /// The screen `key` took the place of the screen `replaced`.
-    case replace(key: String, replaced: String)
-    /// The title or the parameters changed.
+    /// The name of the stack below all flows. A presented flow's stack has the flow's key as its name, a tab's the key
+    /// of the screen with the tabs, a slash and the tab's id: `k1/home`.
+    public static let mainStack = "main"
+
+    /// The screen comes, on top of the stack. The screens in its tabs are pushed by operations of their own.
+    case push(key: String, stack: String = Operation.mainStack)
+    /// The screen goes, with all screens in its tabs.
+    case pop(key: String, stack: String = Operation.mainStack)
+    /// The screen `key` takes the place of the screen `replaced`.
+    case replace(key: String, replaced: String, stack: String = Operation.mainStack)
+    /// Anything of the screen changes, its tabs' titles and badges included, but not their stacks.
     case update(key: String)
-    /// `key` is that of the flow.
+    /// The flow `key` comes over everything, with an empty stack.
     case present(key: String, style: PresentedFlow.Style)
+    /// The flow goes, with its stack.
     case dismiss(key: String)
     /// `key` is that of the screen with the tabs.
     case selectTab(key: String, tab: String)
     case alert(key: String)
     case dismissAlert(key: String)
-}
-
-extension Operation {
-    var isSelection: Bool {
-        if case .selectTab = self { true } else { false }
-    }
 }
 
 /// A state and the transition that led to it.

@@ -45,14 +45,14 @@ public final class NavigationHandler: HTTPHandler {
             return try await action(self)(request)
         } catch {
             if error.status >= 500 { report(ServerFailure(error, to: request.id, request.target)) }
-            return error.response
+            return error.response(to: request.id)
         }
     }
 
     public func response(for refusal: HTTPRefusal, to request: RefusedRequest) -> HTTPResponse {
         let problem = Problem(refusal)
         if problem.status >= 500 { report(ServerFailure(problem, to: request.id, request.target)) }
-        return problem.response
+        return problem.response(to: request.id)
     }
 }
 
@@ -90,8 +90,10 @@ extension NavigationHandler {
         if let creationRates, let client = request.client(behind: proxies), let wait = creationRates.take(client) {
             throw .tooManyCreations(retryAfter: wait)
         }
-        let once = try IdempotentRequest(request, leastCharacters: IdempotentRequest.leastSecretKeyBytes)
-        let wanted = try CreationRequest(request)
+        let body = try RequestBody(request, CreationRequest.members, isOptional: true)
+        let wanted = try CreationRequest(body)
+        let least = IdempotentRequest.leastSecretKeyBytes
+        let once = try IdempotentRequest(request.headers, body, leastCharacters: least)
         return try await translatingErrors { () async throws(SessionError) in
             switch wanted {
             case .session(let wanted): try await host.create(wanted, once: once).response
@@ -162,10 +164,11 @@ extension NavigationHandler {
             return try await repeatedAnswer(request)
         }
         let condition = try EntityTag.condition(request.headers.values("If-Match"))
-        let once = try IdempotentRequest(request)
+        let body = try RequestBody(request, PostedEvent.members)
+        let once = try IdempotentRequest(request.headers, body)
         let address = request.client(behind: proxies)?.subscriber
         let client = address.map { ClientAddress(bits: $0.bits) } ?? ClientAddress(session.id.text)
-        let event = try PostedEvent(request, from: client)
+        let event = try PostedEvent(body, from: client)
         do throws(SessionError) {
             guard isDryRun else { return try await session.apply(event, if: condition, once: once).response }
             // Without an entity tag: the state in this answer is not a version of the session.
@@ -189,7 +192,8 @@ extension NavigationHandler {
         let least = IdempotentRequest.leastSecretKeyBytes
         return try await translatingErrors { () async throws(SessionError) in
             guard let id = SessionID(request.name), let token = BearerToken(request.headers.only("Authorization")),
-                let once = try? IdempotentRequest(request, leastCharacters: least)
+                let body = try? RequestBody(request, PostedEvent.members),
+                let once = try? IdempotentRequest(request.headers, body, leastCharacters: least)
             else { throw .unauthorized }
             return try await host.answer(to: once, of: id, replacedToken: token.text).response
         }

@@ -86,8 +86,9 @@ extension Problem {
             self.init(error)
             if self.status >= 500 { self.details["app"] = state.identity.app }
             switch error {
-            case .eventNotAccepted: self.events = state.navigation.acceptedEvents
-            case .nothingToGoBack: self.events = state.navigation.acceptedEvents
+            case .eventNotAccepted, .nothingToGoBack:
+                self.events = state.navigation.acceptedEvents
+                self.state = state
             case .staleScreen: self.state = state
             default: break
             }
@@ -98,10 +99,15 @@ extension Problem {
         switch error {
         case .eventNotAccepted:
             self.init(409, "event-not-accepted", "Event not accepted now", "“events” lists what is accepted.")
-        case .invalidEvent(let fault):
-            let pointer = JSONDecodingError(path: fault.path, reason: fault.reason).pointer
-            self.init(422, "invalid-event", "The event does not fit", "The value at \(pointer) \(fault.reason).")
-            self.pointer = pointer
+        case .unknownEvent:
+            self.init(422, "unknown-event", "Unknown event", "GET /v1/apps/{app} lists the app's events.")
+            self.pointer = "/type"
+        case .invalidEvent(let event):
+            let first = event.faults.first.map { "The value at \($0.pointer) \($0.reason)." } ?? ""
+            let others = event.faults.count > 1 ? " “errors” lists all \(event.faults.count) faults." : ""
+            self.init(422, "invalid-event", "The event does not fit", first + others)
+            self.pointer = event.faults.first?.pointer
+            self.errors = event.faults
         case .staleScreen:
             self.init(
                 409, "stale-screen", "The screen is not visible any more", "“state” is what the user should see.")

@@ -14,12 +14,15 @@ struct Problem: Error {
         let name: String
         let title: String
         let detail: String
-        /// Where the fault is in the request's body, as a JSON Pointer.
+        /// Where the fault is in the request's body, as a JSON Pointer; the first one if there are several.
         var pointer: String?
+        /// All faults of an event's payload.
+        var errors: [PayloadFault] = []
         /// The events that are accepted now.
         var events: [String]?
         /// The state in which the event was refused.
         var state: SessionState?
+        var request: RequestID?
         var headers: HTTPHeaders = [:]
         /// For the log alone, see `ServerFailure`.
         var details: [String: String] = [:]
@@ -49,8 +52,9 @@ struct Problem: Error {
 
     subscript<Value>(dynamicMember path: KeyPath<Content, Value>) -> Value { content[keyPath: path] }
 
-    var response: HTTPResponse {
-        var response = HTTPResponse.json(self, status: self.status, isProblem: true)
+    func response(to request: RequestID) -> HTTPResponse {
+        let problem = with { $0.request = request }
+        var response = HTTPResponse.json(problem, status: self.status, isProblem: true)
         response.headers.append(contentsOf: self.headers)
         return response
     }
@@ -69,9 +73,28 @@ extension Problem: JSONWritable {
             writer.member("title", self.title)
             writer.member("status", self.status)
             writer.member("detail", self.detail)
+            writer.member("requestId", ifAny: self.request?.text)
             writer.member("pointer", ifAny: self.pointer)
+            if !self.errors.isEmpty {
+                writer.name("errors")
+                writer.array { writer in for fault in self.errors { writer.fault(fault) } }
+            }
             writer.member("events", ifAny: self.events)
             writer.member("state", ifAny: self.state.map { StateBody($0) })
+        }
+    }
+}
+
+extension PayloadFault {
+    var pointer: String { JSONDecodingError(path: path, reason: reason).pointer }
+}
+
+extension JSONWriter {
+    fileprivate mutating func fault(_ fault: PayloadFault) {
+        object { writer in
+            writer.member("pointer", fault.pointer)
+            writer.member("code", fault.code.rawValue)
+            writer.member("detail", "\(fault.reason.prefix(1).uppercased())\(fault.reason.dropFirst()).")
         }
     }
 }

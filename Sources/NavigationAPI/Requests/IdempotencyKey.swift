@@ -46,12 +46,12 @@ struct IdempotencyKey {
 
 extension IdempotentRequest {
     /// - Returns: `nil` if the request has no key.
-    init?(_ request: HTTPRequest, leastCharacters: Int = 1) throws(Problem) {
-        guard let key = try IdempotencyKey(request.headers) else { return nil }
+    init?(_ headers: HTTPHeaders, _ body: RequestBody, leastCharacters: Int = 1) throws(Problem) {
+        guard let key = try IdempotencyKey(headers) else { return nil }
         guard key.text.utf8.count >= leastCharacters else {
             throw .invalidRequestHeader(
                 "Idempotency-Key", "at least \(leastCharacters) random characters where a session is created")
         }
-        self.init(key: key.text, request: request.body) { StateBody($0.state, transition: $0.transition).bytes }
+        self.init(key: key.text, request: body.canonicalBytes) { StateBody($0.state, transition: $0.transition).bytes }
     }
 }

@@ -3,98 +3,128 @@ internal import JSONCoding
 internal import MicroHTTP
 internal import Sessions
 
-// Unknown members are refused: a mistyped name is a mistake, not a member left out on purpose.
+/// The body of a request, a JSON object.
+struct RequestBody {
+    private let object: JSONObject
 
-/// The body of `POST /v1/sessions`, which may be missing.
-enum CreationRequest {
-    case session(SessionRequest)
-    /// Starts at another session's current state, or at its state of a version.
-    case fork(of: String, version: Int?)
-
-    init(_ request: HTTPRequest) throws(Problem) {
-        var session = SessionRequest()
-        var origin: String?
-        var version: Int?
-        for member in try request.body.isEmpty ? [] : request.jsonMembers() {
-            switch member.name {
-            case "app": session.app = try member.string()
-            case "link": session.link = try member.string()
-            case "forkOf": origin = try member.string()
-            case "version": version = try member.positiveInteger()
-            default: throw .unknownMember("“app”, “link”, “forkOf”, “version”")
-            }
-        }
-        guard let origin else {
-            guard version == nil else { throw .invalidRequest("", "has a “version” without “forkOf”") }
-            self = .session(session)
+    /// Unknown members are refused: a mistyped name is a mistake, not a member left out on purpose.
+    ///
+    /// - Parameters:
+    ///   - known: the names that a member may have.
+    ///   - isOptional: whether the body may be missing, which means the same as `{}`.
+    init(_ request: HTTPRequest, _ known: [String], isOptional: Bool = false) throws(Problem) {
+        if isOptional, request.body.isEmpty {
+            object = [:]
             return
         }
-        guard session.app == nil, session.link == nil else {
-            throw .invalidRequest("", "has “forkOf” together with “app” or “link”")
-        }
-        self = .fork(of: origin, version: version)
-    }
-}
-
-extension PostedEvent {
-    /// The body of `POST /v1/sessions/{id}/events`.
-    init(_ request: HTTPRequest, from client: ClientAddress? = nil) throws(Problem) {
-        guard request.headers["Content-Length"] != nil else { throw Problem(HTTPRefusal.lengthRequired) }
-        var type: String?
-        var payload: JSON?
-        var screen: String?
-        for member in try request.jsonMembers() {
-            switch member.name {
-            case "type": type = try member.string()
-            case "payload": payload = member.value
-            case "screen": screen = try member.string()
-            default: throw .unknownMember("“type”, “payload”, “screen”")
-            }
-        }
-        guard let type else { throw .invalidRequest("", "lacks “type”") }
-        self.init(type, payload: payload, screen: screen, client: client)
-    }
-}
-
-extension HTTPRequest {
-    /// The members of the body, a JSON object.
-    fileprivate func jsonMembers() throws(Problem) -> [JSONObject.Member] {
-        guard hasJSONType else { throw .notJSONType }
+        guard isOptional || request.headers["Content-Length"] != nil else { throw Problem(HTTPRefusal.lengthRequired) }
+        guard request.hasJSONType else { throw .notJSONType }
         let json: JSON
         do {
-            json = try JSON(parsing: body)
+            json = try JSON(parsing: request.body)
         } catch {
             throw Problem(error)
         }
         guard case .object(let object) = json else { throw .invalidRequest("", "must be an object") }
-        return object.members
+        for member in object.members where !known.contains(member.name) {
+            let list = known.map { "“\($0)”" }.joined(separator: ", ")
+            throw .invalidRequest("", "has a member that is not one of \(list)")
+        }
+        self.object = object
     }
 
-    /// Whether there is one `Content-Type`, and it is `application/json`, with any parameters.
-    private var hasJSONType: Bool {
-        guard let field = headers.only("Content-Type") else { return false }
-        if field == "application/json" { return true }
-        let end = field.utf8.firstIndex(of: UInt8(ascii: ";")) ?? field.endIndex
-        return field[..<end].trimmed.isSame("application/json")
+    /// - Returns: `nil` if the member is left out, or `null`, which means the same.
+    subscript(name: String) -> JSON? {
+        guard let value = object[name], value != .null else { return nil }
+        return value
     }
-}
 
-extension JSONObject.Member {
-    fileprivate func string() throws(Problem) -> String {
+    func string(_ name: String) throws(Problem) -> String? {
+        guard let value = self[name] else { return nil }
         guard let text = value.string else { throw .invalidRequest("/\(name)", "must be a string") }
         return text
     }
 
-    fileprivate func positiveInteger() throws(Problem) -> Int {
+    func positiveInteger(_ name: String) throws(Problem) -> Int? {
+        guard let value = self[name] else { return nil }
         guard let number = value.integer, number > 0 else {
             throw .invalidRequest("/\(name)", "must be an integer from 1")
         }
         return number
     }
+
+    /// The same for all bodies that mean the same: the order of members, white space, the spelling of numbers and
+    /// members that are `null` do not matter.
+    var canonicalBytes: [UInt8] {
+        JSON.object(JSONObject(object.members.filter { $0.value != .null }.map { ($0.name, $0.value) })).canonical.bytes
+    }
 }
 
-extension Problem {
-    fileprivate static func unknownMember(_ known: String) -> Problem {
-        .invalidRequest("", "has a member that is not one of \(known)")
+extension JSON {
+    fileprivate var canonical: JSON {
+        switch self {
+        case .number: integer.map(JSON.integer) ?? self
+        case .array(let elements): .array(elements.map(\.canonical))
+        case .object(let object):
+            .object(
+                JSONObject(
+                    object.members.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+                        .map { ($0.name, $0.value.canonical) }))
+        default: self
+        }
+    }
+}
+
+/// What `POST /v1/sessions` asks for.
+enum CreationRequest {
+    case session(SessionRequest)
+    /// Starts at another session's current state, or at its state of a version.
+    case fork(of: String, version: Int?)
+
+    static let members = ["app", "link", "client", "forkOf", "version"]
+
+    init(_ body: RequestBody) throws(Problem) {
+        let session = SessionRequest(
+            app: try body.string("app"), link: try body.string("link"),
+            client: try CreationRequest.client(body["client"]))
+        let version = try body.positiveInteger("version")
+        guard let origin = try body.string("forkOf") else {
+            guard version == nil else { throw .invalidRequest("", "has a “version” without “forkOf”") }
+            self = .session(session)
+            return
+        }
+        guard session.app == nil, session.link == nil, session.client == nil else {
+            throw .invalidRequest("", "has “forkOf” together with “app”, “link” or “client”")
+        }
+        self = .fork(of: origin, version: version)
+    }
+
+    private static func client(_ json: JSON?) throws(Problem) -> ClientInfo? {
+        guard let json else { return nil }
+        do {
+            return try ClientInfo(json)
+        } catch {
+            throw .invalidRequest("/client\(error.pointer)", error.reason)
+        }
+    }
+}
+
+extension PostedEvent {
+    static let members = ["type", "payload", "screen"]
+
+    /// - Parameter body: of `POST /v1/sessions/{id}/events`.
+    init(_ body: RequestBody, from address: ClientAddress? = nil) throws(Problem) {
+        guard let type = try body.string("type") else { throw .invalidRequest("", "lacks “type”") }
+        self.init(type, payload: body["payload"], screen: try body.string("screen"), address: address)
+    }
+}
+
+extension HTTPRequest {
+    /// Whether there is one `Content-Type`, and it is `application/json`, with any parameters.
+    fileprivate var hasJSONType: Bool {
+        guard let field = headers.only("Content-Type") else { return false }
+        if field == "application/json" { return true }
+        let end = field.utf8.firstIndex(of: UInt8(ascii: ";")) ?? field.endIndex
+        return field[..<end].trimmed.isSame("application/json")
     }
 }

@@ -16,14 +16,17 @@ extension Outcome {
         case .applied(let applied):
             response = .json(StateBody(applied.state, transition: applied.transition, token: token), status: status)
             response.headers.append("ETag", applied.state.entityTag)
-        case .answered(let answer, let isReplay, _):
+        case .answered(let answer, let replayedAt, _):
             let member = token.map { "{\"token\":\"\($0.text)\"," }
             // An answer has a body; if that is no longer kept, an error was thrown instead.
             let kept = answer.body ?? []
             let body = member.map { Array($0.utf8) + kept.dropFirst() } ?? kept
             response = .json(body, status: status)
             response.headers.append("ETag", EntityTag.text(answer.version))
-            if isReplay { response.headers.append("Idempotency-Replayed", "true") }
+            if let replayedAt {
+                response.headers.append("Idempotency-Replayed", "true")
+                response.headers.append("Session-Version", String(replayedAt))
+            }
         }
         return response
     }

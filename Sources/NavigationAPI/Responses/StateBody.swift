@@ -5,14 +5,18 @@ internal import Sessions
 
 /// A session's state as clients read it (`State` in `openapi.yaml`). Absent members are left out: nothing is `null`.
 struct StateBody: JSONWritable {
-    let state: SessionState
-    let transition: Transition?
-    let token: SessionToken?
+    private let state: SessionState
+    private let transition: Transition?
+    private let token: SessionToken?
+    private let includesControls: Bool
 
-    init(_ state: SessionState, transition: Transition? = nil, token: SessionToken? = nil) {
+    init(
+        _ state: SessionState, transition: Transition? = nil, token: SessionToken? = nil, includesControls: Bool = false
+    ) {
         self.state = state
         self.transition = transition
         self.token = token
+        self.includesControls = includesControls
     }
 
     func write(to writer: inout JSONWriter) {
@@ -41,9 +45,13 @@ struct StateBody: JSONWritable {
             }
             if let plan = navigation.backPlan {
                 writer.name("back")
-                writer.back(plan)
+                writer.back(plan, asks: navigation.asks(before: plan))
             }
             writer.member("events", navigation.acceptedEvents)
+            if includesControls {
+                writer.name("controls")
+                writer.array { writer in for control in navigation.controls { writer.control(control) } }
+            }
             if let transition {
                 writer.name("transition")
                 writer.value(transition)
@@ -59,6 +67,8 @@ extension JSONWriter {
         object { writer in
             writer.member("key", flow.key)
             writer.member("style", flow.style.rawValue)
+            writer.member("detent", ifAny: flow.detent?.rawValue)
+            writer.member("isDismissable", ifAny: flow.isDismissable ? nil : false)
             writer.member("stack", flow.stack)
         }
     }
@@ -81,7 +91,19 @@ extension JSONWriter {
         }
     }
 
-    fileprivate mutating func back(_ plan: BackPlan) {
+    fileprivate mutating func control(_ control: AcceptedControl) {
+        object { writer in
+            writer.member("type", control.type)
+            writer.member("coordinator", ifAny: control.coordinator)
+            writer.member("title", control.title)
+            writer.member("role", control.role.rawValue)
+            writer.member("place", control.place.rawValue)
+            writer.member("schema", ifAny: control.schema)
+            writer.member("example", ifAny: control.example)
+        }
+    }
+
+    fileprivate mutating func back(_ plan: BackPlan, asks: Bool) {
         object { writer in
             switch plan {
             case .dismissAlert: writer.member("effect", word: "dismissAlert")
@@ -95,6 +117,7 @@ extension JSONWriter {
                 writer.member("effect", word: "selectTab")
                 writer.member("to", revealed)
             }
+            writer.member("asks", ifAny: asks ? true : nil)
         }
     }
 }

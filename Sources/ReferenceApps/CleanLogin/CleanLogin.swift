@@ -53,17 +53,19 @@ extension CleanLogin {
         enum Event: NavigationEvent {
             case login(email: String, password: Secret)
             static let examples: [Event] = [.login(email: "ann@example.com", password: "correct horse")]
+            var fields: [Field] { [Field("email", "E-mail", format: .email)] }
         }
 
         func start(_ navigator: inout Navigator) {
-            navigator.push(Screen("login", title: "Login"))
+            let title = navigator.client.language == "de" ? "Anmelden" : "Login"
+            navigator.push(Screen("login", title: title, events: [Control(title, sends: "login")]))
         }
 
         func handle(_ event: Event, _ navigator: inout Navigator) async throws {
             switch event {
             case .login(let email, let password):
                 let viewModel = LoginViewModel(useCase: try navigator.resolve())
-                try await viewModel.logIn(email: email, password: password, from: navigator.client) {
+                try await viewModel.logIn(email: email, password: password, from: navigator.address) {
                     navigator.rotateToken()
                     navigator.finish()
                 } onLoginFailure: { alert in

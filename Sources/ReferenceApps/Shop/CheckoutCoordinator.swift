@@ -30,6 +30,16 @@ extension Shop {
                 .type("Main St"), .submitAddress(Address(street: "1 Main Street", city: "Springfield")),
                 .pay(card: "4242 4242 4242 4242"), .done,
             ]
+
+            var fields: [Field] {
+                switch self {
+                case .type: [Field(title: "Street")]
+                case .submitAddress:
+                    [Field("street", minLength: 1), Field("city", minLength: 1), Field("note", "Note for the courier")]
+                case .pay: [Field("card", "Card number")]
+                case .done: []
+                }
+            }
         }
 
         init(items: [Int]) {
@@ -46,11 +56,16 @@ extension Shop {
             case .submitAddress(let address):
                 draft = ""
                 self.address = address
-                navigator.push(Screen("payment", title: "Payment", events: [Control("Pay now", sends: "pay")]))
+                navigator.push(
+                    Screen("payment", title: "Payment", events: [Control("Pay now", role: .primary, sends: "pay")]))
             case .pay:
                 guard let address else { return }
                 order = Order(items: items, address: address)
-                navigator.setStack([Screen("receipt", title: "Receipt", events: [Event.done], back: .forbidden)])
+                navigator.setStack([
+                    Screen(
+                        "receipt", title: "Receipt", events: [Control(role: .primary, sends: Event.done)],
+                        back: .forbidden)
+                ])
             case .done: navigator.finish()
             }
         }

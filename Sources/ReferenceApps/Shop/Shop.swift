@@ -64,9 +64,9 @@ extension Shop {
             navigator.push(
                 Screen("shop"),
                 tabs: [
-                    Tab("home", title: "Home", starting: HomeCoordinator()),
-                    Tab("search", title: "Search", starting: SearchCoordinator()),
-                    Tab("cart", title: "Cart", cartScreen),
+                    Tab("home", title: "Home", icon: "house", starting: HomeCoordinator()),
+                    Tab("search", title: "Search", icon: "magnifyingglass", starting: SearchCoordinator()),
+                    Tab("cart", title: "Cart", icon: "cart", cartScreen),
                 ])
         }
 
@@ -81,7 +81,7 @@ extension Shop {
             switch event {
             case .checkout:
                 wantsCheckout = !isSignedIn
-                isSignedIn ? checkOut(&navigator) : navigator.present(SignInCoordinator())
+                isSignedIn ? checkOut(&navigator) : navigator.present(SignInCoordinator(), detent: .medium)
             }
         }
 
@@ -126,7 +126,7 @@ extension Shop {
                 return .taken
             }
             guard isSignedIn else {
-                navigator.present(SignInCoordinator())
+                navigator.present(SignInCoordinator(), detent: .medium)
                 return .pending
             }
             checkOut(&navigator)
@@ -139,11 +139,13 @@ extension Shop {
 
         private func showCart(_ navigator: inout Navigator) {
             navigator.update("cart") { [cartScreen] in $0 = cartScreen }
+            navigator.setBadge(cart.isEmpty ? nil : String(cart.count), ofTab: "cart")
         }
 
         private var cartScreen: Screen {
             Screen(
-                "cart", title: "Cart", params: ["items": .array(cart.map { .integer($0) })], events: [Event.checkout],
+                "cart", title: "Cart", params: ["items": .array(cart.map { .integer($0) })],
+                events: [Control(role: .primary, sends: Event.checkout)],
                 link: TabCoordinator.cartLink)
         }
     }
@@ -183,7 +185,9 @@ extension Shop {
         private func product(_ id: Int) -> Screen {
             Screen(
                 "product", title: "Product \(id)", params: ["id": .integer(id)],
-                events: ["addToCart", "related"],
+                events: [
+                    Control(role: .primary, sends: Event.addToCart), Control(role: .navigation, sends: "related"),
+                ],
                 link: HomeCoordinator.productLink)
         }
     }

@@ -8,6 +8,8 @@ extension Shop {
         enum Event: NavigationEvent {
             case submit(email: String, password: Secret)
             static let examples: [Event] = [.submit(email: "ann@example.com", password: "correct horse")]
+            var title: String { "Sign in" }
+            var fields: [Field] { [Field("email", "E-mail", format: .email)] }
         }
 
         func start(_ navigator: inout Navigator) {
@@ -18,7 +20,7 @@ extension Shop {
             switch event {
             case .submit(let email, let password):
                 let viewModel = LoginViewModel(useCase: try navigator.resolve())
-                try await viewModel.logIn(email: email, password: password, from: navigator.client) {
+                try await viewModel.logIn(email: email, password: password, from: navigator.address) {
                     navigator.rotateToken()
                     navigator.finish()
                 } onLoginFailure: { alert in

@@ -1,4 +1,4 @@
-internal import Coordinators
+public import Coordinators
 internal import FoundationEssentials
 internal import JSONCoding
 internal import Sodium
@@ -10,10 +10,13 @@ public struct SessionRequest: Sendable {
     public var app: String?
     /// A deep link to open at once; `nil` for none.
     public var link: String?
+    /// What the client says about itself.
+    public var client: ClientInfo?
 
-    public init(app: String? = nil, link: String? = nil) {
+    public init(app: String? = nil, link: String? = nil, client: ClientInfo? = nil) {
         self.app = app
         self.link = link
+        self.client = client
     }
 }
 
@@ -31,7 +34,7 @@ extension SessionHost {
             return (
                 app,
                 try await self.launched(app) { () throws(NavigationError) in
-                    try app.beginLaunch(at: now, link: request.link)
+                    try app.beginLaunch(at: now, link: request.link, client: request.client)
                 }, nil
             )
         }
@@ -118,7 +121,7 @@ extension SessionHost {
         case .success: break
         }
         return CreatedSession(
-            outcome: answer.map { .answered($0, isReplay: false) } ?? .applied(applied), id: id, token: token)
+            outcome: answer.map { .answered($0) } ?? .applied(applied), id: id, token: token)
     }
 
     /// The answer to an earlier creation under the same key.
@@ -133,6 +136,7 @@ extension SessionHost {
         guard let answer = try await answer(to: once.key, of: id) else { throw .answerForgotten(nil) }
         guard answer.fingerprint == once.fingerprint else { throw .keyReused }
         guard answer.body != nil else { throw .answerForgotten(nil) }
-        return CreatedSession(outcome: .answered(answer, isReplay: true), id: id, token: token)
+        return CreatedSession(
+            outcome: .answered(answer, replayedAt: loaded.record.version), id: id, token: token)
     }
 }

@@ -86,7 +86,7 @@ public final class SessionHost: Sendable {
             let token = repeated.token(replayedBy: answer, to: loaded.record.identity, secret: store.secret)
         else { throw .unauthorized }
         guard answer.body != nil else { throw .answerForgotten(nil) }
-        return .answered(answer, isReplay: true, token: token)
+        return .answered(answer, replayedAt: loaded.record.version, token: token)
     }
 
     /// The answer that is kept under the key.

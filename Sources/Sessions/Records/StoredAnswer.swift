@@ -48,7 +48,7 @@ public struct IdempotentRequest: Sendable {
     /// Returns the body to answer and to keep: every replay gets it byte for byte.
     let answer: @Sendable (AppliedEvent) -> [UInt8]
 
-    /// - Parameter request: what the fingerprint is made of.
+    /// - Parameter request: what the fingerprint is made of, in one form for requests that mean the same.
     public init(key: String, request: [UInt8], answer: @escaping @Sendable (AppliedEvent) -> [UInt8]) {
         self.secretKey = key
         self.key = SHA256Digest(of: key).hex

@@ -75,7 +75,7 @@ public struct AuthorizedSession: Sendable {
         let change = SessionChange(id: id, expectedVersion: before.version, record: record, answer: answer)
         if let failure = host.unloadIfOutdated(live, after: await host.store.commit([change])) { throw failure }
         live.publish(state, answered: answer?.key, limit: host.retention.answers)
-        return answer.map { .answered($0, isReplay: false, token: token) } ?? .applied(applied)
+        return answer.map { .answered($0, token: token) } ?? .applied(applied)
     }
 
     private func transition(
@@ -99,7 +99,7 @@ public struct AuthorizedSession: Sendable {
         guard (newToken != nil && answer.replacedToken == token) || live.isOpen(to: token) else { throw .unauthorized }
         guard answer.fingerprint == once.fingerprint else { throw .keyReused }
         guard answer.body != nil else { throw .answerForgotten(try? live.current(for: token, at: host.now())) }
-        return .answered(answer, isReplay: true, token: newToken)
+        return .answered(answer, replayedAt: live.version, token: newToken)
     }
 
     /// Derived from the `Idempotency-Key` if there is one that cannot be guessed, so that a replay can return it again.

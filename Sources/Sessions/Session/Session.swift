@@ -33,6 +33,9 @@ final class Session: Sendable {
     /// In the last committed state.
     var identity: SessionIdentity { state.withLock { $0.committed.identity } }
 
+    /// Of the last committed state.
+    var version: Int { state.withLock { $0.committed.version } }
+
     /// Whether the token is the session's.
     func isOpen(to token: SHA256Digest) -> Bool {
         state.withLock { $0.committed.identity.token == token }

@@ -74,8 +74,8 @@ public enum Outcome: Sendable {
     /// The request had an `Idempotency-Key`: the stored answer is sent, the first time and on every replay.
     ///
     /// The session's token is not in it: the token is returned beside the answer if the event replaced an earlier one,
-    /// and only while it has not been replaced itself.
-    case answered(StoredAnswer, isReplay: Bool, token: SessionToken? = nil)
+    /// and only while it has not been replaced itself. `replayedAt` is the session's version now, if this is a replay.
+    case answered(StoredAnswer, replayedAt: Int? = nil, token: SessionToken? = nil)
 }
 
 /// A session that was just created.

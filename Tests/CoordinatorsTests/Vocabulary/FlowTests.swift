@@ -188,6 +188,6 @@ import Testing
         try await app.b(.alert(["ok"]), .finish)
 
         #expect(app.alert == nil)
-        #expect(app.transition.operations == [.alert(key: "a3"), .pop(key: "k2"), .dismissAlert(key: "a3")])
+        #expect(app.transition.operations == [.pop(key: "k2")])
     }
 }

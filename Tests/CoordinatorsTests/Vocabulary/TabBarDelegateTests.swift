@@ -77,7 +77,7 @@ struct CoverCoordinator: Coordinator {
 
         #expect(app.stack == "first, bar[x: x | y*: y, welcome | z: z]")
         let key = try #require(app.state.visible?.key)
-        #expect(app.transition.operations == [.selectTab(key: "k2", tab: "y"), .push(key: key)])
+        #expect(app.transition.operations == [.selectTab(key: "k2", tab: "y"), .push(key: key, stack: "k2/y")])
     }
 
     @Test func `a delegate that throws leaves the selected tab unchanged`() async throws {

@@ -1,0 +1,39 @@
+public import JSONCoding
+
+/// What the client says about itself, when it creates the session and later with the event `describeClient`. A fork has
+/// what its original had.
+public struct ClientInfo: Sendable, Equatable {
+    /// The number of bytes that it may take as JSON text.
+    public static let sizeLimit = 4096
+
+    /// Everything that the client has sent.
+    public let values: JSONObject
+
+    /// The user's language and region, as BCP 47 writes them: `de-AT`.
+    public var locale: String? { values["locale"]?.string }
+    /// Such as `ios`, `tv` or `kiosk`.
+    public var platform: String? { values["platform"]?.string }
+    /// Of the client.
+    public var version: String? { values["version"]?.string }
+
+    /// The language of `locale`, in lower case: `de`.
+    public var language: String? {
+        locale.map { String($0.prefix { $0 != "-" && $0 != "_" }).lowercased() }
+    }
+
+    init() {
+        values = [:]
+    }
+
+    /// - Throws: what is wrong; the path is empty or names one of the three texts.
+    public init(_ json: JSON) throws(JSONDecodingError) {
+        values = try JSONObject(json: json)
+        for name in ["locale", "platform", "version"] {
+            guard let value = values[name], value.string == nil else { continue }
+            throw JSONDecodingError(path: [name], reason: "must be a string", code: .type)
+        }
+        guard JSONWriter.bytes(capacity: 256, { values.write(to: &$0) }).count <= ClientInfo.sizeLimit else {
+            throw JSONDecodingError(path: [], reason: "must have at most \(ClientInfo.sizeLimit) bytes")
+        }
+    }
+}

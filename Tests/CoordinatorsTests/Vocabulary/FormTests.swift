@@ -1,0 +1,125 @@
+import Coordinators
+import CoordinatorsTesting
+import JSONCoding
+import Testing
+
+private struct FormCoordinator: Coordinator {
+    enum Size: String, Codable, CaseIterable { case small, large }
+
+    struct Address: Codable {
+        var street: String
+        var zipCode: Int
+    }
+
+    enum Event: NavigationEvent {
+        case order(size: Size, count: Int, note: String?, addresses: [Address])
+        case type(String)
+        case done
+
+        static let examples: [Event] = [
+            .order(size: .small, count: 1, note: "x", addresses: [Address(street: "x", zipCode: 1)]), .type("x"), .done,
+        ]
+
+        var fields: [Field] {
+            switch self {
+            case .order:
+                [
+                    Field("count", "How many", minimum: 1, maximum: 9), Field("note", maxLength: 3),
+                    Field("addresses", "Where to"),
+                ]
+            case .type: [Field(title: "Street", format: .email, minLength: 2)]
+            case .done: []
+            }
+        }
+    }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("form")) }
+    func handle(_ event: Event, _ navigator: inout Navigator) {}
+}
+
+@Suite struct FormTests {
+    private static let app = App("form", root: { FormCoordinator() })
+
+    private func faults(_ type: String, _ payload: JSON?) async throws -> [PayloadFault] {
+        var tester = try await CoordinatorTester(FormTests.app)
+        do {
+            try await tester.send(type, payload)
+            return []
+        } catch {
+            guard case .invalidEvent(let event) = error.reason else { throw error }
+            return event.faults
+        }
+    }
+
+    @Test func `all faults of a payload are found, each at its field`() async throws {
+        let payload: JSON = [
+            "size": "huge", "count": "x", "note": 7, "addresses": [["street": 1], ["street": "x", "zipCode": 2]],
+        ]
+        let faults = try await faults("order", payload)
+
+        let expected: [([String], PayloadFault.Code, String)] = [
+            (["size"], .enum, "must be one of “small”, “large”"), (["count"], .type, "must be an integer in range"),
+            (["note"], .type, "must be a string"), (["addresses", "0", "street"], .type, "must be a string"),
+            (["addresses", "0", "zipCode"], .required, "is missing"),
+        ]
+        #expect(
+            faults == expected.map { PayloadFault(path: ["payload"] + $0.0, reason: $0.2, code: $0.1) })
+    }
+
+    @Test func `what fields ask for is checked, though it could be decoded`() async throws {
+        let good: JSON = ["size": "small", "count": 9, "note": "abc", "addresses": []]
+        #expect(try await faults("order", good).isEmpty)
+        #expect(try await faults("order", ["size": "small", "count": 9, "addresses": []]).isEmpty)
+        #expect(
+            try await faults("order", ["size": "small", "count": 10, "note": "four", "addresses": []])
+                == [
+                    PayloadFault(path: ["payload", "count"], reason: "must be at most 9", code: .maximum),
+                    PayloadFault(
+                        path: ["payload", "note"], reason: "must have at most 3 characters", code: .maxLength),
+                ])
+        #expect(try await faults("type", "ab").isEmpty)
+        #expect(try await faults("type", "a").map(\.code) == [.minLength])
+    }
+
+    @Test func `a payload that is missing lacks each field`() async throws {
+        for payload in [nil, [:]] as [JSON?] {
+            #expect(try await faults("order", payload).map(\.path.last) == ["size", "count", "addresses"])
+        }
+        #expect(
+            try await faults("type", nil) == [PayloadFault(path: ["payload"], reason: "is missing", code: .required)])
+    }
+
+    @Test func `a payload with many faults has a short answer`() async throws {
+        let address: JSON = ["street": 1]
+        let payload: JSON = ["size": "small", "count": 1, "addresses": .array(Array(repeating: address, count: 5000))]
+        #expect(try await faults("order", payload).count == 32)
+    }
+
+    @Test func `the schema has the titles and bounds of the fields`() async throws {
+        let event = try #require(FormTests.app.coordinators[0].events.first { $0.name == "order" })
+        let properties = event.schema?["properties"]
+
+        #expect(properties?["size"] == ["enum": ["small", "large"], "title": "Size"])
+        #expect(properties?["count"] == ["type": "integer", "title": "How many", "minimum": 1, "maximum": 9])
+        #expect(properties?["note"] == ["type": "string", "title": "Note", "maxLength": 3])
+        #expect(properties?["addresses"]?["title"] == "Where to")
+        #expect(properties?["addresses"]?["items"]?["properties"]?["zipCode"]?["title"] == "Zip code")
+        let type = try #require(FormTests.app.coordinators[0].events.first { $0.name == "type" })
+        #expect(type.schema == ["type": "string", "title": "Street", "format": "email", "minLength": 2])
+    }
+
+    private struct MistakenCoordinator: Coordinator {
+        enum Event: NavigationEvent {
+            case order(count: Int)
+            static let examples: [Event] = [.order(count: 1)]
+            var fields: [Field] { [Field("cuont", "How many")] }
+        }
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("form")) }
+        func handle(_ event: Event, _ navigator: inout Navigator) {}
+    }
+
+    @Test func `a field that the event does not have is a mistake in the declaration`() {
+        let app = App("mistaken", root: { MistakenCoordinator() })
+        #expect(app.problems == ["app “mistaken”: mistaken.Event: “order” has no field “cuont”"])
+    }
+}
