@@ -61,7 +61,9 @@ import Testing
 
         #expect(app.screens == ["door", "greeting"])
         #expect(app.state.visible?.screen.params == ["name": "Ann"])
-        await #expect(throws: CoordinatorTester.Failure(.unknownLink)) {
+        await #expect(
+            throws: CoordinatorTester.Failure(.unknownLink(reason: "No link of the app begins like this one."))
+        ) {
             try await CoordinatorTester(CoordinatorTesterTests.app, link: "/nowhere")
         }
     }

@@ -1,9 +1,12 @@
 import Coordinators
+@testable import CoordinatorsTesting
 import JSONCoding
 import Testing
 
 @Suite struct LinkTests {
     static let everyType: LinkPattern = "/a/{s}/{i:integer}/{n:number}/{b:boolean}"
+
+    static let withQuery: LinkPattern = "/a/{id:integer}?ref={from}&page={page:integer}"
 
     static let fitting: [(LinkPattern, String, JSONObject)] = [
         ("/", "/", [:]),
@@ -21,6 +24,21 @@ import Testing
         ("/x/{n:number}", "/x/1e+20", ["n": 1e+20]),
         ("/{a:boolean}/{b:boolean}", "/true/false", ["a": true, "b": false]),
         (everyType, "/a/7/7/7.5/true", ["s": "7", "i": 7, "n": 7.5, "b": true]),
+        ("/home", "/home/", [:]),
+        ("/{t}", "/a/#b/c?d", ["t": "a"]),
+        ("/home", "/home?x=1&y", [:]),
+        (withQuery, "/a/7", ["id": 7]),
+        (withQuery, "/a/7/?#", ["id": 7]),
+        (withQuery, "/a/7?ref=mail&page=2#top", ["id": 7, "from": "mail", "page": 2]),
+        (withQuery, "/a/7?page=2&x=%ZZ&&ref=mail", ["id": 7, "from": "mail", "page": 2]),
+        (withQuery, "/a/7?ref=a&ref=b&page=1&page=x", ["id": 7, "from": "a", "page": 1]),
+        (withQuery, "/a/7?ref=", ["id": 7, "from": ""]),
+        (withQuery, "/a/7?ref", ["id": 7, "from": ""]),
+        (withQuery, "/a/7?Ref=a&refs=b&re=c", ["id": 7]),
+        (withQuery, "/a/7?r%65f=a=b/c?d+e%20%2526", ["id": 7, "from": "a=b/c?d+e %26"]),
+        ("/?n={n:number}&b={b:boolean}", "/?b=true&n=1e+20", ["n": 1e+20, "b": true]),
+        ("/?K={text}", "/?\u{212A}=1", [:]),
+        ("/?a.b-c_d~e={x}", "/?a.b-c_d~e=1", ["x": "1"]),
     ]
 
     @Test(arguments: fitting)
@@ -48,6 +66,49 @@ import Testing
         }
     }
 
+    @Test func `any text without a zero byte survives a round trip through the query`() throws {
+        let pattern: LinkPattern = "/?text={text}"
+        for value in 1...0xFFFF {
+            guard let scalar = Unicode.Scalar(UInt32(value)) else { continue }
+            let path = try #require(pattern.path(["text": .string(String(scalar))]))
+
+            #expect(path.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F })
+            #expect(pattern.match(path)?["text"]?.string?.unicodeScalars.elementsEqual([scalar]) == true)
+        }
+    }
+
+    @Test func `the query has the parameters that are there, in the order of the pattern`() {
+        #expect(LinkTests.withQuery.path(["id": 7]) == "/a/7")
+        #expect(LinkTests.withQuery.path(["page": 2, "more": 1, "id": 7]) == "/a/7?page=2")
+        #expect(
+            LinkTests.withQuery.path(["page": 2, "from": "a b&c=d+e#f%g/h?é", "id": 7])
+                == "/a/7?ref=a%20b%26c%3Dd%2Be%23f%25g/h?%C3%A9&page=2")
+    }
+
+    @Test func `whatever is opened, the path of its parameters has the same parameters`() {
+        let pieces = [
+            "/", "/", "?", "&", "=", "#", "%", "%2", "%2F", "%41", "%00", "%C3", "+", "ref", "page", "a", "7", "07",
+            "-1", "x", ".", "é", "\u{301}", "\0", " ",
+        ]
+        var numbers = SplitMix64(seed: 7)
+        var matches = 0
+        for _ in 0..<20_000 {
+            let tail = (0..<Int.random(in: 0...8, using: &numbers)).compactMap { _ in
+                pieces.randomElement(using: &numbers)
+            }
+            let start = ["/a/7?", "/a/7", ""].randomElement(using: &numbers) ?? ""
+            for pattern in [LinkTests.withQuery, "/{t}/{n:number}?ref={r}&a={b:boolean}", "/?a={t}"] {
+                guard let params = pattern.match(start + tail.joined()) else { continue }
+                matches += 1
+                let path = pattern.path(params)
+
+                #expect(path.flatMap(pattern.match) == params, "\(start + tail.joined())")
+                #expect(path.flatMap(pattern.match).flatMap(pattern.path) == path)
+            }
+        }
+        #expect(matches > 1000)
+    }
+
     @Test func `a path is percent-encoded, and parameters that are not in the pattern are ignored`() {
         let pattern: LinkPattern = "/größe/{text}"
 
@@ -55,8 +116,9 @@ import Testing
     }
 
     static let unfitting: [(LinkPattern, String)] = [
-        ("/", ""), ("/", "//"), ("/home", "home"), ("/home", "/Home"), ("/home", "/home/"), ("/home", "//home"),
-        ("/home", "/home?"), ("/home", "/home?a=1"), ("/home", "/home#a"), ("/home", "/"), ("/home", "/home/x"),
+        ("/", ""), ("/", "//"), ("/home", "home"), ("/home", "/Home"), ("/home", "/home//"), ("/home", "//home"),
+        ("/home", "#/home"), ("/home", "?/home"), ("/home", "/"), ("/home", "/home/x"),
+        ("/home", "https://shop.example.com/home"), ("/home", "//shop.example.com/home"),
         ("/{t}", "/%00"), ("/{t}", "/\0"), ("/{t}", "/a%2Fb"), ("/{t}", "/a%2fb"), ("/{t}", "/%"), ("/{t}", "/%4"),
         ("/{t}", "/%4G"), ("/{t}", "/%+1"), ("/{t}", "/%FF"), ("/{t}", "/%C3"), ("/{t}", "/%C0%AF"),
         ("/{t}", "/%ED%A0%80"), ("/{t}", "/."), ("/{t}", "/.."), ("/{t}", "/%2E%2e"), ("/{t}", "/"),
@@ -66,6 +128,10 @@ import Testing
         ("/{n:number}", "/1.50"), ("/{n:number}", "/1e3"), ("/{n:number}", "/nan"), ("/{n:number}", "/inf"),
         ("/{n:number}", "/1e999"), ("/{n:number}", "/0x10"), ("/{n:number}", "/.5"),
         ("/{b:boolean}", "/TRUE"), ("/{b:boolean}", "/1"), ("/{b:boolean}", "/yes"),
+        (withQuery, "/a/7?page=x"), (withQuery, "/a/7?page="), (withQuery, "/a/7?page"), (withQuery, "/a/7?page=02"),
+        (withQuery, "/a/7?page=x&page=2"), (withQuery, "/a/7?ref=%"), (withQuery, "/a/7?ref=%4G"),
+        (withQuery, "/a/7?ref=%FF"), (withQuery, "/a/7?ref=%00"), (withQuery, "/a/7?ref=\0"), (withQuery, "/a/x?ref=a"),
+        (withQuery, "/a?ref=a"),
     ]
 
     @Test(arguments: unfitting)
@@ -79,6 +145,9 @@ import Testing
         ("/{t}", ["t": ".."]), ("/{t}", ["t": "a/b"]), ("/{t}", ["t": "a\0"]),
         ("/{i:integer}", ["i": "1"]), ("/{i:integer}", ["i": 1.5]), ("/{n:number}", ["n": .number(.infinity)]),
         ("/{b:boolean}", ["b": "true"]),
+        (withQuery, ["id": 7, "page": "2"]), (withQuery, ["id": 7, "page": .null]),
+        (withQuery, ["id": 7, "from": "\0"]),
+        (withQuery, ["from": "a"]),
     ]
 
     @Test(arguments: unusable)
@@ -102,8 +171,19 @@ import Testing
         ("/{", ["“{”: braces must enclose the whole segment, once"]),
         ("/{}", ["“” is not a parameter name: use letters, digits and “_”, a letter first"]),
         ("/{1a}", ["“1a” is not a parameter name: use letters, digits and “_”, a letter first"]),
-        ("/a?b", ["“a?b”: a segment is plain text, without query, fragment or escapes"]),
-        ("/a%20b", ["“a%20b”: a segment is plain text, without query, fragment or escapes"]),
+        ("/a%20b", ["“a%20b”: a segment is plain text, without fragment or escapes"]),
+        ("/a?", ["“”: a query parameter is a name, “=” and a parameter in braces"]),
+        ("/a?b", ["“b”: a query parameter is a name, “=” and a parameter in braces"]),
+        ("/a?b=c", ["“b=c”: a query parameter is a name, “=” and a parameter in braces"]),
+        ("/a?b={c}d", ["“b={c}d”: a query parameter is a name, “=” and a parameter in braces"]),
+        ("/a?b={c}?d={e}", ["“b={c}?d={e}”: a query parameter is a name, “=” and a parameter in braces"]),
+        ("/a?b={c}&", ["“”: a query parameter is a name, “=” and a parameter in braces"]),
+        ("/a?b={c}#d", ["“b={c}#d”: a query parameter is a name, “=” and a parameter in braces"]),
+        ("/a?={c}", ["“” cannot be the name of a query parameter"]),
+        ("/a?é={c}", ["“é” cannot be the name of a query parameter"]),
+        ("/a?b={c}&b={d}", ["has the query parameter “b” twice"]),
+        ("/{a}?b={a}", ["has the parameter “a” twice"]),
+        ("/a?b={c:int}", ["“int” is not a parameter type: use one of string, integer, number, boolean"]),
         (
             "/./{x:y}",
             ["“.” cannot be a segment", "“y” is not a parameter type: use one of string, integer, number, boolean"]
@@ -129,6 +209,12 @@ import Testing
         #expect(link.integer("n") == nil)
         #expect(link.number("s") == nil)
         #expect(link.boolean("x") == nil)
+    }
+
+    @Test func `the path of a link is what the pattern makes of its parameters`() {
+        let link = Link("/a/7/?x=1&page=2&ref=%6Dail#top", matching: LinkTests.withQuery)
+
+        #expect(link?.path == "/a/7?ref=mail&page=2")
     }
 
     @Test func `a path that does not match yields no link`() {

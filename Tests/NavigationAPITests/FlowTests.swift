@@ -6,7 +6,7 @@ import TestSupport
 
 /// Items with links, an editor over them, and an event that fails because the app is too busy.
 struct ItemCoordinator: Coordinator {
-    static let links: [LinkPattern] = ["/items/{id:integer}", "/closed"]
+    static let links: [LinkPattern] = ["/items/{id:integer}?page={page:integer}", "/closed"]
 
     enum Event: NavigationEvent {
         case edit, busy
@@ -23,9 +23,9 @@ struct ItemCoordinator: Coordinator {
     }
 
     func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
-        guard let id = link.integer("id") else { return .passedOn }
+        guard link.pattern.text != "/closed" else { return .passedOn }
         navigator.popToRoot()
-        navigator.push(Screen("item", params: ["id": .integer(id)], link: "/items/{id:integer}"))
+        navigator.push(Screen("item", params: link.params, link: link.pattern))
         return .taken
     }
 }
@@ -41,7 +41,10 @@ struct NoteCoordinator: Coordinator {
 
 @Suite struct FlowTests {
     static func client() async throws -> Client {
-        try await Client(App("items", root: { ItemCoordinator() }, coordinators: [NoteCoordinator.self]))
+        try await Client(
+            App(
+                "items", root: { ItemCoordinator() }, coordinators: [NoteCoordinator.self],
+                origins: ["https://items.example.com"]))
     }
 
     static func json(_ answer: Answer) throws -> JSON { try JSON(parsing: Array(answer.body)) }
@@ -80,30 +83,67 @@ struct NoteCoordinator: Coordinator {
         let json = ["Content-Type": "application/json"]
 
         let answer = try await client.connection.request(
-            "POST", "/v1/sessions", headers: json, body: Data(#"{"link":"/items/42"}"#.utf8))
+            "POST", "/v1/sessions", headers: json,
+            body: Data(#"{"link":"https://items.example.com/items/42/?page=2&x=1#top"}"#.utf8))
 
         #expect(answer.status == 201)
         let state = try FlowTests.json(answer)
-        #expect(state["visible"]?["link"] == "/items/42")
+        #expect(state["visible"]?["link"] == "/items/42?page=2")
         #expect(state["stack"]?.array?.map { $0["name"]?.string } == ["items", "item"])
         #expect(state["session"]?["version"] == 1)
     }
 
-    @Test(arguments: [
-        ("/nowhere", 422, "unknown-link"), ("/items/x", 422, "unknown-link"), ("/closed", 409, "link-not-taken"),
-    ])
+    @Test(arguments: [("/nowhere", 422, "unknown-link"), ("/closed", 409, "link-not-taken")])
     func `a link that leads nowhere is refused, on creation too`(path: String, status: Int, problem: String)
         async throws
     {
         let client = try await FlowTests.client()
-        let json = ["Content-Type": "application/json"]
 
-        try await client.expect(
-            try await client.post(#"{"type":"open","payload":{"path":"\#(path)"}}"#), status, problem)
+        try await client.expect(try await FlowTests.open(path, client), status, problem)
+        try await client.expect(try await FlowTests.create(path, client), status, problem)
+    }
 
-        let created = try await client.connection.request(
-            "POST", "/v1/sessions", headers: json, body: Data(#"{"link":"\#(path)"}"#.utf8))
-        try await client.expect(created, status, problem)
+    @Test(arguments: [
+        ("/nowhere", "No link of the app begins like this one."),
+        (
+            "/items/42?page=x",
+            """
+            The link's path fits “/items/{id:integer}?page={page:integer}”, but its query parameter “page” is not an \
+            integer.
+            """
+        ),
+        ("https://nowhere.example.com/items/42", "The link's origin is none of the app's."),
+    ])
+    func `an unknown link is refused with its place and what does not fit`(link: String, reason: String) async throws {
+        let client = try await FlowTests.client()
+
+        let opened = try FlowTests.json(try await FlowTests.open(link, client))
+        let created = try FlowTests.json(try await FlowTests.create(link, client))
+
+        #expect(opened["pointer"] == "/payload/path")
+        #expect(created["pointer"] == "/link")
+        for problem in [opened, created] {
+            #expect(problem["detail"]?.string == "\(reason) GET /v1/apps/{app} lists the app's links.")
+        }
+    }
+
+    @Test func `an app lists its links and their origins`() async throws {
+        let client = try await FlowTests.client()
+
+        let app = try FlowTests.json(try await client.call("GET", "/v1/apps/items"))
+
+        #expect(app["links"] == ["/items/{id:integer}?page={page:integer}", "/closed"])
+        #expect(app["origins"] == ["https://items.example.com"])
+    }
+
+    private static func open(_ link: String, _ client: Client) async throws -> Answer {
+        try await client.post(#"{"type":"open","payload":{"path":"\#(link)"}}"#)
+    }
+
+    private static func create(_ link: String, _ client: Client) async throws -> Answer {
+        try await client.connection.request(
+            "POST", "/v1/sessions", headers: ["Content-Type": "application/json"],
+            body: Data(#"{"link":"\#(link)"}"#.utf8))
     }
 
     @Test func `an overloaded app says when to try again`() async throws {

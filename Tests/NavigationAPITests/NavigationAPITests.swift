@@ -475,7 +475,7 @@ extension Answer {
             app["coordinators"]?.array?[0]["events"]?.array?[0] == [
                 "type": "add", "title": "Add", "schema": ["type": "integer"], "example": ["type": "add", "payload": 1],
             ])
-        #expect(app["version"] == 1 && app["links"] == [])
+        #expect(app["version"] == 1 && app["links"] == [] && app["origins"] == nil)
         #expect(
             app["builtInEvents"]?.array?.map { $0["type"]?.string }
                 == [

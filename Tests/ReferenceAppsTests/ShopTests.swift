@@ -141,6 +141,13 @@ import Testing
         #expect(app.state.visible?.screen.params == ["id": 42])
     }
 
+    @Test func `a shared link to a product shows where it was found`() async throws {
+        let app = try await ShopTests.open(link: "https://shop.example.com/products/42/?utm=1&ref=mail#reviews")
+
+        #expect(app.stack == "shop[home*: home, product | search: search | cart: cart]")
+        #expect(app.state.visible?.screen.params == ["id": 42, "ref": "mail"])
+    }
+
     @Test func `signing out from anywhere ends every flow at once`() async throws {
         var app = try await ShopTests.open(link: "/products/1")
         try await app.send("addToCart")

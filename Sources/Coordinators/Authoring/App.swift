@@ -11,6 +11,8 @@ public final class App: Sendable {
     public let problems: [String]
     /// The links of all coordinators.
     public let links: [LinkPattern]
+    /// The origins of the URLs that may be opened as links, such as `https://shop.example.com`.
+    public let origins: [String]
     /// How long the app's sessions live, unless that is left to the server.
     public let expiry: Expiry
     /// What happens to a session that an older version saved and this version cannot restore.
@@ -21,6 +23,7 @@ public final class App: Sendable {
     let rootType: CoordinatorType
     /// The root's type first.
     let types: [CoordinatorType]
+    let linkOrigins: Set<LinkOrigin>
     private let makeRoot: @Sendable () -> any Coordinator
 
     /// - Parameters:
@@ -30,17 +33,21 @@ public final class App: Sendable {
     ///   - dependencies: the services that its coordinators resolve.
     ///   - expiry: how long its sessions live.
     ///   - incompatibleSessions: what happens to sessions that cannot be migrated.
+    ///   - origins: a link may also be a whole URL that begins with one of these: a scheme and a host, and a port if it
+    ///     is not the scheme's own. The rest of the URL is the path of the link.
     ///   - endsForks: whether ending a session also ends its forks, and their forks, so that a user who signs out by
     ///     ending the session is signed out of every fork.
     public init<Root: Coordinator>(
         _ name: String, version: Int = 1, root: @escaping @Sendable () -> Root,
         coordinators: [any Coordinator.Type] = [], dependencies: Dependencies = Dependencies(),
         expiry: Expiry = Expiry(), incompatibleSessions: IncompatibleSessions = .relaunched,
-        endsForks: Bool = false
+        origins: [String] = [], endsForks: Bool = false
     ) {
         self.name = name
         self.expiry = expiry
         self.incompatibleSessions = incompatibleSessions
+        self.origins = origins
+        self.linkOrigins = Set(origins.compactMap { LinkOrigin($0) })
         self.endsForks = endsForks
         self.version = version
         self.makeRoot = { root() }
@@ -52,6 +59,9 @@ public final class App: Sendable {
         var problems = types.flatMap(\.problems)
         for (index, type) in types.enumerated() where types[..<index].contains(where: { $0.name == type.name }) {
             problems.append("two coordinators are named “\(type.name)”")
+        }
+        for origin in origins where LinkOrigin(origin) == nil {
+            problems.append("“\(origin)” is not an origin: write a scheme and a host, “https://shop.example.com”")
         }
         let (resolved, missing) = App.resolve(dependencies, for: all)
         self.dependencies = resolved
@@ -73,15 +83,6 @@ public final class App: Sendable {
         }
     }
 
-    /// The link of that path; `nil` if no coordinator has a pattern for it.
-    func link(_ path: String) -> Link? {
-        guard let texts = PathSegment.texts(of: path) else { return nil }
-        for pattern in links {
-            if let params = pattern.match(texts) { return Link(path, pattern, params) }
-        }
-        return nil
-    }
-
     /// The coordinators' names and events, the root first.
     public var coordinators: [(name: String, events: [EventShape])] {
         types.map { ($0.name, $0.events) }
@@ -99,7 +100,7 @@ public final class App: Sendable {
     /// Begins the first transition of a session.
     ///
     /// - Parameters:
-    ///   - link: a path that is opened as soon as the tree has started.
+    ///   - link: a path, or a URL of one of the app's origins, that is opened as soon as the tree has started.
     ///   - client: what the client says about itself.
     public func beginLaunch(
         at now: Date, link path: String? = nil, client: ClientInfo? = nil
@@ -108,7 +109,7 @@ public final class App: Sendable {
         if let client { state.client = client }
         var run = TransitionRun(of: self, on: state, at: now, event: nil)
         try run.startRoot()
-        if let path { try run.open(path) }
+        if let path { try run.open(link(path)) }
         return run
     }
 

@@ -19,7 +19,7 @@ public protocol Coordinator: Codable, Sendable {
     static var dependencies: [any Any.Type] { get }
 
     /// The patterns of the paths that lead to this coordinator's own screens. The built-in event `open` accepts these
-    /// paths.
+    /// paths. If several patterns of an app fit a path, the first counts, whatever the query: the root's come first.
     static var links: [LinkPattern] { get }
 
     /// Shows the first screen, or starts the child that does.

@@ -10,8 +10,9 @@ public enum NavigationError: Error, Equatable, Sendable {
     case staleScreen
     /// `back`, `backTo` or `backToRoot` was posted, and there is nothing to go back to.
     case nothingToGoBack
-    /// No coordinator of the app knows the link.
-    case unknownLink
+    /// No coordinator of the app knows the link. `reason` is a sentence that says what does not fit, and contains
+    /// nothing of the link.
+    case unknownLink(reason: String)
     /// The link is known, but no living coordinator takes it now.
     case linkNotTaken
     /// A handler threw `Overloaded`: it has no capacity now. The client may try again after `retryAfter` seconds.

@@ -156,7 +156,10 @@ extension TransitionRun {
         guard case ("path", .string(let path))? = onlyMember(of: payload) else {
             throw .invalidPayload("must have “path”, a string, and nothing else")
         }
-        if mayLeaveVisible(by: nil) { try open(path) }
+        let link = try app.link(path)
+        // If the event is held up, it is kept with the link's own path.
+        if event?.type == BuiltInEvent.open.rawValue { event?.payload = ["path": .string(link.path)] }
+        if mayLeaveVisible(by: nil) { try open(link) }
     }
 
     private mutating func relaunch() throws(NavigationError) {

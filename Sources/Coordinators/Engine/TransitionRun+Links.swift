@@ -13,8 +13,8 @@ enum LinkProgress: Sendable, Equatable {
 /// Offers links to coordinators, down the tree.
 extension TransitionRun {
     /// Offers a link to the root after everything that is on the agenda.
-    mutating func open(_ path: String) throws(NavigationError) {
-        guard let link = app.link(path), let root = state.coordinators.first else { throw .unknownLink }
+    mutating func open(_ link: Link) throws(NavigationError) {
+        guard let root = state.coordinators.first else { throw .linkNotTaken }
         linkProgress = .offered
         agenda.insert(.call(.open(link), root.id), at: 0)
     }
@@ -31,13 +31,12 @@ extension TransitionRun {
         } catch {
             throw Call.open(link).failure(error, of: living)
         }
-        let kept = PendingLink(path: link.path, coordinator: living.id)
         switch decision {
-        case .pending where linkProgress == .retried && state.pendingLink == kept:
+        case .pending where linkProgress == .retried && state.pendingLink?.coordinator == living.id:
             // Still pending: what it asked for when the link was first offered must not be performed again.
             return linkProgress = .settled
         case .pending:
-            state.pendingLink = kept
+            state.pendingLink = PendingLink(path: link.path, coordinator: living.id)
             linkProgress = .settled
         case .taken:
             state.pendingLink = nil
@@ -74,7 +73,7 @@ extension TransitionRun {
 
     /// Offers a pending link again to the coordinator that keeps it, once per transition.
     mutating func retryPendingLink() -> Bool {
-        guard linkProgress == nil, let pending = state.pendingLink, let link = app.link(pending.path),
+        guard linkProgress == nil, let pending = state.pendingLink, let link = try? app.link(pending.path),
             let keeper = state[pending.coordinator] ?? state.coordinators.first
         else { return false }
         linkProgress = .retried

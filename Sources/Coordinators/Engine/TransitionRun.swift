@@ -30,7 +30,7 @@ public struct TransitionRun: Sendable {
     let app: App
     let now: Date
     /// What was posted; `nil` for the first transition of a session.
-    let event: PostedEvent?
+    var event: PostedEvent?
     /// The state before the event.
     let original: NavigationState
     var state: NavigationState

@@ -2,6 +2,8 @@ public import JSONCoding
 
 /// A path that matches a pattern, and the values of its parameters.
 public struct Link: Sendable, Equatable {
+    /// The path that the pattern makes of the parameters. What else was opened is not in it: a trailing slash, other
+    /// query parameters, a fragment, an origin.
     public let path: String
     public let pattern: LinkPattern
     public let params: JSONObject
@@ -9,10 +11,11 @@ public struct Link: Sendable, Equatable {
     /// - Returns: `nil` if the path does not match the pattern.
     public init?(_ path: String, matching pattern: LinkPattern) {
         guard let params = pattern.match(path) else { return nil }
-        self.init(path, pattern, params)
+        self.init(pattern, params)
     }
 
-    init(_ path: String, _ pattern: LinkPattern, _ params: JSONObject) {
+    init?(_ pattern: LinkPattern, _ params: JSONObject) {
+        guard let path = pattern.path(params) else { return nil }
         self.path = path
         self.pattern = pattern
         self.params = params

@@ -9,6 +9,9 @@ extension Problem {
     init(_ error: SessionError, to event: PostedEvent) {
         self.init(error)
         if self.details["app"] != nil { self.details["event"] = event.type }
+        if case .refused(.unknownLink, _) = error, event.type == BuiltInEvent.open.rawValue {
+            self.pointer = "/payload/path"
+        }
     }
 
     init(_ error: SessionError) {
@@ -82,6 +85,7 @@ extension Problem {
         case .cannotLaunch(let error, let app):
             self.init(error)
             self.details["app"] = app
+            if case .unknownLink = error { self.pointer = "/link" }
         case .refused(let error, let state):
             self.init(error)
             if self.status >= 500 { self.details["app"] = state.identity.app }
@@ -113,8 +117,8 @@ extension Problem {
                 409, "stale-screen", "The screen is not visible any more", "“state” is what the user should see.")
         case .nothingToGoBack:
             self.init(409, "nothing-to-go-back", "Nothing to go back to", "“events” lists what is accepted.")
-        case .unknownLink:
-            self.init(422, "unknown-link", "Unknown link", "GET /v1/apps/{app} lists the app's links.")
+        case .unknownLink(let reason):
+            self.init(422, "unknown-link", "Unknown link", "\(reason) GET /v1/apps/{app} lists the app's links.")
         case .linkNotTaken:
             self.init(
                 409, "link-not-taken", "The link cannot be opened now",

@@ -52,7 +52,7 @@ struct AppsBody: JSONWritable {
     }
 }
 
-/// An app's coordinators, the events that can be posted to each, the built-in ones, and the links.
+/// An app's coordinators, the events that can be posted to each, the built-in ones, the links and their origins.
 struct AppBody: JSONWritable {
     let app: App
 
@@ -75,6 +75,7 @@ struct AppBody: JSONWritable {
             }
             writer.member("builtInEvents", BuiltInEvent.allCases.map(EventBody.init))
             writer.member("links", app.links.map(\.text))
+            writer.member("origins", ifAny: app.origins.isEmpty ? nil : app.origins)
         }
     }
 }

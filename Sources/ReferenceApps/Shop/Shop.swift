@@ -10,7 +10,7 @@ public enum Shop {
             coordinators: [
                 TabCoordinator.self, HomeCoordinator.self, SearchCoordinator.self, SignInCoordinator.self,
                 CheckoutCoordinator.self,
-            ], dependencies: .accounts(repository), endsForks: true)
+            ], dependencies: .accounts(repository), origins: ["https://shop.example.com"], endsForks: true)
     }
 }
 
@@ -152,7 +152,7 @@ extension Shop {
 
     /// Products, one after the other.
     struct HomeCoordinator: Coordinator {
-        static let productLink: LinkPattern = "/products/{id:integer}"
+        static let productLink: LinkPattern = "/products/{id:integer}?ref={ref}"
         static let links = [productLink]
 
         enum Event: NavigationEvent {
@@ -168,7 +168,7 @@ extension Shop {
 
         func handle(_ event: Event, _ navigator: inout Navigator) {
             switch event {
-            case .product(let id), .related(let id): navigator.push(product(id))
+            case .product(let id), .related(let id): navigator.push(product(id, ["id": .integer(id)]))
             case .addToCart:
                 guard let id = navigator.visible?.params["id"]?.integer else { return }
                 navigator.tell((any CartKeeper).self) { keeper, navigator in keeper.add(id, &navigator) }
@@ -178,13 +178,14 @@ extension Shop {
         func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
             guard let id = link.integer("id") else { return .passedOn }
             navigator.popToRoot()
-            navigator.push(product(id))
+            navigator.push(product(id, link.params))
             return .taken
         }
 
-        private func product(_ id: Int) -> Screen {
+        /// - Parameter params: `id`, and `ref` if the link says where it was found.
+        private func product(_ id: Int, _ params: JSONObject) -> Screen {
             Screen(
-                "product", title: "Product \(id)", params: ["id": .integer(id)],
+                "product", title: "Product \(id)", params: params,
                 events: [
                     Control(role: .primary, sends: Event.addToCart), Control(role: .navigation, sends: "related"),
                 ],

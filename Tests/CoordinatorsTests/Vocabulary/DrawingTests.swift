@@ -22,7 +22,8 @@ private struct DeskCoordinator: Coordinator {
                     Screen(
                         "form",
                         events: [
-                            Control("Keep", role: .primary, sends: "save"), Control(role: .destructive, sends: "delete"),
+                            Control("Keep", role: .primary, sends: "save"),
+                            Control(role: .destructive, sends: "delete"),
                             "row", Control(role: .navigation, sends: "sheet"), "fixed", "mark", "passing",
                         ])),
                 Tab("list", badge: "1", Screen("list", events: ["row"])),

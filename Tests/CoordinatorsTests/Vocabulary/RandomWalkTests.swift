@@ -10,7 +10,8 @@ protocol Host {
 
 /// Does everything that is possible at any time.
 struct WandererCoordinator: Coordinator, Host {
-    static let links: [LinkPattern] = ["/wanderer", "/place/{id:integer}"]
+    static let place: LinkPattern = "/place/{id:integer}?from={from}&page={page:integer}"
+    static let links: [LinkPattern] = ["/wanderer", place]
     var depth = 0
     var isCareful = false
     /// Whether its tab would be empty without it.
@@ -47,7 +48,10 @@ struct WandererCoordinator: Coordinator, Host {
     mutating func handle(_ event: Event, _ navigator: inout Navigator) throws {
         let child = WandererCoordinator(depth: depth + 1)
         switch event {
-        case .push(let id): navigator.push(Screen("place", params: ["id": .integer(id)], link: "/place/{id:integer}"))
+        case .push(let id):
+            var params: JSONObject = ["id": .integer(id), "from": "a+b & c=d/é#%"]
+            if depth > 0 { params["page"] = .integer(depth) }
+            navigator.push(Screen("place", params: params, link: WandererCoordinator.place))
         case .leave: navigator.popTo("wanderer")
         case .replaceTop: navigator.setStack([Screen("wanderer", title: "again"), Screen("plain", back: .forbidden)])
         case .tell: navigator.tell((any Host).self) { host, navigator in host.guestCalled(&navigator) }

@@ -11,8 +11,9 @@ enum RequestTarget: FuzzTarget {
         let targets = [
             "/v1/sessions/s_9fK2mQ9fK2mQ9/history?limit=5&before=7", "/v1/sessions/s_9fK2mQ9fK2mQ9/events?dryRun=true",
             "/a%2Fb", "/%2e%2e/a", "/a/../b", "/%00", "/%C3%A9", "/%FF", "//", "/?", "/?a=%26&b", "/products/-1e3",
+            "https://shop.example.com:443/products/42/?x=1&ref=%2Bmail#top", "shop://app",
         ]
-        let links = Fuzz.apps.flatMap(\.links).map { $0.path(["id": 42, "text": "é/"]) ?? $0.text }
+        let links = Fuzz.apps.flatMap(\.links).map { $0.path(["id": 42, "text": "é/", "ref": "a+b"]) ?? $0.text }
         return (heads.map(String.init) + targets + links).map { Array($0.utf8) }
     }
 
@@ -20,6 +21,9 @@ enum RequestTarget: FuzzTarget {
         let text = String(decoding: input, as: UTF8.self)
         if let target = HTTPTarget(text) { check(target) }
         for app in Fuzz.apps {
+            if let link = try? app.link(text) {
+                promise("a link's path leads to the same link", (try? app.link(link.path)) == link)
+            }
             for pattern in app.links {
                 guard let params = pattern.match(text) else { continue }
                 let path = pattern.path(params)
