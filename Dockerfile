@@ -8,6 +8,7 @@ RUN apt-get update \
 WORKDIR /build
 # Package.swift names the test targets, so it does not load without Tests. Package.resolved is used if there is one.
 COPY Package.swift Package.resolve[d] openapi.yaml ./
+COPY docs docs
 COPY Sources Sources
 COPY Tests Tests
 RUN swift build -c release --static-swift-stdlib --product coordinatord \

@@ -51,8 +51,8 @@ let package = Package(
         .target(name: "SQLiteStore", dependencies: ["Sessions", "SQLite", "Sodium"]),
         .target(
             name: "NavigationAPI",
-            dependencies: ["Sessions", "Coordinators", "MicroHTTP", "JSONCoding"],
-            resources: [.embedInCode("openapi.yaml"), .embedInCode("problems.md")]),
+            dependencies: ["Sessions", "Coordinators", "MicroHTTP", "JSONCoding", "Sodium"],
+            resources: [.embedInCode("openapi.yaml"), .embedInCode("openapi.json"), .embedInCode("problems.md")]),
         .target(
             name: "CoordinatorServer",
             dependencies: [

@@ -69,8 +69,10 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         let host = SessionHost(
             apps: apps, store: store, settings: settings, retention: storage.retention,
             report: { logger.warning("\($0)") })
+        var api = clients.settings
+        api.basePath = address.basePath
         let handler = NavigationHandler(
-            host: host, settings: clients.settings, report: FailureLog(logger).report)
+            host: host, settings: api, report: FailureLog(logger).report)
         // Before any client can connect: from here on a signal drains.
         let signals = await StopSignals()
         let server = try listen(clients.opened(handler))
@@ -109,6 +111,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         var settings = HTTPServer.Settings()
         settings.host = address.host
         settings.port = address.port
+        settings.basePath = address.basePath?.segments ?? []
         connections.apply(to: &settings)
         do {
             return try HTTPServer(settings, handler: handler)

@@ -19,8 +19,8 @@ public enum SessionError: Error, Equatable, Sendable {
     case expired
     /// `SessionSettings.waitingLimit` events already wait for this session's turn.
     case tooManyWaiting
-    /// More events a second than `SessionSettings.eventRate`; retry after that many seconds.
-    case tooManyEvents(retryAfter: Int)
+    /// More events a second than `SessionSettings.eventRate`, which is `rate`; retry after that many seconds.
+    case tooManyEvents(rate: Int, retryAfter: Int)
     /// There are already `SessionSettings.sessionLimit` sessions.
     case tooManySessions
     /// A handler took longer than `SessionSettings.handlerDeadline`.

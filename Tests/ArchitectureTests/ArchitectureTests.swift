@@ -16,7 +16,7 @@ import Testing
             "Sessions", "SQLite", "Sodium", "Dispatch", "FoundationEssentials", "Glibc", "Synchronization",
         ],
         "NavigationAPI": [
-            "Sessions", "Coordinators", "MicroHTTP", "JSONCoding", "FoundationEssentials", "Synchronization",
+            "Sessions", "Coordinators", "MicroHTTP", "JSONCoding", "Sodium", "FoundationEssentials", "Synchronization",
         ],
         "CoordinatorServer": [
             "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP", "CJemalloc",

@@ -89,7 +89,7 @@ import Testing
 
     @Test(
         arguments: [
-            ("confirmed", nil, ["payload"]), ("confirmed", ["count": "x"], ["payload", "count"]),
+            ("confirmed", nil, ["payload", "count"]), ("confirmed", ["count": "x"], ["payload", "count"]),
             ("confirmed", [:], ["payload", "count"]), ("push", "x", ["payload"]), ("push", nil, ["payload"]),
             ("login", 5, ["payload"]), ("misuse", "unheard of", ["payload"]), ("back", 5, ["payload"]),
             ("relaunch", "x", ["payload"]),

@@ -121,8 +121,8 @@ final class EchoHandler: HTTPHandler {
     }
 
     @Test(arguments: [
-        "/a%00b", "/a%2Fb", "/a%2fb", "/../a", "/a/./b", "/a/%2e%2E/b", "//a", "/a/", "/a%", "/a%4", "/a%GG", "/%FF",
-        "/a|b", "/a\"b", "*", "/a?b=%zz", "/a#b",
+        "/a%00b", "/a%2Fb", "/a%2fb", "/../a", "/a/./b", "/a/%2e%2E/b", "//../a", "/a%", "/a%4", "/a%GG", "/%FF",
+        "/a|b", "/a\"b", "*", "*?a", "**", "/a?b=%zz", "/a#b",
     ])
     func `an ambiguous target is refused, and the connection stays open`(target: String) async throws {
         let server = try HTTPServerTests.start()
@@ -140,6 +140,36 @@ final class EchoHandler: HTTPHandler {
         #expect(target.query.map(\.name) == ["x", "y", "z"])
         #expect(target.query.map(\.value) == ["1", "&", ""])
         #expect(HTTPTarget("/")?.segments == [])
+        #expect(HTTPTarget("//")?.segments == ["", ""])
+        #expect(HTTPTarget("/a//b/?x=/")?.segments == ["a", "", "b", ""])
+    }
+
+    @Test func `only OPTIONS may mean the server as a whole, and no path does`() async throws {
+        let server = try HTTPServerTests.start()
+        let connection = try Connection(port: server.port)
+
+        #expect(try await connection.request("OPTIONS", "*").text == "OPTIONS [] - 0")
+        #expect(try await connection.request("POST", "*").status == 400)
+
+        #expect(HTTPTarget("*")?.isServerWide == true && HTTPTarget("*")?.segments == [])
+        #expect(HTTPTarget("/*")?.isServerWide == false && HTTPTarget("/")?.isServerWide == false)
+        await server.stop()
+    }
+
+    @Test func `the handler sees paths without the base path`() async throws {
+        var settings = HTTPServer.Settings()
+        settings.port = 0
+        settings.basePath = ["a", "b"]
+        let server = try HTTPServer(settings, handler: EchoHandler())
+        let connection = try Connection(port: server.port)
+
+        for (path, segments) in [
+            ("/a/b/c", ["c"]), ("/c", ["c"]), ("/a/b", []), ("/a/b/", [""]), ("/a", ["a"]), ("/a/c", ["a", "c"]),
+            ("/a/b/a/b", ["a", "b"]), ("http://x/%61/b/c", ["c"]), ("/a/bc", ["a", "bc"]), ("/c/a/b", ["c", "a", "b"]),
+        ] {
+            #expect(try await connection.request("GET", path).text == "GET \(segments) - 0")
+        }
+        await server.stop()
     }
 
     @Test func `a handler that waits delays no other request`() async throws {

@@ -171,14 +171,56 @@ struct NoteCoordinator: Coordinator {
         #expect(try await client.call("GET", client.path).body == before.body)
     }
 
-    @Test(arguments: ["?dryRun=maybe", "?dryRun=true&dryRun=true", "?dryRun", "?other=true"])
-    func `an unknown or malformed query is refused`(query: String) async throws {
+}
+
+@Suite struct ControlsTests {
+    @Test func `every answer with a state has controls if they are asked for`() async throws {
         let client = try await FlowTests.client()
         let headers = ["Authorization": "Bearer \(client.token)", "Content-Type": "application/json"]
+        let key = headers.merging(["Idempotency-Key": "k-1"]) { $1 }
+        let edit = Data(#"{"type":"edit"}"#.utf8)
 
-        let answer = try await client.connection.request(
-            "POST", "\(client.path)/events\(query)", headers: headers, body: Data(#"{"type":"edit"}"#.utf8))
+        let answers = [
+            try await client.connection.request("POST", "/v1/sessions?include=controls"),
+            try await client.call("GET", "\(client.path)?include=controls"),
+            try await client.connection.request(
+                "POST", "\(client.path)/events?dryRun=true&include=controls", headers: headers, body: edit),
+            try await client.connection.request(
+                "POST", "\(client.path)/events?include=controls", headers: key, body: edit),
+        ]
 
-        try await client.expect(answer, 400, "invalid-request")
+        for answer in answers {
+            let state = try FlowTests.json(answer)
+            let controls = try #require(state["controls"]?.array)
+            #expect(controls.map { $0["type"] } == state["events"]?.array)
+            #expect(controls.allSatisfy { $0["title"] != nil && $0["role"] != nil && $0["place"] != nil })
+        }
+        // A replay is the first answer, whatever is asked for now.
+        let again = try await client.connection.request("POST", "\(client.path)/events", headers: key, body: edit)
+        #expect(again.body == answers[3].body)
+        #expect(try FlowTests.json(try await client.call("GET", client.path))["controls"] == nil)
+        try await client.call("GET", "\(client.path)?include=everything").expect(400, "invalid-request")
+        try await client.call("GET", "\(client.path)/coordinators?include=controls").expect(400, "invalid-request")
+    }
+
+    @Test func `what a client says about itself is checked, and may be replaced`() async throws {
+        let client = try await FlowTests.client()
+        for (body, pointer) in [
+            (#"{"client":7}"#, "/client"), (#"{"client":{"locale":7}}"#, "/client/locale"),
+            (#"{"client":{"x":"\#(String(repeating: "x", count: 4096))"}}"#, "/client"),
+        ] {
+            let answer = try await client.create(body, [:])
+            try answer.expect(400, "invalid-request")
+            #expect(try FlowTests.json(answer)["pointer"] == .string(pointer))
+        }
+        #expect(try await client.create(#"{"client":{"locale":"de","x":[1]}}"#, [:]).status == 201)
+
+        let described = try await client.post(#"{"type":"describeClient","payload":{"locale":"de"}}"#)
+        #expect(described.status == 200 && described.headers["etag"] == #""2""#)
+        #expect(
+            try await client.post(#"{"type":"describeClient","payload":{"locale":"de"}}"#).headers["etag"] == #""2""#)
+        let refused = try await client.post(#"{"type":"describeClient","payload":{"version":1}}"#)
+        try await client.expect(refused, 422, "invalid-event", version: 2)
+        #expect(try FlowTests.json(refused)["pointer"] == "/payload/version")
     }
 }

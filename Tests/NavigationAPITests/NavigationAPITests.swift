@@ -47,7 +47,7 @@ struct Client {
     init(
         _ app: App = App("counter", root: { CounterCoordinator() }), handler: NavigationHandler.Settings = .init(),
         origins: Set<String> = [], store: any SessionStore = MemoryStore(), retention: Retention = Retention(),
-        reports: ServerFailureTests.Reports? = nil,
+        reports: ServerFailureTests.Reports? = nil, basePath: String? = nil,
         _ adjust: (inout SessionSettings) -> Void = { _ in }
     ) async throws {
         var sessions = SessionSettings()
@@ -56,6 +56,9 @@ struct Client {
         adjust(&sessions)
         var settings = HTTPServer.Settings()
         settings.port = 0
+        var handler = handler
+        handler.basePath = basePath.flatMap(BasePath.init)
+        settings.basePath = handler.basePath?.segments ?? []
         let host = SessionHost(apps: [app], store: store, settings: sessions, retention: retention)
         let navigation = NavigationHandler(host: host, settings: handler) { reports?.add($0) }
         server = try HTTPServer(
@@ -99,13 +102,6 @@ struct Client {
 }
 
 extension Answer {
-    /// The body of a problem as it is for every request.
-    func withoutRequestID() throws -> JSON {
-        var problem = try JSONObject(json: JSON(parsing: Array(body)))
-        problem["requestId"] = nil
-        return .object(problem)
-    }
-
     /// Expects that the answer is that problem.
     func expect(_ status: Int, _ name: String, at location: SourceLocation = #_sourceLocation) throws {
         let body = try JSON(parsing: Array(self.body))
@@ -250,10 +246,9 @@ extension Answer {
     }
 
     @Test(arguments: [
-        ("DELETE", "/v1/sessions", "POST"), ("PUT", "/v1/sessions/x", "GET, HEAD, DELETE"),
-        ("GET", "/v1/sessions/x/events", "POST"),
-        ("POST", "/v1/sessions/x/coordinators", "GET, HEAD"), ("POST", "/livez", "GET, HEAD"),
-        ("OPTIONS", "/v1/apps", "GET, HEAD"),
+        ("DELETE", "/v1/sessions", "POST, OPTIONS"), ("PUT", "/v1/sessions/x", "GET, HEAD, DELETE, OPTIONS"),
+        ("GET", "/v1/sessions/x/events", "POST, OPTIONS"),
+        ("POST", "/v1/sessions/x/coordinators", "GET, HEAD, OPTIONS"), ("POST", "/livez", "GET, HEAD, OPTIONS"),
     ])
     func `a wrong method is refused with the right ones`(method: String, path: String, allow: String) async throws {
         let client = try await Client()
@@ -265,7 +260,9 @@ extension Answer {
     }
 
     @Test(arguments: [
-        "/", "/v1", "/v2/sessions", "/v1/sessions/x/y", "/v1/sessions/x/events/y", "/livez/x", "/V1/apps",
+        "/", "/v1", "/v2/sessions", "/v1/sessions/x/y", "/v1/sessions/x/events/y", "/livez/x", "/V1/apps", "/v1//apps",
+        "//v1/apps", "//", "/v1/apps/", "/v1/sessions/", "/v1/sessions//", "/v1/sessions//events", "/livez/",
+        "/problems/", "/v1/sessions/x/history/", "/*",
     ])
     func `an unknown path is not found`(path: String) async throws {
         let client = try await Client()
@@ -273,17 +270,25 @@ extension Answer {
         try await client.expect(try await client.call("GET", path), 404, "unknown-path")
     }
 
-    @Test(arguments: ["/v1/%00", "/v1%2Fapps", "/v1/../apps", "/v1/./apps", "/v1/%2e%2e/apps", "/v1//apps"])
+    @Test(arguments: ["/v1/%00", "/v1%2Fapps", "/v1/../apps", "/v1/./apps", "/v1/%2e%2e/apps", "/v1//../apps", "*"])
     func `a target that could be read in two ways is refused`(path: String) async throws {
         let client = try await Client()
 
         try await client.expect(try await client.call("GET", path), 400, "invalid-target")
     }
 
-    @Test func `a query that has no meaning is refused instead of ignored`() async throws {
+    @Test(arguments: [
+        ("/v1/sessions/x", "GET, HEAD, DELETE, OPTIONS"), ("/v1/sessions?x=y", "POST, OPTIONS"),
+        ("/openapi.json", "GET, HEAD, OPTIONS"), ("*", "DELETE, GET, HEAD, OPTIONS, POST"),
+    ])
+    func `OPTIONS lists the methods`(target: String, allow: String) async throws {
         let client = try await Client()
 
-        try await client.expect(try await client.call("GET", "/v1/apps?dryRun=true"), 400, "invalid-request")
+        let answer = try await client.connection.request("OPTIONS", target)
+
+        #expect(answer.status == 204 && answer.headers["allow"] == allow)
+        #expect(answer.headers["content-length"] == nil && answer.headers["date"] != nil)
+        try await client.connection.request("OPTIONS", "/v1/none").expect(404, "unknown-path")
     }
 
     @Test func `an unknown app is not found`() async throws {
@@ -482,9 +487,14 @@ extension Answer {
                     "back", "backTo", "backToRoot", "selectTab", "dismiss", "answer", "open", "relaunch",
                     "describeClient",
                 ])
-        let description = try await client.call("GET", "/openapi.yaml")
-        #expect(description.headers["content-type"] == "application/yaml")
-        #expect(description.body == (try Data(contentsOf: repository.appending(path: "openapi.yaml"))))
+        for (path, type, file) in [
+            ("/openapi.yaml", "application/yaml", "openapi.yaml"),
+            ("/openapi.json", "application/json", "Sources/NavigationAPI/openapi.json"),
+        ] {
+            let description = try await client.call("GET", path)
+            #expect(description.headers["content-type"] == type)
+            #expect(description.body == (try Data(contentsOf: repository.appending(path: file))))
+        }
     }
 
     @Test func `the server is alive, and ready until it drains`() async throws {

@@ -161,7 +161,7 @@ final class FailingStore: SessionStore {
         ("/livez", ["Cookie": 3_000], 200), ("/livez", ["Cookie": 4_500], 431),
         ("/v1/\(String(repeating: "x", count: 7_000))", [:], 404),
         ("/v1/\(String(repeating: "x", count: 8_100))", [:], 431),
-        ("/livez?\(String(repeating: "a&", count: 50))", [:], 400),
+        ("/livez?\(String(repeating: "a&", count: 50))", [:], 200),
         ("/livez?\(String(repeating: "a&", count: 125))", [:], 431),
     ])
     func `a head that is too large is refused as such`(target: String, sizes: [String: Int], status: Int) async throws {

@@ -1,5 +1,6 @@
 import Coordinators
 import CoordinatorsTesting
+import JSONCoding
 import ReferenceApps
 import Testing
 
@@ -78,5 +79,24 @@ struct OneAccount: LoginRepository {
         }
 
         #expect(app.state == before)
+    }
+}
+
+@Suite struct LocalisedTitleTests {
+    @Test func `the login's title is in the user's language, also after a restart of the app`() async throws {
+        let app = CleanLogin.app(OneAccount())
+        let german = try ClientInfo(["locale": "de-AT", "platform": "kiosk"])
+        var tester = try await CoordinatorTester(app, client: german)
+        #expect(tester.state.visible?.screen.title == "Anmelden")
+        #expect(tester.state.controls.first?.title == "Anmelden")
+        let restored = try app.restore(JSON(parsing: tester.state.encoded))
+        #expect(restored.client == german && restored == tester.state)
+
+        try await tester.send("describeClient", ["locale": "en"])
+        try await tester.send("relaunch")
+
+        #expect(tester.state.visible?.screen.title == "Login" && tester.state.client.locale == "en")
+        try await tester.send("describeClient", [:])
+        #expect(tester.state.client.values.isEmpty)
     }
 }

@@ -52,6 +52,24 @@ import TestSupport
         #expect(!FileManager.default.fileExists(atPath: "\(directory.path)/address"))
     }
 
+    @Test func `below a base path, clients and health checks find the server`() async throws {
+        let directory = try StorageTests.Directory()
+        let environment = ["COORDINATORD_ADDRESS_FILE": "\(directory.path)/address"]
+        let (program, line) = try await AddressTests.start(
+            ["--port", "0", "--base-path", "/nav"], environment: environment)
+        let port = try #require(line.firstMatch(of: /127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
+        let connection = try Connection(port: port)
+
+        for path in ["/nav/v1/sessions", "/v1/sessions"] {
+            let location = try await connection.request("POST", path).headers["location"]
+            #expect(location?.hasPrefix("/nav/v1/sessions/s_") == true)
+        }
+        #expect(try await AddressTests.health([], environment: environment) == 0)
+        #expect(try await AddressTests.health(["--port", "\(port)"]) == 0)
+        program.signal(SIGTERM)
+        #expect(try await program.exit().code == 0)
+    }
+
     @Test func `an address file that cannot be written does not keep the server from serving`() async throws {
         let (program, line) = try await AddressTests.start(
             ["--port", "0"], environment: ["COORDINATORD_ADDRESS_FILE": "/dev/null/address"])

@@ -153,6 +153,7 @@ import TestSupport
         ["serve", "--trusted-proxy", "10.0.0.0/33"], ["serve", "--allow-origin", "*"],
         ["serve", "--allow-origin", "https://app.example/"], ["serve", "--allow-origin", "null"],
         ["serve", "--allow-origin", "https://*.example"], ["serve", "--allow-origin", "https://app.example:443"],
+        ["serve", "--base-path", "nav"], ["serve", "--base-path", "/nav/"], ["serve", "--base-path", "/v1"],
         ["sessions", "list", "--store", "memory"], ["sessions", "purge"],
         ["sessions", "show", "no-id"],
         ["no-such-command"],

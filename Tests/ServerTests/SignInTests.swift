@@ -151,7 +151,7 @@ import TestSupport
         #expect(try visible(try await owner.logIn("ann@example.com", "correct horse")) == "main")
         // The answers do not reveal whether there is such an account.
         #expect(answers.map(\.status) == [200, 200, 200, 429, 200, 200, 200, 429])
-        #expect(answers[3].body == answers[7].body)
+        #expect(try answers[3].withoutRequestID() == answers[7].withoutRequestID())
         for answer in [answers[3], answers[7]] { #expect(answer.headers["retry-after"] == "1") }
         try await storage.stop(program)
     }

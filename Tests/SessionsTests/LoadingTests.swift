@@ -133,7 +133,7 @@ import Testing
 
         let again = try await host.session(created.id, token: created.token.text)
         for number in 2...3 { _ = try await again.apply(PostedEvent("pass", payload: .integer(number))) }
-        await #expect(throws: SessionError.tooManyEvents(retryAfter: 1)) {
+        await #expect(throws: SessionError.tooManyEvents(rate: 2, retryAfter: 1)) {
             try await again.apply(PostedEvent("pass", payload: 4))
         }
     }

@@ -36,6 +36,20 @@ import Testing
         #expect(limit.take(&due, at: RateLimitTests.start) == 1)
     }
 
+    @Test(arguments: [1, 2, 3, 7, 1000])
+    func `what remains is what is still admitted at once`(rate: Int) throws {
+        let limit = try #require(RateLimit(perSecond: rate))
+        var due = RateLimit.Due()
+        #expect(limit.take(&due, at: RateLimitTests.start) == nil)
+        #expect(limit.remaining(due, at: RateLimitTests.start) == rate - 1)
+
+        for _ in 1..<rate { #expect(limit.take(&due, at: RateLimitTests.start) == nil) }
+
+        #expect(limit.remaining(due, at: RateLimitTests.start) == 0)
+        #expect(limit.take(&due, at: RateLimitTests.start) == 1)
+        #expect(limit.remaining(due, at: RateLimitTests.start) == 0)
+    }
+
     @Test func `a rate of zero is no limit`() {
         #expect(RateLimit(perSecond: 0) == nil)
     }

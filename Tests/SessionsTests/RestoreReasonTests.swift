@@ -26,7 +26,7 @@ import Testing
             "the value at /stack/id of its state must be an integer in range"
         ),
         (#""passed":0"#, #""passed":"x""#, "the value at /passed of what “gate” has saved must be an integer in range"),
-        (#"{"passed":0}"#, "{}", "what “gate” has saved lacks “passed”"),
+        (#"{"passed":0}"#, "{}", "the value at /passed of what “gate” has saved is missing"),
         (#""version":1,"lastKey""#, #""version":2,"lastKey""#, "version 2 of the app has saved it"),
     ])
     func `the reason for a relaunch is given in a sentence`(text: String, forged: String, reason: String) async throws {

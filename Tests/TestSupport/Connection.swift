@@ -1,5 +1,6 @@
 public import Foundation
 internal import Glibc
+public import JSONCoding
 
 /// An answer as it came over the wire.
 public struct Answer: Sendable {
@@ -9,6 +10,13 @@ public struct Answer: Sendable {
     public let body: Data
 
     public var text: String { String(decoding: body, as: UTF8.self) }
+
+    /// The body of a problem as it is for every request.
+    public func withoutRequestID() throws -> JSON {
+        var problem = try JSONObject(json: JSON(parsing: Array(body)))
+        problem["requestId"] = nil
+        return .object(problem)
+    }
 }
 
 /// A TCP connection to a server on this machine.

@@ -118,8 +118,9 @@ public enum FramingVectors {
         }
         + [
             "/a?b=c&d=%20e", "/", "/~a.b-c_d!$&'()*+,;=:@", "/%C3%A9", "http://x/a", "HTTPS://x:443/a",
-            "http://[::1]/a",
+            "http://[::1]/a", "//a", "/a/", "/a//b",
         ].map { "POST \($0) HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n" }
+        + ["OPTIONS * HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"]
         + [
             "Host:x", "Host:\tx\t", "Host:   x   ", "host: x", "HOST: x", "Host: ", "Host:", "Host: x:80", "Host: x:",
             "Host: 127.0.0.1", "Host: [::1]", "Host: [::1]:80", "Host: a-b.c_d~e", "Host: a%20b", "Host: x\r\nA:b",

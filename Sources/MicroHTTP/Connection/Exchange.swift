@@ -38,7 +38,7 @@ final class Exchange: @unchecked Sendable {
     private init(core: Core, on watched: WatchedConnection, target: UnsafeRawBufferPointer) {
         self.core = core
         self.watched = watched
-        self.target = HTTPTarget(target.assumingMemoryBound(to: UInt8.self))
+        self.target = HTTPTarget(target.assumingMemoryBound(to: UInt8.self))?.without(prefix: core.basePath)
         self.targetPlace = target
         self.isTargetReadable = target.allSatisfy(HeadCheck.isTargetCharacter)
         core.requestsUnderWay.add(1, ordering: .relaxed)
@@ -202,7 +202,7 @@ extension Exchange {
     }
 
     private func startHandler(method: String) {
-        guard let target else { return complete(with: .invalidTarget) }
+        guard let target, !target.isServerWide || method == "OPTIONS" else { return complete(with: .invalidTarget) }
         if let refusal { return complete(with: refusal) }
         let request = HTTPRequest(
             id: id ?? RequestID(), method: method, target: target, headers: headers, body: body, peer: watched.peer)

@@ -127,7 +127,7 @@ extension HeadCheck {
 }
 
 extension UInt8 {
-    var isASCIIAlphanumeric: Bool {
+    package var isASCIIAlphanumeric: Bool {
         switch self {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"):

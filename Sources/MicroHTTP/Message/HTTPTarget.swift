@@ -1,12 +1,14 @@
-/// A request's target in origin or absolute form (RFC 9112, section 3.2), split and decoded once.
+/// A request's target in origin, absolute or asterisk form (RFC 9112, section 3.2), split and decoded once.
 ///
 /// A target that two readers could read differently is refused: an encoded slash or NUL, dot segments, encoded or not,
-/// empty segments, bytes that are not allowed in a target, escapes that are not UTF-8.
+/// bytes that are not allowed in a target, escapes that are not UTF-8.
 public struct HTTPTarget: Sendable, Equatable {
-    /// The path's segments, decoded: `/v1/apps` is `["v1", "apps"]`.
-    public let segments: [String]
+    /// The path's segments, decoded: `/v1/apps` is `["v1", "apps"]`, `/v1/apps/` is `["v1", "apps", ""]`, `/` is `[]`.
+    public private(set) var segments: [String]
     /// The names and values after the question mark, decoded, in order.
     public let query: [QueryItem]
+    /// Whether it is `*`, the server as a whole, which only OPTIONS may have. It has no segments and no query.
+    public let isServerWide: Bool
 
     public struct QueryItem: Sendable, Equatable {
         public let name: String
@@ -21,6 +23,11 @@ public struct HTTPTarget: Sendable, Equatable {
     }
 
     init?(_ target: UnsafeBufferPointer<UInt8>) {
+        isServerWide = target.elementsEqual("*".utf8)
+        if isServerWide {
+            (segments, query) = ([], [])
+            return
+        }
         let bytes = HTTPTarget.originForm(of: target)
         guard bytes.first == UInt8(ascii: "/") else { return nil }
         var segments: [String] = []
@@ -45,6 +52,14 @@ public struct HTTPTarget: Sendable, Equatable {
         self.query = query
     }
 
+    /// Without the segments of a prefix, if the path begins with them.
+    func without(prefix: [String]) -> HTTPTarget {
+        guard !prefix.isEmpty, segments.starts(with: prefix) else { return self }
+        var target = self
+        target.segments.removeFirst(prefix.count)
+        return target
+    }
+
     /// What follows the scheme and the host of an absolute target, which must have both; else the target as it is.
     private static func originForm(of target: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
         for scheme in ["http://", "https://"] {
@@ -64,10 +79,10 @@ public struct HTTPTarget: Sendable, Equatable {
 
     /// A segment that decoding left unchanged contains no slash; one that does not start with a dot is no dot segment.
     private static func segment(_ text: Bytes) -> String? {
-        guard let segment = decode(text), let first = segment.utf8.first,
+        guard let segment = decode(text),
             segment.utf8.count == text.count || !segment.utf8.contains(UInt8(ascii: "/"))
         else { return nil }
-        if first == UInt8(ascii: "."), segment == "." || segment == ".." { return nil }
+        if segment.utf8.first == UInt8(ascii: "."), segment == "." || segment == ".." { return nil }
         return segment
     }
 

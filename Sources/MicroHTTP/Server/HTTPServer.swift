@@ -25,6 +25,8 @@ public final class HTTPServer: Sendable {
         /// Total bytes of the answers over 16 KiB that are being sent. Beyond it, those that have been under way
         /// longest are cut off.
         public var sendingLimit = 32 * 1024 * 1024
+        /// The segments that a proxy may leave before the path of a request: the handler sees the path without them.
+        public var basePath: [String] = []
 
         public init() {}
 
@@ -54,8 +56,9 @@ public final class HTTPServer: Sendable {
         let socket = try ListeningSocket(host: settings.host, port: settings.port)
         let watchdog = Watchdog(settings.limits)
         let core = Core(
-            handler: handler, headLimit: settings.headLimit, bodyLimit: settings.bodyLimit,
-            sendingBudget: SendingBudget(limit: settings.sendingLimit), watchdog: watchdog)
+            handler: handler, basePath: settings.basePath, headLimit: settings.headLimit,
+            bodyLimit: settings.bodyLimit, sendingBudget: SendingBudget(limit: settings.sendingLimit),
+            watchdog: watchdog)
         guard let pointer = HTTPServer.start(settings, core: core) else {
             let code = errno
             close(socket.descriptor)
@@ -195,6 +198,7 @@ struct Daemon: @unchecked Sendable {
 /// What the callbacks share: the handler, the counts, the suspended exchanges.
 final class Core: Sendable {
     let handler: any HTTPHandler
+    let basePath: [String]
     let headLimit: Int
     let bodyLimit: Int
     let sendingBudget: SendingBudget
@@ -210,9 +214,11 @@ final class Core: Sendable {
         (false, [:]))
 
     init(
-        handler: any HTTPHandler, headLimit: Int, bodyLimit: Int, sendingBudget: SendingBudget, watchdog: Watchdog
+        handler: any HTTPHandler, basePath: [String], headLimit: Int, bodyLimit: Int, sendingBudget: SendingBudget,
+        watchdog: Watchdog
     ) {
         self.handler = handler
+        self.basePath = basePath
         self.headLimit = headLimit
         self.bodyLimit = bodyLimit
         self.sendingBudget = sendingBudget

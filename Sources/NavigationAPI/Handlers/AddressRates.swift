@@ -29,17 +29,24 @@ final class AddressRates: Sendable {
         self.limit = limit
     }
 
+    /// How many uses are allowed in a second.
+    var rate: Int { limit.rate }
+
     /// Counts one use by the address.
     ///
-    /// - Returns: the seconds to wait; `nil` if the use is within the limit.
-    func take(_ address: IPAddress, at now: Date = Date()) -> Int? {
+    /// - Returns: the seconds to wait, `nil` if the use is within the limit; and how many more are within it now.
+    func take(_ address: IPAddress, at now: Date = Date()) -> (wait: Int?, remaining: Int) {
         let address = address.subscriber
         return counts.withLock { counts in
             counts.clean(at: now)
             guard counts.due[address] != nil || counts.due.count < AddressRates.capacity else {
-                return limit.take(&counts.dueOfOthers, at: now)
+                return take(&counts.dueOfOthers, at: now)
             }
-            return limit.take(&counts.due[address, default: RateLimit.Due()], at: now)
+            return take(&counts.due[address, default: RateLimit.Due()], at: now)
         }
+    }
+
+    private func take(_ due: inout RateLimit.Due, at now: Date) -> (wait: Int?, remaining: Int) {
+        (limit.take(&due, at: now), limit.remaining(due, at: now))
     }
 }

@@ -37,10 +37,21 @@ public final class CrossOriginHandler: HTTPHandler {
         response.headers.append("Vary", "Origin")
         guard let origin = allowedOrigin(headers) else { return response }
         response.headers.append("Access-Control-Allow-Origin", origin)
-        response.headers.append(
-            "Access-Control-Expose-Headers", "ETag, Idempotency-Replayed, Location, Retry-After, X-Request-Id")
+        response.headers.append("Access-Control-Expose-Headers", CrossOriginHandler.readableHeaders)
         return response
     }
+
+    /// Of answers, beside those that every page may read.
+    private static let readableHeaders = """
+        Date, ETag, Idempotency-Replayed, Location, RateLimit, RateLimit-Policy, Retry-After, Session-Version, \
+        WWW-Authenticate, X-Request-Id
+        """
+
+    /// Of requests, beside those that every page may send.
+    private static let sendableHeaders = """
+        Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Prefer, traceparent, \
+        tracestate, X-Request-Id
+        """
 
     /// What a page may send. The request itself is checked when it arrives.
     private static func preflightAnswer(for route: Route) -> HTTPResponse {
@@ -48,8 +59,7 @@ public final class CrossOriginHandler: HTTPHandler {
             status: 204,
             headers: [
                 "Access-Control-Allow-Methods": route.methods.joined(separator: ", "),
-                "Access-Control-Allow-Headers":
-                    "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id",
+                "Access-Control-Allow-Headers": sendableHeaders,
                 "Access-Control-Max-Age": "600",
             ])
     }

@@ -11,6 +11,8 @@ public final class NavigationHandler: HTTPHandler {
         public var creationRate = 0
         /// Proxies that are trusted to send their clients' addresses in `X-Forwarded-For`.
         public var proxies: [IPNetwork] = []
+        /// What the paths in answers begin with. The HTTP server removes it from the paths of requests.
+        public var basePath: BasePath?
 
         public init() {}
     }
@@ -18,6 +20,10 @@ public final class NavigationHandler: HTTPHandler {
     private let host: SessionHost
     private let proxies: [IPNetwork]
     private let creationRates: AddressRates?
+    private let basePath: String
+    private let apps: Document
+    /// By the app's name.
+    private let descriptions: [String: Document]
     let report: @Sendable (ServerFailure) -> Void
     private let draining = Atomic(false)
 
@@ -29,6 +35,9 @@ public final class NavigationHandler: HTTPHandler {
         self.host = host
         self.proxies = settings.proxies
         self.creationRates = RateLimit(perSecond: settings.creationRate).map(AddressRates.init)
+        self.basePath = settings.basePath?.text ?? ""
+        self.apps = Document(AppsBody(host.apps))
+        self.descriptions = Dictionary(host.apps.map { ($0.name, Document(AppBody($0))) }) { first, _ in first }
         self.report = report
     }
 
@@ -39,10 +48,16 @@ public final class NavigationHandler: HTTPHandler {
 
     public func respond(to request: HTTPRequest) async -> HTTPResponse {
         do throws(Problem) {
-            guard let route = Route.of(request.target.segments) else { throw .unknownPath }
-            guard let action = route.action(for: request.method) else { throw .methodNotAllowed(route.methods) }
-            guard route.takesQuery || request.target.query.isEmpty else { throw .unknownQuery }
-            return try await action(self)(request)
+            guard let route = Route.of(request.target.segments) else {
+                if request.target.isServerWide { return .allowing(Route.allMethods) }
+                throw .unknownPath
+            }
+            guard let method = route.method(request.method) else {
+                if request.method == "OPTIONS" { return .allowing(route.methods) }
+                throw .methodNotAllowed(route.methods)
+            }
+            try method.query.check(request.target.query)
+            return try await method.action(self)(request)
         } catch {
             if error.status >= 500 { report(ServerFailure(error, to: request.id, request.target)) }
             return error.response(to: request.id)
@@ -58,11 +73,11 @@ public final class NavigationHandler: HTTPHandler {
 
 // Requests without a session.
 extension NavigationHandler {
-    func listApps(_ request: HTTPRequest) -> HTTPResponse { .json(AppsBody(host.apps)) }
+    func listApps(_ request: HTTPRequest) -> HTTPResponse { apps.response(to: request) }
 
     func describeApp(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
-        guard let app = host.apps.first(where: { $0.name == request.name }) else { throw .unknownApp }
-        return .json(AppBody(app))
+        guard let description = descriptions[request.name] else { throw .unknownApp }
+        return description.response(to: request)
     }
 
     func tellAlive(_ request: HTTPRequest) -> HTTPResponse { .json(HealthBody(status: "alive")) }
@@ -74,40 +89,56 @@ extension NavigationHandler {
         return .json(HealthBody(status: "ready", store: host.store.name, remarks: condition.remarks))
     }
 
-    func sendDescription(_ request: HTTPRequest) -> HTTPResponse { Document.openAPI }
+    func sendDescription(_ request: HTTPRequest) -> HTTPResponse { Document.openAPI.response(to: request) }
 
-    func sendProblems(_ request: HTTPRequest) -> HTTPResponse { Document.problems }
+    func sendDescriptionAsJSON(_ request: HTTPRequest) -> HTTPResponse { Document.openAPIAsJSON.response(to: request) }
+
+    func sendProblems(_ request: HTTPRequest) -> HTTPResponse { Document.problems.response(to: request) }
 
     func sendProblem(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
-        guard let problem = Document.problem(request.target.segments[1]) else { throw .unknownPath }
-        return problem
+        guard let section = Document.sections[request.target.segments[1]] else { throw .unknownPath }
+        return section.response(to: request)
     }
 }
 
 // Sessions.
 extension NavigationHandler {
     func createSession(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        if let creationRates, let client = request.client(behind: proxies), let wait = creationRates.take(client) {
-            throw .tooManyCreations(retryAfter: wait)
-        }
+        let limit = try countCreation(request)
+        let includesControls = try request.includesControls()
         let body = try RequestBody(request, CreationRequest.members, isOptional: true)
         let wanted = try CreationRequest(body)
         let least = IdempotentRequest.leastSecretKeyBytes
-        let once = try IdempotentRequest(request.headers, body, leastCharacters: least)
-        return try await translatingErrors { () async throws(SessionError) in
+        let once = try IdempotentRequest(request, body, leastCharacters: least)
+        let created = try await translatingErrors { () async throws(SessionError) in
             switch wanted {
-            case .session(let wanted): try await host.create(wanted, once: once).response
+            case .session(let wanted): try await host.create(wanted, once: once)
             case .fork(let id, let version):
-                try await host.fork(session(id, request), version: version, once: once).response
+                try await host.fork(session(id, request), version: version, once: once)
             }
         }
+        var response = created.response(includesControls: includesControls, below: basePath)
+        response.headers.append(contentsOf: limit)
+        return response
+    }
+
+    /// - Returns: the fields that describe the limit on creations; none if there is no limit.
+    private func countCreation(_ request: HTTPRequest) throws(Problem) -> HTTPHeaders {
+        guard let creationRates, let client = request.client(behind: proxies) else { return [:] }
+        let (wait, remaining) = creationRates.take(client)
+        let limit = HTTPHeaders.rateLimit("creations", rate: creationRates.rate, remaining: remaining)
+        if let wait {
+            throw Problem.tooManyCreations(retryAfter: wait).with { $0.headers.append(contentsOf: limit) }
+        }
+        return limit
     }
 
     func readState(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let includesControls = try request.includesControls()
         let state = try await state(request)
         let tag = state.entityTag
         let isKnown = EntityTag.matches(request.headers.values("If-None-Match"), tag)
-        var response = isKnown ? HTTPResponse.notModified : .json(StateBody(state))
+        var response = isKnown ? HTTPResponse.notModified : .json(StateBody(state, includesControls: includesControls))
         response.headers.append("ETag", tag)
         return response
     }
@@ -117,7 +148,7 @@ extension NavigationHandler {
     }
 
     func readHistory(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let page = try HistoryPage(request.target.query)
+        let page = try HistoryPage(request)
         return try await translatingErrors { () async throws(SessionError) in
             let session = try await session(request.name, request)
             // Reads one more than asked for, to find out whether there is another page.
@@ -128,7 +159,8 @@ extension NavigationHandler {
                 // There are no more, or no more fit into `bytes`.
                 continues = try await !session.history(from: oldest - 1, limit: 1, bytes: 0).isEmpty
             }
-            return .json(HistoryBody(entries.prefix(page.limit), continues, page: page, of: session.id))
+            return .json(
+                HistoryBody(entries.prefix(page.limit), continues, page: page, of: session.id, below: basePath))
         }
     }
 
@@ -155,7 +187,8 @@ extension NavigationHandler {
 // errors.
 extension NavigationHandler {
     func postEvent(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let isDryRun = try NavigationHandler.isDryRun(request.target.query)
+        let isDryRun = try request.flag("dryRun") ?? false
+        let includesControls = try request.includesControls()
         let session: AuthorizedSession
         do throws(SessionError) {
             session = try await self.session(request.name, request)
@@ -165,26 +198,22 @@ extension NavigationHandler {
         }
         let condition = try EntityTag.condition(request.headers.values("If-Match"))
         let body = try RequestBody(request, PostedEvent.members)
-        let once = try IdempotentRequest(request.headers, body)
+        let once = try IdempotentRequest(request, body)
         let address = request.client(behind: proxies)?.subscriber
         let client = address.map { ClientAddress(bits: $0.bits) } ?? ClientAddress(session.id.text)
         let event = try PostedEvent(body, from: client)
         do throws(SessionError) {
-            guard isDryRun else { return try await session.apply(event, if: condition, once: once).response }
+            guard isDryRun else {
+                let outcome = try await session.apply(event, if: condition, once: once)
+                return outcome.response(includesControls: includesControls)
+            }
             // Without an entity tag: the state in this answer is not a version of the session.
             let applied = try await session.preview(event, if: condition)
-            return .json(StateBody(applied.state, transition: applied.transition))
+            return .json(
+                StateBody(applied.state, transition: applied.transition, includesControls: includesControls))
         } catch {
             throw Problem(error, to: event)
         }
-    }
-
-    private static func isDryRun(_ query: [HTTPTarget.QueryItem]) throws(Problem) -> Bool {
-        guard let item = query.first else { return false }
-        guard query.count == 1, item.name == "dryRun", item.value == "true" || item.value == "false" else {
-            throw .unknownQuery
-        }
-        return item.value == "true"
     }
 
     /// The kept answer to an event that replaced the token: its client may post the event again with the old token.
@@ -193,9 +222,10 @@ extension NavigationHandler {
         return try await translatingErrors { () async throws(SessionError) in
             guard let id = SessionID(request.name), let token = BearerToken(request.headers.only("Authorization")),
                 let body = try? RequestBody(request, PostedEvent.members),
-                let once = try? IdempotentRequest(request.headers, body, leastCharacters: least)
+                let once = try? IdempotentRequest(request, body, leastCharacters: least)
             else { throw .unauthorized }
-            return try await host.answer(to: once, of: id, replacedToken: token.text).response
+            return try await host.answer(to: once, of: id, replacedToken: token.text)
+                .response(includesControls: false)
         }
     }
 }

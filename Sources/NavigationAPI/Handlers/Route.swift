@@ -6,45 +6,57 @@ struct Route: Sendable {
 
     /// `{…}` matches any one segment.
     private static let all = [
-        Route("v1/sessions/{id}/events", takesQuery: true, .post(NavigationHandler.postEvent)),
-        Route("v1/sessions/{id}", .get(NavigationHandler.readState), .delete(NavigationHandler.endSession)),
-        Route("v1/sessions", .post(NavigationHandler.createSession)),
+        Route("v1/sessions/{id}/events", .post(NavigationHandler.postEvent, query: .only(["dryRun", "include"]))),
+        Route(
+            "v1/sessions/{id}", .get(NavigationHandler.readState, query: .only(["include"])),
+            .delete(NavigationHandler.endSession)),
+        Route("v1/sessions", .post(NavigationHandler.createSession, query: .only(["include"]))),
         Route("v1/sessions/{id}/coordinators", .get(NavigationHandler.readCoordinators)),
-        Route("v1/sessions/{id}/history", takesQuery: true, .get(NavigationHandler.readHistory)),
+        Route("v1/sessions/{id}/history", .get(NavigationHandler.readHistory, query: .only(["limit", "before"]))),
         Route("v1/sessions/{id}/history/{version}", .get(NavigationHandler.readVersion)),
-        Route("v1/apps", .get(NavigationHandler.listApps)),
-        Route("v1/apps/{name}", .get(NavigationHandler.describeApp)),
-        Route("livez", .get(NavigationHandler.tellAlive)),
-        Route("readyz", .get(NavigationHandler.tellReady)),
-        Route("openapi.yaml", .get(NavigationHandler.sendDescription)),
-        Route("problems", .get(NavigationHandler.sendProblems)),
-        Route("problems/{name}", .get(NavigationHandler.sendProblem)),
+        Route("v1/apps", .get(NavigationHandler.listApps, query: .ignored)),
+        Route("v1/apps/{name}", .get(NavigationHandler.describeApp, query: .ignored)),
+        Route("livez", .get(NavigationHandler.tellAlive, query: .ignored)),
+        Route("readyz", .get(NavigationHandler.tellReady, query: .ignored)),
+        Route("openapi.yaml", .get(NavigationHandler.sendDescription, query: .ignored)),
+        Route("openapi.json", .get(NavigationHandler.sendDescriptionAsJSON, query: .ignored)),
+        Route("problems", .get(NavigationHandler.sendProblems, query: .ignored)),
+        Route("problems/{name}", .get(NavigationHandler.sendProblem, query: .ignored)),
     ]
 
     /// A method that a path supports, and the function that answers it.
-    private struct Method: Sendable {
-        let name: String
+    struct Method: Sendable {
+        fileprivate let name: String
+        let query: AcceptedQuery
         let action: Action
 
-        static func get(_ action: @escaping Action) -> Method { Method(name: "GET", action: action) }
-        static func post(_ action: @escaping Action) -> Method { Method(name: "POST", action: action) }
-        static func delete(_ action: @escaping Action) -> Method { Method(name: "DELETE", action: action) }
+        fileprivate static func get(_ action: @escaping Action, query: AcceptedQuery = .only([])) -> Method {
+            Method(name: "GET", query: query, action: action)
+        }
+
+        fileprivate static func post(_ action: @escaping Action, query: AcceptedQuery = .only([])) -> Method {
+            Method(name: "POST", query: query, action: action)
+        }
+
+        fileprivate static func delete(_ action: @escaping Action) -> Method {
+            Method(name: "DELETE", query: .only([]), action: action)
+        }
     }
 
-    /// `nil` matches any segment.
+    /// `nil` matches any segment that is not empty.
     private let segments: [String?]
-    let takesQuery: Bool
     private let supported: [Method]
-    /// For `Allow`. HEAD is answered wherever GET is.
+    /// For `Allow`. HEAD is answered wherever GET is, OPTIONS everywhere.
     let methods: [String]
+    /// For `Allow` of the server as a whole.
+    static let allMethods = Set(all.flatMap(\.methods)).sorted()
     /// Whether the path names a session.
     private let hasSession: Bool
 
-    private init(_ path: String, takesQuery: Bool = false, _ methods: Method...) {
+    private init(_ path: String, _ methods: Method...) {
         segments = path.split(separator: "/").map { $0.hasPrefix("{") ? nil : String($0) }
-        self.takesQuery = takesQuery
         supported = methods
-        self.methods = methods.flatMap { $0.name == "GET" ? ["GET", "HEAD"] : [$0.name] }
+        self.methods = methods.flatMap { $0.name == "GET" ? ["GET", "HEAD"] : [$0.name] } + ["OPTIONS"]
         hasSession = path.contains("sessions/{id}")
     }
 
@@ -53,14 +65,24 @@ struct Route: Sendable {
 
     private func matches(_ path: [String]) -> Bool {
         guard path.count == segments.count else { return false }
-        for (segment, actual) in zip(segments, path) where segment != nil && segment != actual { return false }
+        return begins(with: path)
+    }
+
+    private func begins(with path: [String]) -> Bool {
+        guard path.count <= segments.count else { return false }
+        for (segment, actual) in zip(segments, path) {
+            guard segment.map({ $0 == actual }) ?? !actual.isEmpty else { return false }
+        }
         return true
     }
 
+    /// Whether a path of the API could begin with these segments.
+    static func hasPath(beginningWith segments: [String]) -> Bool { all.contains { $0.begins(with: segments) } }
+
     /// - Returns: `nil` if the path does not support the method.
-    func action(for method: String) -> Action? {
-        let wanted = method == "HEAD" ? "GET" : method
-        return supported.first { $0.name == wanted }?.action
+    func method(_ name: String) -> Method? {
+        let wanted = name == "HEAD" ? "GET" : name
+        return supported.first { $0.name == wanted }
     }
 
     /// The session's id, as it stands in the path.

@@ -27,10 +27,11 @@ extension Problem {
         case .tooManyWaiting:
             self.init(429, "too-many-waiting", "Too many events are waiting", "Wait for the answers to earlier ones.")
             self.headers.append("Retry-After", "1")
-        case .tooManyEvents(let seconds):
+        case .tooManyEvents(let rate, let seconds):
             self.init(
                 429, "too-many-events", "Too many events", "Nothing has changed; wait as long as Retry-After says.")
             self.headers.append("Retry-After", String(seconds))
+            self.headers.append(contentsOf: .rateLimit("events", rate: rate, remaining: 0, seconds: seconds))
         case .tooManySessions:
             self.init(
                 503, "too-many-sessions", "Too many sessions",

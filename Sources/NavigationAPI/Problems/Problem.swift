@@ -3,7 +3,8 @@ internal import JSONCoding
 internal import MicroHTTP
 internal import Sessions
 
-/// Why a request was not carried out, in the form of RFC 9457. Never contains anything from the request.
+/// Why a request was not carried out, in the form of RFC 9457. Never contains anything from the request, except the
+/// plain name of an unknown query parameter.
 ///
 /// Its content is stored indirectly, so that a function that can throw a problem reserves only one word for it.
 @dynamicMemberLookup
@@ -103,9 +104,6 @@ extension JSONWriter {
 extension Problem {
     static let unknownPath = Problem(404, "unknown-path", "No such path", "The paths are listed in /openapi.yaml.")
     static let unknownApp = Problem(404, "unknown-app", "No such app", "GET /v1/apps lists the apps.")
-    static let unknownQuery = Problem(
-        400, "invalid-request", "Malformed request",
-        "Events accept dryRun (true or false); history accepts limit (from 1 to 100) and before (a version).")
     static let notJSONType = Problem(
         415, "not-json-type", "The body's type is not JSON",
         "Send Content-Type: application/json with the body; curl --json does.")
@@ -168,7 +166,7 @@ extension Problem {
         case .invalidTarget:
             self.init(
                 400, "invalid-target", "Malformed target",
-                "Dot segments, empty segments, encoded slashes, NUL and bytes that are not UTF-8 are refused.")
+                "Dot segments, encoded slashes, NUL and bytes that are not UTF-8 are refused.")
         case .lengthRequired:
             self.init(
                 411, "length-required", "Length required", "Send the body with Content-Length, not in chunks.")

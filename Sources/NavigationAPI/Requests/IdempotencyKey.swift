@@ -46,12 +46,15 @@ struct IdempotencyKey {
 
 extension IdempotentRequest {
     /// - Returns: `nil` if the request has no key.
-    init?(_ headers: HTTPHeaders, _ body: RequestBody, leastCharacters: Int = 1) throws(Problem) {
-        guard let key = try IdempotencyKey(headers) else { return nil }
+    init?(_ request: HTTPRequest, _ body: RequestBody, leastCharacters: Int = 1) throws(Problem) {
+        guard let key = try IdempotencyKey(request.headers) else { return nil }
         guard key.text.utf8.count >= leastCharacters else {
             throw .invalidRequestHeader(
                 "Idempotency-Key", "at least \(leastCharacters) random characters where a session is created")
         }
-        self.init(key: key.text, request: body.canonicalBytes) { StateBody($0.state, transition: $0.transition).bytes }
+        let includesControls = try request.includesControls()
+        self.init(key: key.text, request: body.canonicalBytes) { applied in
+            StateBody(applied.state, transition: applied.transition, includesControls: includesControls).bytes
+        }
     }
 }

@@ -1,30 +1,55 @@
+internal import JSONCoding
 internal import MicroHTTP
+internal import Sodium
 
-/// Documents of the repository, compiled in.
-enum Document {
+/// A body that stays the same while the server runs. Its entity tag changes with it, so clients and caches load it only
+/// once from each build of the server and its apps.
+struct Document: Sendable {
+    private let tag: String
+    private let whole: HTTPResponse
+    private let unchanged: HTTPResponse
+
+    init(_ body: [UInt8], type: String) {
+        tag = "\"\(SHA256Digest(of: body).hex.prefix(32))\""
+        var headers: HTTPHeaders = [
+            "ETag": tag, "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff",
+        ]
+        unchanged = HTTPResponse(status: 304, headers: headers)
+        headers.append("Content-Type", type)
+        whole = HTTPResponse(status: 200, headers: headers, body: body)
+    }
+
+    init(_ body: some JSONWritable) {
+        self.init(body.bytes, type: "application/json")
+    }
+
+    /// Without the body if the client has it.
+    func response(to request: HTTPRequest) -> HTTPResponse {
+        EntityTag.matches(request.headers.values("If-None-Match"), tag) ? unchanged : whole
+    }
+}
+
+// Documents of the repository, compiled in.
+extension Document {
     /// The API's description.
-    static let openAPI = response(PackageResources.openapi_yaml, "application/yaml")
+    static let openAPI = Document(PackageResources.openapi_yaml, type: "application/yaml")
+
+    /// The same as JSON, which `scripts/describe` writes.
+    static let openAPIAsJSON = Document(PackageResources.openapi_json, type: "application/json")
 
     /// What each problem means, and what to do about it: `docs/problems.md`.
-    static let problems = response(PackageResources.problems_md, markdown)
+    static let problems = Document(PackageResources.problems_md, type: markdown)
 
     /// The sections of `problems`, by the problem's name.
-    private static let sections: [String: HTTPResponse] = {
+    static let sections: [String: Document] = {
         let heading = "\n## "
         let sections = String(decoding: PackageResources.problems_md, as: UTF8.self).split(separator: heading)
         return Dictionary(
             uniqueKeysWithValues: sections.dropFirst().map { section in
                 let name = section.prefix { $0 != "\n" }
-                return (String(name), response(Array("# \(section)\n".utf8), markdown))
+                return (String(name), Document(Array("# \(section)\n".utf8), type: markdown))
             })
     }()
 
-    /// - Returns: `nil` if there is no such problem.
-    static func problem(_ name: String) -> HTTPResponse? { sections[name] }
-
     private static let markdown = "text/markdown; charset=utf-8"
-
-    private static func response(_ body: [UInt8], _ type: String) -> HTTPResponse {
-        HTTPResponse(status: 200, headers: ["Content-Type": type, "X-Content-Type-Options": "nosniff"], body: body)
-    }
 }

@@ -18,6 +18,11 @@ extension HTTPResponse {
         HTTPResponse(status: status, headers: jsonHeaders, body: body)
     }
 
+    /// The answer to OPTIONS (RFC 9110, section 9.3.7).
+    static func allowing(_ methods: [String]) -> HTTPResponse {
+        HTTPResponse(status: 204, headers: ["Allow": methods.joined(separator: ", ")])
+    }
+
     static let notModified = HTTPResponse(
         status: 304, headers: ["Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"])
 

@@ -5,24 +5,17 @@ internal import Sessions
 /// The part of a history that a request asks for.
 struct HistoryPage {
     /// How many versions at most.
-    private(set) var limit = 20
+    let limit: Int
     /// Only versions older than this one.
-    private(set) var before: Int?
+    let before: Int?
 
     static let largestLimit = 100
     /// Bytes that are read for a page. At most as many are written before the page's last version.
     static let byteLimit = 128 * 1024
 
-    init(_ query: [HTTPTarget.QueryItem]) throws(Problem) {
-        for item in query {
-            guard let number = Int(item.value), number > 0 else { throw .unknownQuery }
-            switch item.name {
-            case "limit" where number <= HistoryPage.largestLimit: limit = number
-            case "before": before = number
-            default: throw .unknownQuery
-            }
-        }
-        guard Set(query.map(\.name)).count == query.count else { throw .unknownQuery }
+    init(_ request: HTTPRequest) throws(Problem) {
+        limit = try request.integer("limit", in: 1...HistoryPage.largestLimit) ?? 20
+        before = try request.integer("before", in: 1 ... .max)
     }
 
     /// The newest version to list; `nil` for the current one.
@@ -38,13 +31,18 @@ struct HistoryBody: JSONWritable {
     private let continues: Bool
     private let page: HistoryPage
     private let id: SessionID
+    private let basePath: String
 
     /// - Parameter continues: whether there are older versions than these.
-    init(_ entries: ArraySlice<HistoryEntry>, _ continues: Bool, page: HistoryPage, of id: SessionID) {
+    init(
+        _ entries: ArraySlice<HistoryEntry>, _ continues: Bool, page: HistoryPage, of id: SessionID,
+        below basePath: String
+    ) {
         self.entries = entries
         self.continues = continues
         self.page = page
         self.id = id
+        self.basePath = basePath
     }
 
     func write(to writer: inout JSONWriter) {
@@ -58,7 +56,8 @@ struct HistoryBody: JSONWritable {
                 }
             }
             guard written < entries.count || continues, let last = entries.prefix(written).last else { return }
-            writer.member("next", "/v1/sessions/\(id.text)/history?limit=\(page.limit)&before=\(last.version)")
+            let path = "\(basePath)/v1/sessions/\(id.text)/history"
+            writer.member("next", "\(path)?limit=\(page.limit)&before=\(last.version)")
         }
     }
 

@@ -2,19 +2,23 @@ internal import MicroHTTP
 internal import Sessions
 
 extension Outcome {
-    var response: HTTPResponse {
+    func response(includesControls: Bool) -> HTTPResponse {
         switch self {
-        case .applied(let applied): response(token: applied.token)
-        case .answered(_, _, let token): response(token: token)
+        case .applied(let applied): response(includesControls, token: applied.token)
+        case .answered(_, _, let token): response(includesControls, token: token)
         }
     }
 
-    /// - Parameter token: written before the state, because a kept answer does not contain it.
-    fileprivate func response(status: Int = 200, token: SessionToken?) -> HTTPResponse {
+    /// - Parameters:
+    ///   - includesControls: a kept answer is sent as it was kept.
+    ///   - token: written before the state, because a kept answer does not contain it.
+    fileprivate func response(_ includesControls: Bool, status: Int = 200, token: SessionToken?) -> HTTPResponse {
         var response: HTTPResponse
         switch self {
         case .applied(let applied):
-            response = .json(StateBody(applied.state, transition: applied.transition, token: token), status: status)
+            let body = StateBody(
+                applied.state, transition: applied.transition, token: token, includesControls: includesControls)
+            response = .json(body, status: status)
             response.headers.append("ETag", applied.state.entityTag)
         case .answered(let answer, let replayedAt, _):
             let member = token.map { "{\"token\":\"\($0.text)\"," }
@@ -33,9 +37,10 @@ extension Outcome {
 }
 
 extension CreatedSession {
-    var response: HTTPResponse {
-        var response = outcome.response(status: 201, token: token)
-        response.headers.append("Location", "/v1/sessions/\(id.text)")
+    /// - Parameter basePath: what the session's path begins with; empty if nothing.
+    func response(includesControls: Bool, below basePath: String) -> HTTPResponse {
+        var response = outcome.response(includesControls, status: 201, token: token)
+        response.headers.append("Location", "\(basePath)/v1/sessions/\(id.text)")
         return response
     }
 }

@@ -3,6 +3,8 @@ public import FoundationEssentials
 /// At most a given number of requests a second, and at most as many at once: the generic cell rate algorithm
 /// (ITU-T I.371).
 public struct RateLimit: Sendable {
+    /// How many requests are allowed in a second.
+    public let rate: Int
     /// The least mean time between two requests, in nanoseconds.
     private let interval: Int
 
@@ -22,7 +24,8 @@ public struct RateLimit: Sendable {
     /// - Returns: `nil` for 0, which means no limit.
     public init?(perSecond rate: Int) {
         guard rate > 0 else { return nil }
-        interval = max(1, RateLimit.second / rate)
+        self.rate = min(rate, RateLimit.second)
+        interval = RateLimit.second / self.rate
     }
 
     /// Counts a request if it is allowed.
@@ -36,6 +39,11 @@ public struct RateLimit: Sendable {
         guard wait <= 0 else { return (wait + RateLimit.second - 1) / RateLimit.second }
         due.time = next + interval
         return nil
+    }
+
+    /// How many more requests are allowed now, all at once. Call after `take`, with the same time.
+    public func remaining(_ due: Due, at now: Date) -> Int {
+        (RateLimit.second - (due.time - now.nanoseconds)) / interval
     }
 }
 

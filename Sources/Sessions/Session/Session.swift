@@ -44,7 +44,7 @@ final class Session: Sendable {
     /// Counts an event against the rate limit.
     func admit(_ limit: RateLimit?, at now: Date) throws(SessionError) {
         guard let limit, let wait = state.withLock({ limit.take(&$0.nextEvent, at: now) }) else { return }
-        throw .tooManyEvents(retryAfter: wait)
+        throw .tooManyEvents(rate: limit.rate, retryAfter: wait)
     }
 
     /// The last committed state.
