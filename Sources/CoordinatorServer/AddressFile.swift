@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import Glibc
 internal import MicroHTTP
 
 /// The file to which a running server writes its address. `health` reads it, so it finds the server whatever the
@@ -13,20 +14,44 @@ struct AddressFile {
         self.path = path
     }
 
-    func write(_ address: HTTPAuthority) throws {
-        try Data("\(address.host) \(address.port)\n".utf8).write(to: URL(filePath: path), options: .atomic)
+    /// Names the variable, the path and the cause.
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
     }
 
-    /// - Returns: `nil` if no server has written it.
-    func read() -> HTTPAuthority? {
-        guard let bytes = try? Data(contentsOf: URL(filePath: path)) else { return nil }
+    func write(_ address: HTTPAuthority) throws(Failure) {
+        // Renamed, so that nobody reads half of it.
+        let draft = "\(path).\(getpid())"
+        let text = "\(address.host) \(address.port)\n"
+        let file = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        defer { if file >= 0 { close(file) } }
+        guard file >= 0, Glibc.write(file, text, text.utf8.count) == text.utf8.count, rename(draft, path) == 0 else {
+            let cause = AddressFile.systemError
+            unlink(draft)
+            throw failure("cannot be written", cause)
+        }
+    }
+
+    func read() throws(Failure) -> HTTPAuthority {
+        guard access(path, R_OK) == 0, let bytes = FileManager.default.contents(atPath: path) else {
+            let remark = errno == ENOENT ? ": the server is not running" : ""
+            throw failure("cannot be read", AddressFile.systemError + remark)
+        }
         let words = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace)
-        guard words.count == 2, let port = Int(words[1]), (1...65_535).contains(port) else { return nil }
+        guard words.count == 2, let port = Int(words[1]), (1...65_535).contains(port) else {
+            throw failure("cannot be read", "it contains no address")
+        }
         return HTTPAuthority(host: String(words[0]), port: port)
+    }
+
+    private static var systemError: String { String(cString: strerror(errno)).lowercased() }
+
+    private func failure(_ what: String, _ cause: String) -> Failure {
+        Failure(description: "\(AddressFile.variable)=\(path) \(what) (\(cause))")
     }
 
     /// Removes the file, unless another server has written it meanwhile.
     func remove(_ address: HTTPAuthority) {
-        if read() == address { try? FileManager.default.removeItem(atPath: path) }
+        if (try? read()) == address { try? FileManager.default.removeItem(atPath: path) }
     }
 }

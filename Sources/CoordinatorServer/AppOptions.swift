@@ -22,12 +22,12 @@ extension NavigationServer {
     ///
     /// - Throws: an exit code, after printing the reason to standard error: `EX_CONFIG` if they cannot be made,
     ///   `EX_SOFTWARE` if their declarations are wrong.
-    static func soundApps(_ options: AppOptions) throws -> [App] {
+    static func soundApps(_ options: AppOptions, by user: DirectoryUser = .command) throws -> [App] {
         let made: [App]
         do {
             made = try apps(options)
         } catch {
-            throw ExitCode.cannotUse(options.dataDirectory, because: "the apps cannot be made: \(error)")
+            throw ExitCode.cannotUse(options.dataDirectory, because: "the apps cannot be made: \(error)", by: user)
         }
         let problems = made.isEmpty ? ["no app is declared"] : made.flatMap(\.problems)
         guard problems.isEmpty else { throw ExitCode.cannotStart(EX_SOFTWARE, problems.joined(separator: "; ")) }
@@ -71,7 +71,11 @@ extension ExitCode {
     /// The apps' data cannot be used: prints to standard error what is wrong with the directory and what to do about
     /// it, or otherwise the reason. Also for an author's own commands.
     public static func cannotUse(_ dataDirectory: String?, because reason: String) -> ExitCode {
-        let fault = dataDirectory.flatMap { Directory(path: $0).fault(option: "--data-directory") }
+        cannotUse(dataDirectory, because: reason, by: .command)
+    }
+
+    static func cannotUse(_ dataDirectory: String?, because reason: String, by user: DirectoryUser) -> ExitCode {
+        let fault = dataDirectory.flatMap { Directory(path: $0).fault(option: "--data-directory", for: user) }
         return cannotStart(EX_CONFIG, fault ?? reason)
     }
 }

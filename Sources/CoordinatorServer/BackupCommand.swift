@@ -5,8 +5,11 @@ internal import SQLiteStore
 /// `backup`: copies the store as it is at one moment, while a server continues to use it.
 struct BackupCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "backup", abstract: "Copies the stored sessions into a new file, while the server runs.",
-        discussion: "To restore it, put the file into an empty directory as sessions.sqlite and serve that directory.")
+        commandName: "backup", abstract: "Copies the stored sessions into a new file; a server may be running.",
+        discussion: """
+            To restore it, put the file into an empty directory as sessions.sqlite and serve that directory. The file \
+            is written in a directory beside it, FILE.XXXXXX, which may be removed if kill -9 has left it.
+            """)
 
     @OptionGroup var stored: StoredOptions
 
@@ -17,11 +20,13 @@ struct BackupCommand: ParsableCommand {
         // Reaching the file's size limit then fails the write instead of ending the process.
         signal(SIGXFSZ, SIG_IGN)
         let snapshot = try stored.snapshot()
-        try NewFile.make(file) { draft in
+        let count = try NewFile.make(file) { draft in
             let bar = ProgressBar()
             defer { bar.end() }
             do throws(SQLiteStoreError) {
                 try snapshot.copy(to: draft) { done, total in bar.show(done, of: total) }
+                // Reads the copy's journal, so that no copy gets its name that a server would refuse.
+                return try StoreSnapshot(file: draft).sessions().count
             } catch .unavailable(let reason) {
                 // The store was sound when it was opened, so it is the copy that failed.
                 throw ExitCode.cannotStart(EX_IOERR, "\(file) cannot be written: \(reason)")
@@ -29,7 +34,7 @@ struct BackupCommand: ParsableCommand {
                 throw stored.unusable(error)
             }
         }
-        print("\(file): \(try stored.reading(snapshot.sessions).count) sessions")
+        print("\(file): \(count) sessions")
     }
 }
 

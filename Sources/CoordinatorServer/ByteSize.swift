@@ -3,7 +3,7 @@ internal import ArgumentParser
 /// An amount of memory or storage as it is given on the command line.
 struct ByteSize: Equatable, Comparable, CustomStringConvertible {
     /// How it is written, for help and errors.
-    static let form = "A size is a whole number of bytes, K, M or G (powers of 1024), at least 1: 512M."
+    static let form = "Write bytes, or a number with K, M or G (powers of 1024), for example 512M."
 
     private static let units: [Character: Int] = ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30]
 

@@ -12,8 +12,9 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
             abstract: "Reports what this build would do with every stored session.",
             discussion: """
                 Sessions are restored as they are, migrated from what an older version of the app saved, relaunched \
-                with their defaults, or refused. Damaged sessions are marked, and reported on standard error; damaged \
-                pages of the store are listed. Exits 1 if any session would be refused or anything is damaged.
+                with their defaults, or refused; “over” are those that have ended or expired. Damaged sessions are \
+                marked, and reported on standard error; damaged pages of the store are listed. Exits 1 if any session \
+                would be refused or anything is damaged.
                 """)
     }
 

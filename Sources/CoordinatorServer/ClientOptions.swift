@@ -24,7 +24,9 @@ struct ClientOptions: ParsableArguments {
             """)
     var creationsPerSecond: Int?
 
-    @Option(help: "A web origin whose pages may use the API: https://app.example. May be given several times.")
+    @Option(
+        help: "A web origin whose pages may use the API: https://app.example. May be given several times.",
+        transform: WebOrigin.parse)
     var allowOrigin: [WebOrigin] = []
 
     func validate() throws {
@@ -46,10 +48,18 @@ struct ClientOptions: ParsableArguments {
 }
 
 /// An origin as browsers write it (RFC 6454, section 6.2): scheme, host, and the port unless it is the scheme's own.
-struct WebOrigin: ExpressibleByArgument {
+struct WebOrigin {
     let text: String
 
-    init?(argument: String) {
+    static func parse(_ argument: String) throws -> WebOrigin {
+        guard let origin = WebOrigin(argument) else {
+            throw ValidationError(
+                "Write scheme, host and port only, in lower case and without a final slash: https://app.example.")
+        }
+        return origin
+    }
+
+    init?(_ argument: String) {
         let parts = argument.split(separator: "://", omittingEmptySubsequences: false)
         guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), !parts[1].contains(where: { "/*?#@".contains($0) }),
             argument.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), argument == argument.lowercased(),

@@ -9,40 +9,42 @@ struct ConnectionOptions: ParsableArguments {
     @Option(help: "Connections at a time from one address; 0 for any number, as behind a proxy.")
     var connectionsPerAddress = 0
 
-    @Option(help: "How long the head of a request may take to arrive: 10s, 1m.")
+    @Option(help: "How long the head of a request may take to arrive. (default: 10s)", transform: Span.parse)
     var headTime = Span(seconds: 10)
 
-    @Option(help: "How long the body of a request may take to arrive.")
+    @Option(help: "How long the body of a request may take to arrive. (default: 15s)", transform: Span.parse)
     var bodyTime = Span(seconds: 15)
 
-    @Option(help: "How long a client may take to receive an answer.")
+    @Option(help: "How long a client may take to receive an answer. (default: 1m)", transform: Span.parse)
     var answerTime = Span(seconds: 60)
 
-    @Option(help: "How long a connection without a request is kept.")
+    @Option(help: "How long a connection without a request is kept. (default: 1m)", transform: Span.parse)
     var idleTime = Span(seconds: 60)
 
     @Option(
         help: """
-            How large a request's head may be; each field, parameter and cookie counts for 64 bytes more. \
-            \(ByteSize.form) (default: 8K)
+            How large a request's head may be; each field, parameter and cookie counts for 64 bytes more. (default: 8K)
             """, transform: ByteSize.parse)
     var headSize = ByteSize(8 << 10)
 
-    @Option(help: "How large a request's body may be. \(ByteSize.form) (default: 64K)", transform: ByteSize.parse)
+    @Option(help: "How large a request's body may be. (default: 64K)", transform: ByteSize.parse)
     var bodySize = ByteSize(64 << 10)
 
     @Option(
         help: """
             How large all answers over 16K that are being sent may be together; beyond it, those under way longest \
-            are cut off. \(ByteSize.form) (default: 32M)
+            are cut off. (default: 32M)
             """, transform: ByteSize.parse)
     var answersSize = ByteSize(32 << 20)
 
     @Option(
-        help: "How long new connections are accepted after SIGTERM, while /readyz answers 503. (default: not at all)")
-    var drainDelay: Span?
+        help: "How long new connections are accepted after SIGTERM, while /readyz answers 503. (default: 0s)",
+        transform: Span.parseOrZero)
+    var drainDelay = Span(seconds: 0)
 
-    @Option(help: "How long the requests under way may take after that.")
+    @Option(
+        help: "How long the requests under way may take after that; the end takes up to 2s more. (default: 8s)",
+        transform: Span.parse)
     var drainTime = Span(seconds: 8)
 
     func validate() throws {
@@ -68,6 +70,6 @@ struct ConnectionOptions: ParsableArguments {
     }
 
     var drain: (delay: Duration, time: Duration) {
-        (.milliseconds(drainDelay?.milliseconds ?? 0), .milliseconds(drainTime.milliseconds))
+        (.milliseconds(drainDelay.milliseconds), .milliseconds(drainTime.milliseconds))
     }
 }

@@ -1,14 +1,24 @@
 internal import FoundationEssentials
 internal import Glibc
 
+/// Who uses a directory that the command line names, which decides what to do if the user has no right to it.
+enum DirectoryUser {
+    /// A server, which has a user of its own.
+    case server
+    /// A command, which works on what a server's user owns.
+    case command
+}
+
 /// A directory that the command line names.
 struct Directory {
     let path: String
 
     /// Why this process cannot work in the directory, or make it, and what to do about it; `nil` if it can.
     ///
-    /// - Parameter option: the option that names another directory.
-    func fault(option: String) -> String? {
+    /// - Parameters:
+    ///   - option: the option that names another directory.
+    ///   - user: who cannot work in it.
+    func fault(option: String, for user: DirectoryUser) -> String? {
         var place = path
         var isHidden = false
         // A missing directory has to be made in one that exists; one that cannot be seen is hidden by one above it.
@@ -18,28 +28,34 @@ struct Directory {
         }
         guard let fault = Directory.fault(of: place) ?? (place == path ? faultOfFile : nil) else { return nil }
 
-        let (user, group) = (geteuid(), getegid())
+        let (id, group) = (geteuid(), getegid())
         var remedy = "name another directory with \(option)"
         if fault.code == EACCES {
             let way =
-                if isHidden {
+                if user == .command, let owner = Directory.owner(of: place), owner != id {
+                    "run this command as the user that owns \(place) (\(Directory.name(of: owner)))"
+                } else if isHidden {
                     "let that user enter \(place) (chmod a+x \(place))"
                 } else if place != path {
-                    "make it for that user (install -d -o \(user) -g \(group) \(path))"
-                } else if Directory.owner(of: fault.path) == user {
+                    "make it for that user (install -d -o \(id) -g \(group) \(path))"
+                } else if Directory.owner(of: fault.path) == id {
                     "permit that user to read and write (chmod u+rwX \(fault.path))"
                 } else {
-                    "give it to that user (chown -R \(user):\(group) \(path))"
+                    "give it to that user (chown -R \(id):\(group) \(path))"
                 }
             remedy = "\(way), or \(remedy)"
         }
         let reason = String(cString: strerror(fault.code)).lowercased()
-        return "\(path) cannot be used by user \(user), group \(group): \(fault.path): \(reason); \(remedy)"
+        return "\(path) cannot be used by user \(id), group \(group): \(fault.path): \(reason); \(remedy)"
     }
 
     private static func owner(of path: String) -> uid_t? {
         var info = stat()
         return stat(path, &info) == 0 ? info.st_uid : nil
+    }
+
+    private static func name(of user: uid_t) -> String {
+        getpwuid(user).map { String(cString: $0.pointee.pw_name) } ?? "\(user)"
     }
 
     private static func parent(of path: String) -> String? {

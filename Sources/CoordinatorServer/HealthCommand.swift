@@ -23,14 +23,18 @@ struct HealthCommand: ParsableCommand {
     }
 
     func run() throws {
-        let isGiven = host != nil || port != nil
-        let written = isGiven ? nil : AddressFile()?.read()
-        let address = written ?? HTTPAuthority(host: host ?? "127.0.0.1", port: port ?? 8080)
+        var address = HTTPAuthority(host: host ?? "127.0.0.1", port: port ?? 8080)
+        var remark = ""
+        if host == nil, port == nil, let file = AddressFile() {
+            do throws(AddressFile.Failure) { address = try file.read() } catch {
+                remark = "\(error), so \(address) was asked: "
+            }
+        }
         let (status, body): (Int, String)
         do throws(HTTPProbeError) {
             (status, body) = try HTTPProbe.get("/readyz", at: address, timeout: HealthCommand.timeout)
         } catch {
-            throw HealthCommand.failure(HealthCommand.reason(error, address))
+            throw HealthCommand.failure(remark + HealthCommand.reason(error, address))
         }
         let answer = try? JSONDecoder().decode(Answer.self, from: Data(body.utf8))
         switch (status, answer) {
@@ -39,9 +43,10 @@ struct HealthCommand: ParsableCommand {
             for remark in answer.remarks ?? [] { print("remark: \(remark)".printable) }
         case (503, let answer?):
             let reasons = [answer.title, answer.detail].compactMap(\.self).joined(separator: ": ")
-            throw HealthCommand.failure("\(address) is not ready: \(reasons)")
+            throw HealthCommand.failure("\(remark)\(address) is not ready: \(reasons)")
         default:
-            throw HealthCommand.failure("\(address) answers \(status) to GET /readyz, so it is not a coordinatord")
+            throw HealthCommand.failure(
+                "\(remark)\(address) answers \(status) to GET /readyz, so it is not a coordinatord")
         }
     }
 

@@ -2,15 +2,20 @@ internal import ArgumentParser
 
 /// How long sessions live, unless their app says otherwise.
 struct LifetimeOptions: ParsableArguments {
-    @Option(help: "How long a session lives after its last event: 90s, 30m, 24h, 7d.")
+    @Option(
+        help: "How long a session lives after its last event, never longer than --absolute-expiry. (default: 24h)",
+        transform: Span.parse)
     var idleExpiry = Span(hours: 24)
 
-    @Option(help: "How long a session lives at most.")
+    @Option(help: "How long a session lives at most. (default: 30d)", transform: Span.parse)
     var absoluteExpiry = Span(hours: 30 * 24)
 }
 
 /// A duration as it is given on the command line: a number and a unit.
-struct Span: ExpressibleByArgument, Equatable {
+struct Span: Equatable {
+    /// How it is written, for help and errors.
+    static let form = "A time is a whole number with s, m, h or d: 10s."
+
     private static let units: [Character: Double] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
 
     let seconds: Double
@@ -26,15 +31,19 @@ struct Span: ExpressibleByArgument, Equatable {
     /// At most thirty years, which can still be added to the time of the system's clocks.
     var milliseconds: Int { Int(min(seconds, 1e9) * 1000) }
 
-    init?(argument: String) {
-        guard let last = argument.last, let unit = Span.units[last], let number = Int(argument.dropLast()), number > 0
-        else { return nil }
-        seconds = Double(number) * unit
+    static func parse(_ text: String) throws -> Span {
+        guard let span = Span(text), span.seconds > 0 else { throw ValidationError(form) }
+        return span
     }
 
-    var defaultValueDescription: String {
-        let (name, unit) =
-            Span.units.filter { seconds.remainder(dividingBy: $0.value) == 0 }.max { $0.value < $1.value } ?? ("s", 1)
-        return "\(Int(seconds / unit))\(name)"
+    static func parseOrZero(_ text: String) throws -> Span {
+        guard let span = Span(text == "0" ? "0s" : text) else { throw ValidationError(form) }
+        return span
+    }
+
+    private init?(_ text: String) {
+        guard let last = text.last, let unit = Span.units[last], let number = Int(text.dropLast()), number >= 0
+        else { return nil }
+        seconds = Double(number) * unit
     }
 }

@@ -15,16 +15,18 @@ final class NewFile: Sendable {
         self.path = path
     }
 
-    /// - Parameter write: writes the file, at the path that it is given.
+    /// - Parameter write: writes and checks the file, at the path that it is given.
+    /// - Returns: what `write` returns.
     /// - Throws: an exit code, after printing to standard error why the file cannot be placed; what `write` throws.
-    static func make(_ path: String, _ write: (String) throws -> Void) throws {
+    static func make<Value>(_ path: String, _ write: (String) throws -> Value) throws -> Value {
         let file = NewFile(path)
         let interruptions = file.removeWhenInterrupted()
         defer { for source in interruptions { source.cancel() } }
         let draft = "\(try file.makeDirectory())/\(URL(filePath: path).lastPathComponent)"
         defer { file.directory.withLock { NewFile.remove(&$0) } }
-        try write(draft)
+        let value = try write(draft)
         try file.place(draft)
+        return value
     }
 
     private func makeDirectory() throws -> String {
@@ -39,26 +41,36 @@ final class NewFile: Sendable {
     }
 
     private static func remove(_ directory: inout String?) {
-        if let made = directory { try? FileManager.default.removeItem(atPath: made) }
+        guard let made = directory else { return }
         directory = nil
+        // The work that is interrupted may just create another file in it.
+        for _ in 0..<100 {
+            try? FileManager.default.removeItem(atPath: made)
+            if access(made, F_OK) != 0 { return }
+            usleep(1000)
+        }
     }
 
     private func place(_ draft: String) throws {
+        let parent = open(URL(filePath: path).deletingLastPathComponent().path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard parent >= 0 else { throw NewFile.impossible(path, errno) }
+        defer { close(parent) }
         // A hard link: a rename would replace a file created there meanwhile. Not all file systems have hard links.
         guard link(draft, path) == 0 || ([EPERM, EOPNOTSUPP].contains(errno) && rename(draft, path) == 0) else {
             throw NewFile.impossible(path, errno)
         }
         // The file's name must survive a power loss, as the file does.
-        let parent = open(URL(filePath: path).deletingLastPathComponent().path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard parent >= 0 else { throw NewFile.impossible(path, errno) }
-        defer { close(parent) }
-        guard fsync(parent) == 0 else { throw NewFile.impossible(path, errno) }
+        guard fsync(parent) == 0 else {
+            let failure = NewFile.impossible(path, errno)
+            unlink(path)
+            throw failure
+        }
     }
 
     /// When this returns, the signals no longer end the process by themselves.
     private func removeWhenInterrupted() -> [any DispatchSourceSignal] {
         let queue = DispatchQueue(label: "coordinatord.interruptions")
-        return [SIGINT, SIGTERM, SIGHUP].filter { !StopSignals.isIgnored($0) }.map { number in
+        return [SIGINT, SIGTERM, SIGHUP, SIGQUIT].filter { !StopSignals.isIgnored($0) }.map { number in
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler { [self] in
                 directory.withLock { directory in
@@ -75,6 +87,7 @@ final class NewFile: Sendable {
     }
 
     private static func impossible(_ path: String, _ code: CInt) -> ExitCode {
-        .cannotStart(EX_CANTCREAT, "\(path) cannot be made: \(String(cString: strerror(code)).lowercased())")
+        let reason = "\(path) cannot be created: \(String(cString: strerror(code)).lowercased())"
+        return .cannotStart(EX_CANTCREAT, code == EEXIST ? "\(path) exists already; name a new file" : reason)
     }
 }

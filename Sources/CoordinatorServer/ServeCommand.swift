@@ -12,7 +12,16 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "serve", abstract: "Serves until SIGTERM or Ctrl-C, then drains and exits 0.",
-            discussion: "SIGHUP and SIGQUIT drain, too. A second Ctrl-C ends the drain: what is under way is cut.")
+            discussion: """
+                SIGHUP and SIGQUIT drain, too. Ctrl-C during a drain ends it: what is under way is cut.
+
+                Sizes: \(ByteSize.form)
+
+                Times: \(Span.form)
+
+                The server writes its address into the file that the environment variable \(AddressFile.variable) \
+                names, if there is one; `health` reads it there.
+                """)
     }
 
     @OptionGroup var address: AddressOptions
@@ -30,8 +39,8 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
 
     @Option(
         help: """
-            About how much memory the sessions in memory may take. \(ByteSize.form) (default: a quarter of the \
-            machine's, or of the control group's if that is less)
+            About how much memory the sessions in memory may take. (default: a quarter of the machine's, or of the \
+            control group's if that is less)
             """, transform: ByteSize.parse)
     var liveMemory: ByteSize?
 
@@ -54,8 +63,11 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
     func run() async throws {
         StopSignals.ignoreOthers()
         Allocator.giveBackInBackground()
+        // Before the apps create their own data, which a start that fails should not leave behind.
+        try storage.makeDirectory()
         let apps = try Server.soundApps(
-            AppOptions(isDevelopment: development, dataDirectory: storage.isInMemory ? nil : dataDirectory))
+            AppOptions(isDevelopment: development, dataDirectory: storage.isInMemory ? nil : dataDirectory),
+            by: .server)
         try await Server.checkLaunch(of: apps)
 
         let logger = Logger(label: "coordinatord") { _ in LineLogHandler(.standardError) }
@@ -116,7 +128,16 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         do {
             return try HTTPServer(settings, handler: handler)
         } catch {
-            throw ExitCode.cannotStart(EX_UNAVAILABLE, "\(error)")
+            throw ExitCode.cannotStart(EX_UNAVAILABLE, "\(error)\(advice(error))")
+        }
+    }
+
+    private func advice(_ error: HTTPServerError) -> String {
+        switch error {
+        case .addressInUse: "; choose another --port"
+        case .cannotListen(_, 1..<1024, String(cString: strerror(EACCES))):
+            "; ports below 1024 need root; choose another --port"
+        default: ""
         }
     }
 }

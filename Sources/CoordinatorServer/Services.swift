@@ -18,14 +18,14 @@ struct HTTPService: Service {
     func run() async {
         let file = AddressFile()
         do { try file?.write(address) } catch {
-            logger.warning("\(AddressFile.variable) cannot be written: `health` asks the default address")
+            logger.warning("\(error): `health` cannot read this server's address there")
         }
         defer { file?.remove(address) }
         LineOutput.standardOutput.write("coordinatord listening on http://\(address) (store: \(store))")
         try? await gracefulShutdown()
         handler.beginDraining()
         logger.info(
-            "draining for \(drain.delay + drain.time) at most; a second Ctrl-C stops at once",
+            "draining for \(drain.delay + drain.time) at most; Ctrl-C now stops at once",
             metadata: ["connections": "\(server.openConnections)"])
         await server.stop(after: drain.delay, within: drain.time)
     }

@@ -4,9 +4,12 @@ internal import Sessions
 
 /// Imports exported sessions into a store. The lines come session by session: its versions in order, then its answers.
 final class SessionImport {
-    private let store: SQLiteStore
-    /// The sessions that the store has already, including those imported so far.
-    private var known: Set<SessionID>
+    /// Opens the store, and lists the sessions that it has already.
+    private let open: () throws -> (SQLiteStore, [SessionID])
+    /// Opened for the first commit, so that lines which cannot be imported create no store.
+    private var opened: (store: SQLiteStore, existing: Set<SessionID>)?
+    /// The sessions of the lines so far.
+    private var known: Set<SessionID> = []
     private(set) var imported = 0
     private(set) var skipped = 0
     private var session: SessionID?
@@ -21,10 +24,11 @@ final class SessionImport {
         let description: String
     }
 
-    init(into store: SQLiteStore, known: [SessionID]) {
-        self.store = store
-        self.known = Set(known)
+    init(into open: @escaping () throws -> (SQLiteStore, [SessionID])) {
+        self.open = open
     }
+
+    func close() async { await opened?.store.close() }
 
     /// - Throws: `Unfit`, or what the store throws.
     func take(_ line: [UInt8]) async throws {
@@ -44,7 +48,7 @@ final class SessionImport {
             session = record.id
             version = 0
             isSkipping = !known.insert(record.id).inserted
-            isSkipping ? (skipped += 1) : (imported += 1)
+            if isSkipping { skipped += 1 }
         }
         guard version == 0 || record.version == version + 1 else {
             throw Unfit(description: "version \(record.version) follows version \(version)")
@@ -69,7 +73,20 @@ final class SessionImport {
     func finish() async throws {
         defer { changes = [] }
         guard !changes.isEmpty else { return }
-        let conflicts = try await store.commit(changes).get()
+        let (store, existing) = try openedStore()
+        let new = changes.filter { !existing.contains($0.id) }
+        let conflicts = new.isEmpty ? [] : try await store.commit(new).get()
         guard conflicts.isEmpty else { throw Unfit(description: "session \(conflicts[0].id.text) exists already") }
+        let count = Set(new.map(\.id)).count
+        imported += count
+        skipped += Set(changes.map(\.id)).count - count
+    }
+
+    private func openedStore() throws -> (store: SQLiteStore, existing: Set<SessionID>) {
+        if let opened { return opened }
+        let (store, sessions) = try open()
+        let opened = (store: store, existing: Set(sessions))
+        self.opened = opened
+        return opened
     }
 }

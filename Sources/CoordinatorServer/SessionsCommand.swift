@@ -14,7 +14,10 @@ struct SessionsCommand: AsyncParsableCommand {
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Lists the sessions, one per line.",
-            discussion: "Damaged sessions are marked, and reported on standard error; the exit code is then 1.")
+            discussion: """
+                The columns: id, app, version, the time and the event of that version, and when the session expires. \
+                Damaged sessions are marked, and reported on standard error; the exit code is then 1.
+                """)
         @OptionGroup var stored: StoredOptions
 
         func run() throws {
@@ -87,27 +90,30 @@ struct SessionsCommand: AsyncParsableCommand {
             discussion:
                 """
                 The store is created if it does not exist; no server may run on it. A session that exists already \
-                stays as it is; the exit code is then 1.
+                stays as it is; the exit code is then 1. A line that cannot be imported ends the import, and the error \
+                says how many sessions before it were imported. Each session is imported whole or not at all.
                 """
         )
         @OptionGroup var stored: StoredOptions
 
         func run() async throws {
-            let store = try stored.open()
-            let importing = SessionImport(into: store, known: try stored.sessions())
+            let importing = SessionImport { (try stored.open(), try stored.sessions()) }
             var number = 0
-            while let line = readLine() {
-                number += 1
-                do {
+            do {
+                while let line = readLine() {
+                    number += 1
                     try await importing.take(Array(line.utf8))
-                } catch {
-                    await store.close()
-                    throw ExitCode.cannotStart(EX_DATAERR, "line \(number): \(error)")
                 }
+                try await importing.finish()
+            } catch {
+                await importing.close()
+                if let code = error as? ExitCode { throw code }
+                let count = importing.imported
+                let rest = count == 0 ? "nothing was imported" : "sessions imported before it: \(count)"
+                throw ExitCode.cannotStart(EX_DATAERR, "line \(number): \(error); \(rest)")
             }
-            try await importing.finish()
-            await store.close()
-            print("imported: \(importing.imported), there already: \(importing.skipped)")
+            await importing.close()
+            print("imported: \(importing.imported), existed already: \(importing.skipped)")
             if importing.skipped > 0 { throw ExitCode(1) }
         }
     }
@@ -125,14 +131,19 @@ struct SessionsCommand: AsyncParsableCommand {
         @Argument(help: "The sessions' ids.", transform: SessionID.parse) var ids: [SessionID] = []
 
         func validate() throws {
-            guard over != !ids.isEmpty else { throw ValidationError("Name sessions, or give --over.") }
+            if over, !ids.isEmpty { throw ValidationError("Give either session ids or --over, not both.") }
+            if !over, ids.isEmpty { throw ValidationError("Name sessions, or give --over.") }
         }
 
         func run() async throws {
             var (rest, isWhole) = over ? try sessionsThatAreOver() : (ids, true)
             var purged = 0
+            let named = ids.map(\.text)
             for isLast in [false, true] {
-                let store = try stored.openExisting()
+                // What is wrong with the named sessions does not matter any more.
+                let store = try stored.openExisting { report in
+                    if !named.contains(where: { report.contains($0) }) { StandardError.print(report) }
+                }
                 var failed: [SessionID] = []
                 for id in rest {
                     do {
@@ -172,7 +183,13 @@ struct SessionsCommand: AsyncParsableCommand {
 
 extension SessionID {
     fileprivate static func parse(_ argument: String) throws -> SessionID {
-        guard let id = SessionID(argument) else { throw ValidationError("“\(argument)” is not a session's id.") }
+        guard let id = SessionID(argument) else {
+            throw ValidationError(
+                """
+                “\(argument)” is not a session's id. An id is s_ and 13 characters; `coordinatord sessions list` shows \
+                them.
+                """)
+        }
         return id
     }
 }
@@ -184,7 +201,7 @@ extension SessionRecord {
 
     /// Id, app, version, the version's time and event, and when the session expires.
     fileprivate var line: String {
-        let end = expiresAt.map { "expires \($0.formatted(.iso8601))" } ?? "ended"
+        let end = expiresAt.map { "\($0 <= Date() ? "expired" : "expires") \($0.formatted(.iso8601))" } ?? "ended"
         return "\(id.text) \(identity.app) \(version) \(time.formatted(.iso8601)) \(event ?? "-") \(end)"
     }
 }

@@ -5,7 +5,7 @@ internal import ServiceLifecycle
 internal import UnixSignals
 
 /// The signals that end the server: SIGTERM, SIGINT, SIGQUIT, and SIGHUP unless it was ignored before, as under
-/// `nohup`. The first one drains; a second SIGINT, Ctrl-C on a terminal, ends the drain at once.
+/// `nohup`. The first one drains; SIGINT, Ctrl-C on a terminal, ends a drain at once.
 struct StopSignals {
     private let signals: UnixSignalsSequence
 
@@ -33,13 +33,13 @@ struct StopSignals {
     }
 
     private func watch(_ services: ServiceGroup, _ logger: Logger) async throws {
-        var interruptions = 0
+        var isDraining = false
         for await signal in signals {
-            if signal == .sigint { interruptions += 1 }
-            guard interruptions < 2 else {
-                logger.warning("SIGINT again: what is under way is cut")
+            guard signal != .sigint || !isDraining else {
+                logger.warning("SIGINT during the drain: what is under way is cut")
                 throw StopSignals.interrupted
             }
+            isDraining = true
             logger.info("\(signal)")
             await services.triggerGracefulShutdown()
         }

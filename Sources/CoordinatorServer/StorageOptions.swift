@@ -5,7 +5,10 @@ internal import Sessions
 
 /// `--store` and the options for it.
 struct StorageOptions: ParsableArguments {
-    @Option(help: "Where sessions are kept: sqlite:DIRECTORY, or memory (they end with the process).")
+    @Option(
+        help: """
+            Where sessions are kept: sqlite:DIRECTORY, or memory (they end with the process). (default: sqlite:./data)
+            """, transform: StoreChoice.parse)
     var store = StoreChoice.sqlite(directory: "./data")
 
     @Option(help: "strict: what is answered is on the disk. relaxed: a power loss may lose the last events.")
@@ -16,8 +19,8 @@ struct StorageOptions: ParsableArguments {
 
     @Option(
         help: """
-            How large the store may be. When it is full, sessions can only be read and ended. \(ByteSize.form) \
-            (default: half of the memory for --store memory, any size for a file)
+            How large the store may be. When it is full, sessions can only be read and ended. (default: half of the \
+            memory for --store memory, any size for a file)
             """, transform: ByteSize.parse)
     var storeSize: ByteSize?
 
@@ -32,6 +35,16 @@ struct StorageOptions: ParsableArguments {
 
     var retention: Retention { Retention(versions: history) }
 
+    /// Makes the store's directory, if it is on disk and missing.
+    ///
+    /// - Throws: an exit code, after printing the reason to standard error.
+    func makeDirectory() throws {
+        guard case .sqlite(let directory) = store else { return }
+        do throws(SQLiteStoreError) { try SQLiteStore.makeDirectory(directory) } catch {
+            throw ExitCode.cannotUse(directory, error, by: .server)
+        }
+    }
+
     /// - Throws: an exit code, after printing the reason to standard error.
     func open(
         report: @escaping @Sendable (String) -> Void, failed: @escaping @Sendable (String) -> Void
@@ -41,21 +54,22 @@ struct StorageOptions: ParsableArguments {
             MemoryStore(retention: retention, limitBytes: storeSize?.bytes ?? MachineMemory.size / 2)
         case .sqlite(let directory):
             try StorageOptions.open(
-                directory, durability.forSQLite, retention, sizeLimit: storeSize?.bytes ?? 0, report: report,
-                failed: failed)
+                directory, durability.forSQLite, retention, sizeLimit: storeSize?.bytes ?? 0, by: .server,
+                report: report, failed: failed)
         }
     }
 
     static func open(
         _ directory: String, _ durability: SQLiteStore.Durability = .strict, _ retention: Retention,
-        sizeLimit: Int = 0, report: @escaping @Sendable (String) -> Void, failed: @escaping @Sendable (String) -> Void
+        sizeLimit: Int = 0, by user: DirectoryUser, report: @escaping @Sendable (String) -> Void,
+        failed: @escaping @Sendable (String) -> Void
     ) throws -> SQLiteStore {
         do {
             return try SQLiteStore(
                 directory: directory, durability: durability, retention: retention, sizeLimit: sizeLimit,
                 report: report, failed: failed)
         } catch {
-            throw ExitCode.cannotUse(directory, error)
+            throw ExitCode.cannotUse(directory, error, by: user)
         }
     }
 
@@ -70,7 +84,8 @@ struct StorageOptions: ParsableArguments {
 
 /// `--store` of a command that needs one on disk.
 struct StoredOptions: ParsableArguments {
-    @Option(help: "Where the sessions are kept: sqlite:DIRECTORY.")
+    @Option(
+        help: "Where the sessions are kept: sqlite:DIRECTORY. (default: sqlite:./data)", transform: StoreChoice.parse)
     var store = StoreChoice.sqlite(directory: "./data")
 
     func validate() throws {
@@ -122,20 +137,21 @@ struct StoredOptions: ParsableArguments {
     }
 
     /// The store, on which no server may run; created if it does not exist.
-    func open() throws -> SQLiteStore {
+    ///
+    /// - Parameter report: receives what an operator should know.
+    func open(report: @escaping @Sendable (String) -> Void = StandardError.print) throws -> SQLiteStore {
         // Everything in the store stays, whatever the server's retention is.
         let everything = Retention(versions: .max, answers: .max, versionBytes: .max, answerBytes: .max)
-        return try StorageOptions.open(directory, .strict, everything, report: StandardError.print) { reason in
+        return try StorageOptions.open(directory, .strict, everything, by: .command, report: report) { reason in
             StandardError.print("Error: the storage has failed: \(reason)")
             _exit(EX_IOERR)
         }
     }
 
     /// The store, on which no server may run, if it exists.
-    func openExisting() throws -> SQLiteStore {
-        // If the directory cannot be searched, it is not known whether the store exists.
-        guard access("\(directory)/sessions.sqlite", F_OK) == 0 || errno != ENOENT else { throw unusable(.missing) }
-        return try open()
+    func openExisting(report: @escaping @Sendable (String) -> Void) throws -> SQLiteStore {
+        try reading { () throws(SQLiteStoreError) in try StoreSnapshot.checkExistence(in: directory) }
+        return try open(report: report)
     }
 
     func reading<Value>(_ body: () throws(SQLiteStoreError) -> Value) throws -> Value {
@@ -143,62 +159,61 @@ struct StoredOptions: ParsableArguments {
     }
 
     func unusable(_ error: SQLiteStoreError) -> ExitCode {
-        guard case .damaged(let what) = error else { return .cannotUse(directory, error) }
+        guard case .damaged(let what) = error else { return .cannotUse(directory, error, by: .command) }
         return .cannotStart(
             EX_DATAERR,
             """
-            \(directory) is damaged: \(what); a server that is started on it rebuilds what it can; if it refuses to \
-            start, only a backup helps
+            \(directory) is damaged, and this command cannot read it: \(what). Start a server on it, or restart the one \
+            that runs: the start repairs or rebuilds the store. If the start is refused, serve a backup.
             """)
     }
 }
 
 extension ExitCode {
     /// A store cannot be used: prints to standard error what is wrong with it.
-    static func cannotUse(_ directory: String, _ error: SQLiteStoreError) -> ExitCode {
+    static func cannotUse(_ directory: String, _ error: SQLiteStoreError, by user: DirectoryUser) -> ExitCode {
         switch error {
-        case .missing: cannotStart(EX_NOINPUT, "there is no store in \(directory)")
-        case .inUse(let path): cannotStart(EX_UNAVAILABLE, "\(path) is in use by another process")
+        case .missing:
+            cannotStart(
+                EX_NOINPUT, "there is no store in \(directory); name its directory with --store sqlite:DIRECTORY")
+        case .inUse(let path):
+            cannotStart(
+                EX_UNAVAILABLE,
+                "\(path) is in use by another process"
+                    + (user == .command ? ": stop the server that uses the store first" : ""))
         case .newer(let schema):
             cannotStart(EX_DATAERR, "\(directory) was written by a newer build, with schema \(schema)")
         case .damaged(let what):
             cannotStart(
                 EX_DATAERR,
                 """
-                \(directory) is damaged: \(what); serve a backup instead, or a new store into which you import what \
-                `sessions export` can still read
+                \(directory) is damaged: \(what). Serve a backup. If there is none, `sessions export` may still read \
+                undamaged sessions, and `sessions import` makes a new store of them.
                 """)
+        case .incomplete(let what): cannotStart(EX_DATAERR, what)
         case .unavailable(let reason):
-            if let fault = Directory(path: directory).fault(option: "--store sqlite:DIRECTORY") {
+            if let fault = Directory(path: directory).fault(option: "--store sqlite:DIRECTORY", for: user) {
                 cannotStart(EX_CONFIG, fault)
             } else {
-                cannotStart(EX_IOERR, "\(directory): \(reason)")
+                cannotStart(EX_IOERR, reason.hasPrefix(directory) ? reason : "\(directory): \(reason)")
             }
         }
     }
 }
 
 /// The value of `--store`.
-enum StoreChoice: ExpressibleByArgument {
+enum StoreChoice {
     case memory
     case sqlite(directory: String)
 
-    init?(argument: String) {
+    static func parse(_ text: String) throws -> StoreChoice {
         let scheme = "sqlite:"
-        if argument == "memory" {
-            self = .memory
-        } else if argument.hasPrefix(scheme), argument != scheme {
-            self = .sqlite(directory: String(argument.dropFirst(scheme.count)))
-        } else {
-            return nil
+        if text == "memory" { return .memory }
+        guard text.hasPrefix(scheme), text != scheme else {
+            let directory = text.isEmpty || text == scheme ? "DIRECTORY" : text
+            throw ValidationError("Write sqlite:\(directory) for the directory \(directory).")
         }
-    }
-
-    var defaultValueDescription: String {
-        switch self {
-        case .memory: "memory"
-        case .sqlite(let directory): "sqlite:\(directory)"
-        }
+        return .sqlite(directory: String(text.dropFirst(scheme.count)))
     }
 }
 

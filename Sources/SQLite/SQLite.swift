@@ -20,7 +20,9 @@ public struct SQLiteError: Error, Equatable, CustomStringConvertible {
     }
 
     public var description: String {
-        systemError == 0 ? "\(message) (SQLite \(code))" : "\(message) (SQLite \(code), errno \(systemError))"
+        // No system call has failed, so SQLite's own text and `systemError` would mislead.
+        if isShortFile { return "a file is shorter than it must be (SQLite \(code))" }
+        return systemError == 0 ? "\(message) (SQLite \(code))" : "\(message) (SQLite \(code), errno \(systemError))"
     }
 }
 
@@ -36,6 +38,9 @@ extension SQLiteError {
 
     /// The file is not a database, or not as SQLite has written it.
     public var isDamage: Bool { code & 0xFF == SQLITE_CORRUPT || code & 0xFF == SQLITE_NOTADB }
+
+    /// A file is shorter than it must be, for example a log that was truncated.
+    public var isShortFile: Bool { code == CSQLite_IOERR_SHORT_READ }
 
     /// Another connection has a lock.
     public var isBusy: Bool { code & 0xFF == SQLITE_BUSY }

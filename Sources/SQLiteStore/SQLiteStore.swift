@@ -73,8 +73,11 @@ public final class SQLiteStore: SessionStore {
         }
         // A store that was not closed must have a log.
         guard hadLog || journalWriter.isNotedClosed else {
-            throw .damaged(
-                "\(directory.log) is missing or empty, and with it the last acknowledged commits; put it back")
+            throw .incomplete(
+                """
+                \(directory.log) is missing or empty, and with it the last acknowledged commits. Put it back. If you \
+                cannot, serve a backup from an empty directory.
+                """)
         }
         try directory.keepCopy(of: journalWriter.secret)
         try directory.flush()
@@ -92,6 +95,11 @@ public final class SQLiteStore: SessionStore {
         watch = StoreWatch(directory, writer, troubles)
         self.troubles = troubles
         watch.begin()
+    }
+
+    /// Makes the directory of a store, readable by its owner alone, if it is missing.
+    public static func makeDirectory(_ path: String) throws(SQLiteStoreError) {
+        try StoreDirectory.make(path)
     }
 
     public var sessionCount: Int { writer.sessionCount.load(ordering: .relaxed) }
@@ -188,7 +196,7 @@ public final class SQLiteStore: SessionStore {
             if tail.withLock({ $0.damaged[id] == nil }) { _ = try await load(id, token: nil) }
             return try await writer.forget(id)
         } catch {
-            if error != .full { troubles.report(.derived("session \(id.text) cannot be forgotten yet")) }
+            if error != .full { troubles.report(.derived("session \(id.text) cannot be deleted yet")) }
             throw error
         }
     }
@@ -211,6 +219,8 @@ public enum SQLiteStoreError: Error, Equatable, Sendable {
     case newer(schema: Int)
     /// The data is not what was written.
     case damaged(String)
+    /// A file is missing: which one, and what to do about it.
+    case incomplete(String)
     /// The system refused an operation.
     case unavailable(reason: String)
 }

@@ -8,7 +8,10 @@ internal import ReferenceApps
 struct AccountsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "accounts", abstract: "Adds, lists and removes the accounts of clean-login and shop.",
-        discussion: "Works while a server runs. Users who are signed in stay signed in: sessions know no accounts.",
+        discussion: """
+            Works while a server runs. Users who are signed in stay signed in: a session does not record which account \
+            signed in.
+            """,
         subcommands: [Add.self, List.self, Remove.self])
 
     struct Add: ParsableCommand {
@@ -16,7 +19,8 @@ struct AccountsCommand: ParsableCommand {
             abstract: "Adds an account.",
             discussion: """
                 If standard input is a terminal, the command asks for the password; otherwise it is the first line of \
-                standard input. To change a password, remove the account and add it again.
+                standard input. To change a password, remove the account and add it again. An account that works only \
+                with --development is replaced.
                 """)
         @OptionGroup var directory: AccountsDirectory
         @Argument(help: "The account's email address.") var email: String
@@ -25,6 +29,7 @@ struct AccountsCommand: ParsableCommand {
             guard try directory.make().add(email: email, password: NewPassword.read()) else {
                 throw AccountRefusal("there is an account \(email) already")
             }
+            print("added \(email)")
         }
     }
 
@@ -48,6 +53,7 @@ struct AccountsCommand: ParsableCommand {
             guard try directory.open().remove(email: email) else {
                 throw AccountRefusal("there is no account \(email)")
             }
+            print("removed \(email)")
         }
     }
 }
@@ -62,7 +68,9 @@ struct AccountsDirectory: ParsableArguments {
     /// The existing accounts.
     func open() throws -> AccountStore {
         // If the directory cannot be searched, it is not known whether the file exists.
-        guard access(file, F_OK) == 0 || errno != ENOENT else { throw AccountRefusal("there is no \(file)") }
+        guard access(file, F_OK) == 0 || errno != ENOENT else {
+            throw AccountRefusal("there is no \(file); name its directory with --data-directory")
+        }
         do { return try AccountStore(path: file) } catch {
             throw ExitCode.cannotUse(dataDirectory, because: "\(error)")
         }

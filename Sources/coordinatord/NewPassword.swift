@@ -4,14 +4,14 @@ internal import Glibc
 enum NewPassword {
     /// Asks for it twice, without echo, if standard input is a terminal; otherwise reads its first line.
     static func read() throws -> String {
-        guard isatty(STDIN_FILENO) == 1 else { return try sound(readLine()) }
-        let password = try sound(ask("Password: "))
+        guard isatty(STDIN_FILENO) == 1 else { return try sound(readLine(), "no password was given on standard input") }
+        let password = try sound(ask("Password: "), "no password was given")
         guard ask("Again: ") == password else { throw AccountRefusal("the two passwords differ") }
         return password
     }
 
-    private static func sound(_ password: String?) throws -> String {
-        guard let password, !password.isEmpty else { throw AccountRefusal("there is no password") }
+    private static func sound(_ password: String?, _ refusal: String) throws -> String {
+        guard let password, !password.isEmpty else { throw AccountRefusal(refusal) }
         return password
     }
 

@@ -1,6 +1,8 @@
-"""Walks through tabs and shop with the client that openapi-python-client generates, and compares answers.
+"""Walks through apps with the client that openapi-python-client generates: nothing of an answer may be lost.
 
-python walk.py URL DESCRIPTION
+python walk.py URL DESCRIPTION ANSWERS
+
+Writes every answer into ANSWERS, with the name of its schema, for the tests of other clients.
 """
 
 import json
@@ -21,7 +23,8 @@ from coordinatord_client.api.sessions import (
 )
 from coordinatord_client.types import UNSET
 
-url, description = sys.argv[1:]
+url, description, recorded = sys.argv[1:]
+answers = []
 password = {"email": "ann@example.com", "password": "correct horse"}
 
 
@@ -31,19 +34,23 @@ def check_kept(answer):
     sent = json.loads(re.sub(r'(\d\d:\d\d:\d\d)Z"', r'\1+00:00"', answer.content.decode()))
     read = answer.parsed.to_dict()
     assert read == sent, f"{sent} was read as {read}"
+    answers.append({"schema": type(answer.parsed).__name__, "body": json.loads(answer.content)})
     return answer.parsed
 
 
 class Session:
     def __init__(self, app):
-        created = check_kept(create_session.sync_detailed(client=Client(url), body=models.LaunchRequest(app=app)))
+        info = models.ClientInfo(locale="en-GB", platform="test")
+        body = models.LaunchRequest(app=app, client=info)
+        created = check_kept(create_session.sync_detailed(client=Client(url), body=body, include=models.CreateSessionInclude.CONTROLS))
+        assert [control.type_ for control in created.controls] == created.events
         assert isinstance(created, models.CreatedState)
         self.id, self.state = created.session.id, created
         self.client = AuthenticatedClient(url, token=created.token)
 
     def post(self, type_, payload=UNSET):
         event = models.Event(type_=type_, payload=payload)
-        answer = check_kept(post_event.sync_detailed(self.id, client=self.client, body=event))
+        answer = check_kept(post_event.sync_detailed(self.id, client=self.client, body=event, include=models.PostEventInclude.CONTROLS))
         if isinstance(answer, models.PostedState):
             self.state = answer
             if answer.token:
@@ -64,11 +71,14 @@ class Session:
 tabs = Session("tabs")
 tabs.expect("login")
 posted = tabs.post("login")
-assert [type(operation) for operation in posted.transition.operations] == [models.PopOperation, models.PushOperation]
+assert [type(operation) for operation in posted.transition.operations[:2]] == [models.PopOperation, models.PushOperation]
+assert posted.transition.operations[2].stack == "k2/home"
 tabs.post("selectTab", {"tab": "plus"})
 assert tabs.state.stack[0].tabs.selected == "plus"
 problem = tabs.post("selectTab", {"index": 7})
 assert isinstance(problem, models.Problem) and problem.pointer == "/payload/index"
+assert [fault.pointer for fault in problem.errors] == ["/payload/index"]
+assert tabs.post("login").state.visible.name == "plus"
 check_kept(get_coordinators.sync_detailed(tabs.id, client=tabs.client))
 history = check_kept(get_history.sync_detailed(tabs.id, client=tabs.client, limit=2))
 assert [entry.version for entry in history.history] == [3, 2] and history.next_
@@ -89,7 +99,13 @@ shop.post("checkout")
 shop.expect("signIn")
 shop.post("submit", password)
 shop.expect("address")
+problem = shop.post("submitAddress", {"street": ""})
+assert [(fault.pointer, fault.code) for fault in problem.errors] == [
+    ("/payload/street", "minLength"),
+    ("/payload/city", "required"),
+]
 shop.post("type", "Main St")
+assert shop.state.back.asks
 shop.post("dismiss")
 assert shop.state.alert and isinstance(shop.state.back, models.BackDismissAlert)
 shop.post("answer", {"button": "cancel"})
@@ -108,7 +124,7 @@ for app in list_apps.sync(client=Client(url)).apps:
 # Every variant of a union, as itself.
 with open(description) as file:
     schemas = yaml.safe_load(file)["components"]["schemas"]
-values = {"key": "k1", "to": "k2", "replaced": "k3", "tab": "plus", "style": "sheet"}
+values = {"key": "k1", "to": "k2", "replaced": "k3", "tab": "plus", "style": "sheet", "stack": "main"}
 for union, tag, read in [
     ("Operation", "op", lambda value: models.Transition.from_dict({"operations": [value], "finished": [], "dismissed": []}).operations[0]),
     ("Back", "effect", lambda value: models.State.from_dict({**shop.state.to_dict(), "back": value}).back),
@@ -118,5 +134,8 @@ for union, tag, read in [
         value = {member: values.get(member, name) for member in schemas[kind]["required"]}
         found = read(value)
         assert type(found).__name__ == kind and found.to_dict() == value, (value, found)
+        answers.append({"schema": union, "body": value})
 
+with open(recorded, "w") as file:
+    json.dump(answers, file)
 print("the Python client walked tabs and shop")

@@ -41,7 +41,7 @@ extension Faults {
             #expect(try BackupTests.files(in: target) == [])
         }
 
-        @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
+        @Test(arguments: [SIGINT, SIGTERM, SIGHUP, SIGQUIT])
         func `a backup that is interrupted leaves nothing behind`(signal: Int32) async throws {
             let (directory, target) = try await BackupTests.prepare(sessions: 1)
             let slowly = [

@@ -474,7 +474,8 @@ extension Answer {
         #expect(
             try await client.call("GET", "\(client.path)/coordinators").text
                 == #"{"count":1,"tree":{"name":"counter","screens":["k1"]}}"#)
-        #expect(try await client.call("GET", "/v1/apps").text == #"{"default":"counter","apps":[{"name":"counter"}]}"#)
+        #expect(
+            try await client.call("GET", "/v1/apps").text == #"{"defaultApp":"counter","apps":[{"name":"counter"}]}"#)
         let app = try JSON(parsing: Array(try await client.call("GET", "/v1/apps/counter").body))
         #expect(
             app["coordinators"]?.array?[0]["events"]?.array?[0] == [

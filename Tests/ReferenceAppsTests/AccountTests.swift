@@ -181,7 +181,7 @@ import Testing
     func `no account is added under an invalid address`(email: String) throws {
         let store = try AccountStore(path: nil)
 
-        #expect(throws: AccountStoreError.invalidEmail) { try store.add(email: email, password: "x") }
+        #expect(throws: AccountStoreError.invalidEmail(email)) { try store.add(email: email, password: "x") }
     }
 }
 

@@ -32,7 +32,8 @@ import TestSupport
             "serve", "--host", "::1", "--port", String(match.output.2), "--store", "memory", "--data-directory",
             ServerTests.dataDirectory
         ).exit()
-        #expect(second.errors == "Error: [::1]:\(match.output.2) is in use by another process\n")
+        #expect(
+            second.errors == "Error: [::1]:\(match.output.2) is in use by another process; choose another --port\n")
         program.signal(SIGTERM)
         #expect(try await program.exit().code == 0)
     }
@@ -77,6 +78,9 @@ import TestSupport
         #expect(line.hasPrefix("coordinatord listening on "))
         program.signal(SIGTERM)
         let end = try await program.exit()
-        #expect(end.code == 0 && end.errors.contains("warning: COORDINATORD_ADDRESS_FILE cannot be written"))
+        #expect(end.code == 0)
+        #expect(
+            end.errors.contains(
+                "warning: COORDINATORD_ADDRESS_FILE=/dev/null/address cannot be written (not a directory): "))
     }
 }

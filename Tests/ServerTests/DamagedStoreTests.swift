@@ -181,6 +181,19 @@ import TestSupport
         try await storage.stop(second)
     }
 
+    /// Every page is as it was written, so only reading the rows shows the damage.
+    @Test func `a backup of a store whose journal has a gap creates no file`() async throws {
+        try SQLiteDatabase(path: database, isGuarded: true)
+            .execute("UPDATE journal SET seq = seq + 5 WHERE seq = (SELECT max(seq) FROM journal)")
+        let copies = "\(storage.directory.path)/copies"
+        try FileManager.default.createDirectory(atPath: copies, withIntermediateDirectories: true)
+
+        let result = try await storage.run("backup", "\(copies)/copy")
+
+        #expect(result.code == 65 && result.output == "")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: copies) == [])
+    }
+
     @Test func `an export of a session that does not exist says so`() async throws {
         let missing = "s_0000000000000"
 

@@ -152,7 +152,7 @@ import Testing
 
         let apps = try await Connection(port: port).request("GET", "/v1/apps")
 
-        #expect(try JSON(parsing: Array(apps.body))["default"] == .string(app))
+        #expect(try JSON(parsing: Array(apps.body))["defaultApp"] == .string(app))
         program.signal(SIGTERM)
         _ = try await program.exit()
     }

@@ -22,6 +22,24 @@ import TestSupport
         #expect(gone.errors == "Error: no server answers at 127.0.0.1:\(port): connection refused\n")
     }
 
+    @Test func `an address file that cannot be read is named, with the cause`() async throws {
+        let file = "/nonexistent/address"
+
+        let result = try await Program(
+            Program.server, ["health"], environment: ["COORDINATORD_ADDRESS_FILE": file]
+        ).exit()
+
+        // Another server may be ready at the default address.
+        if result.code != 0 {
+            #expect(
+                result.errors.hasPrefix(
+                    """
+                    Error: COORDINATORD_ADDRESS_FILE=\(file) cannot be read (no such file or directory: the server \
+                    is not running), so 127.0.0.1:8080 was asked:\u{20}
+                    """))
+        }
+    }
+
     @Test func `a server that is stopping is not ready, nor is one whose store cannot commit`() async throws {
         let (program, port, _) = try await ServerTests.start("--drain-delay", "5s")
         let storage = try StorageTests()

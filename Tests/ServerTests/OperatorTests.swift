@@ -46,11 +46,12 @@ import TestSupport
         async throws
     {
         let apps = try make("apps")
+        let store = try make("store", permissions: 0o777)
         chmod(directory.path, 0o755)
 
-        let there = try await serve("--store", "sqlite:\(directory.path)/other", "--data-directory", apps, as: 10_001)
+        let there = try await serve("--store", "sqlite:\(store)", "--data-directory", apps, as: 10_001)
         let missing = try await serve(
-            "--store", "sqlite:\(directory.path)/other", "--data-directory", "\(directory.path)/x", as: 10_001)
+            "--store", "sqlite:\(store)", "--data-directory", "\(directory.path)/x", as: 10_001)
 
         #expect(there.code == 78 && missing.code == 78)
         #expect(
@@ -64,12 +65,13 @@ import TestSupport
 
     @Test(.enabled(if: getuid() == 0)) func `files that an earlier server has left to another user`() async throws {
         let apps = try make("apps")
+        let store = try make("store", permissions: 0o777)
         chmod(directory.path, 0o755)
         #expect(FileManager.default.createFile(atPath: "\(apps)/accounts.sqlite", contents: nil))
         chmod("\(apps)/accounts.sqlite", 0o600)
         chown(apps, 10_001, 10_001)
 
-        let result = try await serve("--store", "sqlite:\(directory.path)/other", "--data-directory", apps, as: 10_001)
+        let result = try await serve("--store", "sqlite:\(store)", "--data-directory", apps, as: 10_001)
 
         #expect(result.code == 78)
         #expect(result.errors.contains("\(apps)/accounts.sqlite: permission denied; give it to that user"))
@@ -138,7 +140,10 @@ import TestSupport
         #expect(result.code == 78)
         #expect(
             result.errors.hasPrefix(
-                "Error: \(store) cannot be used by user 10001, group 10001: \(store): permission denied; "))
+                """
+                Error: \(store) cannot be used by user 10001, group 10001: \(store): permission denied; run this command \
+                as the user that owns \(store) (root), or name another directory with --store sqlite:DIRECTORY
+                """))
     }
 
     @Test(.enabled(if: getuid() == 0), arguments: [["list"], ["remove", "a@b.example"]])
@@ -151,8 +156,8 @@ import TestSupport
         #expect(result.code == 78)
         #expect(
             result.errors == """
-                Error: \(apps) cannot be used by user 10001, group 10001: \(apps): permission denied; give it to that user \
-                (chown -R 10001:10001 \(apps)), or name another directory with --data-directory
+                Error: \(apps) cannot be used by user 10001, group 10001: \(apps): permission denied; run this command \
+                as the user that owns \(apps) (root), or name another directory with --data-directory
 
                 """)
     }
@@ -180,8 +185,49 @@ import TestSupport
         ).exit()
 
         #expect(result.code == 66 && result.output == "")
-        #expect(result.errors == "Error: there is no store in \(missing)\n")
+        #expect(
+            result.errors
+                == "Error: there is no store in \(missing); name its directory with --store sqlite:DIRECTORY\n")
         #expect(!FileManager.default.fileExists(atPath: missing))
+    }
+
+    @Test func `a server that cannot have its store leaves no data of the apps`() async throws {
+        let result = try await serve("--store", "sqlite:/proc/nope", "--data-directory", "\(directory.path)/apps")
+
+        #expect(result.code == 74)
+        #expect(result.errors == "Error: /proc/nope cannot be created: no such file or directory\n")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == [])
+    }
+
+    @Test(arguments: [["check"], ["sessions", "list"], ["sessions", "purge", "--over"], ["backup", "/nowhere/copy"]])
+    func `a log without its database is reported by every command`(command: [String]) async throws {
+        let store = try make("store")
+        let file = "\(store)/sessions.sqlite"
+        try Data("a log".utf8).write(to: URL(filePath: "\(file)-wal"))
+        let flags = command == ["check"] ? ["--data-directory", "\(directory.path)/apps"] : []
+
+        let result = try await run(command + ["--store", "sqlite:\(store)"] + flags, as: nil)
+
+        #expect(result.code == 65 && result.output == "")
+        #expect(
+            result.errors == """
+                Error: \(file) is missing, but its log \(file)-wal is there. Put sessions.sqlite back. If you cannot, \
+                serve a backup from an empty directory.
+
+                """)
+    }
+
+    @Test(arguments: [
+        (["serve", "--body-time", "10"], "A time is a whole number with s, m, h or d: 10s."),
+        (["serve", "--store", "data"], "Write sqlite:data for the directory data."),
+        (["serve", "--allow-origin", "https://app.example/"], "without a final slash: https://app.example."),
+        (["sessions", "purge", "--over", "s_vGNoFnEWTqnck"], "Give either session ids or --over, not both."),
+        (["sessions", "show", "s_nope"], "An id is s_ and 13 characters; `coordinatord sessions list` shows them."),
+    ])
+    func `an error says how to write an argument`(arguments: [String], advice: String) async throws {
+        let result = try await run(arguments, as: nil)
+
+        #expect(result.code == 64 && result.errors.contains(advice), "\(result.errors)")
     }
 
     @Test func `a backup to a file that exists fails with its name, and leaves it`() async throws {
@@ -193,9 +239,10 @@ import TestSupport
         let result = try await storage.run("backup", file)
         let nowhere = try await storage.run("backup", "\(directory.path)/nowhere/file")
 
-        #expect(result.code == 73 && result.errors == "Error: \(file) cannot be made: file exists\n")
+        #expect(result.code == 73 && result.errors == "Error: \(file) exists already; name a new file\n")
         #expect(
-            nowhere.code == 73 && nowhere.errors.hasSuffix("/nowhere/file cannot be made: no such file or directory\n"))
+            nowhere.code == 73
+                && nowhere.errors.hasSuffix("/nowhere/file cannot be created: no such file or directory\n"))
         #expect(try String(contentsOfFile: file, encoding: .utf8) == "mine")
         try await storage.stop(program)
     }

@@ -67,7 +67,7 @@ import TestSupport
         ).exit()
 
         #expect(second.code == 69)
-        #expect(second.errors == "Error: 127.0.0.1:\(port) is in use by another process\n")
+        #expect(second.errors == "Error: 127.0.0.1:\(port) is in use by another process; choose another --port\n")
         program.signal(SIGTERM)
         _ = try await program.exit()
     }
@@ -182,7 +182,7 @@ import TestSupport
         let connection = try Connection(port: port)
         let apps = try JSON(parsing: Array(try await connection.request("GET", "/v1/apps").body))
 
-        #expect(apps["default"] == "tabs")
+        #expect(apps["defaultApp"] == "tabs")
         for app in try #require(apps["apps"]?.array) {
             let body = Data((["app": try #require(app["name"])] as JSON).description.utf8)
             let answer = try await connection.request(

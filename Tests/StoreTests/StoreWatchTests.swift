@@ -49,7 +49,7 @@ import Testing
         if isEmpty { try Data().write(to: URL(filePath: "\(copy.path)/\(name)")) }
 
         #expect { try SQLiteStore(directory: copy.path) { _ in } } throws: {
-            ($0 as? SQLiteStoreError)?.isDamage == true
+            if case .incomplete = $0 as? SQLiteStoreError { true } else { false }
         }
         #expect(failures.all == [])
     }
@@ -58,11 +58,28 @@ import Testing
         await (try open()).close()
         try FileManager.default.removeItem(atPath: path)
 
-        #expect { try open() } throws: { ($0 as? SQLiteStoreError)?.isDamage == true }
+        #expect {
+            try open()
+        } throws: {
+            if case .incomplete = $0 as? SQLiteStoreError { true } else { false }
+        }
         try FileManager.default.removeItem(atPath: "\(directory.path)/secret")
         let fresh = try open()
         #expect(fresh.sessionCount == 0)
         await fresh.close()
+    }
+
+    @Test func `a log that is truncated while the store is open is reported as too short`() async throws {
+        let store = try SQLiteStore(directory: directory.path) { _ in }
+        try await store.commit(try .make(1), versions: 1...3)
+        truncate("\(path)-wal", 0)
+
+        #expect {
+            try StoreSnapshot(directory: directory.path).sessions()
+        } throws: {
+            $0 as? SQLiteStoreError == .damaged("a file is shorter than it must be (SQLite 522)")
+        }
+        await store.close()
     }
 
     @Test func `another program's lock is reported soon, and commits go on when it is gone`() async throws {

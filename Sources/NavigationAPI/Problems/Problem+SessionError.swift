@@ -125,7 +125,9 @@ extension Problem {
                 409, "link-not-taken", "The link cannot be opened now",
                 "No living coordinator of the app accepts the link.")
         case .overloaded(let seconds):
-            self.init(429, "overloaded", "The app is overloaded", "Nothing has changed; try again later.")
+            self.init(
+                429, "overloaded", "Try again later",
+                "The app does not accept this now. Wait as long as Retry-After says; nothing has changed.")
             self.headers.append("Retry-After", String(seconds))
         case .stackLimit(let name):
             self.init(

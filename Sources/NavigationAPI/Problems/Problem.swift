@@ -158,7 +158,7 @@ extension Problem {
             case .invalidEscape: "has an escape that JSON does not define"
             case .invalidNumber: "has a number that is malformed or out of range"
             }
-        self.init(400, "invalid-json", "Not JSON", "The body \(reason), at byte \(error.offset).")
+        self.init(400, "invalid-json", "Not acceptable JSON", "The body \(reason), at byte \(error.offset).")
     }
 
     init(_ refusal: HTTPRefusal) {
@@ -178,7 +178,10 @@ extension Problem {
         case .headTooLarge(let limit):
             self.init(
                 431, "head-too-large", "Head too large",
-                "Request line and header fields may have at most \(limit) bytes; each field counts for 64 more.")
+                """
+                Request line and header fields may have at most \(limit) bytes; each field, parameter and cookie \
+                counts for 64 more.
+                """)
         case .malformedHead:
             self.init(
                 400, "malformed-head", "Malformed request",

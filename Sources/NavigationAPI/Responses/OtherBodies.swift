@@ -43,7 +43,7 @@ struct AppsBody: JSONWritable {
 
     func write(to writer: inout JSONWriter) {
         writer.object { writer in
-            writer.member("default", ifAny: apps.first?.name)
+            writer.member("defaultApp", ifAny: apps.first?.name)
             writer.name("apps")
             writer.array { writer in
                 for app in apps { writer.object { $0.member("name", app.name) } }

@@ -46,7 +46,7 @@ public final class AccountStore: LoginRepository {
     ///
     /// - Returns: whether it was added; an existing account keeps its password.
     public func add(email: String, password: String) throws(AccountStoreError) -> Bool {
-        guard let account = AccountName(new: email) else { throw .invalidEmail }
+        guard let account = AccountName(new: email) else { throw .invalidEmail(email) }
         return try add(account, password, isDevelopment: false)
     }
 
@@ -123,14 +123,14 @@ public enum AccountStoreError: Error, Equatable {
     /// The file cannot be used, or there is not enough memory to hash a password.
     case unavailable(reason: String)
     /// Not an email address.
-    case invalidEmail
+    case invalidEmail(String)
 }
 
 extension AccountStoreError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .unavailable(let reason): "the accounts cannot be used: \(reason)"
-        case .invalidEmail: "that is no email address"
+        case .invalidEmail(let text): "“\(text)” is not an email address (name@example.com)"
         }
     }
 }

@@ -34,56 +34,73 @@ final class StoreDirectory: Sendable {
     /// Creates the directory, readable by its owner alone, if it is missing; an existing one keeps its permissions.
     init(_ path: String) throws(SQLiteStoreError) {
         self.path = path
-        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("cannot make \(path)") }
+        try StoreDirectory.make(path)
         let lock = open("\(path)/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard lock >= 0 else { throw .system("cannot use \(path)") }
+        guard lock >= 0 else { throw .system("\(path) cannot be used") }
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
             let isTaken = errno == EWOULDBLOCK
-            let error = SQLiteStoreError.system("cannot lock \(path)")
+            let error = SQLiteStoreError.system("\(path) cannot be locked")
             Glibc.close(lock)
             throw isTaken ? .inUse(path: path) : error
         }
         self.files = Mutex((lock, -1))
-        // SQLite would make a new database, and discard the log, which holds what the old database lacks.
-        guard size(of: database) > 0 || size(of: log) == 0 else {
-            throw .damaged("\(log) is there without its database; put that back, or remove the log and lose its data")
-        }
-        guard size(of: database) > 0 || size(of: log) > 0 || secretCopy == nil else {
-            throw .damaged(
-                """
-                \(database) is missing, but \(secretFile) shows that it existed; put the database back, or remove \
-                \(secretFile) to begin with an empty store
-                """)
-        }
+        try StoreDirectory.checkDatabase(in: path)
         try openDatabase()
     }
 
+    static func make(_ path: String) throws(SQLiteStoreError) {
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("\(path) cannot be created") }
+    }
+
+    /// - Throws: `incomplete`, if there is no database, but another file shows that there was one. SQLite would make a
+    ///   new one, and discard the log, which holds what the old one lacks.
+    static func checkDatabase(in path: String) throws(SQLiteStoreError) {
+        let (database, secret) = ("\(path)/sessions.sqlite", "\(path)/secret")
+        guard size(of: database) == 0 else { return }
+        guard size(of: "\(database)-wal") == 0 else {
+            throw .incomplete(
+                """
+                \(database) is missing, but its log \(database)-wal is there. Put sessions.sqlite back. If you cannot, \
+                serve a backup from an empty directory.
+                """)
+        }
+        guard secretCopy(in: secret) == nil else {
+            throw .incomplete(
+                """
+                \(database) is missing, but \(secret) shows that it existed. Put sessions.sqlite back, or remove \
+                \(secret) to begin with an empty store.
+                """)
+        }
+    }
+
     /// 0 if there is no such file.
-    private func size(of path: String) -> Int {
+    private static func size(of path: String) -> Int {
         var info = stat()
         return stat(path, &info) == 0 ? Int(info.st_size) : 0
     }
 
     /// `nil` if there is no copy, or it is not what was written.
-    var secretCopy: [UInt8]? {
-        let file = open(secretFile, O_RDONLY | O_CLOEXEC)
+    var secretCopy: [UInt8]? { StoreDirectory.secretCopy(in: secretFile) }
+
+    private static func secretCopy(in path: String) -> [UInt8]? {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }
         defer { Glibc.close(file) }
         var bytes = [UInt8](repeating: 0, count: KeyedDigest.keySize + 8)
         guard read(file, &bytes, bytes.count) == bytes.count else { return nil }
         let secret = Array(bytes.prefix(KeyedDigest.keySize))
-        return bytes == StoreDirectory.withChecksum(secret) ? secret : nil
+        return bytes == withChecksum(secret) ? secret : nil
     }
 
     func keepCopy(of secret: [UInt8]) throws(SQLiteStoreError) {
         guard secretCopy != secret else { return }
         let draft = secretFile + ".new"
         let file = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw .system("cannot make \(draft)") }
+        guard file >= 0 else { throw .system("\(draft) cannot be created") }
         defer { Glibc.close(file) }
         let bytes = StoreDirectory.withChecksum(secret)
         guard write(file, bytes, bytes.count) == bytes.count, fsync(file) == 0, rename(draft, secretFile) == 0 else {
-            throw .system("cannot write \(secretFile)")
+            throw .system("\(secretFile) cannot be written")
         }
     }
 
@@ -93,14 +110,14 @@ final class StoreDirectory: Sendable {
     }
 
     /// Whether SQLite's log is there. After a crash it holds what is not in the database yet, and is never empty.
-    var hasLog: Bool { size(of: log) > 0 }
+    var hasLog: Bool { StoreDirectory.size(of: log) > 0 }
 
     /// Makes an empty file that has the permissions of the database.
     func makeFile(_ path: String) throws(SQLiteStoreError) {
         var info = stat()
-        guard stat(database, &info) == 0 else { throw .system("cannot use \(database)") }
+        guard stat(database, &info) == 0 else { throw .system("\(database) cannot be used") }
         let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, info.st_mode & 0o777)
-        guard file >= 0 else { throw .system("cannot make \(path)") }
+        guard file >= 0 else { throw .system("\(path) cannot be created") }
         fchmod(file, info.st_mode & 0o777)
         Glibc.close(file)
     }
@@ -113,7 +130,7 @@ final class StoreDirectory: Sendable {
             guard errno != ELOOP else {
                 throw .unavailable(reason: "\(database) is a symbolic link; link the directory instead")
             }
-            throw .system("cannot make \(database)")
+            throw .system("\(database) cannot be opened")
         }
         files.withLock { files in
             if let old = files?.database, old >= 0 { Glibc.close(old) }
@@ -150,9 +167,9 @@ final class StoreDirectory: Sendable {
     /// Makes the names in the directory survive a power failure. SQLite tries to, but ignores a failure.
     func flush() throws(SQLiteStoreError) {
         let directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard directory >= 0 else { throw .system("cannot open \(path)") }
+        guard directory >= 0 else { throw .system("\(path) cannot be opened") }
         defer { Glibc.close(directory) }
-        guard fsync(directory) == 0 else { throw .system("cannot flush \(path)") }
+        guard fsync(directory) == 0 else { throw .system("\(path) cannot be flushed") }
     }
 
     deinit { unlock() }
@@ -177,6 +194,6 @@ final class StoreDirectory: Sendable {
 
 extension SQLiteStoreError {
     static func system(_ what: String) -> SQLiteStoreError {
-        .unavailable(reason: "\(what): \(String(cString: strerror(errno)))")
+        .unavailable(reason: "\(what): \(String(cString: strerror(errno)).lowercased())")
     }
 }

@@ -23,7 +23,7 @@ enum StoreTrouble: Sendable {
         switch self {
         case .session(let id?, let what): "session \(id.text) is refused: \(what)"
         case .session(nil, let what), .chore(let what): what
-        case .derived(let what): "\(what); the store is rebuilt from its journal when it is opened the next time"
+        case .derived(let what): "\(what); the next start rebuilds the store from its journal"
         }
     }
 }
@@ -49,6 +49,11 @@ final class StoreTroubles: Sendable {
     private static let silence: TimeInterval = 60
     private static let largestCount = 1000
     private static let remarkLimit = 8
+    /// It may also be the disk that is full.
+    private static let full = """
+        the store or its disk is full: sessions can be read, and ended if there is room for that; nothing else is \
+        accepted
+        """
 
     /// - Parameter marker: the path of the file that is created when the store has to be rebuilt.
     init(
@@ -112,8 +117,8 @@ final class StoreTroubles: Sendable {
         let isFull = full.load(ordering: .relaxed)
         return state.withLock { state in
             let count = state.damagedSessions.count
-            let sessions = count > 0 ? ["\(count) sessions are damaged"] : []
-            let full = isFull ? [StoreCondition.full] : []
+            let sessions = count > 0 ? ["damaged sessions: \(count); `coordinatord check` lists them"] : []
+            let full = isFull ? [StoreTroubles.full] : []
             return StoreCondition(failure: state.failure, remarks: full + sessions + state.remarks)
         }
     }

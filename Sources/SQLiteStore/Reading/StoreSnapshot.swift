@@ -9,13 +9,23 @@ public import Sessions
 public final class StoreSnapshot {
     private let reader: JournalReader
     private var tail = Tail()
-    private let directory: String
-    private var path: String { "\(directory)/sessions.sqlite" }
+    private let path: String
 
-    public init(directory: String) throws(SQLiteStoreError) {
-        self.directory = directory
+    public convenience init(directory: String) throws(SQLiteStoreError) {
+        try StoreSnapshot.checkExistence(in: directory)
+        try self.init(file: "\(directory)/sessions.sqlite")
+    }
+
+    /// - Throws: `missing` or `incomplete`, if the directory has no store.
+    public static func checkExistence(in directory: String) throws(SQLiteStoreError) {
+        try StoreDirectory.checkDatabase(in: directory)
         let path = "\(directory)/sessions.sqlite"
-        guard access(path, F_OK) == 0 else { throw errno == ENOENT ? .missing : .system("cannot use \(path)") }
+        guard access(path, F_OK) == 0 else { throw errno == ENOENT ? .missing : .system("\(path) cannot be used") }
+    }
+
+    /// - Parameter path: a database; its log, if there is one, is beside it.
+    public init(file path: String) throws(SQLiteStoreError) {
+        self.path = path
         let version: Int
         do throws(SQLiteError) {
             let database = try SQLiteDatabase(path: path, isReadOnly: true, isGuarded: true)
@@ -124,7 +134,7 @@ public final class StoreSnapshot {
     /// - Parameter progress: receives how many pages are done, and how many there are.
     public func copy(to path: String, progress: (Int, Int) -> Void) throws(SQLiteStoreError) {
         let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw .unavailable(reason: "cannot make \(path): \(String(cString: strerror(errno)))") }
+        guard file >= 0 else { throw .system("\(path) cannot be created") }
         defer { close(file) }
         do throws(SQLiteError) {
             let target = try SQLiteDatabase(path: path, isGuarded: true)
@@ -148,7 +158,7 @@ public final class StoreSnapshot {
             throw SQLiteStoreError(error)
         }
         // The caller flushes the file's name, with the directory that contains it.
-        guard fsync(file) == 0 else { throw .unavailable(reason: "cannot flush \(path)") }
+        guard fsync(file) == 0 else { throw .unavailable(reason: "\(path) cannot be flushed") }
     }
 
     /// Reads from one snapshot, which ends with this call.

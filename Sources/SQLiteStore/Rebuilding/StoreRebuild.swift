@@ -28,7 +28,8 @@ struct StoreRebuild {
         } else if access(directory.marker, F_OK) == 0 {
             try rebuild(directory, retention, because: "it was found damaged", report)
         } else if let page = damagedInteriorPage(of: directory) {
-            try rebuild(directory, retention, because: "page \(page), which leads to others, is damaged", report)
+            let reason = "page \(page), which only points to other pages, is damaged"
+            try rebuild(directory, retention, because: reason, report)
         }
     }
 
@@ -109,7 +110,7 @@ struct StoreRebuild {
             try directory.makeFile(path)
             target = try JournalWriter(path: path, durability: .relaxed, retention: retention) { _ in }
         } catch {
-            throw SQLiteError(code: 0, message: "cannot make \(path): \(error)")
+            throw SQLiteError(code: 0, message: "\(path) cannot be created: \(error)")
         }
         try target.statements.set(secret: source.secret)
     }
@@ -167,7 +168,7 @@ struct StoreRebuild {
         try changing { target throws(SQLiteError) in
             for id in suspects {
                 try target.statements.addDamage(
-                    "something that was acknowledged is lost since a damage of the disk", of: id)
+                    "part of what was acknowledged was lost when the disk was damaged", of: id)
             }
             try target.statements.countDamages()
         }
@@ -216,9 +217,9 @@ struct StoreRebuild {
         let old = directory.database + ".damaged"
         if isKept {
             unlink(old)
-            guard link(directory.database, old) == 0 else { throw .system("cannot keep \(old)") }
+            guard link(directory.database, old) == 0 else { throw .system("\(old) cannot be created") }
         }
-        guard rename(path, directory.database) == 0 else { throw .system("cannot replace \(directory.database)") }
+        guard rename(path, directory.database) == 0 else { throw .system("\(directory.database) cannot be replaced") }
         unlink(directory.database + "-shm")
         unlink(directory.marker)
         try directory.flush()
@@ -233,8 +234,8 @@ struct StoreRebuild {
 
     private static func flush(_ path: String) throws(SQLiteStoreError) {
         let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { throw .system("cannot open \(path)") }
+        guard file >= 0 else { throw .system("\(path) cannot be opened") }
         defer { close(file) }
-        guard fsync(file) == 0 else { throw .system("cannot flush \(path)") }
+        guard fsync(file) == 0 else { throw .system("\(path) cannot be flushed") }
     }
 }

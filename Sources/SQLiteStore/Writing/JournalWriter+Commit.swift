@@ -170,6 +170,6 @@ extension StoreError {
 
 extension SQLiteStoreError {
     init(_ error: SQLiteError) {
-        self = error.isDamage ? .damaged("\(error)") : .unavailable(reason: "\(error)")
+        self = error.isDamage || error.isShortFile ? .damaged("\(error)") : .unavailable(reason: "\(error)")
     }
 }

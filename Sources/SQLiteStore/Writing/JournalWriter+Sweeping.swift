@@ -70,7 +70,7 @@ extension JournalWriter {
             }
             return try isolated { () throws(SQLiteError) in try statements.forget(id, rows: session.allRows) }
         } catch {
-            throw error.isDamage ? .damaged("\(id.text) cannot be forgotten: \(error)") : .sqlite(error)
+            throw error.isDamage ? .damaged("\(id.text) cannot be deleted: \(error)") : .sqlite(error)
         }
     }
 

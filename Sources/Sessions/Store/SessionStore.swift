@@ -128,8 +128,8 @@ public struct StoreCondition: Sendable, Equatable {
     /// What else an operator should know, for example damage.
     public var remarks: [String]
 
-    /// The remark of a full store.
-    public static let full = "the store is full: sessions can only be read, and ended where the disk has room for that"
+    /// The remark of a store that has reached its limit.
+    public static let full = "the store is full: sessions can be read and ended; nothing else is accepted"
 
     public init(failure: String? = nil, remarks: [String] = []) {
         self.failure = failure
