@@ -195,6 +195,11 @@ struct NoteCoordinator: Coordinator {
             #expect(controls.map { $0["type"] } == state["events"]?.array)
             #expect(controls.allSatisfy { $0["title"] != nil && $0["role"] != nil && $0["place"] != nil })
         }
+        let conflict = try await client.connection.request(
+            "POST", "\(client.path)/events?include=controls", headers: headers,
+            body: Data(#"{"type":"edit","screen":"k9"}"#.utf8))
+        try conflict.expect(409, "stale-screen")
+        #expect(try FlowTests.json(conflict)["state"]?["controls"]?.array?.isEmpty == false)
         // A replay is the first answer, whatever is asked for now.
         let again = try await client.connection.request("POST", "\(client.path)/events", headers: key, body: edit)
         #expect(again.body == answers[3].body)

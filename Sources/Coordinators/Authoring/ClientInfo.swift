@@ -2,7 +2,7 @@ public import JSONCoding
 
 /// What the client says about itself, when it creates the session and later with the event `describeClient`. A fork has
 /// what its original had.
-public struct ClientInfo: Sendable, Equatable {
+public final class ClientInfo: Sendable {
     /// The number of bytes that it may take as JSON text.
     public static let sizeLimit = 4096
 
@@ -21,7 +21,10 @@ public struct ClientInfo: Sendable, Equatable {
         locale.map { String($0.prefix { $0 != "-" && $0 != "_" }).lowercased() }
     }
 
-    init() {
+    /// The client has said nothing.
+    static let none = ClientInfo()
+
+    private init() {
         values = [:]
     }
 
@@ -35,5 +38,11 @@ public struct ClientInfo: Sendable, Equatable {
         guard JSONWriter.bytes(capacity: 256, { values.write(to: &$0) }).count <= ClientInfo.sizeLimit else {
             throw JSONDecodingError(path: [], reason: "must have at most \(ClientInfo.sizeLimit) bytes")
         }
+    }
+}
+
+extension ClientInfo: Equatable {
+    public static func == (left: ClientInfo, right: ClientInfo) -> Bool {
+        left === right || left.values == right.values
     }
 }

@@ -49,16 +49,16 @@ public struct Screen: Sendable, Equatable {
     }
 
     /// The titles of the controls that do not use their event's own title, by the event's name.
-    var eventTitles: JSONObject? { controlValues(\.title) }
+    var eventTitles: JSONObject? { controlValues { $0.title } }
 
     /// The roles of the controls that have one, by the event's name.
-    var eventRoles: JSONObject? { controlValues(\.role?.rawValue) }
+    var eventRoles: JSONObject? { controlValues { $0.role?.rawValue } }
 
-    private func controlValues(_ value: KeyPath<Control, String?>) -> JSONObject? {
-        guard let events, events.contains(where: { $0[keyPath: value] != nil }) else { return nil }
+    private func controlValues(_ value: (Control) -> String?) -> JSONObject? {
+        guard let events, events.contains(where: { value($0) != nil }) else { return nil }
         var values = JSONObject()
         for control in events where values[control.event] == nil {
-            if let value = control[keyPath: value] { values[control.event] = .string(value) }
+            if let value = value(control) { values[control.event] = .string(value) }
         }
         return values
     }

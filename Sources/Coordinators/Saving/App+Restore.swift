@@ -138,7 +138,7 @@ private struct SavedState: JSONReadable {
         client =
             try json.member(ifAny: "client").map { (client: JSON) throws(JSONDecodingError) in
                 try ClientInfo(client)
-            } ?? ClientInfo()
+            } ?? .none
     }
 }
 

@@ -35,7 +35,7 @@ extension SharedParts? {
     func has(_ part: some AnyObject) -> Bool { self?.has(part) ?? false }
 
     /// Without a base, as if the client had said nothing there.
-    var client: ClientInfo { self?.client ?? ClientInfo() }
+    var client: ClientInfo { self?.client ?? .none }
 }
 
 extension NavigationState {

@@ -30,16 +30,17 @@ extension NavigationState {
     ///
     /// - Parameter plan: the state's `backPlan`.
     public func asks(before plan: BackPlan) -> Bool {
-        let screens: [PlacedScreen]
         switch plan {
         case .dismissAlert: return false
-        case .pop(let key, _): screens = screensToLeave { $0.key == key }
+        case .pop:
+            var asks = false
+            topStack.innermostToPop?.screens.last?.forEachWithin { if objection(to: $0) != nil { asks = true } }
+            return asks
         case .dismiss:
             let flow = families(of: Set(presented.suffix(1).map(\.coordinator)))
-            screens = screensToLeave { flow.contains($0.coordinator) }
-        case .selectTab: screens = visible.map { [$0] } ?? []
+            return screensToLeave { flow.contains($0.coordinator) }.contains { objection(to: $0) != nil }
+        case .selectTab: return visible.map { objection(to: $0) != nil } ?? false
         }
-        return screens.contains { objection(to: $0) != nil }
     }
 
     /// The position of the lowest presented flow that the user may dismiss, with all flows above it; `nil` if there is

@@ -12,7 +12,7 @@ public struct NavigationState: Sendable {
     public internal(set) var alert: PresentedAlert?
     public internal(set) var defaults = Defaults()
     /// What the client says about itself.
-    public internal(set) var client = ClientInfo()
+    public internal(set) var client = ClientInfo.none
     /// The link that a coordinator keeps, if there is one.
     package var pendingLink: PendingLink?
     /// The last numbers given out: `lastKey` to a screen, flow or alert, `lastID` to a coordinator or stack. None is

@@ -60,7 +60,7 @@ public final class NavigationHandler: HTTPHandler {
             return try await method.action(self)(request)
         } catch {
             if error.status >= 500 { report(ServerFailure(error, to: request.id, request.target)) }
-            return error.response(to: request.id)
+            return error.response(to: request.id, includesControls: (try? request.includesControls()) ?? false)
         }
     }
 

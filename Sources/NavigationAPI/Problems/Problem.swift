@@ -24,6 +24,7 @@ struct Problem: Error {
         /// The state in which the event was refused.
         var state: SessionState?
         var request: RequestID?
+        var includesControls = false
         var headers: HTTPHeaders = [:]
         /// For the log alone, see `ServerFailure`.
         var details: [String: String] = [:]
@@ -53,8 +54,12 @@ struct Problem: Error {
 
     subscript<Value>(dynamicMember path: KeyPath<Content, Value>) -> Value { content[keyPath: path] }
 
-    func response(to request: RequestID) -> HTTPResponse {
-        let problem = with { $0.request = request }
+    /// - Parameter includesControls: whether the state has `controls`.
+    func response(to request: RequestID, includesControls: Bool = false) -> HTTPResponse {
+        let problem = with {
+            $0.request = request
+            $0.includesControls = includesControls
+        }
         var response = HTTPResponse.json(problem, status: self.status, isProblem: true)
         response.headers.append(contentsOf: self.headers)
         return response
@@ -81,7 +86,7 @@ extension Problem: JSONWritable {
                 writer.array { writer in for fault in self.errors { writer.fault(fault) } }
             }
             writer.member("events", ifAny: self.events)
-            writer.member("state", ifAny: self.state.map { StateBody($0) })
+            writer.member("state", ifAny: self.state.map { StateBody($0, includesControls: self.includesControls) })
         }
     }
 }

@@ -187,7 +187,7 @@ extension Shop {
             Screen(
                 "product", title: "Product \(id)", params: params,
                 events: [
-                    Control(role: .primary, sends: Event.addToCart), Control(role: .navigation, sends: "related"),
+                    Control(role: .primary, sends: "addToCart"), Control(role: .navigation, sends: "related"),
                 ],
                 link: HomeCoordinator.productLink)
         }

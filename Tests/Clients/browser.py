@@ -1,0 +1,162 @@
+"""A page of Examples/web in headless Chromium, used as a user does: with clicks and keys."""
+
+import os
+import re
+import time
+
+from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+# What the user can reach: visible, not covered, and the page is not waiting for an answer.
+LIVE = """
+const live = element => element.checkVisibility() && !element.closest('[inert]')
+    && (document.getElementById('phone').ariaBusy !== 'true' || element.closest('#note'));
+const name = element => element.getAttribute('aria-label')
+    ?? (element.closest('.tabbar') ? element.querySelector('span') : element).innerText.trim();
+const inside = document.querySelector('#phone');
+"""
+
+
+class Page:
+    def __init__(self, origin, server):
+        options = webdriver.ChromeOptions()
+        for argument in ("--headless=new", "--disable-dev-shm-usage", "--hide-scrollbars", "--lang=en"):
+            options.add_argument(argument)
+        if os.geteuid() == 0:
+            options.add_argument("--no-sandbox")
+        options.binary_location = "/usr/bin/chromium"
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        self.driver = webdriver.Chrome(options, webdriver.ChromeService("/usr/bin/chromedriver"))
+        self.origin, self.server = origin, server
+        self.size(360, 740)
+        self.prefer()
+
+    def size(self, width, height, scale=1):
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": width, "height": height, "deviceScaleFactor": scale, "mobile": False})
+
+    def prefer(self, scheme="light", motion="reduce"):
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [
+            {"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": motion}]})
+
+    def open(self, app, title, **query):
+        """Opens a new session of an app."""
+        self.driver.get(f"{self.origin}/none")
+        self.run("sessionStorage.clear()")
+        more = "".join(f"&{name}={value}" for name, value in query.items())
+        self.driver.get(f"{self.origin}/index.html?server={self.server}&app={app}{more}")
+        self.shows(title)
+
+    def run(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def until(self, what, condition):
+        """Waits for a condition. What changes while it is looked at is looked at again."""
+        limit = time.monotonic() + 10
+        while True:
+            try:
+                if found := condition():
+                    return found
+                fault = f"{what() if callable(what) else what}; the page shows: {self.text()!r}"
+            except WebDriverException as error:
+                fault = f"{what}: {error.msg}"
+            assert time.monotonic() < limit, fault
+            time.sleep(0.05)
+
+    def text(self):
+        return self.run("return document.getElementById('phone').innerText")
+
+    def button(self, title, within):
+        return self.run(LIVE + """
+            return [...inside.querySelectorAll(arguments[1] + ' button')]
+                .filter(element => live(element) && name(element).split('\\n')[0] === arguments[0]).at(-1)
+            """, title, within)
+
+    def click(self, title, within=""):
+        def clicked():
+            button = self.button(title, within)
+            if button:
+                button.click()
+            return button
+        self.until(f"no button “{title}”", clicked)
+
+    def field(self, label, within=""):
+        return self.until(f"no field “{label}”", lambda: self.run(LIVE + """
+            return [...inside.querySelectorAll(`${arguments[1]} :is(input, select, textarea)`)].filter(live).find(
+                input => (input.ariaLabel ?? input.closest('label').innerText.split('\\n')[0]) === arguments[0])
+            """, label, within))
+
+    def fill(self, label, text, within=""):
+        field = self.field(label, within)
+        field.clear()
+        field.send_keys(text)
+
+    def press(self, *keys):
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def escape(self):
+        self.until("the page is busy", lambda: self.run(LIVE + "return live(inside)"))
+        self.press(Keys.ESCAPE)
+
+    def shows(self, title, back=None):
+        """The title of the screen in front, and the title that its back button has, if it has one."""
+        found = lambda: self.run(LIVE + """
+            const screen = [...inside.querySelectorAll('.screen')].filter(live).at(-1);
+            return screen && [screen.querySelector('h1').innerText, screen.querySelector('.back')?.innerText ?? null]
+            """)
+        self.until(lambda: f"not at “{title}”, back to {back}, but {found()}", lambda: found() == [title, back])
+
+    def alert(self, title, message=None):
+        found = lambda: self.run(LIVE + """
+            const alert = [...inside.querySelectorAll('[role=alertdialog]')].filter(live).at(-1);
+            return alert && [alert.querySelector('h2').innerText, alert.querySelector('p')?.innerText ?? null]""")
+        self.until(f"no alert “{title}”, “{message}”", lambda: found() == [title, message])
+
+    def tab(self, title):
+        self.until(f"tab “{title}” is not selected", lambda: self.run(
+            "return document.querySelector('.tabbar [aria-current] span')?.innerText") == title)
+
+    def row(self, label, value):
+        self.until(f"no row “{label}: {value}”", lambda: [label, value] in self.run(LIVE + """
+            return [...inside.querySelectorAll('main .row')].filter(live)
+                .map(row => [...row.children].slice(0, 2).map(part => part.innerText))"""))
+
+    def note(self, words):
+        self.until(f"no note “{words}”", lambda: words in self.run(
+            "return document.getElementById('note').innerText"))
+
+    def fault(self, label, within=""):
+        """What is wrong at a field."""
+        return self.until(f"no fault at “{label}”", lambda: self.run("""
+            return arguments[0].ariaInvalid === 'true' && document.activeElement === arguments[0]
+                && arguments[0].closest('form').querySelector('.fault')?.innerText""", self.field(label, within)))
+
+    def count(self, selector):
+        return self.run("return document.querySelectorAll('#phone ' + arguments[0]).length", selector)
+
+    def saved(self):
+        """The id and the token of the session."""
+        return self.run("return JSON.parse(Object.values(sessionStorage)[0])")
+
+    def answer(self, count, body):
+        """Replaces the answers to the next events: `body` is JavaScript, with the request as `real()`."""
+        self.run("""
+            const fetch = window.fetch;
+            let left = arguments[0];
+            const body = new Function('real', `return (async () => { ${arguments[1]} })()`);
+            window.keys = [], window.bodies = [];
+            window.fetch = (url, options) => {
+                if (!url.includes('/events')) return fetch(url, options);
+                window.keys.push(options.headers['Idempotency-Key']);
+                window.bodies.push(options.body);
+                return left-- > 0 ? body(() => fetch(url, options)) : fetch(url, options);
+            };""", count, body)
+
+    def errors(self):
+        """What the browser complains about, other than statuses that the page handles."""
+        return [entry["message"] for entry in self.driver.get_log("browser")
+                if entry["level"] in ("WARNING", "SEVERE")
+                and not re.search(r"the server responded with a status of \d+", entry["message"])]

@@ -1,0 +1,406 @@
+"""Walks through every app with Examples/web, and through what can go wrong.
+
+python web.py ORIGIN SERVER [images]
+"""
+
+import json
+import os
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+from browser import Page
+from selenium.webdriver.common.keys import Keys
+
+origin, server = sys.argv[1:3]
+page = Page(origin, server)
+screenshots = os.environ.get("WEB_SCREENSHOTS")
+images = Path(__file__).parents[2] / "docs/images"
+pictured = ["shop-product", "shop-sign-in", "shop-alert", "shop-receipt"]
+
+
+def shot(name):
+    """A moment that is worth a look, in several sizes; with `images`, as the documentation shows it."""
+    if "images" in sys.argv:
+        if name in pictured:
+            page.driver.save_screenshot(str(images / f"{name}.png"))
+    elif screenshots:
+        for width, height, scheme in [(360, 740, "light"), (360, 740, "dark"), (768, 1024, "light"),
+                                      (1600, 1000, "light"), (1600, 1000, "dark")]:
+            page.size(width, height)
+            page.prefer(scheme)
+            page.driver.save_screenshot(f"{screenshots}/{name}-{width}-{scheme}.png")
+        page.size(360, 740)
+        page.prefer()
+
+
+def call(method, path, token, body=None):
+    """What another client of the same session does."""
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    data = json.dumps(body).encode() if body else None
+    request = urllib.request.Request(server + path, data, headers, method=method)
+    with urllib.request.urlopen(request) as answer:
+        return json.loads(answer.read() or "null")
+
+
+def post_elsewhere(body):
+    saved = page.saved()
+    return call("POST", f"/v1/sessions/{saved['id']}/events", saved["token"], body)
+
+
+def tabs():
+    page.open("tabs", "로그인")
+    shot("tabs-login")
+    page.click("로그인")
+    page.shows("Home")
+    page.tab("Home")
+    shot("tabs-home")
+    page.click("Home", "main")
+    page.tab("Plus")
+    page.click("Push", "main")
+    page.tab("MyPage")
+    page.click("Home", ".tabbar")
+    page.tab("Home")
+    page.click("MyPage", ".tabbar")
+    page.click("MyPage", "main")
+    page.shows("로그인")
+    page.click("로그인")
+    page.click("Menu")
+    shot("tabs-menu")
+    page.click("Relaunch", ".menu")
+    page.tab("Home")
+
+
+def login_home(app):
+    page.open(app, "Login")
+    page.click("로그인")
+    page.shows("Home", back="Login")
+    page.click("Back to Login")
+    page.shows("Login")
+    page.click("로그인")
+    page.click("로그아웃")
+    page.shows("Login")
+
+
+def list_detail():
+    page.open("list-detail", "Items")
+    shot("list-detail-items")
+    page.fill("Id", "99")
+    page.click("Select")
+    page.alert("Not found")
+    page.click("OK")
+    # A row of the list leads to its item.
+    page.driver.find_elements("css selector", "main button.row")[1].click()
+    page.until("not at the item", lambda: page.count("button.back") == 1)
+    page.click("Edit")
+    page.shows("Edit")
+    assert page.count(".sheet") == 1
+    shot("list-detail-edit")
+    # What looks like markup stays text, in titles and in parameters.
+    hostile = "<img src=x onerror=alert(1)><b>New</b>"
+    page.fill("Title", hostile)
+    page.click("Save")
+    page.shows(hostile, back="Items")
+    shot("list-detail-hostile")
+    page.click("Edit")
+    page.click("Close")
+    page.until("the sheet is still there", lambda: page.count(".sheet") == 0)
+    page.shows(hostile, back="Items")
+    page.escape()
+    page.shows("Items")
+    page.row(hostile, "2")
+    assert page.count("img, b > b, main b") == 0, "a title was read as HTML"
+
+
+def main():
+    page.open("main", "A")
+    page.click("Button 01 tapped")
+    assert page.fault("Button 01 tapped")
+    shot("main-fault")
+    page.fill("Button 01 tapped", "3")
+    page.press(Keys.ENTER)
+    page.shows("C", back="A")
+    page.row("Number", "3")
+    page.fill("Button 02 tapped", "hello")
+    page.click("Button 02 tapped")
+    page.shows("F", back="C")
+    page.row("Text", "hello")
+    page.click("Menu")
+    page.click("Back to root", ".menu")
+    page.shows("A")
+
+
+def clean_login():
+    page.open("clean-login", "Login")
+    page.fill("E-mail", "ann@example.com")
+    page.fill("Password", "wrong")
+    page.click("Login")
+    page.alert("Error", "Fail To Login")
+    page.click("OK")
+    assert page.field("E-mail").get_property("value") == "ann@example.com"
+    assert page.field("Password").get_property("value") == ""
+    assert page.field("Password").get_property("type") == "password"
+    page.fill("Password", "correct horse")
+    page.click("Login")
+    page.shows("Main")
+    page.click("Logout")
+    page.shows("Login")
+
+
+def shop():
+    page.open("shop", "Home")
+    page.tab("Home")
+    shot("shop-home")
+    page.click("Product")
+    assert page.fault("Id")
+    page.fill("Id", "42")
+    page.click("Product")
+    page.shows("Product 42", back="Home")
+    shot("shop-product")
+    page.click("Add to cart")
+    page.click("Cart", ".tabbar")
+    page.shows("Cart")
+    shot("shop-cart")
+    page.click("Checkout")
+    page.shows("Sign in")
+    assert page.count(".sheet") == 1
+    shot("shop-sign-in")
+    page.fill("E-mail", "ann@example.com")
+    page.fill("Password", "wrong")
+    page.click("Sign in", "form")
+    page.alert("Error", "Fail To Login")
+    shot("shop-alert")
+    page.escape()
+    page.fill("Password", "correct horse")
+    page.click("Sign in", "form")
+    page.shows("Address")
+    page.until("the sheet is still there", lambda: page.count(".sheet") == 0)
+    assert page.count(".fullScreen") == 1
+    shot("shop-address")
+    # Every field has its own fault.
+    page.click("Submit address")
+    assert page.fault("Street", "form.card") == "Must not be empty."
+    assert page.count(".fault") == 2
+    shot("shop-faults")
+    page.fill("Street", "Main", "form.short")
+    page.click("Type")
+    page.click("Close")
+    page.alert("Discard your input?")
+    shot("shop-discard")
+    page.click("Cancel", ".alert")
+    page.fill("Street", "1 Main Street", "form.card")
+    page.fill("City", "Springfield")
+    page.click("Submit address")
+    page.shows("Payment", back="Address")
+    page.fill("Card number", "4242 4242 4242 4242")
+    shot("shop-payment")
+    page.click("Pay now")
+    page.shows("Receipt")
+    assert page.button("Close", "") is None, "a receipt cannot be left but with “Done”"
+    shot("shop-receipt")
+    page.click("Done")
+    page.shows("Cart")
+    assert "None" in page.text()
+    page.click("Menu")
+    page.click("Sign out", ".menu")
+    page.tab("Home")
+
+
+def numbers():
+    page.open("numbers", "Number")
+    shot("numbers")
+    page.fill("Sheet", "4")
+    page.click("Sheet")
+    page.row("Value", "4")
+    page.fill("Cover", "5")
+    page.click("Cover")
+    page.row("Value", "5")
+    shot("numbers-cover")
+    page.fill("Push", "6")
+    page.click("Push")
+    page.shows("Number", back="Number")
+    page.row("Value", "6")
+    page.fill("Set stack 1", "1")
+    page.click("Add")
+    page.fill("Set stack 2", "2")
+    page.click("Set stack")
+    page.row("Value", "2")
+    page.fill("Alert", "<script>alert(1)</script>")
+    page.click("Alert")
+    page.alert("<script>alert(1)</script>")
+    shot("numbers-alert")
+    page.click("OK")
+    page.click("Fail")
+    page.note("The app has failed; nothing has changed.")
+    shot("numbers-failed")
+    for _ in range(3):
+        page.escape()
+        page.until("nothing in front", lambda: page.button("Menu", ""))
+    page.row("Value", "0")
+
+
+def forms():
+    """What no app has: every kind of field, a fault within a list, and a sheet that cannot be dismissed."""
+    address = {"type": "object", "properties": {"street": {"type": "string", "minLength": 1}}, "required": ["street"]}
+    schema = {"type": "object", "required": ["name", "size", "lines", "gift"], "properties": {
+        "name": {"type": "string", "title": "Your name", "description": "As on the card."},
+        "amount": {"type": "number", "minimum": 0}, "size": {"type": "string", "enum": ["small", "extraLarge"]},
+        "gift": {"type": "boolean"}, "news": {"type": ["boolean", "null"]}, "day": {"type": "string", "format": "date"},
+        "home": address, "lines": {"type": "array", "items": address}, "other": {}}}
+    screen = {"key": "k9", "name": "order", "title": "Order", "coordinator": "number", "params": {
+        "sender": {"first": "Ann", "isNew": True}, "note": "A text that is so long that it has a line of its own"}}
+    flow = {"key": "p8", "style": "sheet", "detent": "large", "isDismissable": False, "stack": [screen]}
+    change = {"presented": [flow], "visible": screen, "events": ["order", "remove"], "controls": [
+        {"type": "order", "title": "Order", "coordinator": "number", "role": "primary", "place": "screen",
+         "schema": schema, "example": {"name": "Ann"}},
+        {"type": "remove", "title": "Remove", "coordinator": "number", "role": "destructive", "place": "screen"}]}
+    page.open("numbers", "Number")
+    page.answer(1, f"""const state = {{...await (await real()).json(), ...{json.dumps(change)}}};
+        delete state.back;
+        return Response.json(state)""")
+    page.fill("Update", "1")
+    page.click("Update")
+    page.shows("Order")
+    page.row("Is new", "Yes")
+    assert page.button("Close", "") is None and page.count(".grip") == 0 and page.count(".large") == 1
+    assert page.field("Your name").get_property("placeholder") == "Ann"
+    page.fill("Your name", "Ben")
+    page.fill("Amount (optional)", "2.5")
+    page.field("Size").send_keys("e")
+    page.field("Gift").click()
+    page.fill("Street (optional)", "Main")
+    page.fill("Street", "First", ".items")
+    page.click("Add")
+    shot("form")
+    fault = {"pointer": "/payload/lines/1/street", "code": "minLength", "detail": "Must not be empty."}
+    problem = {"type": "urn:coordinatord:problem:invalid-event", "errors": [fault]}
+    page.answer(1, f"return Response.json({json.dumps(problem)}, {{status: 422}})")
+    page.click("Order", "form")
+    page.until("no fault at the second line", lambda: page.run("""
+        const input = document.activeElement;
+        return input.ariaInvalid === 'true' && input === document.querySelectorAll('.sheet .items input')[1]"""))
+    assert json.loads(page.run("return window.bodies.at(-1)"))["payload"] == {
+        "name": "Ben", "amount": 2.5, "size": "extraLarge", "gift": True, "home": {"street": "Main"},
+        "lines": [{"street": "First"}, {"street": ""}]}
+
+
+def problems():
+    # The answer is lost: the page repeats the event with its key, and it is applied once.
+    page.open("numbers", "Number")
+    page.answer(2, "await real(); throw new TypeError('the connection is lost')")
+    page.fill("Push", "1")
+    page.click("Push")
+    page.note("No connection to the server.")
+    shot("problem-offline")
+    page.click("Try now", "#note")
+    page.row("Value", "1")
+    keys = page.run("return window.keys")
+    assert len(keys) >= 2 and len(set(keys)) == 1, keys
+    page.click("Back to Number")
+    page.shows("Number")
+    page.row("Value", "0")
+
+    # Too fast, and not now: the page waits, and tries again.
+    for status, words in [(429, "That was too fast."), (503, "The server is busy.")]:
+        page.answer(1, f"return Response.json({{}}, {{status: {status}, headers: {{'Retry-After': '1'}}}})")
+        page.fill("Update", str(status))
+        page.click("Update")
+        page.note(words)
+        page.row("Value", str(status))
+
+    # An answer that is older than what is drawn is not drawn.
+    page.answer(1, """const first = await (await real()).json();
+        first.session.version = 1; first.visible.title = first.stack[0].title = 'Old';
+        return Response.json(first)""")
+    page.fill("Update", "8")
+    page.click("Update")
+    page.row("Value", "8")
+    page.shows("Number")
+
+    # Another client has gone on: the page draws the state that came with the refusal.
+    post_elsewhere({"type": "push", "payload": 9})
+    page.fill("Push", "2")
+    page.click("Push")
+    page.note("The app has moved on.")
+    page.row("Value", "9")
+    shot("problem-stale")
+
+    saved = page.saved()
+    call("DELETE", f"/v1/sessions/{saved['id']}", saved["token"])
+    page.click("Fail")
+    page.alert("This session has ended", "A new one begins at the start.")
+    shot("problem-ended")
+    page.click("Start again")
+    page.row("Value", "0")
+
+    page.run("Object.keys(sessionStorage).forEach(key => sessionStorage.setItem(key, "
+             "JSON.stringify({id: JSON.parse(sessionStorage[key]).id, token: 'x'.repeat(43)})))")
+    page.driver.refresh()
+    page.alert("This session is not yours any more", "A new one begins at the start.")
+    page.click("Start again")
+    page.row("Value", "0")
+
+    # A reload goes on where the session is.
+    page.fill("Push", "3")
+    page.click("Push")
+    page.row("Value", "3")
+    page.driver.refresh()
+    page.row("Value", "3")
+
+    page.driver.get(f"{origin}/index.html?server={server}&app=nothing")
+    page.alert("There is no such app", "Choose one that the server has.")
+    shot("problem-app")
+    page.click("main")
+    page.shows("A")
+
+
+def motion():
+    """Screens move unless the user prefers otherwise; keys are enough."""
+    page.open("main", "A")
+    page.run("""window.animated = [];
+        const animate = Element.prototype.animate;
+        Element.prototype.animate = function (frames, options) {
+            window.animated.push([frames[0].transform, options.duration]);
+            return animate.call(this, frames, options);
+        }""")
+    page.field("Button 01 tapped").send_keys("2", Keys.TAB, Keys.ENTER)
+    page.shows("B", back="A")
+    assert all(duration == 0 for _, duration in page.run("return window.animated"))
+    page.prefer(motion="no-preference")
+    page.escape()
+    page.shows("A")
+    page.field("Button 01 tapped").send_keys("2", Keys.ENTER)
+    page.shows("B", back="A")
+    moves = page.run("return window.animated")
+    assert ["translateX(-25%)", 180] in moves and ["translateX(100%)", 180] in moves, moves
+    page.until("a screen stays behind", lambda: page.count(".screen") == 1)
+    page.prefer()
+
+
+def widths():
+    """Nothing is cut off, from 320 px on."""
+    page.open("numbers", "Number")
+    for width in (320, 360, 768, 1040, 1600):
+        page.size(width, 800)
+        wide = page.run("""return [...document.querySelectorAll('html, main, .card, form')]
+            .filter(element => element.scrollWidth > element.clientWidth)
+            .map(element => element.outerHTML.slice(0, 80))""")
+        assert not wide, f"too wide at {width}: {wide}"
+    page.size(360, 740)
+
+
+walks = [shop] if "images" in sys.argv else [
+    tabs, lambda: login_home("login-home"), lambda: login_home("login-home-delegate"), list_detail, main, clean_login,
+    shop, numbers, forms, problems, motion, widths]
+if "images" in sys.argv:
+    page.size(360, 640, scale=2)
+try:
+    started = time.monotonic()
+    for walk in walks:
+        walk()
+    errors = page.errors()
+    assert not errors, errors
+    print(f"the web page draws every app ({time.monotonic() - started:.0f} s)")
+finally:
+    page.driver.quit()
