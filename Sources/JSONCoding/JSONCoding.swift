@@ -29,14 +29,18 @@ extension JSON {
         return value
     }
 
-    /// The number if it is whole, however it is written.
+    /// The number if it is whole, however it is written. Not if it is so large that a 64-bit float stands for several
+    /// integers: nobody can tell which was meant.
     public var integer: Int? {
         switch self {
         case .integer(let value): value
-        case .number(let value): Int(exactly: value)
+        case .number(let value): abs(value) < JSON.floatLimit ? Int(exactly: value) : nil
         default: nil
         }
     }
+
+    /// From here on, a 64-bit float stands for several integers.
+    static let floatLimit = 9_007_199_254_740_992.0
 
     /// The number, whole or not.
     public var number: Double? {

@@ -280,7 +280,7 @@ private struct SingleValueContainer: SingleValueDecodingContainer {
         switch decoder.json {
         case .integer(let value):
             if let integer = Integer(exactly: value) { return integer }
-        case .number(let value):
+        case .number(let value) where abs(value) < JSON.floatLimit:
             if let integer = Integer(exactly: value) { return integer }
         default: break
         }

@@ -94,11 +94,21 @@ enum GuardedFile {
         guard let file, let bytes else { return SQLITE_MISUSE }
         let extra = extra(of: file)
         let code = extra.pointee.methods.pointee.xRead(file, bytes, count, offset)
+        if code == shortRead, extra.pointee.isGuarded, isPage(count, offset), isCut(file, offset) {
+            return wrongChecksum
+        }
         guard code == SQLITE_OK else { return code }
         // SQLite reads the header alone first, then pages.
         if offset == 0, count >= 100 { extra.pointee.isGuarded = PageChecksum.isGuarded(header: bytes) }
         guard extra.pointee.isGuarded, isPage(count, offset) else { return code }
         return PageChecksum.isRight(bytes, at: offset) ? code : wrongChecksum
+    }
+
+    /// Whether the file ends within the page. Pages are written whole.
+    private static func isCut(_ file: UnsafeMutablePointer<sqlite3_file>, _ offset: Int64) -> Bool {
+        var size: Int64 = 0
+        guard extra(of: file).pointee.methods.pointee.xFileSize(file, &size) == SQLITE_OK else { return false }
+        return size > offset && size < offset + Int64(PageChecksum.pageSize)
     }
 
     private static func write(
@@ -117,6 +127,9 @@ enum GuardedFile {
     /// An extended code of SQLITE_CORRUPT. After the plain one SQLite refuses the rest of a transaction, even what does
     /// not concern the damage.
     private static let wrongChecksum = SQLITE_CORRUPT | 100 << 8
+
+    /// `SQLITE_IOERR_SHORT_READ`, which is a macro that Swift does not import.
+    private static let shortRead = SQLITE_IOERR | 2 << 8
 
     private static func isPage(_ count: CInt, _ offset: Int64) -> Bool {
         Int(count) == PageChecksum.pageSize && offset % Int64(PageChecksum.pageSize) == 0

@@ -83,5 +83,11 @@ public enum PageChecksum {
             offset += Int64(pageSize)
             if offset % (1 << 20) == 0, !pause() { return }
         }
+        // A file that is being written may end within a page for a moment.
+        for _ in 0..<5 {
+            guard (1..<pageSize).contains(pread(file, page, pageSize, Int(offset))) else { return }
+            usleep(20_000)
+        }
+        damaged(Int(offset) / pageSize + 1)
     }
 }

@@ -35,6 +35,9 @@ import Testing
         (["fields": ["email": "e", "age": 256]], "/fields/age", "must be an integer in range"),
         (["fields": ["email": "e", "age": -1]], "/fields/age", "must be an integer in range"),
         (["fields": ["email": .null, "age": 1]], "/fields/email", "must be a string"),
+        // Nobody can tell which of several integers such a float stands for.
+        (["one": ["_0": .number(-9_223_372_036_854_775_808)]], "/one/_0", "must be an integer in range"),
+        (["one": ["_0": .number(9_007_199_254_740_992)]], "/one/_0", "must be an integer in range"),
     ]
 
     @Test(arguments: misfits)

@@ -31,6 +31,20 @@ private struct DoorCoordinator: Coordinator {
         #expect(try keyed.status == 401 && keyed.withoutRequestID() == wrong)
     }
 
+    @Test func `an answer from before the new token is sealed with the past`() async throws {
+        let client = try await Client(TokenRotationTests.app)
+        let look = #"{"type":"relaunch"}"#
+        #expect(try await client.post(look, ["Idempotency-Key": "tap-1"]).status == 200)
+        let entered = try await client.post(TokenRotationTests.enter)
+        let token = try #require(try JSON(parsing: Array(entered.body))["token"]?.string)
+
+        let again = try await client.post(
+            look, ["Idempotency-Key": "tap-1", "Authorization": "Bearer \(token)"])
+
+        try again.expect(409, "answer-forgotten")
+        #expect(try JSON(parsing: Array(again.body))["state"]?["session"]?["version"] == 3)
+    }
+
     @Test func `an answer that was lost is returned again under its key`() async throws {
         let client = try await Client(TokenRotationTests.app)
 

@@ -449,6 +449,40 @@ import Testing
         try await crashed.expectFourthVersion()
     }
 
+    /// A row whose cell is zero reads as row 0, so that the last row seems to come before all others.
+    @Test(arguments: [true, false])
+    func `rows of zeros at the end of the journal do not hide the rest`(isWhole: Bool) async throws {
+        try await fill()
+        let leaf = try #require(try pages(of: "journal").max())
+        try damage(page: leaf) { content in
+            let lowest = Int(content[5]) << 8 | Int(content[6])
+            for position in lowest..<(isWhole ? 8184 : lowest + 60) { content[position] = 0 }
+        }
+        #expect(FileManager.default.createFile(atPath: directory.path + "/sessions.damaged", contents: nil))
+
+        let store = try open()
+
+        let refused = await refused(store)
+        #expect(!refused.isEmpty && refused.count < 60, "\(refused.count)")
+        #expect(FileManager.default.fileExists(atPath: path + ".damaged"))
+        await store.close()
+    }
+
+    @Test(arguments: [1, 100, 4096, 8191])
+    func `a file that ends within a page is damaged there`(missing: Int) async throws {
+        try await fill()
+        let file = try FileHandle(forUpdating: URL(filePath: path))
+        let size = try file.seekToEnd()
+        try file.truncate(atOffset: size - UInt64(missing))
+        try file.close()
+
+        #expect(try StoreSnapshot(directory: directory.path).damagedPages().contains(Int(size) / 8192))
+        let copy = directory.path + "/copy.sqlite"
+        #expect(throws: SQLiteStoreError.self) {
+            try StoreSnapshot(directory: directory.path).copy(to: copy) { _, _ in }
+        }
+    }
+
     /// What was reported to the operator.
     final class Reports: Sendable {
         private let lines = Mutex<[String]>([])

@@ -32,7 +32,7 @@ public final class ClientInfo: Sendable {
     public init(_ json: JSON) throws(JSONDecodingError) {
         values = try JSONObject(json: json)
         for name in ["locale", "platform", "version"] {
-            guard let value = values[name], value.string == nil else { continue }
+            guard let value = values[name], value != .null, value.string == nil else { continue }
             throw JSONDecodingError(path: [name], reason: "must be a string", code: .type)
         }
         guard JSONWriter.bytes(capacity: 256, { values.write(to: &$0) }).count <= ClientInfo.sizeLimit else {

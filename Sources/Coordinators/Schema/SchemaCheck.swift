@@ -61,9 +61,11 @@ struct SchemaCheck {
         let properties = schema["properties"]?.object ?? [:]
         let required = schema["required"]?.array ?? []
         for property in properties.members {
+            let isRequired = required.contains(.string(property.name))
             if let value = object[property.name] {
-                check(value, property.value, at: path + [property.name])
-            } else if required.contains(.string(property.name)) {
+                // `null` stands for an optional value that is not there.
+                if isRequired || value != .null { check(value, property.value, at: path + [property.name]) }
+            } else if isRequired {
                 note(path + [property.name], "is missing", .required)
             }
         }

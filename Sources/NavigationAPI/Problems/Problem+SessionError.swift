@@ -109,7 +109,7 @@ extension Problem {
             self.pointer = "/type"
         case .invalidEvent(let event):
             let first = event.faults.first.map { "The value at \($0.pointer) \($0.reason)." } ?? ""
-            let others = event.faults.count > 1 ? " “errors” lists all \(event.faults.count) faults." : ""
+            let others = event.faults.count > 1 ? " “errors” lists \(event.faults.count) faults." : ""
             self.init(422, "invalid-event", "The event does not fit", first + others)
             self.pointer = event.faults.first?.pointer
             self.errors = event.faults

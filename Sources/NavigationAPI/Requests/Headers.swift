@@ -40,7 +40,10 @@ enum EntityTag {
                 guard item.utf8.count >= 2, item.last == "\"", isStrong || item.hasPrefix("W/\"") else {
                     throw .invalidRequestHeader("If-Match", "* or a list of entity tags in quotes")
                 }
-                if isStrong, let version = Int(item.dropFirst().dropLast()), version > 0 { versions.insert(version) }
+                // Tags are compared as texts: "01" is not the tag of version 1.
+                if isStrong, let version = Int(item.dropFirst().dropLast()), version > 0, item == text(version) {
+                    versions.insert(version)
+                }
             }
         }
         return .oneOf(versions)

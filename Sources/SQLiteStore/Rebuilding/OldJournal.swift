@@ -51,20 +51,25 @@ final class OldJournal {
                 damageCount = try unguarded.integer("SELECT count(*) FROM damaged") ?? 0
             }
         }
-        last = try OldJournal.last(in: unguarded)
+        last = try OldJournal.last(in: database, or: unguarded, compacted: compacted)
         self.database = consume database
         self.unguarded = consume unguarded
     }
 
-    /// The number of the last row. If its page is damaged, a store that was closed still knows the number.
-    private static func last(in database: borrowing SQLiteDatabase) throws(SQLiteError) -> Int {
-        do throws(SQLiteError) { return try database.integer("SELECT max(seq) FROM journal") ?? 0 } catch {
-            guard error.isDamage, let closed = try? JournalWriter.stored(StoredValue.closed, in: database), closed >= 0
-            else {
-                throw error.isDamage ? .damage("the end of the journal is damaged, and it was not closed") : error
-            }
-            return closed
+    /// The number of the last row. If its page is damaged, a store that was closed still knows the number; else the page
+    /// is believed if it goes as far as what is compacted. A row after that proves itself by its checksum.
+    private static func last(
+        in database: borrowing SQLiteDatabase, or unguarded: borrowing SQLiteDatabase, compacted: Int?
+    ) throws(SQLiteError) -> Int {
+        let sql = "SELECT max(seq) FROM journal"
+        do throws(SQLiteError) { return try database.integer(sql) ?? 0 } catch {
+            guard error.isDamage else { throw error }
         }
+        if let closed = try? JournalWriter.stored(StoredValue.closed, in: unguarded), closed >= 0 { return closed }
+        guard let found = try? unguarded.integer(sql), let compacted, found >= compacted else {
+            throw .damage("the end of the journal is damaged, and it was not closed")
+        }
+        return found
     }
 
     /// Before schema 3, the checksum covered the text alone, and what now has columns of its own was only in the text.

@@ -98,7 +98,10 @@ public struct AuthorizedSession: Sendable {
         // The token may have been replaced while this waited. The event that replaced it may still be replayed with it.
         guard (newToken != nil && answer.replacedToken == token) || live.isOpen(to: token) else { throw .unauthorized }
         guard answer.fingerprint == once.fingerprint else { throw .keyReused }
-        guard answer.body != nil else { throw .answerForgotten(try? live.current(for: token, at: host.now())) }
+        // What was before the token was replaced is sealed, see `Navigator.rotateToken`.
+        guard answer.body != nil, answer.version >= live.identity.firstVersion else {
+            throw .answerForgotten(try? live.current(for: token, at: host.now()))
+        }
         return .answered(answer, replayedAt: live.version, token: newToken)
     }
 

@@ -70,6 +70,7 @@ private struct FormCoordinator: Coordinator {
         let good: JSON = ["size": "small", "count": 9, "note": "abc", "addresses": []]
         #expect(try await faults("order", good).isEmpty)
         #expect(try await faults("order", ["size": "small", "count": 9, "addresses": []]).isEmpty)
+        #expect(try await faults("order", ["size": "small", "count": 9, "note": .null, "addresses": []]).isEmpty)
         #expect(
             try await faults("order", ["size": "small", "count": 10, "note": "four", "addresses": []])
                 == [
