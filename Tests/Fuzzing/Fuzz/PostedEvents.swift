@@ -21,7 +21,9 @@ enum PostedEvents: FuzzTarget {
         let lines = input.split(separator: UInt8(ascii: "\n"))
         guard let name = lines.first, var session = sessions[String(decoding: name, as: UTF8.self)] else { return }
         for line in lines.dropFirst().prefix(Fuzz.walkLength) {
-            guard let event = try? PostedEvent(request(Array(line))) else { continue }
+            guard let body = try? RequestBody(request(Array(line)), PostedEvent.members),
+                let event = try? PostedEvent(body)
+            else { continue }
             if case .invariantViolated(let violation) = session.post(event) {
                 fatalError("broken: the invariants hold: \(violation)")
             }

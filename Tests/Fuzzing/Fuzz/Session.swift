@@ -45,7 +45,7 @@ struct Session {
             state = result.state
             return nil
         case .failure(let error):
-            let isRefusedByName = error == .eventNotAccepted || error == .nothingToGoBack
+            let isRefusedByName = [.eventNotAccepted, .unknownEvent, .nothingToGoBack].contains(error)
             promise("what is listed is not refused", !isRefusedByName || !isAccepted)
             return error
         case nil: return nil
