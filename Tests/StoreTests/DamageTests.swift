@@ -469,14 +469,13 @@ import Testing
     }
 
     @Test(arguments: [1, 100, 4096, 8191])
-    func `a file that ends within a page is damaged there`(missing: Int) async throws {
+    func `a file that ends within a page is not copied`(missing: Int) async throws {
         try await fill()
         let file = try FileHandle(forUpdating: URL(filePath: path))
         let size = try file.seekToEnd()
         try file.truncate(atOffset: size - UInt64(missing))
         try file.close()
 
-        #expect(try StoreSnapshot(directory: directory.path).damagedPages().contains(Int(size) / 8192))
         let copy = directory.path + "/copy.sqlite"
         #expect(throws: SQLiteStoreError.self) {
             try StoreSnapshot(directory: directory.path).copy(to: copy) { _, _ in }
