@@ -23,15 +23,6 @@ extension NavigationState {
         }
     }
 
-    /// The ids of the visible tabs, the outermost first.
-    private var visibleTabs: [String] {
-        var ids: [String] = []
-        for tabs in visibleStacks.compactMap({ $0.screens.last?.tabs }) {
-            ids += tabs.items.map(\.id).filter { !ids.contains($0) }
-        }
-        return ids
-    }
-
     /// The links without parameters, and the visible screen's own.
     private func paths(in app: App) -> [String] {
         let fixed = app.links.compactMap { $0.path([:]) }

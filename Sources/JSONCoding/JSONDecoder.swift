@@ -21,7 +21,7 @@ public struct JSONDecodingError: Error, Equatable, Sendable {
     public init(path: [String], reason: String, code: Code = .invalid) {
         self.path = path
         self.code = code
-        self.pointer = path.map { "/" + JSONDecodingError.escaped($0) }.joined()
+        self.pointer = JSONDecodingError.pointer(path)
         self.reason = reason
     }
 
@@ -31,6 +31,9 @@ public struct JSONDecodingError: Error, Equatable, Sendable {
     package func explanation(of whole: String) -> String {
         pointer.isEmpty ? "\(whole) \(reason)" : "the value at \(pointer) of \(whole) \(reason)"
     }
+
+    /// The JSON Pointer of a path.
+    package static func pointer(_ path: [String]) -> String { path.map { "/" + escaped($0) }.joined() }
 
     /// RFC 6901, section 3.
     private static func escaped(_ name: String) -> String {

@@ -94,7 +94,7 @@ enum GuardedFile {
         guard let file, let bytes else { return SQLITE_MISUSE }
         let extra = extra(of: file)
         let code = extra.pointee.methods.pointee.xRead(file, bytes, count, offset)
-        if code == shortRead, extra.pointee.isGuarded, isPage(count, offset), isCut(file, offset) {
+        if code == CSQLite_IOERR_SHORT_READ, extra.pointee.isGuarded, isPage(count, offset), isCut(file, offset) {
             return wrongChecksum
         }
         guard code == SQLITE_OK else { return code }
@@ -127,9 +127,6 @@ enum GuardedFile {
     /// An extended code of SQLITE_CORRUPT. After the plain one SQLite refuses the rest of a transaction, even what does
     /// not concern the damage.
     private static let wrongChecksum = SQLITE_CORRUPT | 100 << 8
-
-    /// `SQLITE_IOERR_SHORT_READ`, which is a macro that Swift does not import.
-    private static let shortRead = SQLITE_IOERR | 2 << 8
 
     private static func isPage(_ count: CInt, _ offset: Int64) -> Bool {
         Int(count) == PageChecksum.pageSize && offset % Int64(PageChecksum.pageSize) == 0

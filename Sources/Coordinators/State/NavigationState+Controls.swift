@@ -77,7 +77,7 @@ extension NavigationState {
     private func choices(for event: BuiltInEvent) -> (member: String, values: [String])? {
         switch event {
         case .backTo: ("key", visibleStacks.flatMap { $0.screens.dropLast().map(\.key) })
-        case .selectTab: ("tab", visibleStacks.compactMap { $0.screens.last?.tabs }.flatMap { $0.items.map(\.id) })
+        case .selectTab: ("tab", visibleTabs)
         case .dismiss: ("key", presented[(lowestDismissable ?? 0)...].map(\.key))
         case .answer: ("button", alert?.alert.buttons.map(\.id) ?? [])
         case .back, .backToRoot, .open, .relaunch, .describeClient: nil

@@ -62,6 +62,15 @@ extension NavigationState {
         return stacks
     }
 
+    /// The ids of the tabs that the user sees, the outermost first.
+    package var visibleTabs: [String] {
+        var ids: [String] = []
+        for tabs in visibleStacks.compactMap({ $0.screens.last?.tabs }) {
+            ids += tabs.items.map(\.id).filter { !ids.contains($0) }
+        }
+        return ids
+    }
+
     /// The screen that the user sees: the top of the innermost visible stack.
     public var visible: PlacedScreen? { topStack.screens.last?.visible }
 

@@ -92,7 +92,7 @@ extension Problem: JSONWritable {
 }
 
 extension PayloadFault {
-    var pointer: String { JSONDecodingError(path: path, reason: reason).pointer }
+    var pointer: String { JSONDecodingError.pointer(path) }
 }
 
 extension JSONWriter {

@@ -120,8 +120,7 @@ extension SessionHost {
         case .success(let conflicts) where !conflicts.isEmpty: return nil
         case .success: break
         }
-        return CreatedSession(
-            outcome: answer.map { .answered($0) } ?? .applied(applied), id: id, token: token)
+        return CreatedSession(outcome: answer.map { .answered($0) } ?? .applied(applied), id: id, token: token)
     }
 
     /// The answer to an earlier creation under the same key.
@@ -136,7 +135,6 @@ extension SessionHost {
         guard let answer = try await answer(to: once.key, of: id) else { throw .answerForgotten(nil) }
         guard answer.fingerprint == once.fingerprint else { throw .keyReused }
         guard answer.body != nil else { throw .answerForgotten(nil) }
-        return CreatedSession(
-            outcome: .answered(answer, replayedAt: loaded.record.version), id: id, token: token)
+        return CreatedSession(outcome: .answered(answer, replayedAt: loaded.record.version), id: id, token: token)
     }
 }
