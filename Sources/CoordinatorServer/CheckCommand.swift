@@ -45,24 +45,12 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
                 let record = try damaged.isEmpty ? snapshot.load(id) : snapshot.versions(of: id).last
                 guard let record else { return }
                 _ = try snapshot.answers(of: id)
-                let (word, detail) = host.restorePlan(for: record).words
-                report(id, word, detail)
+                let (word, details) = host.restorePlan(for: record).words
+                report(id, word, details)
             })
         let words = ["restored", "migrated", "relaunched", "refused", "over", "damaged"]
         print(words.map { "\($0): \(counts[$0] ?? 0)" }.joined(separator: ", "))
         for page in damaged { print("page \(page) of the database is damaged") }
         if counts["refused"] != nil || !isWhole || !damaged.isEmpty { throw ExitCode(1) }
-    }
-}
-
-extension RestorePlan {
-    fileprivate var words: (String, String) {
-        switch self {
-        case .restored: ("restored", "")
-        case .migrated(let version): ("migrated", "from version \(version)")
-        case .relaunched(let reason): ("relaunched", reason)
-        case .refused(let reason): ("refused", reason)
-        case .over: ("over", "")
-        }
     }
 }

@@ -16,6 +16,8 @@ public struct CoordinatorTester: Sendable {
     public private(set) var state: NavigationState
     /// What the last event did.
     public private(set) var transition: Transition
+    /// What was removed of the session that was restored, because the app no longer has it.
+    public let losses: [Loss]
     /// The time that handlers see as `Navigator.now`.
     public var now: Date
     /// Where events come from, as handlers see it in `Navigator.address`.
@@ -35,6 +37,7 @@ public struct CoordinatorTester: Sendable {
     ) async throws(Failure) {
         self.app = app
         self.now = now
+        self.losses = []
         do throws(NavigationError) {
             var run = try app.beginLaunch(at: now, link: link, client: client)
             let first = try await run.result()
@@ -44,6 +47,36 @@ public struct CoordinatorTester: Sendable {
             throw Failure(error, fileID: fileID, line: line)
         }
     }
+
+    /// Restores a session that another version of the app has saved, as a server does.
+    ///
+    /// - Parameter saved: `saved` of a tester of that version, or a line of `coordinatord sessions export`.
+    /// - Throws: `RestoreError` if a server would relaunch or refuse the session, `Failure` if a coordinator fails
+    ///   when it is told of what was removed.
+    public init(
+        _ app: App, restoring saved: JSON, now: Date = someTime, fileID: String = #fileID, line: UInt = #line
+    ) async throws {
+        let restoration = try app.restore(saved["state"] ?? saved)
+        self.app = app
+        self.now = now
+        self.losses = restoration.losses
+        guard restoration.needsTransition else {
+            self.state = restoration.state
+            self.transition = Transition(event: nil)
+            return
+        }
+        var run = restoration.transition(at: now)
+        do throws(NavigationError) {
+            let result = try await run.result()
+            self.state = result.state
+            self.transition = result.transition
+        } catch {
+            throw Failure(error, fileID: fileID, line: line)
+        }
+    }
+
+    /// The session as a server saves it.
+    public var saved: JSON { (try? JSON(parsing: state.encoded, maximumDepth: 512)) ?? .null }
 
     /// Posts an event as a client would.
     ///
@@ -57,7 +90,9 @@ public struct CoordinatorTester: Sendable {
             state = result.state
             transition = result.transition
         } catch {
-            throw Failure(error, fileID: fileID, line: line)
+            let isNotAccepted = error == .eventNotAccepted || error == .unknownEvent
+            throw Failure(
+                error, of: type, accepted: isNotAccepted ? state.acceptedEvents : [], fileID: fileID, line: line)
         }
     }
 
@@ -78,15 +113,29 @@ extension CoordinatorTester {
         public let reason: NavigationError
         public let fileID: String
         public let line: UInt
+        /// The event that was refused; `nil` if it was the first transition of a session.
+        public let event: String?
+        /// If the event was not accepted: those that were.
+        public let accepted: [String]
 
         public init(_ reason: NavigationError, fileID: String = #fileID, line: UInt = #line) {
+            self.init(reason, of: nil, accepted: [], fileID: fileID, line: line)
+        }
+
+        init(_ reason: NavigationError, of event: String?, accepted: [String], fileID: String, line: UInt) {
             self.reason = reason
+            self.event = event
+            self.accepted = accepted
             self.fileID = fileID
             self.line = line
         }
 
         public static func == (left: Failure, right: Failure) -> Bool { left.reason == right.reason }
 
-        public var description: String { "\(fileID):\(line): \(reason)" }
+        public var description: String {
+            let refused = event.map { "“\($0)” was refused: \(reason)" } ?? "\(reason)"
+            let others = accepted.isEmpty ? "" : "; accepted now: " + accepted.joined(separator: ", ")
+            return "\(fileID):\(line): \(refused)\(others)"
+        }
     }
 }

@@ -14,7 +14,7 @@ public import FoundationEssentials
 /// it checks that
 ///
 /// - the event was not refused after all, and no coordinator made a request that cannot be performed;
-/// - the invariants hold, and the state is the same after it was saved and restored, byte for byte;
+/// - the invariants hold, `render` changes no screen when it is called again, and the state is the same after it was saved and restored, byte for byte;
 /// - `back` did what was predicted;
 /// - every coordinator that was removed is in `finished` or in `dismissed`;
 /// - the visible screen's link, opened in a fresh session or in this one, leads to a screen of the same name,
@@ -135,7 +135,7 @@ extension RandomWalk {
 
     /// What went wrong. Shortening keeps the kind.
     struct Problem: Error {
-        enum Kind { case refused, invariant, restoring, back, removed, link, other }
+        enum Kind { case refused, invariant, drawing, restoring, back, removed, link, other }
 
         let kind: Kind
         let reason: String

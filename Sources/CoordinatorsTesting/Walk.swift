@@ -124,6 +124,7 @@ extension Walk {
         } catch {
             throw Problem(kind: .invariant, reason: "\(error)")
         }
+        try checkDrawing()
         try checkSaving()
         if let reason = otherCheck(before, result) { throw Problem(kind: .other, reason: reason) }
         try await followLink()
@@ -142,11 +143,20 @@ extension Walk {
 
     private mutating func checkSaving() throws(Problem) {
         let saved = state.encoded
-        guard let json = try? JSON(parsing: saved, maximumDepth: 512), let restored = try? app.restore(json) else {
+        guard let json = try? JSON(parsing: saved, maximumDepth: 512), let restored = try? app.restore(json).state else {
             throw Problem(kind: .restoring, reason: "the saved state cannot be restored")
         }
         guard restored == state, restored.encoded == saved else {
             throw Problem(kind: .restoring, reason: "the restored state differs from the saved one")
+        }
+        guard restored.acceptedEvents == state.acceptedEvents else {
+            throw Problem(kind: .restoring, reason: "the restored state accepts other events than the saved one")
+        }
+    }
+
+    private func checkDrawing() throws(Problem) {
+        if let screen = state.screenDrawnDifferently {
+            throw Problem(kind: .drawing, reason: "“render” changes the screen “\(screen)” each time it is called")
         }
     }
 

@@ -19,9 +19,20 @@ public enum JSON: Sendable, Hashable {
 }
 
 extension JSON {
+    /// The member of an object; `nil` if there is none, or if the value is no object. Assigning `nil` removes the
+    /// member; assigning to a value that is no object makes it an object with this one member.
     public subscript(name: String) -> JSON? {
-        guard case .object(let object) = self else { return nil }
-        return object[name]
+        get {
+            guard case .object(let object) = self else { return nil }
+            return object[name]
+        }
+        set {
+            var object = self.object ?? [:]
+            // Not in two places at once, so that nothing is copied.
+            self = .null
+            object[name] = newValue
+            self = .object(object)
+        }
     }
 
     public var string: String? {

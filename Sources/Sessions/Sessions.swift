@@ -33,8 +33,10 @@ public enum SessionError: Error, Equatable, Sendable {
     case damaged(reason: String)
     /// The store may or may not have committed the change.
     case unknownOutcome(reason: String)
-    /// This build cannot restore the saved state.
+    /// This version of the app cannot restore the saved state.
     case incompatible
+    /// A newer build saved the state, or one with another app: only that build may change it.
+    case newerApp
     /// The version never existed, or is no longer kept.
     case unknownVersion
     /// The `Idempotency-Key` was used before for another request.

@@ -12,7 +12,7 @@ import Testing
         ]
         for (type, payload) in events {
             let saved = app.state.encoded
-            let restored = try app.app.restore(try JSON(parsing: saved, maximumDepth: 100))
+            let restored = try app.app.restore(try JSON(parsing: saved, maximumDepth: 100)).state
             #expect(restored == app.state)
             #expect(restored.encoded == saved)
 
@@ -29,7 +29,7 @@ import Testing
         try await app.send("more")
         try await app.send("selectTab", ["tab": "home"])
 
-        let restored = try app.app.restore(try JSON(parsing: app.state.encoded, maximumDepth: 100))
+        let restored = try app.app.restore(try JSON(parsing: app.state.encoded, maximumDepth: 100)).state
 
         #expect(restored == app.state)
         #expect(restored.visible?.screen.name == "home")
@@ -55,10 +55,11 @@ import Testing
         let saved = try JSON(parsing: tester.state.encoded)
         let text = saved.description
         func restore(_ text: String) throws -> NavigationState {
-            try TestApps.app.restore(try JSON(parsing: Array(text.utf8)))
+            try TestApps.app.restore(try JSON(parsing: Array(text.utf8))).state
         }
 
-        #expect(throws: RestoreError.unknownCoordinator(name: "gone")) {
+        let gone = Loss.coordinator(name: "gone", reason: "there is no such coordinator")
+        #expect(throws: RestoreError.sameVersion([gone, .screen(name: "home")])) {
             try restore(text.replacing("\"home\",\"state\"", with: "\"gone\",\"state\""))
         }
         #expect(throws: RestoreError.self) { try restore(text.replacing("\"visits\":0", with: "\"visits\":\"x\"")) }

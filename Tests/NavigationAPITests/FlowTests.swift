@@ -34,7 +34,7 @@ struct ItemCoordinator: Coordinator {
 struct NoteCoordinator: Coordinator {
     func start(_ navigator: inout Navigator) { navigator.push(Screen("note")) }
 
-    func shouldLeave(_ screen: Screen) -> Alert? {
+    func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? {
         Alert("Discard?", buttons: [.leave("yes", title: "Yes"), .cancel])
     }
 }

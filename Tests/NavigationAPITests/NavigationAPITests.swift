@@ -41,8 +41,8 @@ struct CounterCoordinator: Coordinator {
 struct Client {
     let server: HTTPServer
     let connection: Connection
-    let id: String
-    let token: String
+    var id: String
+    var token: String
 
     init(
         _ app: App = App("counter", root: { CounterCoordinator() }), handler: NavigationHandler.Settings = .init(),

@@ -89,7 +89,7 @@ struct OneAccount: LoginRepository {
         var tester = try await CoordinatorTester(app, client: german)
         #expect(tester.state.visible?.screen.title == "Anmelden")
         #expect(tester.state.controls.first?.title == "Anmelden")
-        let restored = try app.restore(JSON(parsing: tester.state.encoded))
+        let restored = try app.restore(JSON(parsing: tester.state.encoded)).state
         #expect(restored.client == german && restored == tester.state)
 
         try await tester.send("describeClient", ["locale": "en"])

@@ -163,7 +163,7 @@ import Testing
         }
 
         let newer = try await EvictionTests.host(App("gate", version: 3, root: { Renewed() }), store).create()
-        await #expect(throws: SessionError.incompatible) {
+        await #expect(throws: SessionError.newerApp) {
             try await host.session(newer.id, token: newer.token.text)
         }
     }

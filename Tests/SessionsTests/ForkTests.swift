@@ -136,7 +136,7 @@ import Testing
         let fork = try await older.fork(try await open(created, on: older), version: nil)
         _ = try await open(fork, on: newer).apply(PostedEvent("pass", payload: 1))
         let other = host(app(version: 1))
-        await #expect(throws: SessionError.incompatible) { try await open(fork, on: other) }
+        await #expect(throws: SessionError.newerApp) { try await open(fork, on: other) }
 
         try await open(created, on: other).end()
 

@@ -25,11 +25,23 @@ import Testing
             #"{"id":0,"#, #"{"id":9223372036854775807,"#,
             "the value at /stack/id of its state must be an integer in range"
         ),
-        (#""passed":0"#, #""passed":"x""#, "the value at /passed of what “gate” has saved must be an integer in range"),
-        (#"{"passed":0}"#, "{}", "the value at /passed of what “gate” has saved is missing"),
+        (
+            #""passed":0"#, #""passed":"x""#,
+            """
+            it would lose coordinator “gate” (the value at /passed of what it has saved must be an integer in range), \
+            screen “gate”, which only a higher version of the app may remove
+            """
+        ),
+        (
+            #"{"passed":0}"#, "{}",
+            """
+            it would lose coordinator “gate” (the value at /passed of what it has saved is missing), screen “gate”, \
+            which only a higher version of the app may remove
+            """
+        ),
         (#""version":1,"lastKey""#, #""version":2,"lastKey""#, "version 2 of the app has saved it"),
     ])
-    func `the reason for a relaunch is given in a sentence`(text: String, forged: String, reason: String) async throws {
+    func `the reason for a refusal is given in a sentence`(text: String, forged: String, reason: String) async throws {
         let store = MemoryStore()
         let host = SessionHost(apps: [App("gate", root: Gate.init)], store: store)
         let created = try await host.create()
@@ -40,7 +52,7 @@ import Testing
         let line = saved[..<start.lowerBound] + saved[start.lowerBound...].replacingOccurrences(of: text, with: forged)
         let record = try SessionRecord(parsing: Array(line.utf8))
 
-        #expect(line != saved && host.restorePlan(for: record) == .relaunched(reason: reason))
+        #expect(line != saved && host.restorePlan(for: record) == .refused(reason: reason))
     }
 
     @Test(arguments: [

@@ -86,8 +86,13 @@ private struct Drawing: Equatable {
             remove(replaced)
             return show(key, of: after)
         case "update":
-            guard screens[key] != nil else { return false }
+            guard let before = screens[key] else { return false }
             screens[key] = after.screens[key]
+            // A tab goes with its stack.
+            for tab in before["tabs"]?.array ?? [] where stacks[Drawing.name(of: tab, key)] == [] {
+                let isKept = after.screens[key]?["tabs"]?.array?.contains { $0["id"] == tab["id"] } ?? false
+                if !isKept { stacks[Drawing.name(of: tab, key)] = nil }
+            }
             return true
         case "present":
             flows.append(key)

@@ -23,6 +23,7 @@ public final class App: Sendable {
     let rootType: CoordinatorType
     /// The root's type first.
     let types: [CoordinatorType]
+    let sharedTypes: [SharedType]
     let linkOrigins: Set<LinkOrigin>
     private let makeRoot: @Sendable () -> any Coordinator
 
@@ -30,6 +31,7 @@ public final class App: Sendable {
     ///   - version: the version of what the app saves; raise it with a change that `Coordinator.migrate` has to bridge.
     ///   - root: makes the root coordinator of a session.
     ///   - coordinators: every type of coordinator that may be started below the root.
+    ///   - shared: every type of which the coordinators share a value.
     ///   - dependencies: the services that its coordinators resolve.
     ///   - expiry: how long its sessions live.
     ///   - incompatibleSessions: what happens to sessions that cannot be migrated.
@@ -39,7 +41,8 @@ public final class App: Sendable {
     ///     ending the session is signed out of every fork.
     public init<Root: Coordinator>(
         _ name: String, version: Int = 1, root: @escaping @Sendable () -> Root,
-        coordinators: [any Coordinator.Type] = [], dependencies: Dependencies = Dependencies(),
+        coordinators: [any Coordinator.Type] = [], shared: [any SharedState.Type] = [],
+        dependencies: Dependencies = Dependencies(),
         expiry: Expiry = Expiry(), incompatibleSessions: IncompatibleSessions = .relaunched,
         origins: [String] = [], endsForks: Bool = false
     ) {
@@ -54,11 +57,16 @@ public final class App: Sendable {
         let all: [any Coordinator.Type] = [Root.self] + coordinators.filter { $0 != Root.self }
         let links = all.flatMap { $0.links }
         self.types = all.map { CoordinatorType($0, linksOfApp: links, version: version) }
+        self.sharedTypes = shared.map { SharedType($0, version: version) }
         self.rootType = types[0]
         self.links = links
         var problems = types.flatMap(\.problems)
         for (index, type) in types.enumerated() where types[..<index].contains(where: { $0.name == type.name }) {
             problems.append("two coordinators are named “\(type.name)”")
+        }
+        for (index, type) in sharedTypes.enumerated()
+        where sharedTypes[..<index].contains(where: { $0.name == type.name }) {
+            problems.append("two shared states are named “\(type.name)”")
         }
         for origin in origins where LinkOrigin(origin) == nil {
             problems.append("“\(origin)” is not an origin: write a scheme and a host, “https://shop.example.com”")
@@ -121,6 +129,11 @@ public final class App: Sendable {
         state.lastKey = min(max(saved["lastKey"]?.integer ?? 0, 0), NavigationState.numberLimit)
         state.lastID = min(max(saved["lastID"]?.integer ?? 0, 0), NavigationState.numberLimit)
         state.defaults = Defaults(saved["defaults"]?.object ?? [:])
+        let session = SavedSession(
+            version: saved["version"]?.integer ?? version, defaults: saved["defaults"]?.object ?? [:],
+            coordinators: (try? saved.member("coordinators")) ?? [])
+        let shared = SharedValues.restored(saved["shared"]?.object ?? [:], of: session, as: sharedTypes)
+        state.shared = shared.0.surviving
         if let client = saved["client"].flatMap({ try? ClientInfo($0) }) { state.client = client }
         var run = TransitionRun(of: self, on: state, at: now, event: PostedEvent(BuiltInEvent.relaunch.rawValue))
         try run.startRoot()

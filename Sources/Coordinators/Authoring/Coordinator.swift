@@ -10,10 +10,17 @@ public protocol Coordinator: Codable, Sendable {
     /// The events that this coordinator's screens can send.
     associatedtype Event: NavigationEvent = NoEvent
 
+    /// The type of `blank`: the coordinator itself, or `NoBlank`.
+    associatedtype Blank: Sendable = NoBlank
+
     /// The name in JSON, in logs and in saved sessions, unique in an app. By default the type's name without
     /// “Coordinator”, its first letter in lower case. Declare it before you rename the type, so that saved sessions can
     /// still be restored.
     static var name: String { get }
+
+    /// A value from which properties are taken that a saved coordinator lacks, because an older version of its type
+    /// saved it. Declare `static let blank = Self()` before you add a stored property that is not optional.
+    static var blank: Blank { get }
 
     /// The types that handlers resolve with `Navigator.resolve`. A server refuses to start if one is not registered.
     static var dependencies: [any Any.Type] { get }
@@ -40,7 +47,16 @@ public protocol Coordinator: Codable, Sendable {
     /// Whether an event may be sent now. A disabled event is neither listed nor accepted.
     ///
     /// - Parameter event: the event's example, because the payload does not exist yet.
-    func isEnabled(_ event: Event) -> Bool
+    func isEnabled(_ event: Event, in context: NavigationContext) -> Bool
+
+    /// Draws a screen of this coordinator anew: its title, parameters and events, and the labels of its tabs.
+    ///
+    /// Called for a screen that this coordinator places, and after each transition in which one of the coordinator's
+    /// functions was called or the context has changed; also when a session is restored. The screen is as it was
+    /// last drawn, so assign what depends on something in every case. The result must depend on nothing but the
+    /// coordinator's properties, the context and the screen, and must be the same when the screen is drawn twice.
+    /// A screen's key, and its place on its stack, stay.
+    func render(_ screen: inout Screen, in context: NavigationContext)
 
     /// Whether a screen of this coordinator may be left now: by the user, by a link, or because an ancestor ends this
     /// coordinator. It is not called for what this coordinator does itself, nor for what follows a coordinator's event
@@ -48,7 +64,7 @@ public protocol Coordinator: Codable, Sendable {
     ///
     /// - Returns: `nil` if the screen may be left, or an alert that asks the user first: its `AlertButton.leave` leaves
     ///   the screen, every other button stays on it.
-    func shouldLeave(_ screen: Screen) -> Alert?
+    func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert?
 
     /// Takes a link, passes it on, or keeps it pending. A link is offered to the root first, then down the tree, until
     /// a coordinator takes or keeps it.
@@ -58,7 +74,16 @@ public protocol Coordinator: Codable, Sendable {
     ///
     /// - Parameter version: the version of the app that saved it.
     static func migrate(_ saved: JSON, from version: Int) throws -> JSON
+
+    /// Converts a screen that an older version of the app saved. Tabs can be renamed, reordered and removed here.
+    ///
+    /// - Parameter version: the version of the app that saved it.
+    /// - Returns: `nil` to remove the screen as `back` would, but without asking.
+    static func migrate(_ screen: Screen, from version: Int) throws -> Screen?
 }
+
+/// The `Blank` of a coordinator that declares no `blank`.
+public struct NoBlank: Sendable {}
 
 /// What a coordinator does with a link.
 public enum LinkDecision: Sendable, Equatable {
@@ -81,12 +106,18 @@ extension Coordinator {
     public static var dependencies: [any Any.Type] { [] }
     public static var links: [LinkPattern] { [] }
     public static func migrate(_ saved: JSON, from version: Int) throws -> JSON { saved }
+    public static func migrate(_ screen: Screen, from version: Int) throws -> Screen? { screen }
 
-    public func isEnabled(_ event: Event) -> Bool { true }
-    public func shouldLeave(_ screen: Screen) -> Alert? { nil }
+    public func isEnabled(_ event: Event, in context: NavigationContext) -> Bool { true }
+    public func render(_ screen: inout Screen, in context: NavigationContext) {}
+    public func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? { nil }
     public mutating func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision { .passedOn }
     public mutating func childDidFinish(_ child: any Coordinator, _ navigator: inout Navigator) {}
     public mutating func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) {}
+}
+
+extension Coordinator where Blank == NoBlank {
+    public static var blank: NoBlank { NoBlank() }
 }
 
 extension Coordinator where Event == NoEvent {

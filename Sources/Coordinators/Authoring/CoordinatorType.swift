@@ -14,9 +14,10 @@ final class CoordinatorType: Sendable {
     let linksOfApp: [LinkPattern]
     /// The app's version.
     let version: Int
+    /// The encoding of the type's `blank`; `nil` if it declares none.
+    private let blank: JSON?
 
-    init<C: Coordinator>(_ type: C.Type, linksOfApp: [LinkPattern], version: Int) {
-        let name = C.name
+    init<C: Coordinator>(_ type: C.Type, named name: String = C.name, linksOfApp: [LinkPattern], version: Int) {
         let shapes = C.Event.examples.map { EventShape(example: $0, of: C.self) }
         self.links = C.links
         self.isTabBarDelegate = type is any TabBarDelegate.Type
@@ -25,8 +26,10 @@ final class CoordinatorType: Sendable {
         self.type = type
         self.name = name
         self.events = shapes.compactMap(\.self)
+        self.blank = (C.blank as? C).flatMap { try? JSON(encoding: $0) }
         self.problems =
-            (type is AnyClass ? ["\(name) must be a struct or an enum: an instance of a class is not copied"] : [])
+            (C.blank is C || C.blank is NoBlank ? [] : ["\(name).blank must be a \(C.self)"])
+            + (type is AnyClass ? ["\(name) must be a struct or an enum: an instance of a class is not copied"] : [])
             + CoordinatorType.problems(of: name, shapes: shapes)
             + C.links.flatMap { link in link.problems.map { "\(name): link “\(link.text)” \($0)" } }
     }
@@ -35,13 +38,22 @@ final class CoordinatorType: Sendable {
         events.first { $0.name == name }
     }
 
-    func enabledEvents(of coordinator: any Coordinator) -> [EventShape] {
-        events.allSatisfy { $0.isEnabled(coordinator) } ? events : events.filter { $0.isEnabled(coordinator) }
+    func enabledEvents(of coordinator: any Coordinator, in context: NavigationContext) -> [EventShape] {
+        let isEnabled = { (event: EventShape) in event.isEnabled(coordinator, context) }
+        return events.allSatisfy(isEnabled) ? events : events.filter(isEnabled)
     }
 
     /// - Parameter version: the version of the app that saved the coordinator.
     func restore(_ saved: JSON, from version: Int) throws(JSONDecodingError) -> any Coordinator {
-        try type.restored(from: version == self.version ? saved : type.migrated(saved, from: version))
+        try type.restored(from: version == self.version ? saved : type.migrated(saved, from: version), blank)
+    }
+
+    /// Whether the coordinator can be sent the event, which was encoded earlier.
+    func accepts(_ event: EncodedEvent) -> Bool {
+        guard let shape = self.event(event.name), let decodable = try? shape.decodable(event.payload) else {
+            return false
+        }
+        return shape.isDecodable(decodable)
     }
 
     private static func problems(of name: String, shapes: [EventShape?]) -> [String] {
@@ -75,8 +87,10 @@ extension Coordinator {
         }
     }
 
-    fileprivate static func restored(from saved: JSON) throws(JSONDecodingError) -> any Coordinator {
-        try saved.decode(as: Self.self)
+    fileprivate static func restored(
+        from saved: JSON, _ blank: JSON?
+    ) throws(JSONDecodingError) -> any Coordinator {
+        try saved.decode(as: Self.self, completedFrom: blank)
     }
 
     /// Decodes an event from the form of Swift's enum coding, and handles it.

@@ -39,7 +39,9 @@ public final class EventShape: Sendable {
     /// Whether the schema asks for more than decoding checks.
     private let isConstrained: Bool
     /// Whether a coordinator accepts the event now.
-    let isEnabled: @Sendable (any Coordinator) -> Bool
+    let isEnabled: @Sendable (any Coordinator, NavigationContext) -> Bool
+    /// Whether `handle` can be called with the event, as `decodable` gives it.
+    let isDecodable: @Sendable (JSON) -> Bool
 
     private init<C: Coordinator>(_ event: EncodedEvent, example: C.Event, of type: C.Type) {
         let schema = JSONSchema.payloadSchema(of: example)
@@ -53,7 +55,8 @@ public final class EventShape: Sendable {
         self.problems = example.fields.filter { !$0.exists(in: schema) }.map { field in
             "\(C.name).Event: “\(event.name)” has no field “\(field.name)”"
         }
-        self.isEnabled = { ($0 as? C)?.isEnabled(example) ?? true }
+        self.isEnabled = { ($0 as? C)?.isEnabled(example, in: $1) ?? true }
+        self.isDecodable = { (try? $0.decode(as: C.Event.self)) != nil }
     }
 
     /// - Returns: `nil` if the type does not encode as an enum does.

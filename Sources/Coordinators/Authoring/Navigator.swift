@@ -8,6 +8,8 @@ internal import JSONCoding
 public struct Navigator: Sendable {
     /// Small values kept for the session, also across `relaunch`.
     public var defaults: Defaults
+    /// What all coordinators of the session share.
+    public var shared: SharedValues
     /// The time of the event, the same during the whole transition.
     public let now: Date
     /// The screen that was visible when the coordinator's function was called.
@@ -31,6 +33,7 @@ public struct Navigator: Sendable {
         dependencies: ResolvedDependencies
     ) {
         self.defaults = state.defaults
+        self.shared = state.shared
         self.now = now
         self.address = address
         self.client = state.client
@@ -204,6 +207,19 @@ extension Navigator {
         _ message: @Sendable @escaping (inout Recipient, inout Navigator) async throws -> Void
     ) {
         requests.append(.tell(Message(type, message)))
+    }
+
+    /// Sends a message to all descendants that are of the given type, or conform to the given protocol, parents before
+    /// their children. There need not be any.
+    ///
+    /// ```swift
+    /// navigator.tellChildren((any CartObserver).self) { observer, navigator in observer.cartDidChange(&navigator) }
+    /// ```
+    public mutating func tellChildren<Recipient>(
+        _ type: Recipient.Type,
+        _ message: @Sendable @escaping (inout Recipient, inout Navigator) async throws -> Void
+    ) {
+        requests.append(.tellChildren(Message(type, message)))
     }
 }
 

@@ -18,6 +18,7 @@ indirect enum Request: Sendable {
     case finish
     case endChildren
     case tell(Message)
+    case tellChildren(Message)
     case rotateToken
 }
 
@@ -85,6 +86,7 @@ extension Request: CustomStringConvertible {
         case .finish: "finish()"
         case .endChildren: "endChildren()"
         case .tell(let message): "tell(\(message.name))"
+        case .tellChildren(let message): "tellChildren(\(message.name))"
         case .rotateToken: "rotateToken()"
         }
     }

@@ -16,6 +16,9 @@ public struct Screen: Sendable, Equatable {
     /// Whether the client draws the screen without a navigation bar. A screen with tabs never has a bar of its own: the
     /// screens in its tabs have theirs.
     public var hidesNavigationBar: Bool
+    /// The labels of a screen with tabs. Empty except in `Coordinator.render` and `Coordinator.migrate`, and in the
+    /// change of `Navigator.update`.
+    public var tabs: [TabLabel] = []
 
     /// - Parameter events: the events' names, `["select"]`, or controls with titles of their own, see `Control`.
     public init(

@@ -22,7 +22,10 @@ public enum BuiltInEvent: String, CaseIterable, Sendable {
     /// Replaces what the client says about itself, see `ClientInfo`.
     case describeClient
 
-    static let names = Set(allCases.map(\.rawValue))
+    /// The event of a transition that brings a session to a new declaration of its app. It cannot be posted.
+    static let migration = "migrate"
+
+    static let names = Set(allCases.map(\.rawValue) + [migration])
 
     /// The words of the event's name: “Back to root”.
     public var title: String { rawValue.sentence }

@@ -164,6 +164,7 @@ extension TransitionRun {
 
     private mutating func relaunch() throws(NavigationError) {
         state.pendingLink = nil
+        state.shared = state.shared.surviving
         end(Set(state.coordinators.map(\.id)))
         try startRoot()
     }

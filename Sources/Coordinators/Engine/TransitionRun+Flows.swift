@@ -38,7 +38,8 @@ extension TransitionRun {
     ) throws(NavigationError) {
         let id = state.nextID()
         state.coordinators.append(
-            try LivingCoordinator(id: id, parent: parent, home: home, type: type, coordinator: coordinator))
+            try LivingCoordinator(
+                id: id, parent: parent, home: home, type: type, coordinator: coordinator, in: state.context))
         newcomers.insert(id)
         agenda.append(.call(.start, id))
     }
@@ -71,6 +72,17 @@ extension TransitionRun {
             throw coordinator.impossible(request, "no coordinator further up understands it")
         }
         agenda.append(.call(.receive(message), recipient.id))
+    }
+
+    mutating func tellChildren(_ message: Message, of coordinator: Int) {
+        let family = state.families(of: [coordinator])
+        // What is last on the agenda is done first.
+        for recipient in state.coordinators.reversed()
+        where recipient.id != coordinator && family.contains(recipient.id)
+            && message.isUnderstood(recipient.coordinator)
+        {
+            agenda.append(.call(.receive(message), recipient.id))
+        }
     }
 
     mutating func show(

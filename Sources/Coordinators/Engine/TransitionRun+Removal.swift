@@ -99,7 +99,7 @@ extension TransitionRun {
         if let alert = state.alert, ids.contains(alert.coordinator) { dismissAlert() }
     }
 
-    private mutating func removeScreensWithoutAsking(where matches: (PlacedScreen) -> Bool) {
+    mutating func removeScreensWithoutAsking(where matches: (PlacedScreen) -> Bool) {
         var removed: [(key: String, stack: Int)] = []
         state.stack.removeScreens(where: matches, into: &removed)
         for index in state.presented.indices {
@@ -128,7 +128,7 @@ extension NavigationState {
 
     /// What the coordinator of the screen asks before the screen is left.
     func objection(to screen: PlacedScreen) -> Alert? {
-        self[screen.coordinator]?.coordinator.shouldLeave(screen.screen)
+        self[screen.coordinator]?.coordinator.shouldLeave(screen.screen, in: context)
     }
 
     /// Coordinators and their descendants. Parents come before their children, so one pass finds them all.

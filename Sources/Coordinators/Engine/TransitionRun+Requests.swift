@@ -30,6 +30,7 @@ extension TransitionRun {
         case .finish: try finish(coordinator, request)
         case .endChildren: remove(Set(state.children(of: coordinator.id).map(\.id)), by: coordinator.id)
         case .tell(let message): try tell(message, request, by: coordinator)
+        case .tellChildren(let message): tellChildren(message, of: coordinator.id)
         case .rotateToken: rotatesToken = true
         }
     }

@@ -4,9 +4,10 @@ extension TransitionRun {
         _ screen: Screen, onlyIfNew: Bool, _ request: Request, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
         if onlyIfNew, let top = state.stack(state.stackID(for: coordinator))?.screens.last,
-            top.coordinator == coordinator.id, top.screen.name == screen.name, top.screen.params == screen.params
+            top.coordinator == coordinator.id
         {
-            return
+            let drawn = coordinator.drawing(of: screen, in: state.context)
+            if top.screen.name == drawn.name, top.screen.params == drawn.params { return }
         }
         try place(screen, request, by: coordinator)
     }
@@ -44,9 +45,7 @@ extension TransitionRun {
             }
             var stack = ScreenStack(id: state.nextID())
             if case .screen(let screen) = tab.content {
-                let placed = PlacedScreen(key: state.nextKey("k"), screen: screen, coordinator: coordinator)
-                try check(placed, request, by: coordinator)
-                stack.screens = [placed]
+                stack.screens = [try placed(screen, key: state.nextKey("k"), request, by: coordinator)]
             }
             items.append(PlacedTab(id: tab.id, title: tab.title, icon: tab.icon, badge: tab.badge, stack: stack))
         }
@@ -59,12 +58,24 @@ extension TransitionRun {
         by coordinator: LivingCoordinator
     ) throws(NavigationError) {
         let key = key ?? state.nextKey("k")
-        let placed = PlacedScreen(key: key, screen: screen, coordinator: coordinator, tabs: tabs)
-        try check(placed, request, by: coordinator)
+        let placed = try placed(screen, tabs: tabs, key: key, request, by: coordinator)
         let stack = stack ?? state.stackID(for: coordinator)
         try change(stack, request, by: coordinator) { $0.screens.append(placed) }
         newcomers.remove(coordinator.id)
         operations.append(.push(key: key, stack: state.name(ofStack: stack)))
+    }
+
+    /// A screen as its coordinator draws it now.
+    private func placed(
+        _ screen: Screen, tabs: PlacedTabs? = nil, key: String, _ request: Request, by coordinator: LivingCoordinator
+    ) throws(NavigationError) -> PlacedScreen {
+        var screen = screen
+        screen.tabs = tabs?.items.map(\.label) ?? []
+        screen = coordinator.drawing(of: screen, in: state.context)
+        let placed = PlacedScreen(
+            key: key, screen: screen, coordinator: coordinator, tabs: tabs?.drawn(as: screen.tabs))
+        try check(placed, request.description, by: coordinator)
+        return placed
     }
 
     private mutating func change(
@@ -81,16 +92,20 @@ extension TransitionRun {
         guard !isFull else { throw .stackLimit(coordinator: coordinator.name) }
     }
 
+    /// - Parameter request: the request or the function that gave the screen, for its author.
     private func check(
-        _ placed: PlacedScreen, _ request: Request, by coordinator: LivingCoordinator
+        _ placed: PlacedScreen, _ request: String, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
         let screen = placed.screen
         for control in screen.events ?? [] where coordinator.type.event(control.event) == nil {
-            throw coordinator.impossible(
-                request, "screen “\(screen.name)” offers the unknown event “\(control.event)”")
+            throw .impossibleRequest(
+                coordinator: coordinator.name, request: request,
+                reason: "screen “\(screen.name)” offers the unknown event “\(control.event)”")
         }
         if placed.lacksPath {
-            throw coordinator.impossible(request, "the parameters of screen “\(screen.name)” do not fill its link")
+            throw .impossibleRequest(
+                coordinator: coordinator.name, request: request,
+                reason: "the parameters of screen “\(screen.name)” do not fill its link")
         }
     }
 
@@ -120,8 +135,7 @@ extension TransitionRun {
         with screen: Screen, _ request: Request, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
         let key = state.nextKey("k")
-        let placed = PlacedScreen(key: key, screen: screen, coordinator: coordinator)
-        try check(placed, request, by: coordinator)
+        let placed = try placed(screen, key: key, request, by: coordinator)
         let id = state.stackID(for: coordinator)
         guard let top = state.stack(id)?.screens.last, top.coordinator == coordinator.id else {
             throw coordinator.impossible(request, "the screen on top of the stack is not its own")
@@ -152,17 +166,59 @@ extension TransitionRun {
     ) throws(NavigationError) {
         let own = state.screens.last { $0.coordinator == coordinator.id && reference.matches($0) }
         guard let own else { throw coordinator.impossible(request, "it has no such screen") }
-        var screen = own.screen
+        var screen = own.labelled
         change(&screen)
-        guard screen != own.screen else { return }
-        let updated = PlacedScreen(own, screen: screen, of: coordinator)
-        try check(updated, request, by: coordinator)
+        try redraw(own, as: coordinator.drawing(of: screen, in: state.context), request.description, by: coordinator)
+    }
+
+    /// Draws screens anew: those of the coordinators that were called, or all if the context has changed.
+    ///
+    /// - Returns: whether any screen has changed.
+    mutating func redraw(_ screens: [PlacedScreen], all: Bool = false) throws(NavigationError) -> Bool {
+        let context = state.context
+        let isAffected = all || context != original.context
+        if isAffected {
+            for index in state.coordinators.indices { state.coordinators[index] = state.coordinators[index].with(context) }
+        }
+        let before = operations.count
+        for screen in screens where isAffected || called.contains(screen.coordinator) {
+            guard let coordinator = state[screen.coordinator] else { continue }
+            let drawn = coordinator.drawing(of: screen.labelled, in: context)
+            try redraw(screen, as: drawn, "render(\(drawn.name))", by: coordinator)
+        }
+        return operations.count > before
+    }
+
+    /// - Parameter request: the request or the function that gave the screen, for its author.
+    private mutating func redraw(
+        _ own: PlacedScreen, as screen: Screen, _ request: String, by coordinator: LivingCoordinator
+    ) throws(NavigationError) {
+        guard screen != own.labelled else { return }
+        try check(PlacedScreen(own, screen: screen, of: coordinator), request, by: coordinator)
+        draw(own, as: screen, by: coordinator) { $0.drawn(as: screen.tabs) }
+    }
+
+    /// Puts a screen's new form in its place.
+    ///
+    /// - Parameters:
+    ///   - screen: with the labels of its tabs.
+    ///   - label: labels the screen's tabs.
+    mutating func draw(
+        _ own: PlacedScreen, as screen: Screen, by coordinator: LivingCoordinator,
+        _ label: (PlacedTabs) -> PlacedTabs
+    ) {
+        var hasChanged = false
         state.changeFirstStack { stack in
             guard let index = stack.screens.firstIndex(where: { $0.key == own.key }) else { return false }
-            stack.screens[index] = updated
+            // What is in its tabs may have changed since.
+            let before = stack.screens[index]
+            var drawn = PlacedScreen(before, screen: screen, of: coordinator)
+            if let tabs = before.tabs, screen.tabs != tabs.items.map(\.label) { drawn = drawn.with(label(tabs)) }
+            hasChanged = drawn != before
+            if hasChanged { stack.screens[index] = drawn }
             return true
         }
-        operations.append(.update(key: own.key))
+        if hasChanged { operations.append(.update(key: own.key)) }
     }
 
     mutating func selectTab(
@@ -215,7 +271,23 @@ extension TransitionRun {
     }
 }
 
+extension LivingCoordinator {
+    /// A screen as the coordinator draws it.
+    func drawing(of screen: Screen, in context: NavigationContext) -> Screen {
+        var screen = screen
+        coordinator.render(&screen, in: context)
+        return screen
+    }
+}
+
 extension NavigationState {
+    /// The name of a screen that its coordinator draws differently when it draws it once more.
+    package var screenDrawnDifferently: String? {
+        screens.first { screen in
+            self[screen.coordinator].map { $0.drawing(of: screen.labelled, in: context) != screen.labelled } ?? false
+        }?.screen.name
+    }
+
     /// The id of a coordinator's stack: the one on which the user sees its screen, otherwise the one on which it was
     /// started.
     func stackID(for coordinator: LivingCoordinator) -> Int {

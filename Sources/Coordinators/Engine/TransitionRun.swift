@@ -28,7 +28,7 @@ public struct TransitionRun: Sendable {
     }
 
     let app: App
-    let now: Date
+    private(set) var now: Date
     /// What was posted; `nil` for the first transition of a session.
     var event: PostedEvent?
     /// The state before the event.
@@ -39,6 +39,8 @@ public struct TransitionRun: Sendable {
     var finished: [String] = []
     var dismissed: [String] = []
     var rotatesToken = false
+    /// The coordinators that were called.
+    private(set) var called: Set<Int> = []
     /// Coordinators started in this transition that have not owned a screen or a child yet.
     var newcomers: Set<Int> = []
     /// Whether screens may be left without asking.
@@ -47,6 +49,8 @@ public struct TransitionRun: Sendable {
     var objection: (coordinator: Int, alert: Alert)?
     /// What has happened to the transition's link; `nil` if there is none.
     var linkProgress: LinkProgress?
+    /// For a transition to a new declaration of the app: its result if no coordinator does anything when it is called.
+    var prospect: NavigationState?
     private var stepsTaken = 0
 
     init(of app: App, on state: NavigationState, at now: Date, event: PostedEvent?) {
@@ -59,10 +63,16 @@ public struct TransitionRun: Sendable {
 
     public var appName: String { app.name }
 
+    func at(_ now: Date) -> TransitionRun {
+        var run = self
+        run.now = now
+        return run
+    }
+
     /// The result of the event if no coordinator has to be called, otherwise `nil`.
     public func resultAtOnce() throws(NavigationError) -> TransitionResult? {
         if objection != nil { return try heldUp() }
-        guard agenda.isEmpty, state.pendingLink == nil else { return nil }
+        guard agenda.isEmpty, state.pendingLink == nil, state.client == original.client else { return nil }
         // Selecting tabs changes nothing that would have to be checked.
         if operations.allSatisfy(\.isSelection) { return unchecked() }
         let screens = state.screens
@@ -81,7 +91,8 @@ public struct TransitionRun: Sendable {
             if objection != nil { return try heldUp() }
             try settleLink()
             screens = state.screens
-        } while dismissOrphan(among: screens) || retryPendingLink()
+        } while dismissOrphan(among: screens) || retryPendingLink() || (prospect != nil && removeEmptyPlace())
+        if try redraw(screens) { screens = state.screens }
         return try checked(screens)
     }
 
@@ -156,8 +167,11 @@ public struct TransitionRun: Sendable {
         _ coordinator: any Coordinator, _ navigator: Navigator, at index: Int
     ) throws(NavigationError) {
         let living = state.coordinators[index]
-        state.coordinators[index] = try living.with(coordinator)
         state.defaults = navigator.defaults
+        state.shared = navigator.shared
+        try state.shared.keep(for: app.sharedTypes, by: living)
+        state.coordinators[index] = try living.with(coordinator, in: state.context)
+        called.insert(living.id)
         if let last = navigator.requests.last, let finish = navigator.requests.firstIndex(where: \.isFinish),
             finish < navigator.requests.count - 1
         {
@@ -167,7 +181,7 @@ public struct TransitionRun: Sendable {
     }
 
     /// Removes one orphan, and notifies its parent.
-    private mutating func dismissOrphan(among screens: [PlacedScreen]) -> Bool {
+    mutating func dismissOrphan(among screens: [PlacedScreen]) -> Bool {
         guard let orphan = orphan(among: screens) else { return false }
         end([orphan.id])
         tellParent(ofDismissed: orphan)

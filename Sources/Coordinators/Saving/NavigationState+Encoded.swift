@@ -48,6 +48,10 @@ extension NavigationState {
                     writer.member("coordinator", pendingLink.coordinator)
                 }
             }
+            if shared != base.shared {
+                writer.name("shared")
+                writer.encoded(shared.encoded)
+            }
             if client != base.client { writer.member("client", client.values) }
         }
     }
@@ -60,12 +64,13 @@ extension NavigationState {
         for coordinator in coordinators where !parts.has(coordinator) { size += coordinator.encodedSize }
         size += stack.savedSize(beside: parts)
         for flow in presented { size += flow.stack.savedSize(beside: parts) }
+        if shared != parts.shared { size += shared.encoded.count }
         return size + alertSize + (client == parts.client ? 0 : clientSize)
     }
 
     /// The size that `sizeLimit` bounds, in bytes.
     func size(with screens: [PlacedScreen]) -> Int {
-        var size = defaults.encoded.count
+        var size = defaults.encoded.count + shared.encoded.count
         for coordinator in coordinators { size += coordinator.encodedSize }
         for screen in screens { size += screen.savedSize }
         return size + alertSize + clientSize
@@ -103,7 +108,7 @@ extension NavigationState: Equatable {
     public static func == (left: NavigationState, right: NavigationState) -> Bool {
         left.lastKey == right.lastKey && left.lastID == right.lastID && left.alert == right.alert
             && left.stack == right.stack && left.presented == right.presented
-            && left.coordinators == right.coordinators && left.defaults == right.defaults
+            && left.coordinators == right.coordinators && left.defaults == right.defaults && left.shared == right.shared
             && left.pendingLink == right.pendingLink && left.client == right.client
     }
 }

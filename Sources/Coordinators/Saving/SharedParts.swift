@@ -2,7 +2,8 @@ package import JSONCoding
 
 /// The coordinators, screens and tabs of a base state, which was saved whole. A later state can be saved against it:
 /// the parts that both contain are not written again but named, a coordinator by its id, a screen by its key, a tab by
-/// its id among the tabs of the screen of the same key. What the client says about itself is left out if it is the same.
+/// its id among the tabs of the screen of the same key. What the coordinators share, and what the client says about itself,
+/// is left out if it is the same.
 package struct SharedParts: Sendable {
     /// Retained, so that no other object can get the identity of one of them.
     private let parts: [any AnyObject & Sendable]
@@ -10,6 +11,7 @@ package struct SharedParts: Sendable {
     private let identities: [ObjectIdentifier]
     private let numbersGiven: Int
     fileprivate let client: ClientInfo
+    fileprivate let shared: SharedValues
 
     package init(of state: NavigationState) {
         var parts: [any AnyObject & Sendable] = state.coordinators
@@ -21,6 +23,7 @@ package struct SharedParts: Sendable {
         self.identities = parts.map { ObjectIdentifier($0) }
         self.numbersGiven = state.numbersGiven
         self.client = state.client
+        self.shared = state.shared
     }
 
     fileprivate func has(_ part: some AnyObject) -> Bool { identities.contains(ObjectIdentifier(part)) }
@@ -36,6 +39,7 @@ extension SharedParts? {
 
     /// Without a base, as if the client had said nothing there.
     var client: ClientInfo { self?.client ?? .none }
+    var shared: SharedValues { self?.shared ?? .none }
 }
 
 extension NavigationState {
@@ -66,10 +70,11 @@ extension NavigationState {
 private struct SavedParts {
     private(set) var coordinators: [Int: JSON] = [:]
     private(set) var screens: [String: JSON] = [:]
-    private let client: JSON?
+    /// What is left out of a later state if it is the same there.
+    private let unchanged: JSON
 
     init(of state: JSON) {
-        client = state["client"]
+        unchanged = state
         for coordinator in state["coordinators"]?.array ?? [] {
             if let id = coordinator["id"]?.integer { coordinators[id] = coordinator }
         }
@@ -96,8 +101,12 @@ private struct SavedParts {
             try completeStack(of: &flow)
             return .object(flow)
         }
-        if state["client"] == nil { state["client"] = client }
-        if state["client"] == [:] { state["client"] = nil }
+        for name in ["shared", "client"] {
+            let value = state[name] ?? unchanged[name]
+            // Removed first, so that it comes last, as in a state that is saved whole.
+            state[name] = nil
+            if value != [:] { state[name] = value }
+        }
         return .object(state)
     }
 

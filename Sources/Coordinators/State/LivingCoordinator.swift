@@ -16,23 +16,24 @@ public final class LivingCoordinator: Sendable {
 
     public var name: String { type.name }
 
-    /// The events that are enabled, whether or not a visible screen offers them. They change only with the coordinator.
+    /// The events that are enabled, whether or not a visible screen offers them. They change only with the coordinator
+    /// and the context.
     package let enabledEvents: [EventShape]
 
-    /// - Parameter saved: what the coordinator has just been decoded from, if the app's current version saved it.
     /// - Throws: `handlerFailed` if the coordinator's own encoding fails.
     init(
-        id: Int, parent: Int?, home: Int, type: CoordinatorType, coordinator: any Coordinator, saved: JSON? = nil
+        id: Int, parent: Int?, home: Int, type: CoordinatorType, coordinator: any Coordinator,
+        in context: NavigationContext
     ) throws(NavigationError) {
         self.id = id
         self.parent = parent
         self.home = home
         self.type = type
         self.coordinator = coordinator
-        self.enabledEvents = type.enabledEvents(of: coordinator)
+        self.enabledEvents = type.enabledEvents(of: coordinator, in: context)
         let state: JSON
         do {
-            state = try saved ?? JSON(encoding: coordinator)
+            state = try JSON(encoding: coordinator)
         } catch {
             throw .handlerFailed(coordinator: type.name, call: "encode", error: ThrownError(error))
         }
@@ -48,9 +49,30 @@ public final class LivingCoordinator: Sendable {
         self.encodedSize = writer.count
     }
 
-    func with(_ coordinator: any Coordinator) throws(NavigationError) -> LivingCoordinator {
+    private init(_ other: LivingCoordinator, enabledEvents: [EventShape]) {
+        self.id = other.id
+        self.parent = other.parent
+        self.home = other.home
+        self.type = other.type
+        self.coordinator = other.coordinator
+        self.encoded = other.encoded
+        self.encodedSize = other.encodedSize
+        self.enabledEvents = enabledEvents
+    }
+
+    func with(
+        _ coordinator: any Coordinator, in context: NavigationContext
+    ) throws(NavigationError) -> LivingCoordinator {
         if coordinator.isUntouched(since: self.coordinator) { return self }
-        return try LivingCoordinator(id: id, parent: parent, home: home, type: type, coordinator: coordinator)
+        return try LivingCoordinator(
+            id: id, parent: parent, home: home, type: type, coordinator: coordinator, in: context)
+    }
+
+    /// The same coordinator after the context has changed.
+    func with(_ context: NavigationContext) -> LivingCoordinator {
+        let events = type.enabledEvents(of: coordinator, in: context)
+        let isSame = events.elementsEqual(enabledEvents) { $0 === $1 }
+        return isSame ? self : LivingCoordinator(self, enabledEvents: events)
     }
 
     func impossible(_ request: Request, _ reason: String) -> NavigationError {

@@ -11,6 +11,8 @@ public struct NavigationState: Sendable {
     public internal(set) var presented: [PresentedFlow] = []
     public internal(set) var alert: PresentedAlert?
     public internal(set) var defaults = Defaults()
+    /// What the coordinators share.
+    public internal(set) var shared = SharedValues.none
     /// What the client says about itself.
     public internal(set) var client = ClientInfo.none
     /// The link that a coordinator keeps, if there is one.

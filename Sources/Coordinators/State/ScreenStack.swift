@@ -29,7 +29,7 @@ public final class PlacedScreen: Sendable {
 
     init(key: String, screen: Screen, coordinator: LivingCoordinator, tabs: PlacedTabs? = nil) {
         self.key = key
-        self.screen = screen
+        self.screen = screen.withoutLabels
         self.coordinator = coordinator.id
         self.tabs = tabs
         self.seenThroughTabs = tabs?.visible
@@ -62,7 +62,7 @@ public final class PlacedScreen: Sendable {
     /// The same place, key and tabs, with another screen.
     init(_ other: PlacedScreen, screen: Screen, of coordinator: LivingCoordinator) {
         self.key = other.key
-        self.screen = screen
+        self.screen = screen.withoutLabels
         self.coordinator = other.coordinator
         self.tabs = other.tabs
         self.seenThroughTabs = other.seenThroughTabs

@@ -83,6 +83,14 @@ extension Problem {
             self.init(
                 409, "session-incompatible", "The session is of another version of its app",
                 "Create another session.")
+        case .newerApp:
+            self.init(
+                503, "newer-app", "The session is of a newer version of its app",
+                """
+                A newer version of the app has saved the session, and this server may not change it. Try again when a \
+                server with that version is back.
+                """)
+            self.headers.append("Retry-After", "60")
         case .cannotLaunch(let error, let app):
             self.init(error)
             self.details["app"] = app

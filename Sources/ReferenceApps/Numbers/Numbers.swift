@@ -43,7 +43,7 @@ extension Numbers {
         }
 
         /// The first flow lives as long as the session.
-        func isEnabled(_ event: Event) -> Bool {
+        func isEnabled(_ event: Event, in context: NavigationContext) -> Bool {
             if case .finish = event { isChild } else { true }
         }
 

@@ -70,7 +70,7 @@ extension Shop {
             }
         }
 
-        func shouldLeave(_ screen: Screen) -> Alert? {
+        func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? {
             guard screen.name == "address", !draft.isEmpty else { return nil }
             return Alert(
                 "Discard your input?", buttons: [.leave("discard", title: "Discard"), .cancel])

@@ -6,59 +6,69 @@ public enum Shop {
     /// - Parameter repository: where the accounts are stored.
     public static func app(_ repository: any LoginRepository) -> App {
         App(
-            "shop", root: AppCoordinator.init,
+            "shop", version: 2, root: AppCoordinator.init,
             coordinators: [
                 TabCoordinator.self, HomeCoordinator.self, SearchCoordinator.self, SignInCoordinator.self,
                 CheckoutCoordinator.self,
-            ], dependencies: .accounts(repository), origins: ["https://shop.example.com"], endsForks: true)
+            ], shared: [Cart.self, Membership.self], dependencies: .accounts(repository), origins: ["https://shop.example.com"], endsForks: true)
     }
 }
 
 extension Shop {
+    /// What the user is about to buy.
+    struct Cart: SharedState {
+        var items: [Int] = []
+
+        /// Version 1 kept the cart in the tab bar.
+        static func recover(from session: SavedSession) throws -> Cart? {
+            try session.coordinator("tab")?["cart"].map { Cart(items: try $0.decode()) }
+        }
+    }
+
+    /// Whether the user is signed in.
+    struct Membership: SharedState {
+        static let survivesRelaunch = true
+        var isSignedIn = false
+
+        /// Version 1 kept it in the defaults.
+        static func recover(from session: SavedSession) -> Membership? {
+            Membership(isSignedIn: session.defaults["isSignedIn"] == true)
+        }
+    }
+
     /// Ends all flows when the user signs out, on whatever screen, and replaces the token.
-    struct AppCoordinator: Coordinator, SignInObserver {
+    struct AppCoordinator: Coordinator {
         enum Event: NavigationEvent, CaseIterable { case signOut }
 
-        private var isSignedIn = false
-
-        mutating func start(_ navigator: inout Navigator) {
-            isSignedIn = navigator.defaults["isSignedIn"] == true
-            navigator.start(TabCoordinator(isSignedIn: isSignedIn))
+        func start(_ navigator: inout Navigator) {
+            navigator.start(TabCoordinator())
         }
 
-        func isEnabled(_ event: Event) -> Bool { isSignedIn }
-
-        mutating func didSignIn() {
-            isSignedIn = true
+        func isEnabled(_ event: Event, in context: NavigationContext) -> Bool {
+            context.shared[Membership.self].isSignedIn
         }
 
-        mutating func handle(_ event: Event, _ navigator: inout Navigator) {
+        func handle(_ event: Event, _ navigator: inout Navigator) {
             switch event {
             case .signOut:
-                isSignedIn = false
-                navigator.defaults["isSignedIn"] = nil
+                navigator.shared[Membership.self].isSignedIn = false
+                navigator.shared[Cart.self].items = []
                 navigator.rotateToken()
                 navigator.endChildren()
-                navigator.start(TabCoordinator(isSignedIn: false))
+                navigator.start(TabCoordinator())
             }
         }
     }
 
-    /// The tab bar. It keeps the cart, and knows whether the user is signed in.
-    struct TabCoordinator: Coordinator, CartKeeper {
+    /// The tab bar, with the cart in one of its tabs.
+    struct TabCoordinator: Coordinator {
         static let cartLink: LinkPattern = "/cart"
         static let links = [cartLink, "/checkout"]
 
         enum Event: NavigationEvent, CaseIterable { case checkout }
 
-        private var cart: [Int] = []
-        private var isSignedIn: Bool
         /// A checkout that waits for the sign-in.
         private var wantsCheckout = false
-
-        init(isSignedIn: Bool) {
-            self.isSignedIn = isSignedIn
-        }
 
         func start(_ navigator: inout Navigator) {
             navigator.push(
@@ -66,36 +76,40 @@ extension Shop {
                 tabs: [
                     Tab("home", title: "Home", icon: "house", starting: HomeCoordinator()),
                     Tab("search", title: "Search", icon: "magnifyingglass", starting: SearchCoordinator()),
-                    Tab("cart", title: "Cart", icon: "cart", cartScreen),
+                    Tab(
+                        "cart", title: "Cart", icon: "cart",
+                        Screen(
+                            "cart", title: "Cart", events: [Control(role: .primary, sends: Event.checkout)],
+                            link: TabCoordinator.cartLink)),
                 ])
         }
 
-        func isEnabled(_ event: Event) -> Bool { !cart.isEmpty }
+        func render(_ screen: inout Screen, in context: NavigationContext) {
+            let items = context.shared[Cart.self].items
+            if screen.name == "cart" { screen.params["items"] = .array(items.map { .integer($0) }) }
+            screen.tabs["cart"]?.badge = items.isEmpty ? nil : String(items.count)
+        }
 
-        mutating func add(_ product: Int, _ navigator: inout Navigator) {
-            cart.append(product)
-            showCart(&navigator)
+        func isEnabled(_ event: Event, in context: NavigationContext) -> Bool {
+            !context.shared[Cart.self].items.isEmpty
         }
 
         mutating func handle(_ event: Event, _ navigator: inout Navigator) {
             switch event {
             case .checkout:
-                wantsCheckout = !isSignedIn
-                isSignedIn ? checkOut(&navigator) : navigator.present(SignInCoordinator(), detent: .medium)
+                wantsCheckout = !navigator.shared[Membership.self].isSignedIn
+                wantsCheckout ? navigator.present(SignInCoordinator(), detent: .medium) : checkOut(&navigator)
             }
         }
 
         mutating func childDidFinish(_ child: any Coordinator, _ navigator: inout Navigator) {
             switch child {
             case is SignInCoordinator:
-                isSignedIn = true
-                navigator.defaults["isSignedIn"] = true
-                navigator.tell((any SignInObserver).self) { parent, _ in parent.didSignIn() }
+                navigator.shared[Membership.self].isSignedIn = true
                 if wantsCheckout { checkOut(&navigator) }
                 wantsCheckout = false
             case let checkout as CheckoutCoordinator where checkout.order != nil:
-                cart = []
-                showCart(&navigator)
+                navigator.shared[Cart.self].items = []
             default: break
             }
         }
@@ -104,7 +118,7 @@ extension Shop {
             wantsCheckout = false
         }
 
-        mutating func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
+        func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
             switch link.pattern.text {
             case "/cart":
                 navigator.selectTab("cart")
@@ -119,9 +133,10 @@ extension Shop {
         }
 
         private func openCheckout(_ navigator: inout Navigator) -> LinkDecision {
+            let isSignedIn = navigator.shared[Membership.self].isSignedIn
             // The sign-in or the checkout itself is open already: nothing is presented twice.
             if navigator.isPresenting { return isSignedIn ? .taken : .pending }
-            guard !cart.isEmpty else {
+            guard !navigator.shared[Cart.self].items.isEmpty else {
                 navigator.alert(Alert("Your cart is empty"))
                 return .taken
             }
@@ -134,19 +149,7 @@ extension Shop {
         }
 
         private func checkOut(_ navigator: inout Navigator) {
-            navigator.present(CheckoutCoordinator(items: cart), as: .fullScreen)
-        }
-
-        private func showCart(_ navigator: inout Navigator) {
-            navigator.update("cart") { [cartScreen] in $0 = cartScreen }
-            navigator.setBadge(cart.isEmpty ? nil : String(cart.count), ofTab: "cart")
-        }
-
-        private var cartScreen: Screen {
-            Screen(
-                "cart", title: "Cart", params: ["items": .array(cart.map { .integer($0) })],
-                events: [Control(role: .primary, sends: Event.checkout)],
-                link: TabCoordinator.cartLink)
+            navigator.present(CheckoutCoordinator(items: navigator.shared[Cart.self].items), as: .fullScreen)
         }
     }
 
@@ -171,7 +174,7 @@ extension Shop {
             case .product(let id), .related(let id): navigator.push(product(id, ["id": .integer(id)]))
             case .addToCart:
                 guard let id = navigator.visible?.params["id"]?.integer else { return }
-                navigator.tell((any CartKeeper).self) { keeper, navigator in keeper.add(id, &navigator) }
+                navigator.shared[Cart.self].items.append(id)
             }
         }
 
@@ -197,15 +200,5 @@ extension Shop {
         func start(_ navigator: inout Navigator) {
             navigator.push(Screen("search", title: "Search"))
         }
-    }
-
-    /// Called when the user has signed in.
-    protocol SignInObserver {
-        mutating func didSignIn()
-    }
-
-    /// Called with what goes into the cart.
-    protocol CartKeeper {
-        mutating func add(_ product: Int, _ navigator: inout Navigator)
     }
 }

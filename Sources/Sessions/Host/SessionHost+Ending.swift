@@ -44,7 +44,7 @@ extension SessionHost {
             return try await end(try await inMemory(id, for: nil), for: nil, after: ending)
         } catch {
             switch error {
-            case .ended, .expired, .unauthorized, .incompatible: break
+            case .ended, .expired, .unauthorized, .incompatible, .newerApp: break
             default: throw error
             }
         }

@@ -1,4 +1,4 @@
-internal import Coordinators
+public import Coordinators
 internal import FoundationEssentials
 internal import JSONCoding
 internal import Sodium
@@ -6,55 +6,83 @@ internal import Synchronization
 
 /// What this build does with a session when it loads it from the store.
 public enum RestorePlan: Sendable, Equatable {
+    /// Nothing about it changes.
     case restored
-    /// It is restored from what an older version of the app has saved.
+    /// It is converted from what the version `from` of the app has saved; nothing is lost.
     case migrated(from: Int)
-    /// It cannot be restored: it is relaunched, with its `defaults`.
+    /// The rest of it is restored.
+    case reduced([Loss])
+    /// No screen of it can be restored: it is relaunched, with its `defaults`.
     case relaunched(reason: String)
-    /// It cannot be restored, and its app wants such sessions refused; or this build does not have its app.
+    /// It is left as it is, and its client gets an error.
     case refused(reason: String)
     /// It has ended or expired, and is only kept for a while.
     case over
 }
 
 extension SessionHost {
-    /// A session as it was saved. No coordinator is called, unless the session has to be relaunched.
+    /// A session as it was saved. No coordinator is called, unless what was saved does not fit the app any longer.
     ///
-    /// - Returns: `nil` if it had to be relaunched, and another request has changed it meanwhile.
+    /// - Returns: `nil` if it had to be changed, and another request has changed it meanwhile.
     func restored(_ loaded: LoadedSession) async throws(SessionError) -> Session? {
         let record = loaded.record
         guard let content = record.content else { throw .ended }
-        guard content.expiresAt > now() else { throw .expired }
-        guard let app = app(of: record) else { throw .incompatible }
-        let keys = loaded.answeredKeys.isEmpty ? nil : AnsweredKeys(loaded.answeredKeys, limit: retention.answers)
-        do {
-            let navigation = try app.restore(content.state)
-            // A migrated state differs from the record, which then is no base for the next records.
-            let isAsSaved = record.isFull && JSONWriter.bytes(capacity: 1000, content.state.write) == navigation.encoded
-            let base = isAsSaved ? DeltaBase(version: record.version, record.identity, navigation) : nil
-            let state = SessionState(
-                record.identity, version: record.version, expiresAt: content.expiresAt, navigation: navigation,
-                base: base)
-            return Session(state, of: app, answered: keys)
-        } catch {
-            guard app.incompatibleSessions == .relaunched else { throw .incompatible }
-            guard let state = try await relaunch(record, content.state, of: app) else { return nil }
-            let count = relaunches.add(1, ordering: .relaxed).newValue
-            report("relaunched session \(record.id.text) of \(app.name), \(count) so far: \(error.explanation)")
-            return Session(state, of: app, answered: keys)
+        guard let app = app(of: record) else { throw .newerApp }
+        // The app may have shortened the life of its sessions since.
+        let expiresAt = min(
+            content.expiresAt, settings.expiry(of: app, createdAt: record.identity.createdAt, usedAt: record.time))
+        guard expiresAt > now() else { throw .expired }
+        let state: SessionState?
+        switch app.restoration(of: content.state) {
+        case .success(let restoration):
+            state = try await restored(restoration, record, content, expiresAt: expiresAt, of: app)
+        case .failure(let error):
+            guard case .nothingLeft = error, app.incompatibleSessions == .relaunched else { throw error.refusal }
+            state = try await relaunched(record, content.state, because: error, of: app)
         }
+        let keys = loaded.answeredKeys.isEmpty ? nil : AnsweredKeys(loaded.answeredKeys, limit: retention.answers)
+        return state.map { Session($0, of: app, answered: keys) }
     }
 
     /// - Returns: `nil` if another request changed the session first.
-    private func relaunch(
-        _ record: SessionRecord, _ saved: JSON, of app: App
+    private func restored(
+        _ restoration: Restoration, _ record: SessionRecord, _ content: SessionRecord.Content, expiresAt: Date,
+        of app: App
+    ) async throws(SessionError) -> SessionState? {
+        guard restoration.needsTransition else {
+            // A migrated state differs from the record, which then is no base for the next records.
+            let isAsSaved = record.isFull && content.state.isSaved(as: restoration.state)
+            let base = isAsSaved ? DeltaBase(version: record.version, record.identity, restoration.state) : nil
+            return SessionState(
+                record.identity, version: record.version, expiresAt: expiresAt, navigation: restoration.state,
+                base: base)
+        }
+        let now = now()
+        let run = restoration.transition(at: now)
+        let result = try await result(of: run, within: settings.handlerDeadline) { .cannotLaunch($0, app: app.name) }
+        let state = try await commit(result, after: record, at: now, expiresAt: expiresAt, of: app)
+        if state != nil, !restoration.losses.isEmpty { report(.reduced(restoration.losses), record, of: app) }
+        return state
+    }
+
+    /// - Returns: `nil` if another request changed the session first.
+    private func relaunched(
+        _ record: SessionRecord, _ saved: JSON, because error: RestoreError, of app: App
     ) async throws(SessionError) -> SessionState? {
         let now = now()
         let result = try await launched(app) { () throws(NavigationError) in try app.beginRelaunch(of: saved, at: now) }
+        let expiresAt = settings.expiry(of: app, createdAt: record.identity.createdAt, usedAt: now)
+        let state = try await commit(result, after: record, at: now, expiresAt: expiresAt, of: app)
+        if state != nil { report(.relaunched(reason: error.explanation), record, of: app) }
+        return state
+    }
+
+    /// - Returns: `nil` if another request changed the session first.
+    private func commit(
+        _ result: TransitionResult, after record: SessionRecord, at now: Date, expiresAt: Date, of app: App
+    ) async throws(SessionError) -> SessionState? {
         let state = SessionState(
-            record.identity, version: record.version + 1,
-            expiresAt: settings.expiry(of: app, createdAt: record.identity.createdAt, usedAt: now),
-            navigation: result.state)
+            record.identity, version: record.version + 1, expiresAt: expiresAt, navigation: result.state)
         let change = SessionChange(
             id: record.id, expectedVersion: record.version,
             record: EncodedRecord(
@@ -65,6 +93,12 @@ extension SessionHost {
         }
     }
 
+    private func report(_ plan: RestorePlan, _ record: SessionRecord, of app: App) {
+        let count = changedSessions.add(1, ordering: .relaxed).newValue
+        let (word, reason) = plan.words
+        report("\(word) session \(record.id.text) of \(app.name), \(count) so far: \(reason)")
+    }
+
     private func app(of record: SessionRecord) -> App? {
         apps.first { $0.name == record.identity.app }
     }
@@ -73,24 +107,69 @@ extension SessionHost {
     public func restorePlan(for record: SessionRecord) -> RestorePlan {
         guard let content = record.content, content.expiresAt > now() else { return .over }
         guard let app = app(of: record) else { return .refused(reason: "there is no app “\(record.identity.app)”") }
+        let life = settings.expiry(of: app, createdAt: record.identity.createdAt, usedAt: record.time)
+        guard life > now() else { return .over }
         do {
-            _ = try app.restore(content.state)
-            let version = content.state["version"]?.integer ?? app.version
-            return version == app.version ? .restored : .migrated(from: version)
+            let restoration = try app.restore(content.state)
+            if !restoration.losses.isEmpty { return .reduced(restoration.losses) }
+            let isSame =
+                !restoration.needsTransition && restoration.version == app.version
+                && content.state.isSaved(as: restoration.state)
+            return isSame ? .restored : .migrated(from: restoration.version)
         } catch {
-            return app.incompatibleSessions == .relaunched
-                ? .relaunched(reason: error.explanation) : .refused(reason: error.explanation)
+            if case .nothingLeft = error, app.incompatibleSessions == .relaunched {
+                return .relaunched(reason: error.explanation)
+            }
+            return .refused(reason: error.explanation)
+        }
+    }
+}
+
+extension App {
+    fileprivate func restoration(of saved: JSON) -> Result<Restoration, RestoreError> {
+        do { return .success(try restore(saved)) } catch { return .failure(error) }
+    }
+}
+
+extension JSON {
+    fileprivate func isSaved(as state: NavigationState) -> Bool {
+        JSONWriter.bytes(capacity: 1000, write) == state.encoded
+    }
+}
+
+extension RestorePlan {
+    /// The plan's name, and the details: what is lost, or why.
+    public var words: (name: String, details: String) {
+        switch self {
+        case .restored: ("restored", "")
+        case .migrated(let version): ("migrated", "from version \(version)")
+        case .reduced(let losses): ("reduced", losses.map(\.description).joined(separator: ", "))
+        case .relaunched(let reason): ("relaunched", reason)
+        case .refused(let reason): ("refused", reason)
+        case .over: ("over", "")
         }
     }
 }
 
 extension RestoreError {
+    fileprivate var refusal: SessionError {
+        switch self {
+        case .newer, .sameVersion: .newerApp
+        case .damaged, .nothingLeft: .incompatible
+        }
+    }
+
     fileprivate var explanation: String {
         switch self {
         case .damaged(let error): error.explanation(of: "its state")
         case .newer(let version): "version \(version) of the app has saved it"
-        case .unknownCoordinator(let name): "there is no coordinator “\(name)”"
-        case .incompatible(let name, let error): error.explanation(of: "what “\(name)” has saved")
+        case .sameVersion(let losses):
+            "it would lose \(losses.words), which only a higher version of the app may remove"
+        case .nothingLeft(let losses): "nothing is left without \(losses.words)"
         }
     }
+}
+
+extension [Loss] {
+    fileprivate var words: String { map(\.description).joined(separator: ", ") }
 }

@@ -21,8 +21,8 @@ public final class SessionHost: Sendable {
     let usage: LiveUsage
     let creations = KeyedTurns()
     let pastReads = KeyedTurns()
-    /// How many sessions were relaunched because they could not be restored.
-    let relaunches = Atomic(0)
+    /// How many sessions were reduced or relaunched, because what was saved of them no longer fits their app.
+    let changedSessions = Atomic(0)
 
     /// - Parameters:
     ///   - retention: the same as the store's.

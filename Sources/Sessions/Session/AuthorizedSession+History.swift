@@ -43,7 +43,7 @@ extension AuthorizedSession {
             throw .unknownVersion
         }
         let navigation: NavigationState
-        do { navigation = try live.app.restore(content.state) } catch { throw .incompatible }
+        do { navigation = try live.app.restore(content.state).state } catch { throw .incompatible }
         return SessionState(
             record.identity, version: version, expiresAt: content.expiresAt, navigation: navigation, base: nil)
     }

@@ -30,10 +30,10 @@ import Testing
     @Test func `a session of version 1 continues in version 2`() async throws {
         let saved = try await CoordinatorTester(MigrationTests.old).state.encoded
 
-        let state = try MigrationTests.new.restore(try JSON(parsing: saved))
+        let state = try MigrationTests.new.restore(try JSON(parsing: saved)).state
 
         #expect((state.coordinators[0].coordinator as? New.NotesCoordinator)?.notes == ["a", "b"])
-        let again = try MigrationTests.new.restore(try JSON(parsing: state.encoded))
+        let again = try MigrationTests.new.restore(try JSON(parsing: state.encoded)).state
         #expect(again == state)
         #expect(try JSON(parsing: state.encoded)["version"] == 2)
     }
@@ -42,10 +42,11 @@ import Testing
         let newest = App("notes", version: 3, root: { New.NotesCoordinator() })
         let saved = try await CoordinatorTester(MigrationTests.new).state.encoded
 
-        #expect(
-            throws: RestoreError.incompatible(
-                coordinator: "notes", JSONDecodingError(path: [], reason: "cannot be migrated from version 2"))
-        ) { try newest.restore(try JSON(parsing: saved)) }
+        let notes = Loss.coordinator(
+            name: "notes", reason: "what it has saved cannot be migrated from version 2")
+        #expect(throws: RestoreError.nothingLeft([notes, .screen(name: "notes")])) {
+            try newest.restore(try JSON(parsing: saved))
+        }
     }
 
     @Test func `defaults are equal exactly when their bytes are`() async throws {

@@ -47,7 +47,7 @@ private struct DeskCoordinator: Coordinator {
         }
     }
 
-    func shouldLeave(_ screen: Screen) -> Alert? {
+    func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? {
         screen.name == "draft" ? Alert("Leave?", buttons: [.leave("yes", title: "Yes"), .cancel]) : nil
     }
 }

@@ -66,7 +66,7 @@ extension Flow {
         told.append("\(type(of: child).name) dismissed")
     }
 
-    func shouldLeave(_ screen: Screen) -> Alert? {
+    func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? {
         guard protected.contains(screen.name) else { return nil }
         return Alert("Leave \(screen.name)?", buttons: [.cancel, .leave("leave", title: "Leave")])
     }
@@ -216,7 +216,7 @@ extension CoordinatorTester {
 
     /// Saves and restores the session, and checks that nothing has changed.
     func restored() throws -> NavigationState {
-        let restored = try app.restore(try JSON(parsing: state.encoded, maximumDepth: 512))
+        let restored = try app.restore(try JSON(parsing: state.encoded, maximumDepth: 512)).state
         #expect(restored == state)
         #expect(restored.encoded == state.encoded)
         return restored

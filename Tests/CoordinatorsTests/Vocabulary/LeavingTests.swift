@@ -204,7 +204,7 @@ struct ClerkCoordinator: Coordinator {
         navigator.present(ClerkCoordinator())
     }
 
-    func shouldLeave(_ screen: Screen) -> Alert? {
+    func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? {
         guard screen.name == "draft" else { return nil }
         return Alert("Leave?", buttons: [.cancel, .leave("leave", title: "Leave")])
     }
@@ -225,7 +225,7 @@ struct HastyRootCoordinator: Coordinator {
 
 struct ReluctantCoordinator: Coordinator {
     func start(_ navigator: inout Navigator) { navigator.push(Screen("reluctant")) }
-    func shouldLeave(_ screen: Screen) -> Alert? {
+    func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? {
         Alert("Leave?", buttons: [.cancel, .leave("leave", title: "Leave")])
     }
 }

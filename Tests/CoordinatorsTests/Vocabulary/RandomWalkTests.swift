@@ -32,7 +32,7 @@ struct WandererCoordinator: Coordinator, Host {
 
     func start(_ navigator: inout Navigator) { navigator.push(Screen("wanderer", title: "\(depth)")) }
 
-    func isEnabled(_ event: Event) -> Bool {
+    func isEnabled(_ event: Event, in context: NavigationContext) -> Bool {
         switch event {
         case .start, .sheet, .cover, .tabs, .history: depth < 6
         case .finish, .finishLoudly, .tell: depth > 0 && !isFirstOfTab
@@ -40,7 +40,7 @@ struct WandererCoordinator: Coordinator, Host {
         }
     }
 
-    func shouldLeave(_ screen: Screen) -> Alert? {
+    func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? {
         guard isCareful else { return nil }
         return Alert("Leave?", buttons: [.cancel, .leave("leave", title: "Leave")])
     }

@@ -11,7 +11,7 @@ enum SavedStates: FuzzTarget {
     static func check(_ input: [UInt8]) {
         guard let json = try? JSON(parsing: input, maximumDepth: SessionRecord.depthLimit) else { return }
         for app in Fuzz.apps {
-            guard let state = try? app.restore(json) else { continue }
+            guard let state = try? app.restore(json).state else { continue }
             var session = Session(of: app, in: state)
             let types = state.acceptedEvents
             guard !types.isEmpty else { continue }

@@ -56,7 +56,7 @@ struct Session {
         promise("the invariants hold", (try? state.checkInvariants()) != nil)
         let saved = state.encoded
         guard let json = try? JSON(parsing: saved, maximumDepth: SessionRecord.depthLimit),
-            let restored = try? app.restore(json)
+            let restored = try? app.restore(json).state
         else { fatalError("broken: what is saved can be restored") }
         promise("what is restored is equal", restored == state)
         promise("what is restored is saved alike", restored.encoded == saved)

@@ -1,0 +1,192 @@
+public import JSONCoding
+
+/// A value that all coordinators of a session share: who has signed in, what is in the cart.
+///
+/// ```swift
+/// struct Cart: SharedState { var items: [Int] = [] }
+///
+/// navigator.shared[Cart.self].items.append(7)
+/// context.shared[Cart.self].items.isEmpty
+/// ```
+///
+/// The app lists the type, see `App`. Members that a saved value lacks, because an older version of the type saved it,
+/// are those of `init()`.
+public protocol SharedState: Codable, Sendable {
+    /// The value before a coordinator has assigned one.
+    init()
+
+    /// The name in saved sessions, unique in an app. By default the type's name, its first letter in lower case.
+    static var name: String { get }
+
+    /// Whether the value is kept when the built-in event `relaunch` starts the tree again.
+    static var survivesRelaunch: Bool { get }
+
+    /// Converts what an older version of the app saved of the value into the form that this version saves.
+    ///
+    /// - Parameter version: the version of the app that saved it.
+    static func migrate(_ saved: JSON, from version: Int) throws -> JSON
+
+    /// The value for a session that an older version of the app saved without one, if that version kept it elsewhere.
+    ///
+    /// - Returns: `nil` for `init()`.
+    static func recover(from session: SavedSession) throws -> Self?
+}
+
+/// A session as an older version of the app saved it.
+public struct SavedSession: Sendable {
+    /// The version of the app that saved it.
+    public let version: Int
+    public let defaults: JSONObject
+    let coordinators: [SavedCoordinator]
+
+    /// What was saved of the first coordinator of that name, parents before their children; `nil` if there is none.
+    public func coordinator(_ name: String) -> JSON? { coordinators.first { $0.name == name }?.state }
+}
+
+extension SharedState {
+    public static var name: String {
+        let type = String(describing: Self.self)
+        return type.prefix(1).lowercased() + type.dropFirst()
+    }
+
+    public static var survivesRelaunch: Bool { false }
+    public static func migrate(_ saved: JSON, from version: Int) throws -> JSON { saved }
+    public static func recover(from session: SavedSession) throws -> Self? { nil }
+}
+
+/// The shared values of a session.
+public struct SharedValues: Sendable {
+    /// Replaced as a whole, because most events leave it as it is.
+    private var kept: Kept
+    /// What the running function of a coordinator has assigned: at most one value of each type.
+    private var assigned: [any SharedState] = []
+
+    private final class Kept: Sendable {
+        let values: [any SharedState]
+        /// The values as they are saved, by their types' names.
+        let saved: JSONObject
+        /// The same as JSON text.
+        let encoded: [UInt8]
+
+        init(_ values: [any SharedState], _ saved: JSONObject) {
+            self.values = values
+            self.saved = saved
+            self.encoded = JSONWriter.bytes(capacity: 64) { $0.value(saved) }
+        }
+    }
+
+    static let none = SharedValues(Kept([], [:]))
+
+    private init(_ kept: Kept) {
+        self.kept = kept
+    }
+
+    /// The value of that type. Reading gives `init()` if none has been assigned.
+    public subscript<Value: SharedState>(type: Value.Type) -> Value {
+        get {
+            let value = assigned.first { $0 is Value } ?? kept.values.first { $0 is Value }
+            return value as? Value ?? Value()
+        }
+        set {
+            assigned.removeAll { $0 is Value }
+            assigned.append(newValue)
+        }
+    }
+
+    /// The values as they are saved: JSON text. What was assigned and not kept is not among them.
+    var encoded: [UInt8] { kept.encoded }
+
+    var isEmpty: Bool { kept.saved.isEmpty }
+
+    /// Keeps what was assigned.
+    ///
+    /// - Throws: `impossibleRequest` if the app does not list a value's type, `handlerFailed` if its encoding fails.
+    mutating func keep(for types: [SharedType], by coordinator: LivingCoordinator) throws(NavigationError) {
+        guard !assigned.isEmpty else { return }
+        var values = kept.values
+        var saved = kept.saved
+        for value in assigned {
+            let type = Swift.type(of: value)
+            guard types.contains(where: { $0.type == type }) else {
+                throw .impossibleRequest(
+                    coordinator: coordinator.name, request: "shared[\(type).self]",
+                    reason: "the app's list of shared states lacks it")
+            }
+            do {
+                saved[type.name] = try JSON(encoding: value)
+            } catch {
+                throw .handlerFailed(coordinator: coordinator.name, call: "encode", error: ThrownError(error))
+            }
+            values.removeAll { Swift.type(of: $0) == type }
+            values.append(value)
+        }
+        assigned = []
+        guard saved != kept.saved else { return }
+        // In the app's order, so that equal values give equal bytes.
+        kept = Kept(values, JSONObject(types.compactMap { type in saved[type.name].map { (type.name, $0) } }))
+    }
+
+    /// What is left when the tree is started again.
+    var surviving: SharedValues {
+        let values = kept.values.filter { type(of: $0).survivesRelaunch }
+        guard values.count < kept.values.count else { return self }
+        let names = values.map { type(of: $0).name }
+        return SharedValues(Kept(values, JSONObject(names.compactMap { name in kept.saved[name].map { (name, $0) } })))
+    }
+
+    /// Saved values, of which those that no longer fit are left out.
+    ///
+    /// - Returns: the values, and the names of those that were left out.
+    static func restored(
+        _ saved: JSONObject, of session: SavedSession, as types: [SharedType]
+    ) -> (SharedValues, lost: [String]) {
+        var values: [any SharedState] = []
+        var fitting: JSONObject = [:]
+        var lost = saved.names.filter { name in !types.contains { $0.name == name } }
+        for type in types {
+            do {
+                guard let value = try type.restored(saved[type.name], of: session) else { continue }
+                fitting[type.name] = try JSON(encoding: value)
+                values.append(value)
+            } catch {
+                lost.append(type.name)
+            }
+        }
+        return (SharedValues(Kept(values, fitting)), lost)
+    }
+}
+
+extension SharedValues: Equatable {
+    public static func == (left: SharedValues, right: SharedValues) -> Bool {
+        left.kept === right.kept || left.kept.encoded == right.kept.encoded
+    }
+}
+
+/// What the engine knows about a type of shared state.
+final class SharedType: Sendable {
+    let name: String
+    let type: any SharedState.Type
+    /// The app's version.
+    private let version: Int
+    private let blank: JSON?
+
+    init<Value: SharedState>(_ type: Value.Type, version: Int) {
+        self.name = type.name
+        self.type = type
+        self.version = version
+        self.blank = try? JSON(encoding: Value())
+    }
+
+    /// - Parameter saved: `nil` if the session was saved without a value of this type.
+    func restored(_ saved: JSON?, of session: SavedSession) throws -> (any SharedState)? {
+        guard session.version < version else { return try saved.map { try type.restored(from: $0, blank) } }
+        guard let saved else { return try type.recover(from: session) }
+        return try type.restored(from: type.migrate(saved, from: session.version), blank)
+    }
+}
+
+extension SharedState {
+    fileprivate static func restored(from saved: JSON, _ blank: JSON?) throws(JSONDecodingError) -> any SharedState {
+        try saved.decode(as: Self.self, completedFrom: blank)
+    }
+}

@@ -1,0 +1,147 @@
+internal import FoundationEssentials
+internal import JSONCoding
+
+/// Restores a state under a declaration of the app that may be another than the one that saved it.
+///
+/// First everything is put back where it was: coordinators that cannot be restored as `RemovedCoordinator`s, screens as
+/// they were saved. Then a transition takes away what cannot stay, and draws the screens anew.
+struct Migration {
+    private(set) var losses: [Loss] = []
+    private let app: App
+    /// The version of the app that saved the state.
+    private let version: Int
+    private var coordinatorsToRemove: Set<Int> = []
+    private var screensToRemove: Set<String> = []
+    /// Screens as `Coordinator.migrate` gave them, by their keys.
+    private var migratedScreens: [String: Screen] = [:]
+
+    init(of app: App, from version: Int) {
+        self.app = app
+        self.version = version
+    }
+
+    /// The state as it was saved, as far as this declaration of the app knows its parts.
+    mutating func state(_ saved: SavedState) throws(JSONDecodingError) -> NavigationState {
+        var state = NavigationState()
+        state.lastKey = saved.lastKey
+        state.lastID = saved.lastID
+        state.defaults = Defaults(saved.defaults)
+        state.client = saved.client
+        let session = SavedSession(version: version, defaults: saved.defaults, coordinators: saved.coordinators)
+        let (shared, lost) = SharedValues.restored(saved.shared, of: session, as: app.sharedTypes)
+        state.shared = shared
+        losses += lost.map { .shared(name: $0) }
+        for coordinator in saved.coordinators { state.coordinators.append(try living(coordinator, in: state.context)) }
+        state.stack = try saved.stack.restored(in: state)
+        for flow in saved.presented ?? [] { state.presented.append(try flow.restored(in: state)) }
+        state.alert = saved.alert?.restored
+        state.pendingLink = saved.pendingLink
+        if version < app.version { state.forEachScreen { migrate($0, in: state) } }
+        return state
+    }
+
+    private mutating func living(
+        _ saved: SavedCoordinator, in context: NavigationContext
+    ) throws(JSONDecodingError) -> LivingCoordinator {
+        let reason: String
+        if let type = app.types.first(where: { $0.name == saved.name }) {
+            do {
+                let coordinator = try type.restore(saved.state, from: version)
+                return try living(saved, type, coordinator, in: context)
+            } catch {
+                reason = error.explanation(of: "what it has saved")
+            }
+        } else {
+            reason = "there is no such coordinator"
+        }
+        coordinatorsToRemove.insert(saved.id)
+        losses.append(.coordinator(name: saved.name, reason: reason))
+        let removed = RemovedCoordinator(name: saved.name, saved: saved.state)
+        return try living(saved, CoordinatorType(removed: saved.name, of: app), removed, in: context)
+    }
+
+    private func living(
+        _ saved: SavedCoordinator, _ type: CoordinatorType, _ coordinator: any Coordinator,
+        in context: NavigationContext
+    ) throws(JSONDecodingError) -> LivingCoordinator {
+        do {
+            return try LivingCoordinator(
+                id: saved.id, parent: saved.parent, home: saved.home, type: type, coordinator: coordinator, in: context)
+        } catch {
+            throw JSONDecodingError(path: [], reason: "cannot be encoded again")
+        }
+    }
+
+    private mutating func migrate(_ placed: PlacedScreen, in state: NavigationState) {
+        guard let type = state[placed.coordinator]?.type.type, type != RemovedCoordinator.self else { return }
+        let before = placed.labelled
+        guard let migrated = try? type.migrate(before, from: version) else {
+            screensToRemove.insert(placed.key)
+            return
+        }
+        guard migrated != before else { return }
+        migratedScreens[placed.key] = migrated
+        for label in before.tabs where !migrated.tabs.contains(where: { $0.stack == label.stack }) {
+            // A tab without a screen is removed.
+            for screen in state.stack(label.stack)?.screens ?? [] { screensToRemove.insert(screen.key) }
+        }
+    }
+
+    /// The transition from `state` to what this declaration of the app can keep of it, up to the first call of a
+    /// coordinator.
+    mutating func run(from state: NavigationState) -> TransitionRun {
+        var run = TransitionRun(
+            of: app, on: state, at: .distantPast, event: PostedEvent(BuiltInEvent.migration))
+        run.waivesObjections = true
+        run.reduce(coordinators: coordinatorsToRemove, screens: screensToRemove)
+        for screen in run.state.screens { draw(screen, in: &run) }
+        // What is lost if no coordinator does anything about it.
+        var outcome = run
+        outcome.settleWithoutCalls()
+        note(from: state, to: outcome.state)
+        run.prospect = outcome.state
+        return run
+    }
+
+    private mutating func draw(_ placed: PlacedScreen, in run: inout TransitionRun) {
+        guard let coordinator = run.state[placed.coordinator] else { return }
+        let migrated = migratedScreens[placed.key] ?? placed.labelled
+        var screen = coordinator.drawing(of: migrated, in: run.state.context)
+        for (index, label) in screen.tabs.enumerated() {
+            if let id = migrated.tabs.first(where: { $0.stack == label.stack })?.id { screen.tabs[index].id = id }
+        }
+        screen.events?.removeAll { control in
+            guard coordinator.type.event(control.event) == nil else { return false }
+            losses.append(.control(event: control.event, screen: screen.name))
+            return true
+        }
+        run.draw(placed, as: screen, by: coordinator) { $0.migrated(to: screen.tabs) }
+    }
+
+    private mutating func note(from before: NavigationState, to after: NavigationState) {
+        for coordinator in before.coordinators
+        where after[coordinator.id] == nil && !coordinatorsToRemove.contains(coordinator.id) {
+            losses.append(.coordinator(name: coordinator.name, reason: nil))
+        }
+        let kept = after.screens
+        for screen in before.screens {
+            guard let same = kept.first(where: { $0.key == screen.key }) else {
+                losses.append(.screen(name: screen.screen.name))
+                continue
+            }
+            for tab in screen.tabs?.items ?? []
+            where same.tabs?.items.contains(where: { $0.stack.id == tab.stack.id }) != true {
+                losses.append(.tab(id: tab.id))
+            }
+        }
+        if before.alert != nil, after.alert == nil { losses.append(.alert) }
+        if before.pendingLink != nil, after.pendingLink == nil { losses.append(.pendingLink) }
+    }
+}
+
+extension CoordinatorType {
+    /// The type of a coordinator that cannot be restored.
+    fileprivate convenience init(removed name: String, of app: App) {
+        self.init(RemovedCoordinator.self, named: name, linksOfApp: [], version: app.version)
+    }
+}

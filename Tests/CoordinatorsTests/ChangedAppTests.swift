@@ -1,0 +1,297 @@
+import Coordinators
+import CoordinatorsTesting
+import JSONCoding
+import TestSupport
+import Testing
+
+/// Version 1 of a library: a desk with two tabs, a shelf with a reader over it, and a wish list.
+private enum Old {
+    struct Desk: Coordinator {
+        static let name = "desk"
+        var visits = 1
+
+        enum Event: NavigationEvent {
+            case read, wish, ask
+            static let examples: [Event] = [.read, .wish, .ask]
+        }
+
+        func start(_ navigator: inout Navigator) {
+            navigator.push(
+                Screen("desk"),
+                tabs: [
+                    Tab("shelf", title: "Shelf", Screen("shelf", title: "Shelf", events: [Event.read, .ask])),
+                    Tab("wishes", title: "Wishes", starting: Wishes()),
+                ])
+        }
+
+        func handle(_ event: Event, _ navigator: inout Navigator) {
+            switch event {
+            case .read: navigator.present(Reader())
+            case .wish: navigator.selectTab("wishes")
+            case .ask: navigator.alert(Alert("Sure?", buttons: [AlertButton("yes", title: "Yes", sends: Event.wish)]))
+            }
+        }
+    }
+
+    struct Wishes: Coordinator {
+        static let name = "wishes"
+        var titles = ["Emma"]
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("wishes")) }
+    }
+
+    struct Reader: Coordinator {
+        static let name = "reader"
+        var page = 1
+
+        enum Event: NavigationEvent, CaseIterable { case turn }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("page", title: "1", events: [Event.turn])) }
+
+        mutating func handle(_ event: Event, _ navigator: inout Navigator) {
+            page += 1
+            navigator.push(Screen("page", title: "\(page)", events: [Event.turn]))
+        }
+    }
+
+    static let app = App("library", root: Desk.init, coordinators: [Wishes.self, Reader.self])
+}
+
+/// Later versions, in which one thing at a time is different.
+private enum New {
+    /// Has a new property, and hears what was removed.
+    struct Desk: Coordinator {
+        static let name = "desk"
+        static let blank = Self()
+        var visits = 0
+        var recent: [String] = ["nothing"]
+        var lost: [String] = []
+
+        typealias Event = Old.Desk.Event
+
+        func start(_ navigator: inout Navigator) {
+            navigator.push(Screen("desk"), tabs: [Tab("shelf", title: "Shelf", Screen("shelf"))])
+        }
+
+        func handle(_ event: Event, _ navigator: inout Navigator) {
+            if event == .read { navigator.push(Screen("shelf", title: "\(visits) \(recent)")) }
+        }
+
+        mutating func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) {
+            guard let removed = child as? RemovedCoordinator else { return }
+            lost.append("\(removed.name) \(removed.saved)")
+        }
+    }
+
+    /// Has renamed the screen, its event and a tab.
+    struct Renamed: Coordinator {
+        static let name = "desk"
+        var visits = 0
+
+        enum Event: NavigationEvent, CaseIterable { case open, wish }
+
+        func start(_ navigator: inout Navigator) {}
+        func handle(_ event: Event, _ navigator: inout Navigator) {}
+
+        static func migrate(_ screen: Screen, from version: Int) -> Screen? {
+            var screen = screen
+            if screen.name == "shelf" { screen.name = "books" }
+            screen.tabs["shelf"]?.id = "books"
+            return screen
+        }
+
+        func render(_ screen: inout Screen, in context: NavigationContext) {
+            if screen.name == "books" {
+                screen.title = "Books"
+                screen.events = [Control("Open", sends: Event.open)]
+            }
+            screen.tabs["books"]?.title = "Books"
+        }
+    }
+
+    /// Has no wish list any more, nor its event.
+    struct Smaller: Coordinator {
+        static let name = "desk"
+        var visits = 0
+
+        enum Event: NavigationEvent, CaseIterable { case read }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("fresh")) }
+        func handle(_ event: Event, _ navigator: inout Navigator) {}
+    }
+
+    static func app(
+        version: Int = 2, _ root: @escaping @Sendable () -> some Coordinator = { Desk() },
+        _ others: [any Coordinator.Type] = [Old.Wishes.self, Old.Reader.self]
+    ) -> App {
+        App("library", version: version, root: root, coordinators: others)
+    }
+}
+
+@Suite struct ChangedAppTests {
+    @Test(arguments: [1, 2])
+    func `a new property takes the value of the blank coordinator`(version: Int) async throws {
+        let old = try await CoordinatorTester(Old.app)
+        var new = try await CoordinatorTester(New.app(version: version), restoring: old.saved)
+        #expect(new.losses == [])
+        #expect(new.state.visible?.key == old.state.visible?.key)
+
+        try await new.send("read")
+
+        #expect(new.state.visible?.screen.title == #"1 ["nothing"]"#)
+    }
+
+    @Test func `a member that the blank coordinator lacks as well is reported`() async throws {
+        struct Strict: Coordinator {
+            static let name = "desk"
+            let needed: Int
+            func start(_ navigator: inout Navigator) {}
+        }
+        let old = try await CoordinatorTester(Old.app)
+        #expect(throws: RestoreError.self) {
+            try New.app({ Strict(needed: 1) }, [Old.Wishes.self]).restore(old.saved)
+        }
+    }
+
+    @Test func `a removed coordinator takes its screens and children along, and its parent hears of it`() async throws {
+        var old = try await CoordinatorTester(Old.app)
+        try await old.send("read")
+        try await old.send("turn")
+
+        let new = try await CoordinatorTester(New.app({ New.Desk() }, [Old.Wishes.self]), restoring: old.saved)
+
+        #expect(new.stack == "desk[shelf*: shelf | wishes: wishes]")
+        #expect(
+            new.losses == [
+                .coordinator(name: "reader", reason: "there is no such coordinator"), .screen(name: "page"),
+                .screen(name: "page"),
+            ])
+        #expect(new.transition.dismissed == ["reader"])
+        #expect(new.saved["coordinators"]?.array?[0]["state"]?["lost"] == [#"reader {"page":2}"#])
+        #expect(ReplayCheck.fault(old.state, TransitionResult(state: new.state, transition: new.transition)) == nil)
+    }
+
+    @Test func `a tab without a screen is removed, and another one selected`() async throws {
+        var old = try await CoordinatorTester(Old.app)
+        try await old.selectTab("wishes")
+
+        let new = try await CoordinatorTester(New.app({ New.Desk() }, [Old.Reader.self]), restoring: old.saved)
+
+        #expect(new.stack == "desk[shelf*: shelf]")
+        #expect(new.losses.contains(.tab(id: "wishes")))
+        #expect(ReplayCheck.fault(old.state, TransitionResult(state: new.state, transition: new.transition)) == nil)
+    }
+
+    @Test func `a renamed screen, tab and event are drawn anew`() async throws {
+        let old = try await CoordinatorTester(Old.app)
+        let new = try await CoordinatorTester(
+            New.app({ New.Renamed() }, [Old.Wishes.self, Old.Reader.self]), restoring: old.saved)
+
+        #expect(new.losses == [])
+        #expect(new.stack == "desk[books*: books | wishes: wishes]")
+        #expect(new.state.visible?.key == old.state.visible?.key && new.state.visible?.screen.title == "Books")
+        #expect(new.state.stack.screens[0].tabs?.items[0].title == "Books")
+        #expect(new.events == ["open", "selectTab", "relaunch", "describeClient"])
+        #expect(new.transition.event == "migrate" && !new.transition.operations.isEmpty)
+        // The tab's stack has another name.
+        #expect(new.transition.operations.allSatisfy { if case .update = $0 { true } else { false } })
+    }
+
+    @Test func `an alert whose button sends an event that is gone is dismissed, and so are controls for it`() async throws {
+        var old = try await CoordinatorTester(Old.app)
+        try await old.send("ask")
+
+        let new = try await CoordinatorTester(
+            New.app({ New.Smaller() }, [Old.Wishes.self, Old.Reader.self]), restoring: old.saved)
+
+        #expect(new.alert == nil)
+        #expect(new.losses == [.control(event: "ask", screen: "shelf"), .alert])
+        #expect(new.events.first == "read")
+    }
+
+    @Test func `a screen that is migrated to nothing is removed as by back`() async throws {
+        struct Pageless: Coordinator {
+            static let name = "reader"
+            var page = 0
+            enum Event: NavigationEvent, CaseIterable { case turn }
+            func start(_ navigator: inout Navigator) {}
+            func handle(_ event: Event, _ navigator: inout Navigator) {}
+            static func migrate(_ screen: Screen, from version: Int) -> Screen? {
+                screen.title == "1" ? screen : nil
+            }
+        }
+        var old = try await CoordinatorTester(Old.app)
+        try await old.send("read")
+        try await old.send("turn")
+
+        let new = try await CoordinatorTester(
+            New.app({ New.Desk() }, [Old.Wishes.self, Pageless.self]), restoring: old.saved)
+
+        #expect(new.presented == ["sheet[page]"] && new.losses == [.screen(name: "page")])
+        #expect(ReplayCheck.fault(old.state, TransitionResult(state: new.state, transition: new.transition)) == nil)
+    }
+
+    @Test func `nothing is removed before the version is raised, and nothing of a newer version`() async throws {
+        var old = try await CoordinatorTester(Old.app)
+        try await old.send("read")
+        let reader = Loss.coordinator(name: "reader", reason: "there is no such coordinator")
+
+        #expect(throws: RestoreError.sameVersion([reader, .screen(name: "page")])) {
+            try New.app(version: 1, { New.Desk() }, [Old.Wishes.self]).restore(old.saved)
+        }
+        let newer = try await CoordinatorTester(New.app())
+        #expect(throws: RestoreError.newer(version: 2)) { try Old.app.restore(newer.saved) }
+    }
+
+    @Test func `a session of which no screen is left is reported as such`() async throws {
+        struct Other: Coordinator { func start(_ navigator: inout Navigator) {} }
+        let old = try await CoordinatorTester(Old.app)
+        let failure = #expect(throws: RestoreError.self) { try New.app({ Other() }, []).restore(old.saved) }
+        guard case .nothingLeft(let losses)? = failure else {
+            Issue.record("\(failure as Any)")
+            return
+        }
+        #expect(losses.first == .coordinator(name: "desk", reason: "there is no such coordinator"))
+    }
+
+    @Test func `a pending link that no longer exists is dropped`() async throws {
+        struct Keeper: Coordinator {
+            static let links: [LinkPattern] = ["/later"]
+            func start(_ navigator: inout Navigator) { navigator.push(Screen("keeper")) }
+            func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision { .pending }
+        }
+        struct Forgetful: Coordinator {
+            static let name = "keeper"
+            func start(_ navigator: inout Navigator) {}
+        }
+        let old = try await CoordinatorTester(App("links", root: { Keeper() }), link: "/later")
+        let new = try await CoordinatorTester(App("links", version: 2, root: { Forgetful() }), restoring: old.saved)
+
+        #expect(new.losses == [.pendingLink] && new.saved["pendingLink"] == nil)
+    }
+
+    @Test func `a shared value takes new members from its first value, and may come from a coordinator`() async throws {
+        struct Wide: SharedState {
+            static let name = "wide"
+            var old = 0
+            var new = ["x"]
+        }
+        struct Visits: SharedState {
+            var count = 0
+            static func recover(from session: SavedSession) -> Visits? {
+                session.coordinator("desk")?["visits"]?.integer.map { Visits(count: $0) }
+            }
+        }
+        let old = try await CoordinatorTester(Old.app)
+        var saved = old.saved
+        saved["shared"] = ["wide": ["old": 7], "gone": [:]]
+        let app = App(
+            "library", version: 2, root: New.Desk.init, coordinators: [Old.Wishes.self, Old.Reader.self],
+            shared: [Wide.self, Visits.self])
+
+        let new = try await CoordinatorTester(app, restoring: saved)
+
+        #expect(new.losses == [.shared(name: "gone")])
+        #expect(new.saved["shared"] == ["wide": ["old": 7, "new": ["x"]], "visits": ["count": 1]])
+    }
+}
