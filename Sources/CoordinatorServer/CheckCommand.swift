@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import FoundationEssentials
 internal import Glibc
 internal import SQLiteStore
 internal import Sessions
@@ -11,14 +12,27 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
             commandName: "check",
             abstract: "Reports what this build would do with every stored session.",
             discussion: """
-                Sessions are restored as they are, migrated from what an older version of the app saved, relaunched \
-                with their defaults, or refused; “over” are those that have ended or expired. Damaged sessions are \
-                marked, and reported on standard error; damaged pages of the store are listed. Exits 1 if any session \
-                would be refused or anything is damaged.
+                Prints a line for each session, then each reason with the number of its sessions, then the counts. A \
+                session is restored as it is; migrated, if it is drawn differently or converted, but nothing is lost; \
+                reduced, if parts of it are removed; relaunched with its defaults, if no screen of it is left; or \
+                refused: it stays as it is, and its client gets an error. “over” are those that have ended or expired. \
+                Damaged sessions are also reported on standard error, and damaged pages of the store are listed. Exits \
+                1 if anything is damaged, or if any session would be reduced, relaunched or refused and --allow does \
+                not name that.
+
+                Give it the lifetimes that `serve` will have.
                 """)
     }
 
     @OptionGroup var stored: StoredOptions
+
+    @OptionGroup var lifetimes: LifetimeOptions
+
+    @Option(help: "What may happen to sessions: reduced, relaunched, refused, separated by commas.")
+    var allow: AllowedOutcomes?
+
+    @Flag(help: "Prints JSON: a line for each session, and one for the whole.")
+    var json = false
 
     @Flag(help: "Gives the apps their development dependencies.")
     var development = false
@@ -30,27 +44,138 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
         let isThere = access(dataDirectory, F_OK) == 0 || errno != ENOENT
         let apps = try Server.soundApps(
             AppOptions(isDevelopment: development, dataDirectory: isThere ? dataDirectory : nil))
-        let host = SessionHost(apps: apps, store: MemoryStore())
+        var settings = SessionSettings()
+        lifetimes.apply(to: &settings)
+        let host = SessionHost(apps: apps, store: MemoryStore(), settings: settings)
+
         let snapshot = try stored.snapshot()
+        let (sessions, isWhole) = try stored.listing(in: snapshot)
         // Damaged pages may contain older versions, and a session needs all of those as well.
-        let damaged = snapshot.damagedPages()
-        var counts: [String: Int] = [:]
-        func report(_ id: SessionID, _ word: String, _ detail: String = "") {
-            counts[word, default: 0] += 1
-            print("\(id.text) \(word) \(detail)".printable)
+        let damagedPages = snapshot.damagedPages()
+        let scan = try SessionScan(stored, threads: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        var summary = CheckSummary(damagedPages: damagedPages)
+        let bar = ProgressBar()
+        do {
+            try await scan.forEach(sessions, withPast: !damagedPages.isEmpty) { id, found in
+                CheckedSession(id, found, by: host)
+            } each: { checked, done in
+                for session in checked {
+                    summary.add(session)
+                    if session.outcome == "damaged" {
+                        StandardError.print("Error: session \(session.session) is damaged: \(session.details)")
+                    }
+                    print(json ? session.json : session.line)
+                }
+                bar.show(done, of: sessions.count)
+            }
+        } catch let error as SQLiteStoreError {
+            throw stored.unusable(error)
         }
-        let isWhole = try stored.forEach(
-            in: snapshot, damaged: { report($0, "damaged") },
-            { id throws(SQLiteStoreError) in
-                let record = try damaged.isEmpty ? snapshot.load(id) : snapshot.versions(of: id).last
-                guard let record else { return }
-                _ = try snapshot.answers(of: id)
-                let (word, details) = host.restorePlan(for: record).words
-                report(id, word, details)
-            })
-        let words = ["restored", "migrated", "relaunched", "refused", "over", "damaged"]
-        print(words.map { "\($0): \(counts[$0] ?? 0)" }.joined(separator: ", "))
-        for page in damaged { print("page \(page) of the database is damaged") }
-        if counts["refused"] != nil || !isWhole || !damaged.isEmpty { throw ExitCode(1) }
+        bar.end()
+        print(json ? summary.json : summary.text)
+        let isAllowed = (allow ?? AllowedOutcomes()).include(summary)
+        if !isWhole || !damagedPages.isEmpty || !isAllowed { throw ExitCode(1) }
+    }
+}
+
+/// What happens to one session.
+struct CheckedSession: Sendable, Encodable {
+    let session: String
+    /// `nil` if the session cannot be read.
+    let app: String?
+    let outcome: String
+    let details: String
+
+    /// - Returns: `nil` if there is no such session any more.
+    fileprivate init?(_ id: SessionID, _ found: Result<SessionRecord?, StoreSnapshot.Damage>, by host: SessionHost) {
+        session = id.text
+        switch found {
+        case .success(nil): return nil
+        case .success(let record?):
+            app = record.identity.app
+            (outcome, details) = host.restorePlan(for: record).words
+        case .failure(let damage):
+            app = nil
+            (outcome, details) = ("damaged", damage.what)
+        }
+    }
+
+    /// A damaged session's reason is on standard error.
+    fileprivate var line: String {
+        (outcome == "damaged" ? "\(session) damaged" : "\(session) \(outcome) \(details)").printable
+    }
+}
+
+/// How many sessions each outcome has, and why.
+struct CheckSummary: Encodable {
+    private(set) var counts = Dictionary(uniqueKeysWithValues: CheckSummary.outcomes.map { ($0, 0) })
+    private(set) var reasons: [Reason] = []
+    let damagedPages: [Int]
+
+    fileprivate static let outcomes = ["restored", "migrated", "reduced", "relaunched", "refused", "over", "damaged"]
+
+    struct Reason: Encodable {
+        let app: String?
+        let outcome: String
+        let details: String
+        var count: Int
+    }
+
+    /// More reasons than these are only counted: each needs a place in memory.
+    private static let reasonLimit = 1000
+
+    init(damagedPages: [Int]) {
+        self.damagedPages = damagedPages
+    }
+
+    mutating func add(_ session: CheckedSession) {
+        counts[session.outcome, default: 0] += 1
+        guard !session.details.isEmpty, session.outcome != "damaged" else { return }
+        let same = reasons.firstIndex {
+            $0.app == session.app && $0.outcome == session.outcome && $0.details == session.details
+        }
+        if let same {
+            reasons[same].count += 1
+        } else if reasons.count < CheckSummary.reasonLimit {
+            reasons.append(
+                Reason(app: session.app, outcome: session.outcome, details: session.details, count: 1))
+        }
+    }
+
+    fileprivate var text: String {
+        let reasons = reasons.sorted { $0.count > $1.count }.map { reason in
+            "\(reason.count) of \(reason.app ?? "-") \(reason.outcome) \(reason.details)".printable
+        }
+        let total = CheckSummary.outcomes.map { "\($0): \(counts[$0] ?? 0)" }.joined(separator: ", ")
+        let pages = damagedPages.map { "page \($0) of the database is damaged" }
+        return (reasons + [total] + pages).joined(separator: "\n")
+    }
+}
+
+extension Encodable {
+    /// One line.
+    fileprivate var json: String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+    }
+}
+
+/// The value of `--allow`.
+struct AllowedOutcomes: ExpressibleByArgument {
+    private static let known = ["reduced", "relaunched", "refused"]
+    private let names: [String]
+
+    init() {
+        names = []
+    }
+
+    init?(argument: String) {
+        names = argument.split(separator: ",").map(String.init)
+        guard !names.isEmpty, names.allSatisfy(AllowedOutcomes.known.contains) else { return nil }
+    }
+
+    func include(_ summary: CheckSummary) -> Bool {
+        (AllowedOutcomes.known + ["damaged"]).allSatisfy { names.contains($0) || summary.counts[$0] == 0 }
     }
 }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Sessions
 
 /// How long sessions live, unless their app says otherwise.
 struct LifetimeOptions: ParsableArguments {
@@ -9,6 +10,11 @@ struct LifetimeOptions: ParsableArguments {
 
     @Option(help: "How long a session lives at most. (default: 30d)", transform: Span.parse)
     var absoluteExpiry = Span(hours: 30 * 24)
+
+    func apply(to settings: inout SessionSettings) {
+        settings.idleLifetime = idleExpiry.seconds
+        settings.absoluteLifetime = absoluteExpiry.seconds
+    }
 }
 
 /// A duration as it is given on the command line: a number and a unit.

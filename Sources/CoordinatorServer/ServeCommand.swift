@@ -110,8 +110,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
 
     private var settings: SessionSettings {
         var settings = SessionSettings()
-        settings.idleLifetime = lifetimes.idleExpiry.seconds
-        settings.absoluteLifetime = lifetimes.absoluteExpiry.seconds
+        lifetimes.apply(to: &settings)
         settings.liveLimit = liveSessions
         settings.liveMemory = liveMemory?.bytes ?? MachineMemory.size / 4
         settings.sessionLimit = sessions

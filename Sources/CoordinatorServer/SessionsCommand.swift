@@ -4,11 +4,11 @@ internal import Glibc
 internal import SQLiteStore
 internal import Sessions
 
-/// `sessions`: shows, exports, imports and removes stored sessions.
+/// `sessions`: shows, exports, imports, restores and removes stored sessions.
 struct SessionsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "sessions", abstract: "Lists, shows, exports, imports and purges stored sessions.",
-        subcommands: [List.self, Show.self, Export.self, Import.self, Purge.self])
+        commandName: "sessions", abstract: "Lists, shows, exports, imports, restores and purges stored sessions.",
+        subcommands: [List.self, Show.self, Export.self, Import.self, Restore.self, Purge.self])
 
     /// One line for each session.
     struct List: ParsableCommand {
@@ -115,6 +115,59 @@ struct SessionsCommand: AsyncParsableCommand {
             await importing.close()
             print("imported: \(importing.imported), existed already: \(importing.skipped)")
             if importing.skipped > 0 { throw ExitCode(1) }
+        }
+    }
+
+    /// Returns a session to one of its versions.
+    struct Restore: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Returns a session to an earlier version, as its next version.",
+            discussion: """
+                For a session that a build has relaunched or reduced and that should be as it was before: with a build \
+                that can restore that version. `sessions show` lists the versions. No server may run on the store. \
+                Versions from before the session's token was replaced, at a sign-in or a sign-out, stay sealed.
+                """)
+        @OptionGroup var stored: StoredOptions
+        @Argument(help: "The session's id.", transform: SessionID.parse) var id: SessionID
+        @Argument(help: "The version to return to.") var version: Int
+
+        func run() async throws {
+            let store = try stored.openExisting { StandardError.print($0) }
+            do {
+                let restored = try await restore(try stored.snapshot(), store)
+                await store.close()
+                print("\(id.text): version \(restored) is as version \(version) was")
+            } catch {
+                await store.close()
+                throw error
+            }
+        }
+
+        private func restore(_ snapshot: StoreSnapshot, _ store: SQLiteStore) async throws -> Int {
+            let versions = try stored.reading { () throws(SQLiteStoreError) in try snapshot.versions(of: id) }
+            guard let last = versions.last else { throw ExitCode.cannotStart(1, "there is no session \(id.text)") }
+            let record: EncodedRecord
+            do throws(ReturnError) {
+                guard let past = versions.first(where: { $0.version == version }) else { throw .unknownVersion }
+                record = try last.returning(to: past, at: Date())
+            } catch {
+                throw ExitCode.cannotStart(1, reason(error, versions))
+            }
+            let change = SessionChange(id: id, expectedVersion: last.version, record: record)
+            if case .success(let conflicts) = await store.commit([change]), conflicts.isEmpty { return record.version }
+            throw ExitCode.cannotStart(EX_IOERR, "the version cannot be written")
+        }
+
+        private func reason(_ error: ReturnError, _ versions: [SessionRecord]) -> String {
+            switch error {
+            case .over: "session \(id.text) has ended or expired"
+            case .unknownVersion:
+                """
+                session \(id.text) has no earlier version \(version); kept are \(versions.first?.version ?? 1) to \
+                \(versions.last?.version ?? 1)
+                """
+            case .sealed: "version \(version) was made before the session's token was replaced, and stays sealed"
+            }
         }
     }
 

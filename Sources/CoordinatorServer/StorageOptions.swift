@@ -108,6 +108,22 @@ struct StoredOptions: ParsableArguments {
         return try reading(snapshot.sessions)
     }
 
+    /// The sessions that commands work on. Reports on standard error if some may be missing.
+    ///
+    /// - Parameter ids: the sessions' ids; empty for all sessions.
+    /// - Returns: also whether none is missing.
+    func listing(
+        _ ids: [SessionID] = [], in snapshot: StoreSnapshot
+    ) throws -> (sessions: [SessionID], isWhole: Bool) {
+        var (sessions, isWhole) = ids.isEmpty ? try reading(snapshot.listing) : (ids, true)
+        if !isWhole { StandardError.print("Error: sessions may be missing: the lists of them are damaged") }
+        if let damage = snapshot.logDamage {
+            StandardError.print("Error: \(damage): what was acknowledged after it is not seen here")
+            isWhole = false
+        }
+        return (sessions, isWhole)
+    }
+
     /// Does work for each session. Damaged sessions are reported on standard error, and skipped.
     ///
     /// - Parameters:
@@ -118,13 +134,7 @@ struct StoredOptions: ParsableArguments {
         _ ids: [SessionID] = [], in snapshot: StoreSnapshot, damaged: (SessionID) -> Void = { _ in },
         _ work: (SessionID) throws(SQLiteStoreError) -> Void
     ) throws -> Bool {
-        var (sessions, isWhole) = (ids, true)
-        if ids.isEmpty { (sessions, isWhole) = try reading(snapshot.listing) }
-        if !isWhole { StandardError.print("Error: sessions may be missing: the lists of them are damaged") }
-        if let damage = snapshot.logDamage {
-            StandardError.print("Error: \(damage): what was acknowledged after it is not seen here")
-            isWhole = false
-        }
+        var (sessions, isWhole) = try listing(ids, in: snapshot)
         for id in sessions {
             do throws(SQLiteStoreError) { try work(id) } catch {
                 guard case .damaged(let what) = error else { throw unusable(error) }

@@ -143,7 +143,8 @@ extension Walk {
 
     private mutating func checkSaving() throws(Problem) {
         let saved = state.encoded
-        guard let json = try? JSON(parsing: saved, maximumDepth: 512), let restored = try? app.restore(json).state else {
+        guard let json = try? JSON(parsing: saved, maximumDepth: 512), let restored = try? app.restore(json).state
+        else {
             throw Problem(kind: .restoring, reason: "the saved state cannot be restored")
         }
         guard restored == state, restored.encoded == saved else {

@@ -197,7 +197,9 @@ private enum New {
         #expect(new.transition.operations.allSatisfy { if case .update = $0 { true } else { false } })
     }
 
-    @Test func `an alert whose button sends an event that is gone is dismissed, and so are controls for it`() async throws {
+    @Test func `an alert whose button sends an event that is gone is dismissed, and so are controls for it`()
+        async throws
+    {
         var old = try await CoordinatorTester(Old.app)
         try await old.send("ask")
 

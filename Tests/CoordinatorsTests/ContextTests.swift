@@ -117,7 +117,9 @@ private let app = App(
         #expect(bar.state.screens.last?.screen.title == "0 coins of Ann")
     }
 
-    @Test func `shared values are saved and restored, and left out of a record if they are as in its base`() async throws {
+    @Test func `shared values are saved and restored, and left out of a record if they are as in its base`()
+        async throws
+    {
         var bar = try await CoordinatorTester(app)
         try await bar.send("earn", 3)
         let base = bar.state

@@ -51,7 +51,9 @@ import Testing
         let line = #line + 1
         let error = await #expect(throws: CoordinatorTester.Failure.self) { try await app.back() }
 
-        #expect(error?.description == "CoordinatorsTests/CoordinatorTesterTests.swift:\(line): “back” was refused: nothingToGoBack")
+        #expect(
+            error?.description
+                == "CoordinatorsTests/CoordinatorTesterTests.swift:\(line): “back” was refused: nothingToGoBack")
         #expect(error == CoordinatorTester.Failure(.nothingToGoBack, fileID: "elsewhere", line: 1))
         #expect(error != CoordinatorTester.Failure(.eventNotAccepted))
     }

@@ -10,7 +10,9 @@ private struct List: Coordinator {
 
     enum Event: NavigationEvent, CaseIterable { case add, help }
 
-    func start(_ navigator: inout Navigator) { navigator.push(Screen("list", title: "List", events: [Event.add, .help])) }
+    func start(_ navigator: inout Navigator) {
+        navigator.push(Screen("list", title: "List", events: [Event.add, .help]))
+    }
 
     func handle(_ event: Event, _ navigator: inout Navigator) {
         switch event {

@@ -13,7 +13,7 @@ struct OddServer: NavigationServer {
         case "/tmp/failing"?: return [App("failing", root: FailingCoordinator.init)]
         default: break
         }
-        return [App(options.isDevelopment ? "development" : "production", root: OddCoordinator.init)]
+        return [App(options.isDevelopment ? "development" : "production", root: OddCoordinator.init), Library.app]
     }
 
     struct Unusable: Error, CustomStringConvertible {

@@ -112,7 +112,7 @@ import TestSupport
         let restored = check.output.matches(of: #/(\S+) (restored|over) /#).map { String($0.output.1) }
         #expect(Set(restored).isSuperset(of: whole.keys))
         #expect(
-            check.output.contains(" damaged \n") && check.output.contains("damaged: \(named(check.errors).count)\n"))
+            check.output.contains(" damaged\n") && check.output.contains("damaged: \(named(check.errors).count)\n"))
         #expect(check.output.contains(/page \d+ of the database is damaged/))
 
         let lost = try #require(marked.first)

@@ -22,10 +22,12 @@ public enum BuiltInEvent: String, CaseIterable, Sendable {
     /// Replaces what the client says about itself, see `ClientInfo`.
     case describeClient
 
-    /// The event of a transition that brings a session to a new declaration of its app. It cannot be posted.
+    /// In a history: a transition that brought a session to a new declaration of its app. It cannot be posted.
     static let migration = "migrate"
+    /// In a history: the operator returned the session to an earlier version. It cannot be posted.
+    package static let restoration = "restore"
 
-    static let names = Set(allCases.map(\.rawValue) + [migration])
+    static let names = Set(allCases.map(\.rawValue) + [migration, restoration])
 
     /// The words of the event's name: “Back to root”.
     public var title: String { rawValue.sentence }

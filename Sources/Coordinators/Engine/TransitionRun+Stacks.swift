@@ -178,7 +178,9 @@ extension TransitionRun {
         let context = state.context
         let isAffected = all || context != original.context
         if isAffected {
-            for index in state.coordinators.indices { state.coordinators[index] = state.coordinators[index].with(context) }
+            for index in state.coordinators.indices {
+                state.coordinators[index] = state.coordinators[index].with(context)
+            }
         }
         let before = operations.count
         for screen in screens where isAffected || called.contains(screen.coordinator) {

@@ -10,7 +10,8 @@ public enum Shop {
             coordinators: [
                 TabCoordinator.self, HomeCoordinator.self, SearchCoordinator.self, SignInCoordinator.self,
                 CheckoutCoordinator.self,
-            ], shared: [Cart.self, Membership.self], dependencies: .accounts(repository), origins: ["https://shop.example.com"], endsForks: true)
+            ], shared: [Cart.self, Membership.self], dependencies: .accounts(repository),
+            origins: ["https://shop.example.com"], endsForks: true)
     }
 }
 

@@ -66,6 +66,51 @@ public final class StoreSnapshot {
         }
     }
 
+    /// The last versions of several sessions, all of one moment; `nil` for one that is not known. Their answers are
+    /// read as well, to find damage.
+    ///
+    /// - Parameter withPast: whether the earlier versions are read, too.
+    public func last(
+        of ids: ArraySlice<SessionID>, withPast: Bool
+    ) throws(SQLiteStoreError) -> [(id: SessionID, found: Result<SessionRecord?, Damage>)] {
+        var sessions: [(id: SessionID, found: Result<SessionRecord?, Damage>)] = []
+        var failure: SQLiteStoreError?
+        do throws(SQLiteStoreError) {
+            try reading { () throws(ReadError) in
+                for id in ids where failure == nil {
+                    do throws(ReadError) {
+                        sessions.append((id, .success(try last(of: id, withPast: withPast))))
+                    } catch {
+                        let error = damaged(error)
+                        if case .damaged(let what) = error {
+                            sessions.append((id, .failure(Damage(what: what))))
+                        } else {
+                            failure = error
+                        }
+                    }
+                }
+            }
+        } catch .damaged(let what) {
+            return ids.map { ($0, .failure(Damage(what: what))) }
+        }
+        if let failure { throw failure }
+        return sessions
+    }
+
+    /// What is wrong with the stored data of a session.
+    public struct Damage: Error {
+        public let what: String
+    }
+
+    private func last(of id: SessionID, withPast: Bool) throws(ReadError) -> SessionRecord? {
+        if let damage = tail.damaged[id] { throw .damaged(damage) }
+        let recent = tail.places(of: id)
+        guard let last = try reader.load(id, token: nil, recent)?.record.records().first else { return nil }
+        if withPast { _ = try reader.history(of: id, from: .max, limit: .max, bytes: .max, recent).records() }
+        _ = try StoreSnapshot.answers(reader.answers(of: id, recent), of: id)
+        return last
+    }
+
     /// Every version that is kept, oldest first.
     public func versions(of id: SessionID) throws(SQLiteStoreError) -> [SessionRecord] {
         let found = try reading { () throws(ReadError) in
@@ -84,10 +129,14 @@ public final class StoreSnapshot {
             if let damage = tail.damaged[id] { throw .damaged(damage) }
             return try reader.answers(of: id, tail.places(of: id))
         }
+        do throws(ReadError) { return try StoreSnapshot.answers(rows, of: id) } catch { throw damaged(error) }
+    }
+
+    private static func answers(_ rows: [JournalRow], of id: SessionID) throws(ReadError) -> [StoredAnswer] {
         var answers: [StoredAnswer] = []
         for row in rows {
             guard let answer = try? StoredAnswer(parsing: row.text), answer.session == id else {
-                throw damaged(.damaged("an answer of \(id.text) is damaged"))
+                throw .damaged("an answer of \(id.text) is damaged")
             }
             answers.append(answer)
         }

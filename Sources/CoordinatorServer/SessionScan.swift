@@ -1,0 +1,54 @@
+internal import SQLiteStore
+internal import Sessions
+internal import Synchronization
+
+/// Reads many stored sessions, on several threads, while a server may be running.
+struct SessionScan {
+    private let workers: [Worker]
+    /// Sessions that one thread reads in one snapshot.
+    private static let batch = 512
+
+    /// A snapshot is used by one thread at a time.
+    private final class Worker: Sendable {
+        let snapshot: Mutex<StoreSnapshot>
+
+        init(_ snapshot: sending StoreSnapshot) {
+            self.snapshot = Mutex(snapshot)
+        }
+    }
+
+    init(_ stored: StoredOptions, threads: Int) throws {
+        workers = try (0..<max(threads, 1)).map { _ in Worker(try stored.snapshot()) }
+    }
+
+    /// - Parameters:
+    ///   - withPast: whether all versions of a session have to be readable, not only the last one.
+    ///   - convert: called for each session, on several threads.
+    ///   - each: called with the results in order, those that are `nil` left out, and how many sessions are done.
+    func forEach<Value: Sendable>(
+        _ ids: [SessionID], withPast: Bool,
+        _ convert: @escaping @Sendable (SessionID, Result<SessionRecord?, StoreSnapshot.Damage>) -> Value?,
+        each: ([Value], _ done: Int) -> Void
+    ) async throws {
+        var done = 0
+        while done < ids.count {
+            let batches = workers.indices.map { index in
+                ids[min(done + index * SessionScan.batch, ids.count)...].prefix(SessionScan.batch)
+            }
+            try await withThrowingTaskGroup(of: (Int, [Value]).self) { group in
+                for (index, batch) in batches.enumerated() where !batch.isEmpty {
+                    let worker = workers[index]
+                    group.addTask {
+                        try worker.snapshot.withLock { snapshot in
+                            (index, try snapshot.last(of: batch, withPast: withPast).compactMap(convert))
+                        }
+                    }
+                }
+                var results: [[Value]] = batches.map { _ in [] }
+                for try await (index, values) in group { results[index] = values }
+                done += batches.reduce(0) { $0 + $1.count }
+                each(results.flatMap(\.self), done)
+            }
+        }
+    }
+}
