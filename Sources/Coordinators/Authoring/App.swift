@@ -25,6 +25,8 @@ public final class App: Sendable {
     let types: [CoordinatorType]
     let sharedTypes: [SharedType]
     let linkOrigins: Set<LinkOrigin>
+    /// The alert for an error that a coordinator's function threw; `nil` to answer with an error.
+    let onError: (@Sendable (any Error) -> Alert?)?
     private let makeRoot: @Sendable () -> any Coordinator
 
     /// - Parameters:
@@ -39,12 +41,14 @@ public final class App: Sendable {
     ///     is not the scheme's own. The rest of the URL is the path of the link.
     ///   - endsForks: whether ending a session also ends its forks, and their forks, so that a user who signs out by
     ///     ending the session is signed out of every fork.
+    ///   - onError: returns an alert to show for an error that a coordinator's function has thrown, or `nil` to answer
+    ///     500. With an alert, the event changes nothing else. Either way the error is logged.
     public init<Root: Coordinator>(
         _ name: String, version: Int = 1, root: @escaping @Sendable () -> Root,
         coordinators: [any Coordinator.Type] = [], shared: [any SharedState.Type] = [],
         dependencies: Dependencies = Dependencies(),
         expiry: Expiry = Expiry(), incompatibleSessions: IncompatibleSessions = .relaunched,
-        origins: [String] = [], endsForks: Bool = false
+        origins: [String] = [], endsForks: Bool = false, onError: (@Sendable (any Error) -> Alert?)? = nil
     ) {
         self.name = name
         self.expiry = expiry
@@ -52,6 +56,7 @@ public final class App: Sendable {
         self.origins = origins
         self.linkOrigins = Set(origins.compactMap { LinkOrigin($0) })
         self.endsForks = endsForks
+        self.onError = onError
         self.version = version
         self.makeRoot = { root() }
         let all: [any Coordinator.Type] = [Root.self] + coordinators.filter { $0 != Root.self }

@@ -27,10 +27,11 @@ public struct Navigator: Sendable {
     private let stack: ScreenStack
     private let presented: [PresentedFlow]
     private let dependencies: ResolvedDependencies
+    let origin: TransitionOrigin
 
     init(
         for coordinator: LivingCoordinator, in state: NavigationState, now: Date, address: ClientAddress?,
-        dependencies: ResolvedDependencies
+        dependencies: ResolvedDependencies, origin: TransitionOrigin
     ) {
         self.defaults = state.defaults
         self.shared = state.shared
@@ -44,6 +45,7 @@ public struct Navigator: Sendable {
         self.stack = state.stack
         self.presented = state.presented
         self.dependencies = dependencies
+        self.origin = origin
     }
 
     /// The id of the selected tab on this coordinator's own screen with tabs, even if other screens cover it. If there

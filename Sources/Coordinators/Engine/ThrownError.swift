@@ -12,6 +12,12 @@ public struct ThrownError: Equatable, Sendable, CustomStringConvertible {
     }
 
     init(_ error: any Error) {
+        // Names types, and no values.
+        if let error = error as? DependencyError {
+            type = "DependencyError"
+            caseName = error.description
+            return
+        }
         type = String(describing: Swift.type(of: error))
         let mirror = Mirror(reflecting: error)
         // A mirror that the author wrote may hold anything.
@@ -25,5 +31,8 @@ public struct ThrownError: Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    public var description: String { caseName.map { "\(type).\($0)" } ?? type }
+    public var description: String {
+        guard let caseName else { return type }
+        return caseName.contains(" ") ? "\(type): \(caseName)" : "\(type).\(caseName)"
+    }
 }

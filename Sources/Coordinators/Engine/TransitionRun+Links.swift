@@ -29,7 +29,7 @@ extension TransitionRun {
         do {
             decision = try await coordinator.open(link, &navigator)
         } catch {
-            throw Call.open(link).failure(error, of: living)
+            return try refuse(error, thrownBy: .open(link), of: living)
         }
         switch decision {
         case .pending where linkProgress == .retried && state.pendingLink?.coordinator == living.id:

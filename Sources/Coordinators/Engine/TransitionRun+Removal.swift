@@ -42,24 +42,28 @@ extension TransitionRun {
         return !isHeldUp(visible, by: asker)
     }
 
-    /// The result of an event to which a coordinator objects: the original state with the coordinator's alert.
+    /// The result of an event to which a coordinator objects, or whose handler threw: the original state with an alert.
     func heldUp() throws(NavigationError) -> TransitionResult {
         var state = original
         guard let objection, let event else {
             return TransitionResult(state: state, transition: Transition(event: nil))
         }
+        let isObjection = objection.failure == nil
         try check(objection.alert) { reason in
             .impossibleRequest(
-                coordinator: original[objection.coordinator]?.name ?? "", request: "an answer to shouldLeave",
-                reason: reason)
+                coordinator: original[objection.coordinator]?.name ?? "",
+                request: isObjection ? "an answer to shouldLeave" : "an alert of onError", reason: reason)
         }
         let key = state.nextKey("a")
+        let before = state.alert
         state.alert = PresentedAlert(
             key: key, alert: objection.alert, coordinator: objection.coordinator,
-            heldUp: PostedEvent(event.type, payload: event.payload))
+            heldUp: isObjection ? PostedEvent(event.type, payload: event.payload) : nil)
         guard state.isWithinNumbers else { throw .stateLimit }
+        let operations = (before.map { [.dismissAlert(key: $0.key)] } ?? []) + [Operation.alert(key: key)]
         return TransitionResult(
-            state: state, transition: Transition(event: event.type, operations: [.alert(key: key)]))
+            state: state, transition: Transition(event: event.type, operations: operations),
+            caught: objection.failure)
     }
 
     /// Asks the coordinators of the screens that match, and of the screens in their tabs, the topmost first. The asker
@@ -74,7 +78,7 @@ extension TransitionRun {
         guard screen.coordinator != asker, let alert = state.objection(to: screen),
             original.screens.contains(where: { $0.key == screen.key })
         else { return false }
-        objection = (screen.coordinator, alert)
+        objection = (screen.coordinator, alert, nil)
         agenda = []
         return true
     }

@@ -29,6 +29,8 @@ public struct TransitionRun: Sendable {
 
     let app: App
     private(set) var now: Date
+    /// The request that this carries out, for the handlers.
+    public var origin = TransitionOrigin.none
     /// What was posted; `nil` for the first transition of a session.
     var event: PostedEvent?
     /// The state before the event.
@@ -45,8 +47,9 @@ public struct TransitionRun: Sendable {
     var newcomers: Set<Int> = []
     /// Whether screens may be left without asking.
     var waivesObjections = false
-    /// The coordinator that objects to leaving a screen, and its alert. If there is one, nothing else happens.
-    var objection: (coordinator: Int, alert: Alert)?
+    /// The alert that is shown instead of everything else that the transition would do. `failure` is the error of a
+    /// handler that the app turned into the alert; otherwise the coordinator objects to leaving a screen.
+    var objection: (coordinator: Int, alert: Alert, failure: NavigationError?)?
     /// What has happened to the transition's link; `nil` if there is none.
     var linkProgress: LinkProgress?
     /// For a transition to a new declaration of the app: its result if no coordinator does anything when it is called.
@@ -153,13 +156,27 @@ public struct TransitionRun: Sendable {
             case .open: break
             }
         } catch {
-            throw call.failure(error, of: living)
+            return try refuse(error, thrownBy: call, of: living)
         }
         try accept(coordinator, navigator, at: index)
     }
 
+    /// Ends the transition because a function of a coordinator threw: with an alert if the app has one for the error.
+    mutating func refuse(
+        _ error: any Error, thrownBy call: Call, of coordinator: LivingCoordinator
+    ) throws(NavigationError) {
+        let failure = call.failure(error, of: coordinator)
+        guard case .handlerFailed = failure, !(error is CancellationError), let alert = app.onError?(error),
+            let owner = original[coordinator.id]?.id ?? original.visible?.coordinator
+        else { throw failure }
+        objection = (owner, alert, failure)
+        agenda = []
+    }
+
     func navigator(for coordinator: LivingCoordinator) -> Navigator {
-        Navigator(for: coordinator, in: state, now: now, address: event?.address, dependencies: app.dependencies)
+        Navigator(
+            for: coordinator, in: state, now: now, address: event?.address, dependencies: app.dependencies,
+            origin: origin)
     }
 
     /// Keeps what a coordinator's function changed, and puts what it asked for on the agenda.

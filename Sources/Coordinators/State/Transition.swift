@@ -66,9 +66,12 @@ public enum Operation: Sendable, Equatable {
 public final class TransitionResult: Sendable {
     public let state: NavigationState
     public let transition: Transition
+    /// The error of a handler that the app turned into an alert, see `App`; `nil` if there was none.
+    public let caught: NavigationError?
 
-    public init(state: NavigationState, transition: Transition) {
+    public init(state: NavigationState, transition: Transition, caught: NavigationError? = nil) {
         self.state = state
         self.transition = transition
+        self.caught = caught
     }
 }

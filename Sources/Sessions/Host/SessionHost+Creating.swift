@@ -29,11 +29,11 @@ extension SessionHost {
         _ request: SessionRequest = SessionRequest(), once: IdempotentRequest? = nil
     ) async throws(SessionError) -> CreatedSession {
         guard let app = apps.first(where: { request.app == nil || $0.name == request.app }) else { throw .unknownApp }
-        return try await create(once) { () async throws(SessionError) in
+        return try await create(once) { (id) async throws(SessionError) in
             let now = self.now()
             return (
                 app,
-                try await self.launched(app) { () throws(NavigationError) in
+                try await self.launched(app, id, once: once) { () throws(NavigationError) in
                     try app.beginLaunch(at: now, link: request.link, client: request.client)
                 }, nil
             )
@@ -60,7 +60,7 @@ extension SessionHost {
     private func create(
         _ once: IdempotentRequest?, from session: AuthorizedSession, _ version: Int?
     ) async throws(SessionError) -> CreatedSession {
-        try await create(once) { () async throws(SessionError) in
+        try await create(once) { (_) async throws(SessionError) in
             let past = try await session.past(version)
             let transition = Transition(event: nil)
             return (
@@ -69,9 +69,9 @@ extension SessionHost {
         }
     }
 
-    /// Returns the app, the first state, and for a fork the session that the state was taken from.
+    /// Gets the session's id. Returns the app, the first state, and for a fork the session that the state was taken from.
     private typealias First =
-        @Sendable () async throws(SessionError) -> (App, TransitionResult, origin: SessionIdentity?)
+        @Sendable (SessionID) async throws(SessionError) -> (App, TransitionResult, origin: SessionIdentity?)
 
     private func create(
         _ once: IdempotentRequest?, _ first: First
@@ -99,7 +99,7 @@ extension SessionHost {
         _ id: SessionID, _ token: SessionToken, _ once: IdempotentRequest?, _ first: First
     ) async throws(SessionError) -> CreatedSession? {
         guard store.sessionCount < settings.sessionLimit else { throw .tooManySessions }
-        let (app, result, origin) = try await first()
+        let (app, result, origin) = try await first(id)
         let now = now()
         let createdAt = origin?.createdAt ?? now
         let identity = SessionIdentity(

@@ -58,7 +58,8 @@ extension SessionHost {
                 base: base)
         }
         let now = now()
-        let run = restoration.transition(at: now)
+        var run = restoration.transition(at: now)
+        run.origin = origin(of: nil, record.id, version: record.version)
         let result = try await result(of: run, within: settings.handlerDeadline) { .cannotLaunch($0, app: app.name) }
         let state = try await commit(result, after: record, at: now, expiresAt: expiresAt, of: app)
         if state != nil, !restoration.losses.isEmpty { report(.reduced(restoration.losses), record, of: app) }
@@ -70,7 +71,9 @@ extension SessionHost {
         _ record: SessionRecord, _ saved: JSON, because error: RestoreError, of app: App
     ) async throws(SessionError) -> SessionState? {
         let now = now()
-        let result = try await launched(app) { () throws(NavigationError) in try app.beginRelaunch(of: saved, at: now) }
+        let result = try await launched(app, record.id, version: record.version) { () throws(NavigationError) in
+            try app.beginRelaunch(of: saved, at: now)
+        }
         let expiresAt = settings.expiry(of: app, createdAt: record.identity.createdAt, usedAt: now)
         let state = try await commit(result, after: record, at: now, expiresAt: expiresAt, of: app)
         if state != nil { report(.relaunched(reason: error.explanation), record, of: app) }

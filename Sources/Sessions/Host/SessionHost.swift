@@ -113,11 +113,14 @@ public final class SessionHost: Sendable {
     /// The number of sessions in memory.
     public var liveCount: Int { live.withLock { $0.count } }
 
+    /// - Parameter version: the session's version before.
     func launched(
-        _ app: App, _ begin: () throws(NavigationError) -> TransitionRun
+        _ app: App, _ id: SessionID, version: Int = 0, once: IdempotentRequest? = nil,
+        _ begin: () throws(NavigationError) -> TransitionRun
     ) async throws(SessionError) -> TransitionResult {
-        let run: TransitionRun
+        var run: TransitionRun
         do throws(NavigationError) { run = try begin() } catch { throw .cannotLaunch(error, app: app.name) }
+        run.origin = origin(of: nil, id, version: version, once: once)
         return try await result(of: run, within: settings.handlerDeadline) { .cannotLaunch($0, app: app.name) }
     }
 }

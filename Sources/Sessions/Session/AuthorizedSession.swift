@@ -56,7 +56,7 @@ public struct AuthorizedSession: Sendable {
         }
         let now = host.now()
         let before = try state(if: condition, at: now)
-        let result = try await transition(event, on: before, at: now)
+        let result = try await transition(event, on: before, at: now, once: once)
         let token = result.transition.rotatesToken ? newToken(version: before.version + 1, once: once) : nil
         let hasChanged = result.state != before.navigation || token != nil
         let state =
@@ -79,9 +79,10 @@ public struct AuthorizedSession: Sendable {
     }
 
     private func transition(
-        _ event: PostedEvent, on state: SessionState, at now: Date
+        _ event: PostedEvent, on state: SessionState, at now: Date, once: IdempotentRequest? = nil,
+        isDryRun: Bool = false
     ) async throws(SessionError) -> TransitionResult {
-        let run: TransitionRun
+        var run: TransitionRun
         do throws(NavigationError) {
             run = try live.app.begin(event, on: state.navigation, at: now)
             // If no coordinator has to be called, there is nothing to wait for.
@@ -89,7 +90,10 @@ public struct AuthorizedSession: Sendable {
         } catch {
             throw .refused(error, state: state)
         }
-        return try await result(of: run, within: host.settings.handlerDeadline) { .refused($0, state: state) }
+        run.origin = host.origin(of: event, id, version: state.version, once: once, isDryRun: isDryRun)
+        let result = try await result(of: run, within: host.settings.handlerDeadline) { .refused($0, state: state) }
+        if let caught = result.caught { host.report(caught, in: id, of: live.app) }
+        return result
     }
 
     /// The answer to an event that was already applied.
@@ -118,7 +122,7 @@ public struct AuthorizedSession: Sendable {
         let now = host.now()
         try live.admit(host.eventRate, at: now)
         let before = try state(if: condition, at: now)
-        let result = try await transition(event, on: before, at: now)
+        let result = try await transition(event, on: before, at: now, isDryRun: true)
         let after = SessionState(
             before.identity, version: before.version, expiresAt: before.expiresAt, navigation: result.state, base: nil)
         return AppliedEvent(state: after, transition: result.transition)
