@@ -88,7 +88,7 @@ extension Walk {
 
     private var isNearLimit: Bool {
         state.visibleStacks.contains { $0.screens.count > NavigationState.stackLimit * 3 / 4 }
-            || state.encoded.count > NavigationState.sizeLimit * 3 / 4
+            || state.encoded.count > app.sizeLimit * 3 / 4
     }
 
     private func payload(of event: BuiltInEvent, with numbers: inout SplitMix64) -> JSON? {

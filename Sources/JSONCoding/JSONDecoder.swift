@@ -1,3 +1,5 @@
+internal import FoundationEssentials
+
 /// Why a JSON value does not fit a type, and where in it. Never contains any part of the value itself.
 public struct JSONDecodingError: Error, Equatable, Sendable {
     /// Where, as a JSON Pointer (RFC 6901); empty for the whole value.
@@ -85,6 +87,7 @@ extension JSONDecodingError {
         case is any BinaryFloatingPoint.Type: "a number"
         case is [JSON].Type: "an array"
         case is JSONObject.Type: "an object"
+        case is Date.Type: "a time, such as 2026-11-23T09:15:00Z"
         default: "present and of the right type"
         }
     }
@@ -97,6 +100,8 @@ private struct JSONDecoder: Decoder {
 
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
         if type == JSON.self, let json = json as? Value { return json }
+        if type == Date.self, let date = (json.date ?? json.oldDate) as? Value { return date }
+        if type == Date.self { throw mismatch(Date.self) }
         if type == JSONObject.self, case .object(let object) = json, let object = object as? Value { return object }
         return try Value(from: self)
     }

@@ -1,16 +1,14 @@
+internal import FoundationEssentials
+
 extension JSON {
     /// The value that an `Encodable` encodes as.
     ///
     /// - Parameter userInfo: what the type's own `encode(to:)` finds in its encoder.
     /// - Throws: `EncodingError` for a number that JSON cannot hold, and what the type's own `encode(to:)` throws.
     public init(encoding value: some Encodable, userInfo: [CodingUserInfoKey: Any] = [:]) throws {
-        if let json = value as? JSON {
-            self = json
-            return
-        }
-        let encoder = JSONEncoder(slot: Slot(userInfo: userInfo), codingPath: [])
-        try value.encode(to: encoder)
-        self = encoder.slot.json
+        let slot = Slot(userInfo: userInfo)
+        try slot.encode(value, at: [])
+        self = slot.json
     }
 }
 
@@ -71,6 +69,13 @@ private final class Slot {
 
     func encode(_ value: some Encodable, at codingPath: [any CodingKey]) throws {
         if let json = value as? JSON { return content = .value(json) }
+        if type(of: value) == Date.self, let date = value as? Date {
+            guard JSON.canHold(date) else {
+                throw EncodingError.invalidValue(
+                    date, .init(codingPath: codingPath, debugDescription: "the year has more than four digits"))
+            }
+            return content = .value(JSON(date))
+        }
         try value.encode(to: JSONEncoder(slot: self, codingPath: codingPath))
     }
 }

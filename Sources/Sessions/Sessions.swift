@@ -37,6 +37,8 @@ public enum SessionError: Error, Equatable, Sendable {
     case incompatible
     /// A newer build saved the state, or one with another app: only that build may change it.
     case newerApp
+    /// The state has no screen of that key, or the screen has no content.
+    case unknownScreen
     /// The version never existed, or is no longer kept.
     case unknownVersion
     /// The `Idempotency-Key` was used before for another request.

@@ -17,6 +17,7 @@ from coordinatord_client.api.sessions import (
     end_session,
     get_coordinators,
     get_history,
+    get_screen_content,
     get_session,
     get_version,
     post_event,
@@ -84,6 +85,16 @@ history = check_kept(get_history.sync_detailed(tabs.id, client=tabs.client, limi
 assert [entry.version for entry in history.history] == [3, 2] and history.next_
 check_kept(get_version.sync_detailed(tabs.id, 1, client=tabs.client))
 tabs.end()
+
+items = Session("list-detail")
+items.post("select", {"id": 2})
+detail = items.state.visible
+assert detail.has_content
+content = check_kept(get_screen_content.sync_detailed(items.id, detail.key, client=items.client))
+assert content["letters"] == 4
+missing = check_kept(get_screen_content.sync_detailed(items.id, "k99", client=items.client))
+assert missing.type_.endswith(":unknown-screen")
+items.end()
 
 numbers = Session("numbers")
 for event, kind in [("push", models.BackPop), ("sheet", models.BackDismiss)]:

@@ -203,7 +203,7 @@ import Testing
         let schema = try #require(JSONSchema.payloadSchema(of: event))
 
         let properties = try #require(schema["properties"]?.object)
-        #expect(properties["date"] == ["type": "number"])
+        #expect(properties["date"] == ["type": "string", "format": "date-time"])
         #expect(properties["url"]?["properties"]?["relative"] == ["type": "string"])
         #expect(properties["id"] == ["type": "string"])
         #expect(properties["decimal"]?["properties"]?["mantissa"]?["type"] == "array")

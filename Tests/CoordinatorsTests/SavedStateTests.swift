@@ -106,7 +106,7 @@ import Testing
 
         var run = try TestApps.app.beginRelaunch(of: forged, at: CoordinatorTester.someTime)
 
-        await #expect(throws: NavigationError.stateLimit) { try await run.result() }
+        await #expect(throws: NavigationError.stateLimit(bytes: 65536)) { try await run.result() }
     }
 }
 

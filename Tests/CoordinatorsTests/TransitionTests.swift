@@ -180,7 +180,8 @@ import Testing
                 (.twoAlerts, .impossibleRequest("root", "alert()", _)?),
                 (.noButton, .impossibleRequest("root", "alert()", _)?),
                 (.idleChild, .invariantViolated(.idleCoordinator("silent"))?), (.endless, .runawayTransition?),
-                (.deep, .runawayTransition("deep")?), (.tooMany, .stackLimit("root")?), (.tooLarge, .stateLimit?),
+                (.deep, .runawayTransition("deep")?), (.tooMany, .stackLimit("root")?),
+                (.tooLarge, .stateLimit(bytes: 65536)?),
                 (.emptyTab, .invariantViolated(.emptyTab("x", "a"))?):
                 break
             default: Issue.record("\(misuse) gave \(String(describing: error?.reason))")

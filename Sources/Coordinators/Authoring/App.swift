@@ -25,6 +25,9 @@ public final class App: Sendable {
     let types: [CoordinatorType]
     let sharedTypes: [SharedType]
     let linkOrigins: Set<LinkOrigin>
+    /// The number of bytes that the content of coordinators, screens, the alert, shared values and defaults may take
+    /// when a session is saved.
+    public let sizeLimit: Int
     /// The alert for an error that a coordinator's function threw; `nil` to answer with an error.
     let onError: (@Sendable (any Error) -> Alert?)?
     private let makeRoot: @Sendable () -> any Coordinator
@@ -41,6 +44,9 @@ public final class App: Sendable {
     ///     is not the scheme's own. The rest of the URL is the path of the link.
     ///   - endsForks: whether ending a session also ends its forks, and their forks, so that a user who signs out by
     ///     ending the session is signed out of every fork.
+    ///   - sizeLimit: how many bytes a session's state may take, at most 1 MiB: what the coordinators hold, the
+    ///     parameters of all screens, covered ones included, and shared values. Every event writes what it changes, and
+    ///     every answer contains all screens, so content that a client can fetch belongs into `Coordinator.content`.
     ///   - onError: returns an alert to show for an error that a coordinator's function has thrown, or `nil` to answer
     ///     500. With an alert, the event changes nothing else. Either way the error is logged.
     public init<Root: Coordinator>(
@@ -48,7 +54,8 @@ public final class App: Sendable {
         coordinators: [any Coordinator.Type] = [], shared: [any SharedState.Type] = [],
         dependencies: Dependencies = Dependencies(),
         expiry: Expiry = Expiry(), incompatibleSessions: IncompatibleSessions = .relaunched,
-        origins: [String] = [], endsForks: Bool = false, onError: (@Sendable (any Error) -> Alert?)? = nil
+        origins: [String] = [], endsForks: Bool = false, sizeLimit: Int = 64 * 1024,
+        onError: (@Sendable (any Error) -> Alert?)? = nil
     ) {
         self.name = name
         self.expiry = expiry
@@ -56,6 +63,7 @@ public final class App: Sendable {
         self.origins = origins
         self.linkOrigins = Set(origins.compactMap { LinkOrigin($0) })
         self.endsForks = endsForks
+        self.sizeLimit = sizeLimit
         self.onError = onError
         self.version = version
         self.makeRoot = { root() }
@@ -73,6 +81,9 @@ public final class App: Sendable {
         where sharedTypes[..<index].contains(where: { $0.name == type.name }) {
             problems.append("two shared states are named “\(type.name)”")
         }
+        if !App.sizeLimits.contains(sizeLimit) {
+            problems.append("its sizeLimit must be from 1 KiB to 1 MiB")
+        }
         for origin in origins where LinkOrigin(origin) == nil {
             problems.append("“\(origin)” is not an origin: write a scheme and a host, “https://shop.example.com”")
         }
@@ -80,6 +91,8 @@ public final class App: Sendable {
         self.dependencies = resolved
         self.problems = (problems + missing).map { "app “\(name)”: \($0)" }
     }
+
+    private static let sizeLimits = 1024...1024 * 1024
 
     private static func resolve(
         _ dependencies: Dependencies, for types: [any Coordinator.Type]

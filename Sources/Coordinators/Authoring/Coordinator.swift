@@ -58,6 +58,12 @@ public protocol Coordinator: Codable, Sendable {
     /// A screen's key, and its place on its stack, stay.
     func render(_ screen: inout Screen, in context: NavigationContext)
 
+    /// What a client shows on a screen with `hasContent`, when it asks for it: fresh each time, and never kept. The call
+    /// may take as long as a handler's, and must change nothing.
+    ///
+    /// - Returns: at most 1 MiB as JSON text.
+    func content(of screen: Screen, in context: ContentContext) async throws -> JSONObject
+
     /// Whether a screen of this coordinator may be left now: by the user, by a link, or because an ancestor ends this
     /// coordinator. It is not called for what this coordinator does itself, nor for what follows a coordinator's event
     /// with a payload: that event would have to be kept until the user has answered, and payloads are never kept.
@@ -110,6 +116,7 @@ extension Coordinator {
 
     public func isEnabled(_ event: Event, in context: NavigationContext) -> Bool { true }
     public func render(_ screen: inout Screen, in context: NavigationContext) {}
+    public func content(of screen: Screen, in context: ContentContext) throws -> JSONObject { throw NoContent() }
     public func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? { nil }
     public mutating func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision { .passedOn }
     public mutating func childDidFinish(_ child: any Coordinator, _ navigator: inout Navigator) {}

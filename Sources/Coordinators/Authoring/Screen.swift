@@ -4,7 +4,9 @@ public import JSONCoding
 public struct Screen: Sendable, Equatable {
     public var name: String
     public var title: String?
-    /// Anything the client needs to draw the screen.
+    /// Anything the client needs to draw the screen. It is part of the session's state: saved with it, sent with every
+    /// answer, and bounded by `App.sizeLimit` together with that of all other screens. What is large, or must be fresh,
+    /// belongs into `Coordinator.content`.
     public var params: JSONObject
     /// The events that the coordinator accepts while this screen is visible; `nil` for all of its events. An event that
     /// is named here is not accepted from the screens of the coordinator's descendants.
@@ -16,6 +18,8 @@ public struct Screen: Sendable, Equatable {
     /// Whether the client draws the screen without a navigation bar. A screen with tabs never has a bar of its own: the
     /// screens in its tabs have theirs.
     public var hidesNavigationBar: Bool
+    /// Whether the screen has content that clients fetch apart from the state, see `Coordinator.content`.
+    public var hasContent: Bool
     /// The labels of a screen with tabs. Empty except in `Coordinator.render` and `Coordinator.migrate`, and in the
     /// change of `Navigator.update`.
     public var tabs: [TabLabel] = []
@@ -23,7 +27,8 @@ public struct Screen: Sendable, Equatable {
     /// - Parameter events: the events' names, `["select"]`, or controls with titles of their own, see `Control`.
     public init(
         _ name: String, title: String? = nil, params: JSONObject = [:], events: [Control]? = nil,
-        back: BackRule = .allowed, link: LinkPattern? = nil, hidesNavigationBar: Bool = false
+        back: BackRule = .allowed, link: LinkPattern? = nil, hidesNavigationBar: Bool = false,
+        hasContent: Bool = false
     ) {
         self.name = name
         self.title = title
@@ -32,6 +37,7 @@ public struct Screen: Sendable, Equatable {
         self.back = back
         self.link = link
         self.hidesNavigationBar = hidesNavigationBar
+        self.hasContent = hasContent
     }
 
     /// A screen that offers events given as cases of its coordinator's `Event`, so that a misspelt one does not
@@ -44,11 +50,12 @@ public struct Screen: Sendable, Equatable {
     /// - Parameter events: for a case with a payload, only the name counts; `["select"]` is the shorter way to name it.
     public init<Event: NavigationEvent>(
         _ name: String, title: String? = nil, params: JSONObject = [:], events: [Event],
-        back: BackRule = .allowed, link: LinkPattern? = nil, hidesNavigationBar: Bool = false
+        back: BackRule = .allowed, link: LinkPattern? = nil, hidesNavigationBar: Bool = false,
+        hasContent: Bool = false
     ) {
         self.init(
             name, title: title, params: params, events: events.map { Control(sends: $0) }, back: back, link: link,
-            hidesNavigationBar: hidesNavigationBar)
+            hidesNavigationBar: hidesNavigationBar, hasContent: hasContent)
     }
 
     /// The titles of the controls that do not use their event's own title, by the event's name.

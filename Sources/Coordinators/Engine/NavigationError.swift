@@ -25,8 +25,8 @@ public enum NavigationError: Error, Equatable, Sendable {
     case stackLimit(coordinator: String)
     /// The tree would be more than `NavigationState.depthLimit` coordinators deep.
     case depthLimit(coordinator: String)
-    /// The saved state would take more than `NavigationState.sizeLimit` bytes.
-    case stateLimit
+    /// The saved state would take more than `bytes`, the app's `sizeLimit`.
+    case stateLimit(bytes: Int)
     /// The transition took more than `TransitionRun.stepLimit` steps, or started coordinators below each other without
     /// end.
     case runawayTransition(coordinator: String)

@@ -59,7 +59,7 @@ extension TransitionRun {
         state.alert = PresentedAlert(
             key: key, alert: objection.alert, coordinator: objection.coordinator,
             heldUp: isObjection ? PostedEvent(event.type, payload: event.payload) : nil)
-        guard state.isWithinNumbers else { throw .stateLimit }
+        guard state.isWithinNumbers else { throw .stateLimit(bytes: app.sizeLimit) }
         let operations = (before.map { [.dismissAlert(key: $0.key)] } ?? []) + [Operation.alert(key: key)]
         return TransitionResult(
             state: state, transition: Transition(event: event.type, operations: operations),

@@ -101,7 +101,9 @@ public struct TransitionRun: Sendable {
 
     private func checked(_ screens: [PlacedScreen]) throws(NavigationError) -> TransitionResult {
         if let violation = state.violation(among: screens) { throw .invariantViolated(violation) }
-        guard state.size(with: screens) <= NavigationState.sizeLimit, state.isWithinNumbers else { throw .stateLimit }
+        guard state.size(with: screens) <= app.sizeLimit, state.isWithinNumbers else {
+            throw .stateLimit(bytes: app.sizeLimit)
+        }
         return unchecked()
     }
 

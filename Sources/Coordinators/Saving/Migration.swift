@@ -115,6 +115,7 @@ struct Migration {
             losses.append(.control(event: control.event, screen: screen.name))
             return true
         }
+        guard screen != placed.labelled else { return }
         run.draw(placed, as: screen, by: coordinator) { $0.migrated(to: screen.tabs) }
     }
 

@@ -4,9 +4,6 @@ package import JSONCoding
 // for every event; `App+Restore.swift` reads the result. The round trip is tested for every state of every app.
 
 extension NavigationState {
-    /// The number of bytes that the content of coordinators, screens, the alert and defaults may take when it is saved.
-    public static let sizeLimit = 64 * 1024
-
     /// The state as JSON text. Equal states give equal bytes.
     public var encoded: [UInt8] {
         var writer = JSONWriter(capacity: 1000)
@@ -68,7 +65,7 @@ extension NavigationState {
         return size + alertSize + (client == parts.client ? 0 : clientSize)
     }
 
-    /// The size that `sizeLimit` bounds, in bytes.
+    /// The size that `App.sizeLimit` bounds, in bytes.
     func size(with screens: [PlacedScreen]) -> Int {
         var size = defaults.encoded.count + shared.encoded.count
         for coordinator in coordinators { size += coordinator.encodedSize }

@@ -16,7 +16,8 @@ extension Screen: JSONReadable {
                 return Control(titles?[event]?.string, role: role, sends: event)
             },
             back: try json.member(ifAny: "back") ?? .allowed, link: link.map { LinkPattern($0) },
-            hidesNavigationBar: try json.member(ifAny: "hidesNavigationBar") ?? false)
+            hidesNavigationBar: try json.member(ifAny: "hidesNavigationBar") ?? false,
+            hasContent: try json.member(ifAny: "hasContent") ?? false)
     }
 }
 

@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 internal import JSONCoding
 
 /// A type whose schema is known without probing its `init(from:)`, or cannot be found by probing it.
@@ -19,6 +20,13 @@ extension JSONObject: KnownSchema {
     static func probe(_ probe: SchemaProbe) -> Self {
         probe.trace.note(["type": "object"])
         return probe.json?.object ?? [:]
+    }
+}
+
+extension Date: KnownSchema {
+    static func probe(_ probe: SchemaProbe) -> Self {
+        probe.trace.note(["type": "string", "format": "date-time"])
+        return probe.json?.date ?? Date(timeIntervalSince1970: 0)
     }
 }
 

@@ -46,6 +46,7 @@ public final class PlacedScreen: Sendable {
         members.member("link", ifAny: path)
         members.member("eventTitles", ifAny: screen.eventTitles)
         members.member("hidesNavigationBar", ifAny: screen.hidesNavigationBar ? true : nil)
+        members.member("hasContent", ifAny: screen.hasContent ? true : nil)
         var savedMembers = JSONWriter()
         savedMembers.encoded(members.bytes)
         savedMembers.member("events", ifAny: screen.events?.map { $0.event })

@@ -147,6 +147,16 @@ extension NavigationHandler {
         .json(CoordinatorsBody(try await state(request).navigation))
     }
 
+    func readContent(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        try await translatingErrors { () async throws(SessionError) in
+            let session = try await session(request.name, request)
+            let (text, state) = try await session.content(of: request.target.segments[4])
+            var response = Document(text, type: "application/json", isPrivate: true).response(to: request)
+            response.headers.append("Session-Version", String(state.version))
+            return response
+        }
+    }
+
     func readHistory(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let page = try HistoryPage(request)
         return try await translatingErrors { () async throws(SessionError) in

@@ -12,6 +12,7 @@ struct Route: Sendable {
             .delete(NavigationHandler.endSession)),
         Route("v1/sessions", .post(NavigationHandler.createSession, query: .only(["include"]))),
         Route("v1/sessions/{id}/coordinators", .get(NavigationHandler.readCoordinators)),
+        Route("v1/sessions/{id}/screens/{key}/content", .get(NavigationHandler.readContent)),
         Route("v1/sessions/{id}/history", .get(NavigationHandler.readHistory, query: .only(["limit", "before"]))),
         Route("v1/sessions/{id}/history/{version}", .get(NavigationHandler.readVersion)),
         Route("v1/apps", .get(NavigationHandler.listApps, query: .ignored)),

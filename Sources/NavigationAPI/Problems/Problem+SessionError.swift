@@ -83,6 +83,9 @@ extension Problem {
             self.init(
                 409, "session-incompatible", "The session is of another version of its app",
                 "Create another session.")
+        case .unknownScreen:
+            self.init(
+                404, "unknown-screen", "No such content", "The state has no screen of that key with “hasContent”.")
         case .newerApp:
             self.init(
                 503, "newer-app", "The session is of a newer version of its app",
@@ -145,10 +148,10 @@ extension Problem {
             self.init(
                 409, "stack-limit", "The stack is full",
                 "“\(name)” asked for more than \(NavigationState.depthLimit) nested flows.")
-        case .stateLimit:
+        case .stateLimit(let bytes):
             self.init(
                 409, "state-limit", "The session is too large",
-                "The session's state would take more than \(NavigationState.sizeLimit) bytes.")
+                "The session's state would take more than \(bytes) bytes.")
         case .handlerFailed(let name, let call, let error):
             self.init(
                 500, "handler-failed", "The app failed",

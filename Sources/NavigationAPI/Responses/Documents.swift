@@ -9,10 +9,12 @@ struct Document: Sendable {
     private let whole: HTTPResponse
     private let unchanged: HTTPResponse
 
-    init(_ body: [UInt8], type: String) {
+    /// - Parameter isPrivate: whether only one client may see it, so that no shared cache may keep it.
+    init(_ body: [UInt8], type: String, isPrivate: Bool = false) {
         tag = "\"\(SHA256Digest(of: body).hex.prefix(32))\""
         var headers: HTTPHeaders = [
-            "ETag": tag, "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff",
+            "ETag": tag, "Cache-Control": isPrivate ? "private, no-cache" : "no-cache",
+            "X-Content-Type-Options": "nosniff",
         ]
         unchanged = HTTPResponse(status: 304, headers: headers)
         headers.append("Content-Type", type)

@@ -35,6 +35,10 @@ extension ListDetail {
             }
         }
 
+        func content(of screen: Screen, in context: ContentContext) -> JSONObject {
+            screen.params["id"]?.integer.flatMap { viewModel?.content(of: $0) } ?? [:]
+        }
+
         mutating func childDidFinish(_ child: any Coordinator, _ navigator: inout Navigator) {
             guard let editor = child as? EditorCoordinator, let title = editor.title else { return }
             let coordinator = self
@@ -70,7 +74,8 @@ extension ListDetail {
 
 extension ListDetail.ListCoordinator: ListNavigation {
     func showItem(_ id: Int, title: String, _ navigator: inout Navigator) {
-        navigator.push(Screen("detail", title: title, params: ["id": .integer(id)], events: [Event.edit]))
+        navigator.push(
+            Screen("detail", title: title, params: ["id": .integer(id)], events: [Event.edit], hasContent: true))
     }
 
     func showEditor(_ navigator: inout Navigator) {

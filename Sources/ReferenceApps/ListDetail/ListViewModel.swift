@@ -34,6 +34,12 @@ struct ListViewModel: Codable, Sendable {
         coordinator.showTitle(title, in: items, &navigator)
     }
 
+    /// What the detail of an item shows beside its title.
+    func content(of id: Int) -> JSONObject {
+        let title = title(of: id)
+        return ["title": .string(title), "letters": .integer(title.count)]
+    }
+
     private func title(of id: Int) -> String {
         titles[id] ?? "Item"
     }

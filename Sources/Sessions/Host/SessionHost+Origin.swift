@@ -22,6 +22,7 @@ extension SessionHost {
     /// Logs the error of a handler that its app has turned into an alert.
     func report(_ failure: NavigationError, in id: SessionID, of app: App) {
         guard case .handlerFailed(let coordinator, let call, let error) = failure else { return }
-        report("\(app.name), session \(id.text): \(coordinator) failed in \(call): \(error); the user is shown an alert")
+        report(
+            "\(app.name), session \(id.text): \(coordinator) failed in \(call): \(error); the user is shown an alert")
     }
 }

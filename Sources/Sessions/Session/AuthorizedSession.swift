@@ -128,6 +128,22 @@ public struct AuthorizedSession: Sendable {
         return AppliedEvent(state: after, transition: result.transition)
     }
 
+    /// What a client shows on a screen of the last committed state, as JSON text. It counts as an event for the session's
+    /// rate.
+    ///
+    /// - Parameter key: the screen's.
+    /// - Returns: also the state.
+    public func content(of key: String) async throws(SessionError) -> (text: [UInt8], state: SessionState) {
+        let now = host.now()
+        let state = try state(if: nil, at: now)
+        try live.admit(host.eventRate, at: now)
+        guard let run = ContentRun(of: key, in: state.navigation, of: live.app, session: id.text, at: now) else {
+            throw .unknownScreen
+        }
+        let text = try await text(of: run, within: host.settings.handlerDeadline) { .refused($0, state: state) }
+        return (text, state)
+    }
+
     /// Ends the session, and its forks if its app sets `endsForks`. A tombstone is kept for
     /// `SessionSettings.tombstoneLifetime`.
     public func end(if condition: VersionCondition? = nil) async throws(SessionError) {

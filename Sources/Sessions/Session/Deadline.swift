@@ -1,9 +1,9 @@
 internal import Coordinators
 internal import Synchronization
 
-/// How a transition ended.
-enum TransitionOutcome {
-    case done(TransitionResult)
+/// How a transition, or another call of an app, ended.
+enum CallOutcome<Value: Sendable> {
+    case done(Value)
     case failed(NavigationError)
     /// The deadline has passed.
     case late(SlowTransition)
@@ -26,19 +26,25 @@ public struct SlowTransition: Equatable, Sendable {
     }
 }
 
-/// Carries out a transition and stops waiting for it after `limit`: then the transition is cancelled, and its result
-/// discarded when it comes.
+/// Calls an app and stops waiting for it after `limit`: then its task is cancelled, and its result discarded when it
+/// comes.
 ///
-/// The transition's task starts immediately on the caller's thread. If it never suspends, `completion` is called before
-/// this returns, and no timer is started.
-func carryOut(
-    _ run: TransitionRun, within limit: Duration, _ completion: @escaping @Sendable (TransitionOutcome) -> Void
+/// The task starts immediately on the caller's thread. If it never suspends, `completion` is called before this returns,
+/// and no timer is started.
+///
+/// - Parameters:
+///   - work: gets a function to call whenever a function of a coordinator is entered.
+///   - late: what is reported of the call that is running at the deadline.
+func carryOut<Value: Sendable>(
+    within limit: Duration,
+    _ work: @escaping @Sendable ((RunningCall) -> Void) async throws(NavigationError) -> Value,
+    late: @escaping @Sendable (RunningCall?) -> SlowTransition,
+    _ completion: @escaping @Sendable (CallOutcome<Value>) -> Void
 ) {
     let first = FirstOutcome(completion)
     let task = Task.immediate {
         do throws(NavigationError) {
-            var run = run
-            first.call(.done(try await run.result(entering: first.enter)))
+            first.call(.done(try await work(first.enter)))
         } catch {
             first.call(.failed(error))
         }
@@ -46,11 +52,7 @@ func carryOut(
     guard !first.isCalled else { return }
     let timer = Task {
         try await Task.sleep(for: limit)
-        let running = first.running
-        first.call(
-            .late(
-                SlowTransition(
-                    app: run.appName, coordinator: running?.coordinator, call: running?.function, limit: limit)))
+        first.call(.late(late(first.running)))
         task.cancel()
     }
     Task {
@@ -65,23 +67,48 @@ func carryOut(
 func result(
     of run: TransitionRun, within limit: Duration, _ refusal: (NavigationError) -> SessionError
 ) async throws(SessionError) -> TransitionResult {
+    try await value(within: limit, refusal) { (enter) async throws(NavigationError) in
+        var run = run
+        return try await run.result(entering: enter)
+    } late: { running in
+        SlowTransition(
+            app: run.appName, coordinator: running?.coordinator, call: running?.function, limit: limit)
+    }
+}
+
+/// Makes the content of a screen, for at most `limit`.
+func text(
+    of run: ContentRun, within limit: Duration, _ refusal: (NavigationError) -> SessionError
+) async throws(SessionError) -> [UInt8] {
+    try await value(within: limit, refusal) { (_) async throws(NavigationError) in
+        try await run.text()
+    } late: { _ in
+        SlowTransition(app: run.app, coordinator: run.coordinator, call: run.function, limit: limit)
+    }
+}
+
+private func value<Value: Sendable>(
+    within limit: Duration, _ refusal: (NavigationError) -> SessionError,
+    _ work: @escaping @Sendable ((RunningCall) -> Void) async throws(NavigationError) -> Value,
+    late: @escaping @Sendable (RunningCall?) -> SlowTransition
+) async throws(SessionError) -> Value {
     let outcome = await withCheckedContinuation { continuation in
-        carryOut(run, within: limit) { continuation.resume(returning: $0) }
+        carryOut(within: limit, work, late: late) { continuation.resume(returning: $0) }
     }
     switch outcome {
-    case .done(let result): return result
+    case .done(let value): return value
     case .failed(let error): throw refusal(error)
     case .late(let transition): throw .deadlineExceeded(transition)
     }
 }
 
 /// Passes the first outcome to the completion and ignores later ones; records which call is running meanwhile.
-private final class FirstOutcome: Sendable {
+private final class FirstOutcome<Value: Sendable>: Sendable {
     private let called = Atomic(false)
     private let entered = Mutex<RunningCall?>(nil)
-    private let completion: @Sendable (TransitionOutcome) -> Void
+    private let completion: @Sendable (CallOutcome<Value>) -> Void
 
-    init(_ completion: @escaping @Sendable (TransitionOutcome) -> Void) {
+    init(_ completion: @escaping @Sendable (CallOutcome<Value>) -> Void) {
         self.completion = completion
     }
 
@@ -93,7 +120,7 @@ private final class FirstOutcome: Sendable {
         entered.withLock { $0 = running }
     }
 
-    func call(_ outcome: TransitionOutcome) {
+    func call(_ outcome: CallOutcome<Value>) {
         if !called.exchange(true, ordering: .acquiringAndReleasing) { completion(outcome) }
     }
 }

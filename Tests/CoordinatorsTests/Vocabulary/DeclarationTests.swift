@@ -115,7 +115,8 @@ enum DefaultsApp {
         #expect(app.app.problems == ["app “watch”: watch needs Clock, which is not registered"])
         await app.expectRefusal(
             .handlerFailed(
-                coordinator: "watch", call: "handle(look)", error: .init(type: "DependencyError", caseName: "missing"))
+                coordinator: "watch", call: "handle(look)",
+                error: .init(type: "DependencyError", caseName: "Clock is not registered"))
         ) {
             try await $0.send("look")
         }
