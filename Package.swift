@@ -75,7 +75,12 @@ let package = Package(
         .target(name: "TestSupport", dependencies: ["Coordinators", "JSONCoding"], path: "Tests/TestSupport"),
         // A server with unusual apps, which the tests run.
         .executableTarget(
-            name: "oddserver", dependencies: ["CoordinatorServer", "Coordinators"], path: "Tests/OddServer"),
+            name: "oddserver",
+            dependencies: [
+                "CoordinatorServer", "Coordinators",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ], path: "Tests/OddServer"),
         .testTarget(name: "ArchitectureTests"),
         .testTarget(name: "JSONCodingTests", dependencies: ["JSONCoding"]),
         .testTarget(

@@ -7,61 +7,86 @@ package enum MapFormat: String, CaseIterable {
 
 extension AppMap {
     /// The map as text, without a line break at its end. The same map is always the same text.
-    package func drawn(as format: MapFormat) -> String {
-        switch format {
-        case .mermaid: mermaid
-        case .dot: dot
-        case .json: json.description
+    ///
+    /// - Parameter withBuiltIn: whether to draw all built-in events, and not only those by which something was found.
+    package func drawn(as format: MapFormat, withBuiltIn: Bool = false) -> String {
+        let edges = edges(withBuiltIn: withBuiltIn)
+        return switch format {
+        case .mermaid: mermaid(edges)
+        case .dot: dot(edges)
+        case .json: json(edges).description
         }
     }
 
-    /// A Mermaid flowchart. A stadium-shaped node with the app's name leads to its first screen.
-    private var mermaid: String {
+    /// A Mermaid flowchart: a box for each coordinator, a hexagon for each alert, a broken line for built-in events. A
+    /// stadium-shaped node with the app's name leads to its first screen.
+    private func mermaid(_ edges: [Edge]) -> String {
         var lines = ["flowchart TD", #"    app(["\#(AppMap.mermaid(app))"])"#]
-        lines += numbered.map { #"    \#($0)["\#(AppMap.mermaid($1.label))"]"# }
+        for (number, coordinator) in coordinators.enumerated() {
+            lines.append(#"    subgraph c\#(number + 1)["\#(AppMap.mermaid(coordinator.name))"]"#)
+            lines += coordinator.nodes.map { position in
+                let (open, close) = nodes[position].kind == .alert ? ("{{", "}}") : ("[", "]")
+                return #"        \#(id(position))\#(open)"\#(AppMap.mermaid(nodes[position].name))"\#(close)"#
+            }
+            lines.append("    end")
+        }
         if !nodes.isEmpty { lines.append("    app --> n1") }
         lines += edges.map { edge in
-            #"    \#(id(edge.from)) -->|"\#(AppMap.mermaid(edge.label))"| \#(id(edge.to))"#
+            let line = edge.isBuiltIn ? "-.->" : "-->"
+            return #"    \#(id(edge.from)) \#(line)|"\#(AppMap.mermaid(edge.label))"| \#(id(edge.to))"#
         }
         return lines.joined(separator: "\n")
     }
 
     /// A digraph in Graphviz's language.
-    private var dot: String {
-        var lines = ["digraph \(AppMap.dot(app)) {", "    app [label=\(AppMap.dot(app)), shape=plaintext];"]
-        lines += numbered.map { "    \($0) [label=\(AppMap.dot($1.label))];" }
+    private func dot(_ edges: [Edge]) -> String {
+        var lines = [
+            "digraph \(AppMap.dot(app)) {",
+            #"    graph [fontname="sans-serif", fontsize=11, style=rounded, color=gray60];"#,
+            #"    node [fontname="sans-serif", fontsize=12, shape=box, style=rounded];"#,
+            #"    edge [fontname="sans-serif", fontsize=10];"#,
+            "    app [label=\(AppMap.dot(app)), shape=plaintext];",
+        ]
+        for (number, coordinator) in coordinators.enumerated() {
+            lines.append("    subgraph cluster_\(number + 1) {")
+            lines.append("        label=\(AppMap.dot(coordinator.name));")
+            lines += coordinator.nodes.map { position in
+                let shape = nodes[position].kind == .alert ? ", shape=hexagon, style=solid" : ""
+                return "        \(id(position)) [label=\(AppMap.dot(nodes[position].name))\(shape)];"
+            }
+            lines.append("    }")
+        }
         if !nodes.isEmpty { lines.append("    app -> n1;") }
-        lines += edges.map { "    \(id($0.from)) -> \(id($0.to)) [label=\(AppMap.dot($0.label))];" }
+        lines += edges.map { edge in
+            let style = edge.isBuiltIn ? ", style=dashed" : ""
+            return "    \(id(edge.from)) -> \(id(edge.to)) [label=\(AppMap.dot(edge.label))\(style)];"
+        }
         return lines.joined(separator: "\n") + "\n}"
     }
 
-    private var json: JSON {
+    private func json(_ edges: [Edge]) -> JSON {
         [
             "app": .string(app),
             "nodes": .array(
-                numbered.map { id, node in
-                    ["id": .string(id), "screen": .string(node.screen), "coordinator": .string(node.coordinator)]
+                nodes.enumerated().map { position, node in
+                    [
+                        "id": .string(id(position)), node.kind.rawValue: .string(node.name),
+                        "coordinator": .string(node.coordinator),
+                    ]
                 }),
             "edges": .array(
                 edges.map { edge in
                     [
                         "from": .string(id(edge.from)), "to": .string(id(edge.to)),
-                        "events": .array(edge.events.map { .string($0) }),
+                        "events": .array(edge.events.map { .string($0) }), "isBuiltIn": .bool(edge.isBuiltIn),
                     ]
                 }),
             "isComplete": .bool(isComplete),
+            "slowEvents": .array(slowEvents.map { .string($0) }),
         ]
     }
 
     private func id(_ position: Int) -> String { "n\(position + 1)" }
-
-    private var numbered: [(String, Node)] {
-        nodes.enumerated().map { (id($0), $1) }
-    }
-}
-
-extension AppMap.Node {
-    fileprivate var label: String { "\(screen) (\(coordinator))" }
 }
 
 extension AppMap.Edge {
@@ -75,7 +100,7 @@ extension AppMap {
     fileprivate static func mermaid(_ text: String) -> String {
         text.unicodeScalars.map { scalar in
             let isPlain = !scalar.isASCII || scalar.properties.isAlphabetic || ("0"..."9").contains(scalar)
-            return isPlain || " _-.,()".unicodeScalars.contains(scalar) ? String(scalar) : "#\(scalar.value);"
+            return isPlain || " _-.,()/".unicodeScalars.contains(scalar) ? String(scalar) : "#\(scalar.value);"
         }.joined()
     }
 

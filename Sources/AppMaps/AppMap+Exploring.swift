@@ -2,17 +2,23 @@ package import Coordinators
 internal import FoundationEssentials
 
 extension AppMap {
+    /// Carries out a transition; `nil` if it takes too long.
+    package typealias Carrier = (TransitionRun) async throws(NavigationError) -> TransitionResult?
+
     /// Explores an app: starting from a new session, posts every accepted event with its example, breadth first.
     ///
     /// Handlers run, and act on their dependencies as in any session. An event that fails leads nowhere and is not on
-    /// the map. Neither is a screen that opens only for a payload other than the example.
+    /// the map. Neither is a screen that opens only for a payload other than the example. An event that takes too long
+    /// is tried once.
     ///
     /// - Parameter limit: the number of states that are explored further; states with the same `outline` count as one.
     /// - Throws: the error that keeps a session from starting.
-    package init(exploring app: App, limit: Int) async throws(NavigationError) {
+    /// - Returns: `nil` if a session takes too long to start.
+    package init?(exploring app: App, limit: Int, by carryOut: Carrier) async throws(NavigationError) {
         self.init(app: app.name)
         let now = Date(timeIntervalSince1970: 1_800_000_000)
-        let first = try await app.launch(at: now).state
+        guard let first = try await carryOut(app.beginLaunch(at: now))?.state else { return nil }
+        _ = position(of: first)
         var known: Set = [first.outline]
         var queue = [first]
         var next = 0
@@ -20,11 +26,23 @@ extension AppMap {
             let state = queue[next]
             next += 1
             guard let from = position(of: state) else { continue }
-            for event in state.attempts(in: app) {
-                guard let result = try? await app.apply(event, to: state, at: now), event.isShown(by: result),
-                    let to = position(of: result.state)
-                else { continue }
-                connect(from, to: to, by: event.type)
+            for attempt in state.attempts(in: app) where !slowEvents.contains(attempt.name) {
+                let result: TransitionResult
+                do throws(NavigationError) {
+                    guard let inTime = try await carryOut(app.begin(attempt.event, on: state, at: now)) else {
+                        slowEvents.append(attempt.name)
+                        continue
+                    }
+                    result = inTime
+                } catch {
+                    continue
+                }
+                // A built-in event without a visible effect, such as selecting the selected tab, is not drawn.
+                if attempt.isBuiltIn, result.transition.operations.isEmpty { continue }
+                let count = nodes.count
+                guard let to = position(of: result.state) else { continue }
+                connect(
+                    from, to: to, by: attempt.label, isBuiltIn: attempt.isBuiltIn, isFirst: nodes.count > count)
                 let outline = result.state.outline
                 if known.contains(outline) { continue }
                 if known.count < limit {
@@ -37,16 +55,13 @@ extension AppMap {
         }
     }
 
-    /// The position of the visible screen, which is added if it is new; `nil` if no screen is visible.
+    /// The position of what the user sees, which is added if it is new; `nil` if no screen is visible.
     private mutating func position(of state: NavigationState) -> Int? {
         guard let visible = state.visible, let coordinator = state[visible.coordinator] else { return nil }
-        return position(of: Node(screen: visible.screen.name, coordinator: coordinator.name))
-    }
-}
-
-extension PostedEvent {
-    /// A built-in event without a visible effect, such as selecting the selected tab, is not drawn.
-    fileprivate func isShown(by result: TransitionResult) -> Bool {
-        BuiltInEvent(rawValue: type) == nil || !result.transition.operations.isEmpty
+        if let alert = state.alert {
+            let author = state[alert.coordinator] ?? coordinator
+            return position(of: Node(kind: .alert, name: alert.alert.title, coordinator: author.name))
+        }
+        return position(of: Node(kind: .screen, name: visible.screen.name, coordinator: coordinator.name))
     }
 }

@@ -1,24 +1,40 @@
 internal import Coordinators
 
+/// An event that may be posted, and how a map names it.
+struct Attempt {
+    let event: PostedEvent
+    /// What a map writes beside its line.
+    let label: String
+    /// The coordinator that handles it, and the event.
+    let name: String
+    /// Whether every app has the event. An alert's button does what its author says.
+    let isBuiltIn: Bool
+}
+
 extension NavigationState {
     /// The events that may be posted now, each with its example; a built-in one in every way that a map shows.
-    func attempts(in app: App) -> [PostedEvent] {
-        acceptedEvents.flatMap { name in
-            guard let event = BuiltInEvent(rawValue: name) else {
-                return [PostedEvent(name, payload: recipient(of: name)?.event.unmaskedPayload)]
-            }
-            return payloads(of: event, in: app).map { PostedEvent(name, payload: $0) }
+    func attempts(in app: App) -> [Attempt] {
+        acceptedEvents.flatMap { name -> [Attempt] in
+            if let event = BuiltInEvent(rawValue: name) { return attempts(of: event, in: app) }
+            guard let (coordinator, event) = recipient(of: name) else { return [] }
+            let posted = PostedEvent(name, payload: event.unmaskedPayload)
+            return [Attempt(event: posted, label: name, name: "\(coordinator.name).\(name)", isBuiltIn: false)]
         }
     }
 
     /// None for the events that add nothing to a map: `relaunch` and `describeClient` are possible everywhere, `backTo`
     /// and `backToRoot` are repeated `back`.
-    private func payloads(of event: BuiltInEvent, in app: App) -> [JSON?] {
-        switch event {
-        case .back, .dismiss: [nil]
-        case .selectTab: visibleTabs.map { ["tab": .string($0)] }
-        case .answer: alert?.alert.buttons.map { ["button": .string($0.id)] } ?? []
-        case .open: paths(in: app).map { ["path": .string($0)] }
+    private func attempts(of event: BuiltInEvent, in app: App) -> [Attempt] {
+        func attempt(_ payload: JSON?, _ label: String = event.rawValue, isBuiltIn: Bool = true) -> Attempt {
+            let posted = PostedEvent(event.rawValue, payload: payload)
+            return Attempt(event: posted, label: label, name: label, isBuiltIn: isBuiltIn)
+        }
+        return switch event {
+        case .back, .dismiss: [attempt(nil)]
+        case .selectTab: visibleTabs.map { attempt(["tab": .string($0)]) }
+        case .answer:
+            alert?.alert.buttons.map { attempt(["button": .string($0.id)], "“\($0.title)”", isBuiltIn: false) } ?? []
+        case .open: paths(in: app).map { attempt(["path": .string($0)], $0) }
         case .backTo, .backToRoot, .relaunch, .describeClient: []
         }
     }

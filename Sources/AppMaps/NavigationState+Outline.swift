@@ -11,6 +11,7 @@ extension NavigationState {
             "alert": alert.map { .string($0.alert.title) } ?? .null,
             "coordinators": .array(Set(coordinators.map(kinship)).sorted().map { .string($0) }),
             "events": .array(acceptedEvents.map { .string($0) }),
+            "asks": .bool(backPlan.map(asks) ?? false),
         ]
     }
 

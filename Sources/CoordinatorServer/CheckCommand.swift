@@ -40,10 +40,14 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
     @Option(help: "The directory for the apps' own data. It is not created if it does not exist.")
     var dataDirectory = "data"
 
+    @OptionGroup(title: "Options of the apps")
+    var own: Server.Options
+
     func run() async throws {
         let isThere = access(dataDirectory, F_OK) == 0 || errno != ENOENT
-        let apps = try Server.soundApps(
-            AppOptions(isDevelopment: development, dataDirectory: isThere ? dataDirectory : nil))
+        var setup = ServerSetup(
+            isDevelopment: development, dataDirectory: isThere ? dataDirectory : nil, options: own)
+        let apps = try await Server.soundApps(&setup)
         var settings = SessionSettings()
         lifetimes.apply(to: &settings)
         let host = SessionHost(apps: apps, store: MemoryStore(), settings: settings)

@@ -14,23 +14,36 @@ public import Coordinators
 /// }
 /// ```
 ///
-/// A server whose apps depend on the command line declares `apps(_:)` instead of `apps`.
+/// A server whose apps depend on the command line, or on services of their own, declares `apps(_:)` instead of `apps`.
 public protocol NavigationServer {
+    /// Options of the program's own. `serve`, `check` and `graph` take them beside the server's.
+    associatedtype Options: ParsableArguments = NoOptions
+
+    /// The program's name in its help and its messages: by default the name of its file.
+    static var name: String { get }
+
+    /// The program's version, which `--version` prints before this package's. By default there is none.
+    static var version: String? { get }
+
     /// The hosted apps. The first one is the default, for a client that names none.
     static var apps: [App] { get }
 
     /// The hosted apps, made according to the command line. Called once in a process.
     ///
     /// - Throws: why the apps cannot be made; it is printed, and the program ends with exit code 78.
-    static func apps(_ options: AppOptions) throws -> [App]
+    static func apps(_ setup: inout ServerSetup<Options>) async throws -> [App]
 
     /// Subcommands that the program has beside the server's own, for work on the apps from the command line.
     static var commands: [any ParsableCommand.Type] { get }
 }
 
 extension NavigationServer {
+    public static var name: String {
+        CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "coordinatord"
+    }
+    public static var version: String? { nil }
     public static var apps: [App] { [] }
-    public static func apps(_ options: AppOptions) throws -> [App] { apps }
+    public static func apps(_ setup: inout ServerSetup<Options>) async throws -> [App] { apps }
     public static var commands: [any ParsableCommand.Type] { [] }
 
     @concurrent
@@ -43,9 +56,9 @@ extension NavigationServer {
 struct ServerCommand<Server: NavigationServer>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "coordinatord",
+            commandName: Server.name,
             abstract: "Holds navigation state per client session, and serves it over HTTP.",
-            version: "coordinatord \(Release.version)",
+            version: Server.announcement,
             subcommands: [
                 ServeCommand<Server>.self, CheckCommand<Server>.self, SessionsCommand.self, BackupCommand.self,
                 GraphCommand<Server>.self, HealthCommand.self,
@@ -53,7 +66,16 @@ struct ServerCommand<Server: NavigationServer>: AsyncParsableCommand {
     }
 }
 
-/// This package's version, as in `openapi.yaml` and `--version`.
+extension NavigationServer {
+    /// The name and the version, with the version of this package.
+    static var announcement: String {
+        let package = "coordinatord \(Release.version)"
+        guard name != "coordinatord" else { return package }
+        return version.map { "\(name) \($0) (\(package))" } ?? "\(name) (\(package))"
+    }
+}
+
+/// This package's version.
 enum Release {
     static let version = "0.1.0"
 }

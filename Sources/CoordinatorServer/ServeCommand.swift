@@ -60,17 +60,20 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
             """)
     var dataDirectory = "data"
 
+    @OptionGroup(title: "Options of the apps")
+    var own: Server.Options
+
     func run() async throws {
         StopSignals.ignoreOthers()
         Allocator.giveBackInBackground()
         // Before the apps create their own data, which a start that fails should not leave behind.
         try storage.makeDirectory()
-        let apps = try Server.soundApps(
-            AppOptions(isDevelopment: development, dataDirectory: storage.isInMemory ? nil : dataDirectory),
-            by: .server)
+        var setup = ServerSetup(
+            isDevelopment: development, dataDirectory: storage.isInMemory ? nil : dataDirectory, options: own)
+        let apps = try await Server.soundApps(&setup, by: .server)
         try await Server.checkLaunch(of: apps)
 
-        let logger = Logger(label: "coordinatord") { _ in LineLogHandler(.standardError) }
+        let logger = Logger(label: Server.name) { _ in LineLogHandler(.standardError) }
         defer { LineOutput.standardError.flush(milliseconds: 1000) }
         let store = try storage.open(report: { logger.warning("\($0)") }) { reason in
             // Only opening the store again can show what is on the disk.
@@ -89,16 +92,20 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         let signals = await StopSignals()
         let server = try listen(clients.opened(handler))
         let listening = HTTPService(
-            server: server, handler: handler, drain: connections.drain,
+            program: Server.name, server: server, handler: handler, drain: connections.drain,
             address: HTTPAuthority(host: address.host, port: server.port), store: storage.announcement, logger: logger)
         let group = ServiceGroup(
             configuration: .init(
-                services: [
+                services: setup.services.map { .init(ofApps: $0) } + [
                     .init(service: StoreService(store: store)),
                     .init(service: SweepService(host: host, logger: logger)),
                     .init(service: listening),
                 ], logger: logger))
-        try await signals.run(group, logger: logger)
+        do {
+            try await signals.run(group, logger: logger)
+        } catch let error where !(error is ExitCode) {
+            throw ExitCode.cannotStart(EX_SOFTWARE, "a service of the apps failed: \(error)")
+        }
     }
 
     func validate() throws {

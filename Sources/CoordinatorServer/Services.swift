@@ -6,6 +6,7 @@ internal import Sessions
 
 /// Keeps the HTTP server running until a graceful shutdown is requested, then stops it.
 struct HTTPService: Service {
+    let program: String
     let server: HTTPServer
     let handler: NavigationHandler
     /// How long new connections are accepted after the request to stop, then how long requests under way may take.
@@ -21,13 +22,22 @@ struct HTTPService: Service {
             logger.warning("\(error): `health` cannot read this server's address there")
         }
         defer { file?.remove(address) }
-        LineOutput.standardOutput.write("coordinatord listening on http://\(address) (store: \(store))")
+        LineOutput.standardOutput.write("\(program) listening on http://\(address) (store: \(store))")
         try? await gracefulShutdown()
         handler.beginDraining()
         logger.info(
             "draining for \(drain.delay + drain.time) at most; Ctrl-C now stops at once",
             metadata: ["connections": "\(server.openConnections)"])
         await server.stop(after: drain.delay, within: drain.time)
+    }
+}
+
+extension ServiceGroupConfiguration.ServiceConfiguration {
+    /// A service of the apps may end before the server does, but not with an error.
+    init(ofApps service: any Service) {
+        self.init(
+            service: service, successTerminationBehavior: .ignore,
+            failureTerminationBehavior: .gracefullyShutdownGroup)
     }
 }
 

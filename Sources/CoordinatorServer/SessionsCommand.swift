@@ -239,8 +239,7 @@ extension SessionID {
         guard let id = SessionID(argument) else {
             throw ValidationError(
                 """
-                “\(argument)” is not a session's id. An id is s_ and 13 characters; `coordinatord sessions list` shows \
-                them.
+                “\(argument)” is not a session's id. An id is s_ and 13 characters; `sessions list` shows them.
                 """)
         }
         return id

@@ -11,10 +11,10 @@ struct Coordinatord: NavigationServer {
     static let commands: [any ParsableCommand.Type] = [AccountsCommand.self]
 
     /// With `--development` there is an account to sign in with, `ann@example.com`, whose password is `correct horse`.
-    static func apps(_ options: AppOptions) throws -> [App] {
-        if let directory = options.dataDirectory { try makeDirectory(directory) }
+    static func apps(_ setup: inout ServerSetup<NoOptions>) throws -> [App] {
+        if let directory = setup.dataDirectory { try makeDirectory(directory) }
         let accounts = try AccountStore(
-            path: options.dataDirectory.map(accountsFile), isDevelopment: options.isDevelopment)
+            path: setup.dataDirectory.map(accountsFile), isDevelopment: setup.isDevelopment)
         return ReferenceApps.all(accounts: accounts)
     }
 

@@ -1,24 +1,51 @@
 // oddserver: a server with what `coordinatord` has no example of: apps that depend on the command line, names that a
 // drawing has to escape, an event that replaces the session's token.
 
+internal import ArgumentParser
 internal import CoordinatorServer
 internal import Coordinators
+internal import ServiceLifecycle
 
 @main
 struct OddServer: NavigationServer {
-    static func apps(_ options: AppOptions) throws -> [App] {
-        switch options.dataDirectory {
+    static let version: String? = "7.1"
+
+    struct Options: ParsableArguments {
+        @Option(help: "The weather: fair, or stormy, when a service fails.") var weather = "fair"
+    }
+
+    static func apps(_ setup: inout ServerSetup<Options>) async throws -> [App] {
+        // As if it had to connect to something first.
+        try await Task.sleep(for: .milliseconds(1))
+        setup.services = [Weather(name: setup.options.weather)]
+        switch setup.dataDirectory {
         case "/tmp/nowhere"?: throw Unusable(directory: "/tmp/nowhere")
         case "/tmp/misspelt"?: return [App("misspelt", root: MisspeltCoordinator.init)]
         case "/tmp/failing"?: return [App("failing", root: FailingCoordinator.init)]
         default: break
         }
-        return [App(options.isDevelopment ? "development" : "production", root: OddCoordinator.init), Library.app]
+        return [App(setup.isDevelopment ? "development" : "production", root: OddCoordinator.init), Library.app]
     }
 
     struct Unusable: Error, CustomStringConvertible {
         let directory: String
         var description: String { "\(directory)\nis no place for data" }
+    }
+}
+
+/// Runs with the server; fails soon if it is stormy.
+struct Weather: Service {
+    struct Lightning: Error {}
+    let name: String
+
+    func run() async throws {
+        print("the weather is \(name)")
+        if name == "stormy" {
+            try await Task.sleep(for: .milliseconds(300))
+            throw Lightning()
+        }
+        try? await gracefulShutdown()
+        print("the weather is over")
     }
 }
 

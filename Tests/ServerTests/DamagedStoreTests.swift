@@ -172,7 +172,7 @@ import TestSupport
         let end = try await connection.request("DELETE", session.path, headers: session.headers)
 
         #expect(end.status == 503 && end.text.contains("urn:coordinatord:problem:session-damaged"))
-        #expect(end.text.contains("coordinatord sessions purge"))
+        #expect(end.text.contains("sessions purge"))
         try await storage.stop(program)
         #expect(firstWords(try await storage.run("sessions", "list").output).contains(lost), "its data is kept")
         #expect(try await storage.run("sessions", "purge", lost).code == 0)

@@ -70,7 +70,9 @@ import TestSupport
             ] {
                 let answer = try await connection.request(
                     method, target, headers: session.headers, body: body.isEmpty ? nil : Data(body.utf8))
-                #expect(answer.status < 500, "\(method) \(target): \(change)")
+                // A number may make it a session of a newer version of the app.
+                let isNewer = answer.status == 503 && answer.text.contains("newer-app")
+                #expect(answer.status < 500 || isNewer, "\(method) \(target): \(change)")
             }
         }
         try await storage.stop(program)

@@ -222,7 +222,7 @@ import TestSupport
         (["serve", "--store", "data"], "Write sqlite:data for the directory data."),
         (["serve", "--allow-origin", "https://app.example/"], "without a final slash: https://app.example."),
         (["sessions", "purge", "--over", "s_vGNoFnEWTqnck"], "Give either session ids or --over, not both."),
-        (["sessions", "show", "s_nope"], "An id is s_ and 13 characters; `coordinatord sessions list` shows them."),
+        (["sessions", "show", "s_nope"], "An id is s_ and 13 characters; `sessions list` shows them."),
     ])
     func `an error says how to write an argument`(arguments: [String], advice: String) async throws {
         let result = try await run(arguments, as: nil)

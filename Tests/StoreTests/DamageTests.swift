@@ -268,7 +268,7 @@ import Testing
             if isAnswer { _ = try await store.answer(to: "k\(id.text)", of: id) } else { _ = try await store.load(id) }
         }
         #expect(try await store.load(ids[10])?.record.version == 3)
-        #expect(store.condition.remarks == ["damaged sessions: 1; `coordinatord check` lists them"])
+        #expect(store.condition.remarks == ["damaged sessions: 1; `check` lists them"])
         await store.close()
     }
 

@@ -86,7 +86,7 @@ import Testing
         let store = try open()
 
         await #expect(throws: StoreError.self) { try await store.load(id) }
-        #expect(store.condition.remarks == ["damaged sessions: 1; `coordinatord check` lists them"])
+        #expect(store.condition.remarks == ["damaged sessions: 1; `check` lists them"])
         let snapshot = try StoreSnapshot(directory: directory.path)
         #expect(try snapshot.damagedSessions().map(\.id) == [id])
         for other in try snapshot.sessions() where other != id { #expect(try await store.load(other) != nil) }

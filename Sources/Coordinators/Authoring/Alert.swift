@@ -61,7 +61,7 @@ public struct AlertButton: Sendable, Equatable {
 public final class PresentedAlert: Sendable {
     public let key: String
     public let alert: Alert
-    let coordinator: Int
+    package let coordinator: Int
     /// The event that `shouldLeave` held up, if the alert asks about one.
     let heldUp: PostedEvent?
 

@@ -66,7 +66,7 @@ extension Problem {
                 503, "session-damaged", "The session is damaged",
                 """
                 The stored data of this session is damaged and stays as it is; nothing has changed. Only the server's \
-                operator can remove it, with “coordinatord sessions purge”.
+                operator can remove it, with “sessions purge”.
                 """)
             self.headers.append("Retry-After", "60")
             self.details = ["cause": reason]

@@ -117,7 +117,7 @@ final class StoreTroubles: Sendable {
         let isFull = full.load(ordering: .relaxed)
         return state.withLock { state in
             let count = state.damagedSessions.count
-            let sessions = count > 0 ? ["damaged sessions: \(count); `coordinatord check` lists them"] : []
+            let sessions = count > 0 ? ["damaged sessions: \(count); `check` lists them"] : []
             let full = isFull ? [StoreTroubles.full] : []
             return StoreCondition(failure: state.failure, remarks: full + sessions + state.remarks)
         }

@@ -1,4 +1,4 @@
-internal import Coordinators
+package import Coordinators
 internal import Synchronization
 
 /// How a transition, or another call of an app, ended.
@@ -67,7 +67,35 @@ func carryOut<Value: Sendable>(
 func result(
     of run: TransitionRun, within limit: Duration, _ refusal: (NavigationError) -> SessionError
 ) async throws(SessionError) -> TransitionResult {
-    try await value(within: limit, refusal) { (enter) async throws(NavigationError) in
+    try await outcome(of: run, within: limit).value(refusal)
+}
+
+/// Carries out a transition and waits for its result, for at most `limit`.
+///
+/// - Returns: `nil` if it takes longer.
+package func result(
+    of run: TransitionRun, within limit: Duration
+) async throws(NavigationError) -> TransitionResult? {
+    switch await outcome(of: run, within: limit) {
+    case .done(let result): return result
+    case .failed(let error): throw error
+    case .late: return nil
+    }
+}
+
+/// Makes the content of a screen, for at most `limit`.
+func text(
+    of run: ContentRun, within limit: Duration, _ refusal: (NavigationError) -> SessionError
+) async throws(SessionError) -> [UInt8] {
+    try await outcome(within: limit) { (_) async throws(NavigationError) in
+        try await run.text()
+    } late: { _ in
+        SlowTransition(app: run.app, coordinator: run.coordinator, call: run.function, limit: limit)
+    }.value(refusal)
+}
+
+private func outcome(of run: TransitionRun, within limit: Duration) async -> CallOutcome<TransitionResult> {
+    await outcome(within: limit) { (enter) async throws(NavigationError) in
         var run = run
         return try await run.result(entering: enter)
     } late: { running in
@@ -76,29 +104,23 @@ func result(
     }
 }
 
-/// Makes the content of a screen, for at most `limit`.
-func text(
-    of run: ContentRun, within limit: Duration, _ refusal: (NavigationError) -> SessionError
-) async throws(SessionError) -> [UInt8] {
-    try await value(within: limit, refusal) { (_) async throws(NavigationError) in
-        try await run.text()
-    } late: { _ in
-        SlowTransition(app: run.app, coordinator: run.coordinator, call: run.function, limit: limit)
+private func outcome<Value: Sendable>(
+    within limit: Duration,
+    _ work: @escaping @Sendable ((RunningCall) -> Void) async throws(NavigationError) -> Value,
+    late: @escaping @Sendable (RunningCall?) -> SlowTransition
+) async -> CallOutcome<Value> {
+    await withCheckedContinuation { continuation in
+        carryOut(within: limit, work, late: late) { continuation.resume(returning: $0) }
     }
 }
 
-private func value<Value: Sendable>(
-    within limit: Duration, _ refusal: (NavigationError) -> SessionError,
-    _ work: @escaping @Sendable ((RunningCall) -> Void) async throws(NavigationError) -> Value,
-    late: @escaping @Sendable (RunningCall?) -> SlowTransition
-) async throws(SessionError) -> Value {
-    let outcome = await withCheckedContinuation { continuation in
-        carryOut(within: limit, work, late: late) { continuation.resume(returning: $0) }
-    }
-    switch outcome {
-    case .done(let value): return value
-    case .failed(let error): throw refusal(error)
-    case .late(let transition): throw .deadlineExceeded(transition)
+extension CallOutcome {
+    fileprivate func value(_ refusal: (NavigationError) -> SessionError) throws(SessionError) -> Value {
+        switch self {
+        case .done(let value): return value
+        case .failed(let error): throw refusal(error)
+        case .late(let transition): throw .deadlineExceeded(transition)
+        }
     }
 }
 

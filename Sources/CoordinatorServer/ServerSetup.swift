@@ -1,20 +1,33 @@
 public import ArgumentParser
 internal import Coordinators
 internal import Glibc
+public import ServiceLifecycle
 internal import Sessions
 
-/// The options of the command line that apps may depend on.
-public struct AppOptions: Sendable {
+/// What a server's apps are made of: the command line, and the services that they need while the server runs.
+public struct ServerSetup<Options: ParsableArguments> {
     /// Whether the apps get their development dependencies, such as seeded accounts.
     public let isDevelopment: Bool
     /// The directory for the apps' own data. It need not exist: the app that needs it creates it. `nil` if nothing may
     /// outlive the process, as with `--store memory`: then an app must write nothing to the disk.
     public let dataDirectory: String?
+    /// The program's own options.
+    public let options: Options
+    /// What runs while the server runs, such as a pool of connections: started before the server listens, in this
+    /// order, and asked to stop after the last request, in the opposite order. A service that fails stops the server.
+    /// Only `serve` runs them.
+    public var services: [any Service] = []
 
-    public init(isDevelopment: Bool, dataDirectory: String?) {
+    init(isDevelopment: Bool, dataDirectory: String?, options: Options) {
         self.isDevelopment = isDevelopment
         self.dataDirectory = dataDirectory
+        self.options = options
     }
+}
+
+/// The `Options` of a program that has none of its own.
+public struct NoOptions: ParsableArguments {
+    public init() {}
 }
 
 extension NavigationServer {
@@ -22,12 +35,14 @@ extension NavigationServer {
     ///
     /// - Throws: an exit code, after printing the reason to standard error: `EX_CONFIG` if they cannot be made,
     ///   `EX_SOFTWARE` if their declarations are wrong.
-    static func soundApps(_ options: AppOptions, by user: DirectoryUser = .command) throws -> [App] {
+    static func soundApps(
+        _ setup: inout ServerSetup<Options>, by user: DirectoryUser = .command
+    ) async throws -> [App] {
         let made: [App]
         do {
-            made = try apps(options)
+            made = try await apps(&setup)
         } catch {
-            throw ExitCode.cannotUse(options.dataDirectory, because: "the apps cannot be made: \(error)", by: user)
+            throw ExitCode.cannotUse(setup.dataDirectory, because: "the apps cannot be made: \(error)", by: user)
         }
         let problems = made.isEmpty ? ["no app is declared"] : made.flatMap(\.problems)
         guard problems.isEmpty else { throw ExitCode.cannotStart(EX_SOFTWARE, problems.joined(separator: "; ")) }
