@@ -4,6 +4,7 @@
 internal import ArgumentParser
 internal import CoordinatorServer
 internal import Coordinators
+internal import Glibc
 internal import ServiceLifecycle
 
 @main
@@ -17,14 +18,17 @@ struct OddServer: NavigationServer {
     static func apps(_ setup: inout ServerSetup<Options>) async throws -> [App] {
         // As if it had to connect to something first.
         try await Task.sleep(for: .milliseconds(1))
-        setup.services = [Weather(name: setup.options.weather)]
+        if setup.options.weather != "fair" { setup.services = [Weather(name: setup.options.weather)] }
         switch setup.dataDirectory {
         case "/tmp/nowhere"?: throw Unusable(directory: "/tmp/nowhere")
         case "/tmp/misspelt"?: return [App("misspelt", root: MisspeltCoordinator.init)]
         case "/tmp/failing"?: return [App("failing", root: FailingCoordinator.init)]
         default: break
         }
-        return [App(setup.isDevelopment ? "development" : "production", root: OddCoordinator.init), Library.app]
+        return [
+            App(setup.isDevelopment ? "development" : "production", root: OddCoordinator.init), Library.app,
+            App("slow", root: { SlowCoordinator() }),
+        ]
     }
 
     struct Unusable: Error, CustomStringConvertible {
@@ -39,13 +43,18 @@ struct Weather: Service {
     let name: String
 
     func run() async throws {
-        print("the weather is \(name)")
+        say("is \(name)")
         if name == "stormy" {
             try await Task.sleep(for: .milliseconds(300))
             throw Lightning()
         }
         try? await gracefulShutdown()
-        print("the weather is over")
+        say("is over")
+    }
+
+    private func say(_ what: String) {
+        print("the weather", what)
+        fflush(nil)
     }
 }
 
@@ -60,6 +69,23 @@ struct MisspeltCoordinator: Coordinator {
     }
 
     func handle(_ event: Event, _ navigator: inout Navigator) {}
+}
+
+/// Three screens, and an event that waits, whether or not it is cancelled.
+struct SlowCoordinator: Coordinator {
+    private var screens = 1
+
+    enum Event: NavigationEvent, CaseIterable { case wait, next }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("1")) }
+
+    func isEnabled(_ event: Event, in context: NavigationContext) -> Bool { event == .wait || screens < 3 }
+
+    mutating func handle(_ event: Event, _ navigator: inout Navigator) async throws {
+        if event == .wait { await Task { try? await Task.sleep(for: .seconds(60)) }.value }
+        screens += 1
+        navigator.push(Screen("\(screens)"))
+    }
 }
 
 /// Cannot start: `start` throws.

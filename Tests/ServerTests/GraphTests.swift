@@ -12,18 +12,18 @@ import Testing
             result.output == """
                 flowchart TD
                     app(["main"])
-                    n1["a (main)"]
-                    n2["c (main)"]
-                    n3["f (main)"]
+                    subgraph c1["main"]
+                        n1["a"]
+                        n2["c"]
+                        n3["f"]
+                    end
                     app --> n1
                     n1 -->|"button01Tapped"| n2
                     n1 -->|"button02Tapped"| n3
-                    n2 -->|"back"| n1
-                    n2 -->|"button01Tapped, back"| n2
-                    n2 -->|"button02Tapped, back"| n3
-                    n3 -->|"back"| n1
-                    n3 -->|"button01Tapped, back"| n2
-                    n3 -->|"button02Tapped, back"| n3
+                    n2 -->|"button01Tapped"| n2
+                    n2 -->|"button02Tapped"| n3
+                    n3 -->|"button01Tapped"| n2
+                    n3 -->|"button02Tapped"| n3
 
                 """)
         #expect(result.errors == "")
@@ -36,56 +36,77 @@ import Testing
         #expect(
             result.output == """
                 digraph "main" {
+                    graph [fontname="sans-serif", fontsize=11, style=rounded, color=gray60];
+                    node [fontname="sans-serif", fontsize=12, shape=box, style=rounded];
+                    edge [fontname="sans-serif", fontsize=10];
                     app [label="main", shape=plaintext];
-                    n1 [label="a (main)"];
-                    n2 [label="c (main)"];
-                    n3 [label="f (main)"];
+                    subgraph cluster_1 {
+                        label="main";
+                        n1 [label="a"];
+                        n2 [label="c"];
+                        n3 [label="f"];
+                    }
                     app -> n1;
                     n1 -> n2 [label="button01Tapped"];
                     n1 -> n3 [label="button02Tapped"];
-                    n2 -> n1 [label="back"];
-                    n2 -> n2 [label="button01Tapped, back"];
-                    n2 -> n3 [label="button02Tapped, back"];
-                    n3 -> n1 [label="back"];
-                    n3 -> n2 [label="button01Tapped, back"];
-                    n3 -> n3 [label="button02Tapped, back"];
+                    n2 -> n2 [label="button01Tapped"];
+                    n2 -> n3 [label="button02Tapped"];
+                    n3 -> n2 [label="button01Tapped"];
+                    n3 -> n3 [label="button02Tapped"];
                 }
 
                 """)
     }
 
-    @Test func `main as JSON`() async throws {
-        let result = try await Program.coordinatord("graph", "main", "--format", "json").exit()
+    @Test func `main as JSON, with all built-in events`() async throws {
+        let result = try await Program.coordinatord("graph", "main", "--format", "json", "--built-in").exit()
 
+        let map = try JSON(parsing: Array(result.output.utf8))
         #expect(
-            result.output.replacing(#"},{"#, with: "},\n{") == """
-                {"app":"main","nodes":[{"id":"n1","screen":"a","coordinator":"main"},
-                {"id":"n2","screen":"c","coordinator":"main"},
-                {"id":"n3","screen":"f","coordinator":"main"}],\
-                "edges":[{"from":"n1","to":"n2","events":["button01Tapped"]},
-                {"from":"n1","to":"n3","events":["button02Tapped"]},
-                {"from":"n2","to":"n1","events":["back"]},
-                {"from":"n2","to":"n2","events":["button01Tapped","back"]},
-                {"from":"n2","to":"n3","events":["button02Tapped","back"]},
-                {"from":"n3","to":"n1","events":["back"]},
-                {"from":"n3","to":"n2","events":["button01Tapped","back"]},
-                {"from":"n3","to":"n3","events":["button02Tapped","back"]}],"isComplete":true}
-
-                """)
+            map["nodes"] == [
+                ["id": "n1", "screen": "a", "coordinator": "main"], ["id": "n2", "screen": "c", "coordinator": "main"],
+                ["id": "n3", "screen": "f", "coordinator": "main"],
+            ])
+        #expect(
+            map["edges"]?.array?[0] == ["from": "n1", "to": "n2", "events": ["button01Tapped"], "isBuiltIn": false])
+        #expect(
+            try GraphTests.edges(in: result.output, "json") == [
+                "n1 n2 button01Tapped", "n1 n3 button02Tapped", "n2 n1 back", "n2 n2 button01Tapped", "n2 n2 back",
+                "n2 n3 button02Tapped", "n2 n3 back", "n3 n1 back", "n3 n2 button01Tapped", "n3 n2 back",
+                "n3 n3 button02Tapped", "n3 n3 back",
+            ])
+        #expect(map["isComplete"] == true && map["slowEvents"] == [])
     }
 
     @Test(arguments: ["mermaid", "dot", "json"])
-    func `tabs in every format: the events of a screen, and the other tabs`(format: String) async throws {
+    func `tabs in every format: the events of a screen, and a tab that only selecting it shows`(
+        format: String
+    ) async throws {
         let result = try await Program.coordinatord("graph", "tabs", "--format", format).exit()
 
         let edges = try GraphTests.edges(in: result.output, format)
-        #expect(
-            edges == [
-                "n1 n2 login", "n2 n3 home, selectTab", "n2 n4 selectTab", "n3 n2 selectTab", "n3 n4 plus, selectTab",
-                "n4 n1 myPage", "n4 n2 selectTab", "n4 n3 selectTab",
-            ])
+        #expect(edges == ["n1 n2 login", "n2 n3 home", "n2 n4 selectTab", "n3 n4 plus", "n4 n1 myPage"])
         for screen in ["login", "home", "plus", "myPage"] { #expect(result.output.contains(screen)) }
         #expect(result.errors == "")
+    }
+
+    @Test func `alerts are on the map, with the titles of their buttons`() async throws {
+        let result = try await Program.coordinatord("graph", "shop").exit()
+
+        #expect(result.output.contains(#"n9{{"Discard your input#63;"}}"#))
+        let edges = try GraphTests.edges(in: result.output, "mermaid")
+        #expect(edges.contains("n7 n9 signOut") && edges.contains("n9 n1 “Discard”"))
+        #expect(edges.contains("n1 n5 /checkout") && edges.contains("n5 n4 “OK”"))
+        #expect(!result.output.contains("back"))
+    }
+
+    @Test func `an event that takes too long is tried once and named`() async throws {
+        let start = ContinuousClock.now
+        let result = try await Program(GraphTests.oddServer, ["graph", "slow"]).exit()
+
+        #expect(try GraphTests.edges(in: result.output, "mermaid") == ["n1 n2 next", "n2 n3 next"])
+        #expect(result.errors == "Warning: these took longer than 1.0 seconds and are not on the map: slow.wait\n")
+        #expect(ContinuousClock.now - start < .seconds(30))
     }
 
     @Test func `an unknown app is an error that lists the known ones`() async throws {
@@ -124,13 +145,19 @@ import Testing
             result.output == """
                 flowchart TD
                     app(["development"])
-                    n1["a #34;b#34; #92; #60;c#62;#59; #37;d (odd)"]
-                    n2["help (odd)"]
+                    subgraph c1["odd"]
+                        n1["a #34;b#34; #92; #60;c#62;#59; #37;d"]
+                        n2{{"Sure#63;"}}
+                        n3["help"]
+                    end
                     app --> n1
-                    n1 -->|"ask, enter, tick, back, answer"| n1
-                    n1 -->|"open"| n2
-                    n2 -->|"back"| n1
-                    n2 -->|"ask, enter, tick, open, back, answer"| n2
+                    n1 -->|"enter, tick"| n1
+                    n1 -->|"ask"| n2
+                    n1 -.->|"/help"| n3
+                    n2 -->|"“Cancel”, “Go”"| n1
+                    n2 -->|"“Cancel”, “Go”"| n3
+                    n3 -->|"ask"| n2
+                    n3 -->|"enter, tick"| n3
 
                 """)
     }
@@ -138,12 +165,32 @@ import Testing
     @Test func `a digraph's strings are escaped`() async throws {
         let result = try await Program(GraphTests.oddServer, ["graph", "development", "--format", "dot"]).exit()
 
-        #expect(result.output.contains(#"n1 [label="a \"b\" \\ <c>; %d (odd)"];"#))
+        #expect(result.output.contains(#"n1 [label="a \"b\" \\ <c>; %d"];"#))
     }
 }
 
 /// What the apps learn from the command line.
-@Suite struct AppOptionsTests {
+@Suite struct ServerSetupTests {
+    @Test func `a program has its own name, version, options and services`() async throws {
+        let version = try await Program(GraphTests.oddServer, ["--version"]).exit()
+        #expect(version.output == "oddserver 7.1 (coordinatord 0.1.0)\n")
+        let arguments = ["serve", "--port", "0", "--store", "memory", "--weather", "windy"]
+        let program = try Program(GraphTests.oddServer, arguments)
+        var lines = [try await program.line(), try await program.line()]
+        lines.sort()
+        #expect(lines[0].hasPrefix("oddserver listening on ") && lines[1] == "the weather is windy")
+        program.signal(SIGTERM)
+        let end = try await program.exit()
+        #expect(end.code == 0 && end.output.hasSuffix("the weather is over\n"))
+    }
+
+    @Test func `a service that fails stops the server`() async throws {
+        let arguments = ["serve", "--port", "0", "--store", "memory", "--weather", "stormy"]
+        let end = try await Program(GraphTests.oddServer, arguments).exit()
+
+        #expect(end.code == 70 && end.errors.contains("Error: a service of the apps failed: Lightning()"))
+    }
+
     @Test(arguments: [([], "production"), (["--development"], "development")])
     func `the apps know whether they are for development`(flags: [String], app: String) async throws {
         let program = try Program(GraphTests.oddServer, ["serve", "--port", "0", "--store", "memory"] + flags)
@@ -165,7 +212,7 @@ import Testing
     }
 
     @Test func `an event that a screen of a new session misspells keeps the server from starting`() async throws {
-        let arguments = AppOptionsTests.arguments(dataDirectory: "/tmp/misspelt")
+        let arguments = ServerSetupTests.arguments(dataDirectory: "/tmp/misspelt")
 
         let result = try await Program(GraphTests.oddServer, arguments).exit()
 
@@ -178,7 +225,7 @@ import Testing
     }
 
     @Test func `an app that cannot start yet does not keep the server from starting`() async throws {
-        let program = try Program(GraphTests.oddServer, AppOptionsTests.arguments(dataDirectory: "/tmp/failing"))
+        let program = try Program(GraphTests.oddServer, ServerSetupTests.arguments(dataDirectory: "/tmp/failing"))
         let line = try await program.line()
 
         #expect(line.contains("listening on"))
@@ -203,8 +250,11 @@ extension GraphTests {
     /// The edges of a drawing, each as `from to events`.
     static func edges(in drawing: String, _ format: String) throws -> [String] {
         switch format {
-        case "mermaid": drawing.matches(of: /(n\d+) -->\|"(.*)"\| (n\d+)/).map { "\($0.1) \($0.3) \($0.2)" }
-        case "dot": drawing.matches(of: /(n\d+) -> (n\d+) \[label="(.*)"\];/).map { "\($0.1) \($0.2) \($0.3)" }
+        case "mermaid": drawing.matches(of: /(n\d+) -\.?-+>\|"(.*)"\| (n\d+)/).map { "\($0.1) \($0.3) \($0.2)" }
+        case "dot":
+            drawing.matches(of: /(n\d+) -> (n\d+) \[label="(.*)"(?:, style=dashed)?\];/).map {
+                "\($0.1) \($0.2) \($0.3)"
+            }
         default:
             try #require(JSON(parsing: Array(drawing.utf8))["edges"]?.array).map { edge in
                 let events = try #require(edge["events"]?.array).compactMap(\.string)
