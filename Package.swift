@@ -101,7 +101,8 @@ let package = Package(
         .testTarget(
             name: "ReferenceAppsTests",
             dependencies: [
-                "ReferenceApps", "CoordinatorsTesting", "Coordinators", "JSONCoding", "SQLite", "TestSupport",
+                "ReferenceApps", "CoordinatorsTesting", "Coordinators", "Sessions", "JSONCoding", "SQLite",
+                "TestSupport",
             ]),
         .testTarget(name: "FaultTests", dependencies: ["coordinatord", "TestSupport"]),
         .testTarget(

@@ -17,8 +17,10 @@ extension NavigationState {
         acceptedEvents.flatMap { name -> [Attempt] in
             if let event = BuiltInEvent(rawValue: name) { return attempts(of: event, in: app) }
             guard let (coordinator, event) = recipient(of: name) else { return [] }
-            let posted = PostedEvent(name, payload: event.unmaskedPayload)
-            return [Attempt(event: posted, label: name, name: "\(coordinator.name).\(name)", isBuiltIn: false)]
+            return event.unmaskedPayloads.map { payload in
+                let posted = PostedEvent(name, payload: payload)
+                return Attempt(event: posted, label: name, name: "\(coordinator.name).\(name)", isBuiltIn: false)
+            }
         }
     }
 

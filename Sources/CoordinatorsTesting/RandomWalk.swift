@@ -13,14 +13,18 @@ public import FoundationEssentials
 /// It posts events that are listed as accepted, those of coordinators with their examples' payloads. After each event
 /// it checks that
 ///
-/// - the event was not refused after all, and no coordinator made a request that cannot be performed;
-/// - the invariants hold, `render` changes no screen when it is called again, and the state is the same after it was saved and restored, byte for byte;
+/// - the event was not refused after all, no function of a coordinator threw an error that is not expected, and no
+///   coordinator made a request that cannot be performed;
+/// - the invariants hold, `render` changes no screen when it is called again, and the state is the same after it was
+///   saved and restored, byte for byte;
+/// - a visible screen has the content that it promises;
 /// - `back` did what was predicted;
 /// - every coordinator that was removed is in `finished` or in `dismissed`;
 /// - the visible screen's link, opened in a fresh session or in this one, leads to a screen of the same name,
 ///   parameters and link.
 ///
-/// If a handler throws or a limit is reached, nothing changes, and the walk continues.
+/// If a handler throws `Overloaded` or an expected error, or if a limit is reached, nothing changes, and the walk
+/// continues. `cover` walks many times, and says what was never reached.
 public struct RandomWalk: Sendable {
     public let app: App
     public let seed: UInt64
@@ -28,16 +32,28 @@ public struct RandomWalk: Sendable {
     public let count: Int
     /// The time that handlers see as `Navigator.now`.
     public let now: Date
+    /// Paths that are opened beside those that screens show, such as examples of links with parameters.
+    public let links: [String]
+    private let expected: [any Error.Type]
 
-    public init(_ app: App, seed: UInt64, count: Int = 300, now: Date = CoordinatorTester.someTime) {
+    /// - Parameters:
+    ///   - links: paths to open beside those that screens show, such as examples of links with parameters.
+    ///   - expected: the types of the errors that coordinators may throw.
+    public init(
+        _ app: App, seed: UInt64, count: Int = 300, now: Date = CoordinatorTester.someTime, links: [String] = [],
+        expecting expected: [any Error.Type] = []
+    ) {
         self.app = app
         self.seed = seed
         self.count = count
         self.now = now
+        self.links = links
+        self.expected = expected
     }
 
     /// - Throws: what went wrong, with the shortest sequence of events that was found to lead to it.
-    public func run() async throws(Failure) {
+    @discardableResult
+    public func run() async throws(Failure) -> Coverage {
         try await run { _, _ in nil }
     }
 
@@ -47,11 +63,12 @@ public struct RandomWalk: Sendable {
     package typealias Check = @Sendable (NavigationState, TransitionResult) -> String?
 
     /// - Parameter check: what else must hold after each event.
-    package func run(andCheck check: @escaping Check) async throws(Failure) {
+    @discardableResult
+    package func run(andCheck check: @escaping Check) async throws(Failure) -> Coverage {
         var numbers = SplitMix64(seed: seed)
         var walk: Walk
         do throws(Problem) {
-            walk = try await Walk(app, at: now, andCheck: check)
+            walk = try await begin(andCheck: check)
         } catch {
             throw Failure(seed: seed, problem: error, events: [])
         }
@@ -60,6 +77,11 @@ public struct RandomWalk: Sendable {
         } catch {
             throw await shortened(walk.events, error, check)
         }
+        return walk.coverage
+    }
+
+    private func begin(andCheck check: @escaping Check) async throws(Problem) -> Walk {
+        try await Walk(app, at: now, links: links, expecting: expected, andCheck: check)
     }
 
     /// Leaves out events, first many at a time, in the end one at a time, while the same kind of problem remains.
@@ -95,7 +117,7 @@ public struct RandomWalk: Sendable {
     ) async -> (events: [PostedEvent], problem: Problem)? {
         var walk: Walk
         do throws(Problem) {
-            walk = try await Walk(app, at: now, andCheck: check)
+            walk = try await begin(andCheck: check)
         } catch {
             return ([], error)
         }
@@ -135,7 +157,7 @@ extension RandomWalk {
 
     /// What went wrong. Shortening keeps the kind.
     struct Problem: Error {
-        enum Kind { case refused, invariant, drawing, restoring, back, removed, link, other }
+        enum Kind { case refused, invariant, thrown, content, drawing, restoring, back, removed, link, other }
 
         let kind: Kind
         let reason: String

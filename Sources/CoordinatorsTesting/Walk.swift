@@ -13,18 +13,26 @@ struct Walk {
     private var links: [String]
     /// Screens whose links were followed.
     private var followed: Set<String> = []
+    /// Screens whose content was asked for.
+    private var filled: Set<String> = []
+    private(set) var coverage: Coverage
+    /// The names of the types of errors that may be thrown.
+    private let expected: Set<String>
     /// See `RandomWalk.run(andCheck:)`.
     private let otherCheck: RandomWalk.Check
 
     typealias Problem = RandomWalk.Problem
 
     init(
-        _ app: App, at now: Date, andCheck otherCheck: @escaping RandomWalk.Check = { _, _ in nil }
+        _ app: App, at now: Date, links: [String] = [], expecting expected: [any Error.Type] = [],
+        andCheck otherCheck: @escaping RandomWalk.Check = { _, _ in nil }
     ) async throws(Problem) {
         self.app = app
         self.now = now
         self.otherCheck = otherCheck
-        self.links = app.links.compactMap { $0.path([:]) }
+        self.links = app.links.compactMap { $0.path([:]) } + links
+        self.expected = Set(expected.map { String(describing: $0) })
+        self.coverage = Coverage(of: app)
         let first: TransitionResult
         do throws(NavigationError) {
             first = try await app.launch(at: now)
@@ -32,6 +40,7 @@ struct Walk {
             throw Problem(kind: .refused, reason: "the app does not start: \(error)")
         }
         state = first.state
+        coverage.note(nil, in: app, from: NavigationState(), to: first)
         try await check(first, since: NavigationState())
     }
 
@@ -43,11 +52,10 @@ struct Walk {
         do throws(NavigationError) {
             result = try await app.apply(event, to: state, at: now)
         } catch {
-            guard Walk.isForgiven(error, of: event) else {
-                throw Problem(kind: .refused, reason: "“\(event.type)” is listed, but was refused: \(error)")
-            }
+            try forgive(error, of: event)
             return
         }
+        coverage.note(event, in: app, from: before, to: result)
         // A long walk must not keep other tasks waiting.
         await Task.yield()
         state = result.state
@@ -56,13 +64,16 @@ struct Walk {
         try await check(result, since: before)
     }
 
-    private static func isForgiven(_ error: NavigationError, of event: PostedEvent) -> Bool {
+    private func forgive(_ error: NavigationError, of event: PostedEvent) throws(Problem) {
         switch error {
-        case .handlerFailed, .overloaded, .stackLimit, .depthLimit, .stateLimit, .linkNotTaken, .unknownLink: true
-        case .invalidEvent: BuiltInEvent(rawValue: event.type) != nil
-        case .eventNotAccepted, .unknownEvent, .staleScreen, .nothingToGoBack, .impossibleRequest, .runawayTransition,
-            .invariantViolated:
-            false
+        case .overloaded, .stackLimit, .depthLimit, .stateLimit, .linkNotTaken, .unknownLink: return
+        case .invalidEvent where BuiltInEvent(rawValue: event.type) != nil: return
+        case .handlerFailed(let coordinator, let call, let thrown):
+            guard !expected.contains(thrown.type) else { return }
+            throw Problem(kind: .thrown, reason: "\(call) of “\(coordinator)” threw \(thrown), which is not expected")
+        case .eventNotAccepted, .unknownEvent, .invalidEvent, .staleScreen, .nothingToGoBack, .impossibleRequest,
+            .runawayTransition, .invariantViolated:
+            throw Problem(kind: .refused, reason: "“\(event.type)” is listed, but was refused: \(error)")
         }
     }
 }
@@ -79,7 +90,7 @@ extension Walk {
         let type = others.randomElement(using: &numbers) ?? BuiltInEvent.relaunch.rawValue
         let payload =
             BuiltInEvent(rawValue: type).map { self.payload(of: $0, with: &numbers) }
-            ?? state.recipient(of: type)?.event.unmaskedPayload
+            ?? state.recipient(of: type)?.event.unmaskedPayloads.randomElement(using: &numbers) ?? nil
         return PostedEvent(type, payload: payload)
     }
 
@@ -127,7 +138,23 @@ extension Walk {
         try checkDrawing()
         try checkSaving()
         if let reason = otherCheck(before, result) { throw Problem(kind: .other, reason: reason) }
+        try await askForContent()
         try await followLink()
+    }
+
+    private mutating func askForContent() async throws(Problem) {
+        guard let placed = state.visible, placed.screen.hasContent,
+            filled.insert("\(placed.screen.name) \(JSON.object(placed.screen.params))").inserted
+        else { return }
+        do throws(NavigationError) {
+            _ = try await ContentRun(of: placed.key, in: state, of: app, session: "s_test", at: now)?.text()
+        } catch .overloaded {
+            return
+        } catch .handlerFailed(_, _, let thrown) where expected.contains(thrown.type) {
+            return
+        } catch {
+            throw Problem(kind: .content, reason: "screen “\(placed.screen.name)” has no content: \(error)")
+        }
     }
 
     private func checkRemoved(since before: NavigationState, _ transition: Transition) throws(Problem) {

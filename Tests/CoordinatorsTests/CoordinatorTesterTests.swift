@@ -78,3 +78,58 @@ import Testing
         }
     }
 }
+
+/// A flow with a result, alone.
+@Suite struct FlowAloneTests {
+    private struct PickerCoordinator: Coordinator {
+        static let dependencies: [any Any.Type] = [Int.self]
+        private(set) var picked: Int?
+
+        enum Event: NavigationEvent, CaseIterable { case pick, more, give }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("picker")) }
+
+        mutating func handle(_ event: Event, _ navigator: inout Navigator) throws {
+            switch event {
+            case .pick:
+                picked = try navigator.resolve(Int.self)
+                navigator.finish()
+            case .more: navigator.start(PickerCoordinator())
+            case .give: navigator.dismiss()
+            }
+        }
+    }
+
+    private struct RootCoordinator: Coordinator {
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("root")) }
+    }
+
+    private static let app = App(
+        "picker", root: { RootCoordinator() }, coordinators: [PickerCoordinator.self],
+        dependencies: {
+            var dependencies = Dependencies()
+            dependencies.register(Int.self) { _ in 7 }
+            return dependencies
+        }())
+
+    @Test func `a flow finishes with its result`() async throws {
+        var flow = try await CoordinatorTester(flow: PickerCoordinator(), of: FlowAloneTests.app)
+        #expect(flow.stack == "test, picker" && flow.result(of: PickerCoordinator.self) == nil)
+
+        try await flow.send(PickerCoordinator.Event.pick)
+
+        #expect(flow.result(of: PickerCoordinator.self)?.picked == 7 && flow.visible == "test")
+        #expect(flow.transition.finished == ["picker"] && !flow.wasDismissed(PickerCoordinator.self))
+    }
+
+    @Test func `a flow is left, and dismissed where it was presented`() async throws {
+        var flow = try await CoordinatorTester(flow: PickerCoordinator(), of: FlowAloneTests.app)
+        try await flow.back()
+        #expect(flow.wasDismissed(PickerCoordinator.self) && flow.result(of: PickerCoordinator.self) == nil)
+
+        var sheet = try await CoordinatorTester(flow: PickerCoordinator(), of: FlowAloneTests.app, as: .sheet)
+        #expect(sheet.stack == "test + sheet[picker]")
+        try await sheet.send("give")
+        #expect(sheet.wasDismissed(PickerCoordinator.self) && sheet.stack == "test")
+    }
+}

@@ -112,7 +112,7 @@ import Testing
 
 @Suite struct AppDeclarationTests {
     enum Reserved: NavigationEvent, CaseIterable { case fine, back, open }
-    enum Doubled: NavigationEvent { case a(Int); static let examples: [Doubled] = [.a(1), .a(2)] }
+    enum Untold: NavigationEvent { case a(Int), b; static let examples: [Untold] = [.a(1), .a(2)] }
     struct NoEnum: NavigationEvent { var x = 1; var y = 2; static let examples = [NoEnum()] }
 
     struct One: Coordinator {
@@ -124,7 +124,7 @@ import Testing
     struct Two: Coordinator {
         static let name = "same"
         func start(_ navigator: inout Navigator) {}
-        func handle(_ event: Doubled, _ navigator: inout Navigator) {}
+        func handle(_ event: Untold, _ navigator: inout Navigator) {}
     }
 
     struct Three: Coordinator {

@@ -33,6 +33,8 @@ public struct AlertButton: Sendable, Equatable {
     /// button stays on it.
     public private(set) var leaves = false
     var event: EncodedEvent?
+    /// The name of the event that the button sends.
+    package var eventName: String? { event?.name }
 
     public init(_ id: String, title: String, role: Role? = nil) {
         self.id = id

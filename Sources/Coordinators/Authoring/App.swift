@@ -92,6 +92,31 @@ public final class App: Sendable {
         self.problems = (problems + missing).map { "app “\(name)”: \($0)" }
     }
 
+    /// The same app with another root.
+    private init(_ app: App, root: CoordinatorType, _ makeRoot: @escaping @Sendable () -> any Coordinator) {
+        name = app.name
+        version = app.version
+        problems = app.problems + root.problems
+        links = app.links
+        origins = app.origins
+        expiry = app.expiry
+        incompatibleSessions = app.incompatibleSessions
+        endsForks = app.endsForks
+        dependencies = app.dependencies
+        rootType = root
+        types = [root] + app.types
+        sharedTypes = app.sharedTypes
+        linkOrigins = app.linkOrigins
+        sizeLimit = app.sizeLimit
+        onError = app.onError
+        self.makeRoot = makeRoot
+    }
+
+    /// The same app with another root, below which any of its coordinators may be started: for tests of one flow.
+    package func rooted<Root: Coordinator>(in root: @escaping @Sendable () -> Root) -> App {
+        App(self, root: CoordinatorType(Root.self, linksOfApp: links, version: version), root)
+    }
+
     private static let sizeLimits = 1024...1024 * 1024
 
     private static func resolve(

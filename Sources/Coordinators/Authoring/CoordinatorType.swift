@@ -18,19 +18,19 @@ final class CoordinatorType: Sendable {
     private let blank: JSON?
 
     init<C: Coordinator>(_ type: C.Type, named name: String = C.name, linksOfApp: [LinkPattern], version: Int) {
-        let shapes = C.Event.examples.map { EventShape(example: $0, of: C.self) }
+        let shapes = EventShape.all(of: C.self)
         self.links = C.links
         self.isTabBarDelegate = type is any TabBarDelegate.Type
         self.linksOfApp = linksOfApp
         self.version = version
         self.type = type
         self.name = name
-        self.events = shapes.compactMap(\.self)
+        self.events = shapes ?? []
         self.blank = (C.blank as? C).flatMap { try? JSON(encoding: $0) }
         self.problems =
             (C.blank is C || C.blank is NoBlank ? [] : ["\(name).blank must be a \(C.self)"])
             + (type is AnyClass ? ["\(name) must be a struct or an enum: an instance of a class is not copied"] : [])
-            + CoordinatorType.problems(of: name, shapes: shapes)
+            + CoordinatorType.problems(of: name, shapes: shapes) + CoordinatorType.missingExamples(of: C.self)
             + C.links.flatMap { link in link.problems.map { "\(name): link “\(link.text)” \($0)" } }
     }
 
@@ -56,20 +56,20 @@ final class CoordinatorType: Sendable {
         return shape.isDecodable(decodable)
     }
 
-    private static func problems(of name: String, shapes: [EventShape?]) -> [String] {
-        var problems: [String] = []
-        if shapes.contains(where: { $0 == nil }) {
-            problems.append("\(name).Event must be an enum whose Codable conformance is the compiler's")
+    private static func problems(of name: String, shapes: [EventShape]?) -> [String] {
+        guard let shapes else { return ["\(name).Event must be an enum whose Codable conformance is the compiler's"] }
+        return shapes.flatMap(\.problems)
+            + shapes.map(\.name).filter(BuiltInEvent.names.contains).map {
+                "\(name).Event has a case “\($0)”, a name that is reserved for a built-in event"
+            }
+    }
+
+    /// A case without an example could never be sent.
+    private static func missingExamples<C: Coordinator>(of type: C.Type) -> [String] {
+        let given = C.Event.examples.compactMap(EnumCases.name)
+        return (EnumCases.names(of: C.Event.self) ?? []).filter { !given.contains($0) }.map {
+            "\(C.name).Event: the case “\($0)” has no example"
         }
-        problems += shapes.compactMap(\.self).flatMap(\.problems)
-        let names = shapes.compactMap(\.self?.name)
-        for event in names where BuiltInEvent.names.contains(event) {
-            problems.append("\(name).Event has a case “\(event)”, a name that is reserved for a built-in event")
-        }
-        for (index, event) in names.enumerated() where names[..<index].contains(event) {
-            problems.append("\(name).Event.examples has “\(event)” twice")
-        }
-        return problems
     }
 }
 

@@ -27,10 +27,10 @@ public final class EventShape: Sendable {
     public let name: String
     /// The title of the button that sends the event.
     public let title: String
-    /// The payload of the author's example.
+    /// The payload of the author's first example.
     public let payload: JSON?
-    /// The same payload with its secrets unmasked, for tests.
-    package let unmaskedPayload: JSON?
+    /// The payloads of all examples, with their secrets unmasked, for tests.
+    package let unmaskedPayloads: [JSON?]
     /// The JSON Schema of the payload (draft 2020-12), with titles for a form; `nil` if the event has no payload.
     public let schema: JSON?
     /// The mistakes in the declaration, for the author.
@@ -43,13 +43,15 @@ public final class EventShape: Sendable {
     /// Whether `handle` can be called with the event, as `decodable` gives it.
     let isDecodable: @Sendable (JSON) -> Bool
 
-    private init<C: Coordinator>(_ event: EncodedEvent, example: C.Event, of type: C.Type) {
+    /// - Parameter examples: the author's examples of the case, at least one.
+    private init<C: Coordinator>(_ event: EncodedEvent, examples: [C.Event], of type: C.Type) {
+        let example = examples[0]
         let schema = JSONSchema.payloadSchema(of: example)
         self.name = event.name
         self.title = example.title
         self.form = event.form
         self.payload = event.payload
-        self.unmaskedPayload = EncodedEvent(example, revealsSecrets: true)?.payload
+        self.unmaskedPayloads = examples.map { EncodedEvent($0, revealsSecrets: true)?.payload }
         self.schema = schema.map { Field.describe(example.fields, in: $0) }
         self.isConstrained = example.fields.contains(where: \.isConstraint)
         self.problems = example.fields.filter { !$0.exists(in: schema) }.map { field in
@@ -59,10 +61,20 @@ public final class EventShape: Sendable {
         self.isDecodable = { (try? $0.decode(as: C.Event.self)) != nil }
     }
 
+    /// The shapes of a coordinator's events, in the order of their first examples.
+    ///
     /// - Returns: `nil` if the type does not encode as an enum does.
-    convenience init?<C: Coordinator>(example: C.Event, of type: C.Type) {
-        guard let event = EncodedEvent(example) else { return nil }
-        self.init(event, example: example, of: type)
+    static func all<C: Coordinator>(of type: C.Type) -> [EventShape]? {
+        var cases: [(event: EncodedEvent, examples: [C.Event])] = []
+        for example in C.Event.examples {
+            guard let event = EncodedEvent(example) else { return nil }
+            if let index = cases.firstIndex(where: { $0.event.name == event.name }) {
+                cases[index].examples.append(example)
+            } else {
+                cases.append((event, [example]))
+            }
+        }
+        return cases.map { EventShape($0.event, examples: $0.examples, of: type) }
     }
 
     /// The JSON that Swift's own decoding of the enum expects.

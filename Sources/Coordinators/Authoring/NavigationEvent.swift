@@ -3,8 +3,8 @@
 /// A client posts `{"type": "submit", "payload": {"email": "…"}}` for `case submit(email: String)`. A single unlabelled
 /// value is the payload itself; a case without values takes no payload.
 public protocol NavigationEvent: Codable, Sendable {
-    /// One value of each case. The events' names, their payloads' fields and their documentation are derived from
-    /// these.
+    /// At least one value of each case. The events' names, their payloads' fields and their documentation are derived
+    /// from the first one of each; tests send them all. A server refuses to start if a case has none.
     static var examples: [Self] { get }
 
     /// The title of the button that sends the event, such as “Push”. By default the words of the event's name, see

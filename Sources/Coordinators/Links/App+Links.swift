@@ -2,7 +2,7 @@
 extension App {
     /// The link of a path, or of a URL of one of the app's origins. The first pattern that fits the path counts; the
     /// query has no part in that, so that the link's own path leads to the same pattern.
-    func link(_ text: String) throws(NavigationError) -> Link {
+    package func link(_ text: String) throws(NavigationError) -> Link {
         let path = try path(of: text)
         var nearest: (pattern: LinkPattern, mismatch: LinkMismatch)?
         for pattern in links {

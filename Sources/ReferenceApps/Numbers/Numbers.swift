@@ -72,5 +72,6 @@ extension Numbers {
         }
     }
 
-    struct Failure: Error {}
+    /// What the event `fail` throws.
+    public struct Failure: Error {}
 }

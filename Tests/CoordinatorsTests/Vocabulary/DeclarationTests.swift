@@ -150,3 +150,45 @@ enum DefaultsApp {
         }
     }
 }
+
+/// The examples of events.
+@Suite struct ExampleTests {
+    private struct ForgetfulCoordinator: Coordinator {
+        enum Event: NavigationEvent {
+            case first(Int), second, third(name: String), fourth
+            static let examples: [Event] = [.second, .first(1), .first(2)]
+        }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("forgetful")) }
+        func handle(_ event: Event, _ navigator: inout Navigator) {}
+    }
+
+    private enum Word: String, NavigationEvent, CaseIterable {
+        case one, two
+        static let allCases: [Word] = [.one]
+    }
+
+    private struct WordCoordinator: Coordinator {
+        typealias Event = Word
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("word")) }
+        func handle(_ event: Event, _ navigator: inout Navigator) {}
+    }
+
+    @Test func `a case without an example is a mistake that names it`() {
+        #expect(
+            App("forgetful", root: { ForgetfulCoordinator() }).problems == [
+                "app “forgetful”: forgetful.Event: the case “third” has no example",
+                "app “forgetful”: forgetful.Event: the case “fourth” has no example",
+            ])
+        #expect(
+            App("word", root: { WordCoordinator() }).problems == [
+                "app “word”: word.Event: the case “two” has no example"
+            ])
+    }
+
+    @Test func `a case may have several examples, and the first one describes it`() {
+        let events = App("forgetful", root: { ForgetfulCoordinator() }).coordinators[0].events
+        #expect(events.map(\.name) == ["second", "first"])
+        #expect(events.map(\.payload) == [nil, 1])
+    }
+}

@@ -161,19 +161,59 @@ struct UnlinkedCoordinator: Coordinator {
     }
 }
 
+/// Throws for one of its examples; has things that cannot be reached.
+private struct RiskyCoordinator: Coordinator {
+    static let links: [LinkPattern] = ["/here", "/ghosts/{id:integer}"]
+
+    enum Event: NavigationEvent {
+        case risk(Int), ask, never
+        static let examples: [Event] = [.risk(1), .risk(2), .ask, .never]
+    }
+
+    func start(_ navigator: inout Navigator) {
+        navigator.push(Screen("tabs"), tabs: [Tab("a", Screen("risky"))])
+    }
+
+    func isEnabled(_ event: Event, in context: NavigationContext) -> Bool {
+        if case .never = event { false } else { true }
+    }
+
+    func handle(_ event: Event, _ navigator: inout Navigator) throws {
+        if case .risk(2) = event { throw TestError() }
+        if case .ask = event { navigator.alert(Alert("Sure?")) }
+    }
+
+    func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision { .taken }
+}
+
+private struct GhostCoordinator: Coordinator {
+    enum Event: NavigationEvent, CaseIterable { case vanish }
+
+    func start(_ navigator: inout Navigator) {}
+    func handle(_ event: Event, _ navigator: inout Navigator) {}
+}
+
+/// Promises content that it does not have.
+private struct HollowCoordinator: Coordinator {
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("hollow", hasContent: true)) }
+}
+
 @Suite struct RandomWalkTests {
+    private static let risky = App(
+        "risky", root: { RiskyCoordinator() }, coordinators: [GhostCoordinator.self])
     static let wanderer = App("wanderer", root: { WandererCoordinator() }, coordinators: [TentsCoordinator.self])
     static let unlinked = App("unlinked", root: { UnlinkedCoordinator() })
     static let broken = App("broken", root: { BrokenCoordinator() })
 
     @Test(arguments: [3, 11, 48, 67, 103] as [UInt64])
     func `no sequence of events breaks the session`(seed: UInt64) async throws {
-        try await RandomWalk(RandomWalkTests.wanderer, seed: seed, count: 200).run(andCheck: DeltaCheck().fault)
+        try await RandomWalk(RandomWalkTests.wanderer, seed: seed, count: 200, expecting: [TestError.self])
+            .run(andCheck: DeltaCheck().fault)
     }
 
     @Test(arguments: [FlowApp.app, OpenTests.app, BossApp.app, DefaultsApp.app])
     func `no sequence of events breaks a small app`(app: App) async throws {
-        try await RandomWalk(app, seed: 1, count: 100).run(andCheck: DeltaCheck().fault)
+        try await RandomWalk(app, seed: 1, count: 100, expecting: [TestError.self]).run(andCheck: DeltaCheck().fault)
     }
 
     @Test func `a failed walk is reduced to the fewest events that show the fault`() async throws {
@@ -195,6 +235,42 @@ struct UnlinkedCoordinator: Coordinator {
 
         #expect(error?.events == [PostedEvent("go")])
         #expect(error?.reason == "the link /place/7 of screen “place” leads elsewhere, or to other parameters")
+    }
+
+    @Test func `an error that is not expected fails the walk`() async throws {
+        let failure = await #expect(throws: RandomWalk.Failure.self) {
+            try await RandomWalk(RandomWalkTests.risky, seed: 1).run()
+        }
+        #expect(failure?.reason == "handle(risk) of “risky” threw TestError, which is not expected")
+        #expect(failure?.events == [PostedEvent("risk", payload: 2)])
+
+        try await RandomWalk(RandomWalkTests.risky, seed: 1, expecting: [TestError.self]).run()
+    }
+
+    @Test func `content that cannot be made fails the walk`() async throws {
+        let app = App("hollow", root: { HollowCoordinator() })
+        let failure = await #expect(throws: RandomWalk.Failure.self) { try await RandomWalk(app, seed: 1).run() }
+        #expect(failure?.reason.hasPrefix("screen “hollow” has no content: ") == true)
+    }
+
+    @Test func `what no walk reaches is named`() async throws {
+        let failure = await #expect(throws: RandomWalk.TooLittle.self) {
+            try await RandomWalk.cover(
+                RandomWalkTests.risky, seeds: 0..<3, count: 30, expecting: [TestError.self],
+                screens: ["risky", "prize"], atLeast: 0.9)
+        }
+        #expect(
+            failure?.coverage.missed == [
+                "coordinator ghost", "event ghost.vanish", "event risky.never", "link /ghosts/{id:integer}",
+                "screen prize", "screen tabs",
+            ])
+        // The coordinator, two events, a link, the screen, the alert and its button.
+        #expect(failure?.coverage.description.hasPrefix("reached 7 of 13; never: coordinator ghost, ") == true)
+
+        let coverage = try await RandomWalk.cover(
+            RandomWalkTests.risky, seeds: 0..<3, count: 30, links: ["/ghosts/7"], expecting: [TestError.self],
+            atLeast: 0.5)
+        #expect(!coverage.missed.contains("link /ghosts/{id:integer}"))
     }
 
     @Test func `the same seed gives the same walk`() async throws {

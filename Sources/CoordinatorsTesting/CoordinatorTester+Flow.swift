@@ -1,0 +1,37 @@
+public import Coordinators
+public import FoundationEssentials
+
+/// A flow alone, without the way that leads to it.
+extension CoordinatorTester {
+    /// Opens a session in which a flow is the only thing that happens, over a screen named `test`.
+    ///
+    /// ```swift
+    /// var booking = try await CoordinatorTester(flow: BookingCoordinator(film: 7), of: Cinema.app(films))
+    /// try await booking.send(BookingCoordinator.Event.choose(seat: "A1"))
+    /// #expect(booking.result(of: BookingCoordinator.self)?.seat == "A1")
+    /// ```
+    ///
+    /// A flow that tells its parents something needs one that understands: test it in an app whose root does.
+    ///
+    /// - Parameters:
+    ///   - app: the app that the flow belongs to: its other coordinators, its shared states and its dependencies are
+    ///     there, but not its root.
+    ///   - style: how the flow is presented; `nil` to start it on the stack.
+    public init<Flow: Coordinator>(
+        flow: Flow, of app: App, as style: PresentedFlow.Style? = nil, client: ClientInfo? = nil, now: Date = someTime,
+        fileID: String = #fileID, line: UInt = #line
+    ) async throws(Failure) {
+        let alone = app.rooted { FlowHost(flow, as: style) }
+        try await self.init(alone, client: client, now: now, fileID: fileID, line: line)
+    }
+
+    /// The flow that is tested alone, as it was when it finished; `nil` if it did not.
+    public func result<Flow: Coordinator>(of flow: Flow.Type) -> Flow? { host(of: flow)?.result }
+
+    /// Whether the flow that is tested alone was left without finishing.
+    public func wasDismissed<Flow: Coordinator>(_ flow: Flow.Type) -> Bool { host(of: flow)?.wasDismissed == true }
+
+    private func host<Flow: Coordinator>(of flow: Flow.Type) -> FlowHost<Flow>? {
+        state.coordinators.first?.coordinator as? FlowHost<Flow>
+    }
+}

@@ -1,0 +1,83 @@
+internal import Coordinators
+
+/// What random walks have reached of an app.
+///
+/// Of its coordinators, their events and links, all are known from the declaration. Screens and alerts are known only
+/// if a session has had them, or if the test names them.
+public struct Coverage: Sendable, CustomStringConvertible {
+    /// The things that were not reached, in alphabetical order: `coordinator cart`, `event cart.pay`,
+    /// `link /films/{id}`, `screen receipt`, `alert Sure?`, `button Sure?/yes`.
+    public var missed: [String] { known.subtracting(reached).sorted() }
+
+    /// How much was reached, from 0 to 1.
+    public var share: Double { known.isEmpty ? 1 : Double(reached.count) / Double(known.count) }
+
+    private var known: Set<String> = []
+    private var reached: Set<String> = []
+
+    init(of app: App, screens: [String] = [], alerts: [String] = []) {
+        for coordinator in app.coordinators {
+            known.insert("coordinator \(coordinator.name)")
+            known.formUnion(coordinator.events.map { Coverage.event($0.name, of: coordinator.name) })
+        }
+        known.formUnion(app.links.map { "link \($0.text)" })
+        known.formUnion(screens.map { "screen \($0)" } + alerts.map { "alert \($0)" })
+    }
+
+    /// What was reached, then what was not.
+    public var description: String {
+        let total = "reached \(reached.count) of \(known.count)"
+        return missed.isEmpty ? total : "\(total); never: \(missed.joined(separator: ", "))"
+    }
+
+    public mutating func formUnion(_ other: Coverage) {
+        known.formUnion(other.known)
+        reached.formUnion(other.reached)
+    }
+
+    /// Notes what an event did.
+    mutating func note(_ event: PostedEvent?, in app: App, from before: NavigationState, to result: TransitionResult) {
+        if let event { note(event, in: app, before) }
+        let state = result.state
+        for coordinator in state.coordinators { reach("coordinator \(coordinator.name)") }
+        for name in result.transition.finished + result.transition.dismissed { reach("coordinator \(name)") }
+        known.formUnion(state.screens.map { "screen \($0.screen.name)" })
+        if let visible = state.visible { reach("screen \(visible.screen.name)") }
+        if let alert = state.alert?.alert {
+            reach("alert \(alert.title)")
+            known.formUnion(alert.buttons.map { Coverage.button($0.id, of: alert) })
+        }
+    }
+
+    private mutating func note(_ event: PostedEvent, in app: App, _ before: NavigationState) {
+        switch BuiltInEvent(rawValue: event.type) {
+        case .answer:
+            if let alert = before.alert?.alert, let id = event.payload?["button"]?.string {
+                reach(Coverage.button(id, of: alert))
+                if let button = alert.buttons.first(where: { $0.id == id }), let sent = button.eventName,
+                    let author = before.alert.flatMap({ before[$0.coordinator] })
+                {
+                    reach(Coverage.event(sent, of: author.name))
+                }
+            }
+        case .open:
+            if let path = event.payload?["path"]?.string, let link = try? app.link(path) {
+                reach("link \(link.pattern.text)")
+            }
+        case nil:
+            if let recipient = before.recipient(of: event.type) {
+                reach(Coverage.event(event.type, of: recipient.coordinator.name))
+            }
+        default: break
+        }
+    }
+
+    private mutating func reach(_ thing: String) {
+        known.insert(thing)
+        reached.insert(thing)
+    }
+
+    private static func event(_ name: String, of coordinator: String) -> String { "event \(coordinator).\(name)" }
+
+    private static func button(_ id: String, of alert: Alert) -> String { "button \(alert.title)/\(id)" }
+}

@@ -1,0 +1,42 @@
+public import Coordinators
+public import FoundationEssentials
+
+extension RandomWalk {
+    /// Walks with many seeds, and requires that much was reached. Prints what was not.
+    ///
+    /// ```swift
+    /// @Test func `random walks reach everything`() async throws {
+    ///     try await RandomWalk.cover(Shop.app, links: ["/products/42"], screens: ["receipt"])
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - screens: the names of screens that must be reached. A screen that no session has ever had is not known
+    ///     otherwise.
+    ///   - alerts: the titles of alerts that must be reached, for the same reason.
+    ///   - least: how much must be reached, from 0 to 1.
+    /// - Throws: `Failure` of the first walk that fails, or `TooLittle`.
+    @discardableResult
+    public static func cover(
+        _ app: App, seeds: Range<UInt64> = 0..<20, count: Int = 300, now: Date = CoordinatorTester.someTime,
+        links: [String] = [], expecting expected: [any Error.Type] = [], screens: [String] = [], alerts: [String] = [],
+        atLeast least: Double = 1
+    ) async throws -> Coverage {
+        var coverage = Coverage(of: app, screens: screens, alerts: alerts)
+        for seed in seeds {
+            let walk = RandomWalk(app, seed: seed, count: count, now: now, links: links, expecting: expected)
+            coverage.formUnion(try await walk.run())
+        }
+        if !coverage.missed.isEmpty { print("app “\(app.name)”: \(coverage)") }
+        guard coverage.share >= least else { throw TooLittle(coverage: coverage, least: least) }
+        return coverage
+    }
+
+    /// Random walks have reached less than was required.
+    public struct TooLittle: Error, CustomStringConvertible {
+        public let coverage: Coverage
+        public let least: Double
+
+        public var description: String { "\(coverage); required: \(least) of all" }
+    }
+}
