@@ -204,7 +204,7 @@ private enum SavedChange {
             return saved
         case .unknownLink:
             guard let root = saved["coordinators"]?.array?.first?["id"] else { return saved }
-            saved["pendingLink"] = ["pattern": "/old", "params": [:], "coordinator": root]
+            saved["pendingLink"] = ["path": "/old", "coordinator": root]
             return saved
         default: return saved.rewritten(rewrite)
         }
