@@ -5,6 +5,22 @@ BUILD_PACKAGES=(libmicrohttpd-dev libsodium-dev libsqlite3-dev libjemalloc-dev p
 # With the Swift library linked statically, the binary starts faster, calls faster, and needs no toolchain to run.
 RELEASE=(-c release --static-swift-stdlib)
 
+# Says how to get Swift where it is missing or too old.
+need_swift() {
+    local version
+    version=$(swift --version 2> /dev/null | sed -n 's/.*Swift version \([0-9]*\.[0-9]*\).*/\1/p')
+    [ "$(printf '%s\n' 6.3 "${version:-0}" | sort -V | head -1)" = 6.3 ] && return
+    cat >&2 << 'TEXT'
+This needs Swift 6.3 or newer on PATH. Install it with swiftly, https://www.swift.org/install/linux/:
+
+    curl -O https://download.swift.org/swiftly/linux/swiftly-$(uname -m).tar.gz
+    tar zxf swiftly-$(uname -m).tar.gz
+    ./swiftly init --quiet-shell-followup
+    . ~/.local/share/swiftly/env.sh
+TEXT
+    exit 69
+}
+
 # Installs those of the Debian packages that are missing, as root or with sudo.
 need_packages() {
     local missing=() package

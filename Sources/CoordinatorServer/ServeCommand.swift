@@ -92,7 +92,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         let signals = await StopSignals()
         let server = try listen(clients.opened(handler))
         let listening = HTTPService(
-            program: Server.name, server: server, handler: handler, drain: connections.drain,
+            program: Server.announcement, server: server, handler: handler, drain: connections.drain,
             address: HTTPAuthority(host: address.host, port: server.port), store: storage.announcement, logger: logger)
         let group = ServiceGroup(
             configuration: .init(

@@ -1,5 +1,4 @@
 public import Coordinators
-public import FoundationEssentials
 
 /// A flow alone, without the way that leads to it.
 extension CoordinatorTester {

@@ -1,5 +1,4 @@
 public import Coordinators
-public import FoundationEssentials
 public import JSONCoding
 
 /// One session of an app, without a server: post events, and look at what the user would see.

@@ -1,5 +1,4 @@
 public import Coordinators
-public import FoundationEssentials
 
 extension RandomWalk {
     /// Walks with many seeds, and requires that much was reached. Prints what was not.

@@ -1,5 +1,4 @@
 public import Coordinators
-public import FoundationEssentials
 
 /// A user who does anything that the app offers, in any order: a test that holds for every app.
 ///

@@ -1,5 +1,4 @@
 internal import Coordinators
-internal import FoundationEssentials
 internal import JSONCoding
 
 /// A random walk under way: the session, what was posted, and the checks after each event.

@@ -1,5 +1,3 @@
-public import FoundationEssentials
-
 /// Times travel as text, in UTC: `2026-11-23T09:15:00Z` (RFC 3339), with milliseconds if there are any.
 extension JSON {
     public init(_ date: Date) {

@@ -1,5 +1,3 @@
-internal import FoundationEssentials
-
 /// Why a JSON value does not fit a type, and where in it. Never contains any part of the value itself.
 public struct JSONDecodingError: Error, Equatable, Sendable {
     /// Where, as a JSON Pointer (RFC 6901); empty for the whole value.

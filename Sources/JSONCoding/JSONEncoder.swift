@@ -1,5 +1,3 @@
-internal import FoundationEssentials
-
 extension JSON {
     /// The value that an `Encodable` encodes as.
     ///

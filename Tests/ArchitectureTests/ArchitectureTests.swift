@@ -4,12 +4,14 @@ import Testing
 /// The arrows of the design: what the sources of each target may import.
 @Suite struct Architecture {
     static let allowed: [String: Set<String>] = [
-        "JSONCoding": ["FoundationEssentials"],
+        // Foundation where there is no FoundationEssentials.
+        "JSONCoding": ["FoundationEssentials", "Foundation"],
         "MicroHTTP": ["CMicroHTTPD", "Dispatch", "Glibc", "Synchronization"],
         "Sodium": ["CSodium", "Glibc"],
         "SQLite": ["CSQLite", "Glibc", "Synchronization"],
-        "Coordinators": ["JSONCoding", "FoundationEssentials"],
-        "CoordinatorsTesting": ["Coordinators", "JSONCoding", "FoundationEssentials"],
+        // These compile on Apple's platforms, too.
+        "Coordinators": ["JSONCoding"],
+        "CoordinatorsTesting": ["Coordinators", "JSONCoding"],
         "AppMaps": ["Coordinators", "FoundationEssentials"],
         "Sessions": ["Coordinators", "JSONCoding", "Sodium", "FoundationEssentials", "Synchronization"],
         "SQLiteStore": [
@@ -76,5 +78,21 @@ import Testing
         let folder = sources.appending(path: target)
         let paths = FileManager.default.enumerator(atPath: folder.path)?.compactMap { $0 as? String } ?? []
         return paths.filter { $0.hasSuffix(".swift") }.map { folder.appending(path: $0) }
+    }
+}
+
+/// The version has one source, which everything else repeats.
+@Suite struct VersionTests {
+    private static func text(_ path: String) throws -> String {
+        try String(contentsOf: Architecture.sources.deletingLastPathComponent().appending(path: path), encoding: .utf8)
+    }
+
+    @Test func `description, changelog and image have the program's version`() throws {
+        let source = try VersionTests.text("Sources/CoordinatorServer/CoordinatorServer.swift")
+        let version = try #require(source.firstMatch(of: /static let version = "(\d+\.\d+\.\d+)"/)).output.1
+
+        #expect(try VersionTests.text("openapi.yaml").contains("\n  version: \(version)\n"))
+        #expect(try VersionTests.text("CHANGELOG.md").hasPrefix("# Changelog\n\n## \(version)"))
+        #expect(try VersionTests.text("Dockerfile").contains("org.opencontainers.image.version=\(version) "))
     }
 }

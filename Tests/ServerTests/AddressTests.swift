@@ -75,7 +75,7 @@ import TestSupport
         let (program, line) = try await AddressTests.start(
             ["--port", "0"], environment: ["COORDINATORD_ADDRESS_FILE": "/dev/null/address"])
 
-        #expect(line.hasPrefix("coordinatord listening on "))
+        #expect(line.hasPrefix("coordinatord 0.1.0 listening on "))
         program.signal(SIGTERM)
         let end = try await program.exit()
         #expect(end.code == 0)

@@ -21,7 +21,9 @@ import TestSupport
         let (program, port, line) = try await ServerTests.start()
 
         #expect(
-            line == "coordinatord listening on http://127.0.0.1:\(port) (store: memory, sessions end with this process)"
+            line == """
+                coordinatord 0.1.0 listening on http://127.0.0.1:\(port) (store: memory, sessions end with this process)
+                """
         )
         program.signal(SIGTERM)
         #expect(try await program.exit().output == "")

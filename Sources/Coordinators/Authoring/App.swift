@@ -1,5 +1,4 @@
-public import FoundationEssentials
-internal import JSONCoding
+public import JSONCoding
 
 /// An app: its root coordinator, and every type of coordinator that may live in it.
 public final class App: Sendable {

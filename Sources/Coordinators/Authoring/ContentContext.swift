@@ -1,5 +1,4 @@
-public import FoundationEssentials
-internal import JSONCoding
+public import JSONCoding
 
 /// What the content of a screen may depend on beside its coordinator.
 public struct ContentContext: Sendable {

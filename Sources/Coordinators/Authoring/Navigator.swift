@@ -1,5 +1,4 @@
-public import FoundationEssentials
-internal import JSONCoding
+public import JSONCoding
 
 /// Records a coordinator's requests.
 ///

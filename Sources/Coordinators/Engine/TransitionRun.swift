@@ -1,4 +1,3 @@
-internal import FoundationEssentials
 internal import JSONCoding
 
 /// A transition under way: a copy of the state, and what is still to be done to it.

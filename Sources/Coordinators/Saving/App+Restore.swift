@@ -1,4 +1,3 @@
-public import FoundationEssentials
 public import JSONCoding
 
 /// Why a saved state cannot be restored.

@@ -1,4 +1,3 @@
-internal import FoundationEssentials
 internal import JSONCoding
 
 /// Restores a state under a declaration of the app that may be another than the one that saved it.

@@ -1,4 +1,3 @@
-internal import FoundationEssentials
 internal import JSONCoding
 
 /// A type whose schema is known without probing its `init(from:)`, or cannot be found by probing it.
