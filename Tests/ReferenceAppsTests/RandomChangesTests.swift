@@ -135,7 +135,9 @@ import Testing
             var payload = state.recipient(of: type)?.event.unmaskedPayloads.randomElement(using: &numbers) ?? nil
             if type == "answer" { payload = state.alert.map { ["button": .string($0.alert.buttons[0].id)] } }
             do {
-                state = try await app.apply(PostedEvent(type, payload: payload), to: state, at: CoordinatorTester.someTime).state
+                state = try await app.apply(
+                    PostedEvent(type, payload: payload), to: state, at: CoordinatorTester.someTime
+                ).state
             } catch .invariantViolated(let violation) {
                 throw Fault("“\(type)” then breaks an invariant: \(violation)")
             } catch .runawayTransition {

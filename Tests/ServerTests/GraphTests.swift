@@ -178,7 +178,9 @@ import Testing
         let program = try Program(GraphTests.oddServer, arguments)
         var lines = [try await program.line(), try await program.line()]
         lines.sort()
-        #expect(lines[0].hasPrefix("oddserver 7.1 (coordinatord 0.1.0) listening on ") && lines[1] == "the weather is windy")
+        #expect(
+            lines[0].hasPrefix("oddserver 7.1 (coordinatord 0.1.0) listening on ") && lines[1] == "the weather is windy"
+        )
         program.signal(SIGTERM)
         let end = try await program.exit()
         #expect(end.code == 0 && end.output.hasSuffix("the weather is over\n"))
