@@ -168,7 +168,8 @@ extension TransitionRun {
         guard let own else { throw coordinator.impossible(request, "it has no such screen") }
         var screen = own.labelled
         change(&screen)
-        try redraw(own, as: coordinator.drawing(of: screen, in: state.context), request.description, by: coordinator)
+        let drawn = coordinator.drawing(of: screen, in: state.context)
+        if drawn != own.labelled { try redraw(own, as: drawn, request.description, by: coordinator) }
     }
 
     /// Draws screens anew: those of the coordinators that were called, or all if the context has changed.
@@ -185,8 +186,9 @@ extension TransitionRun {
         let before = operations.count
         for screen in screens where isAffected || called.contains(screen.coordinator) {
             guard let coordinator = state[screen.coordinator] else { continue }
-            let drawn = coordinator.drawing(of: screen.labelled, in: context)
-            try redraw(screen, as: drawn, "render(\(drawn.name))", by: coordinator)
+            let before = screen.labelled
+            let drawn = coordinator.drawing(of: before, in: context)
+            if drawn != before { try redraw(screen, as: drawn, "render(\(drawn.name))", by: coordinator) }
         }
         return operations.count > before
     }
@@ -195,7 +197,6 @@ extension TransitionRun {
     private mutating func redraw(
         _ own: PlacedScreen, as screen: Screen, _ request: String, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
-        guard screen != own.labelled else { return }
         try check(PlacedScreen(own, screen: screen, of: coordinator), request, by: coordinator)
         draw(own, as: screen, by: coordinator) { $0.drawn(as: screen.tabs) }
     }

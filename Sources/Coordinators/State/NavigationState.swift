@@ -3,26 +3,101 @@
 /// A value: a transition works on a copy, which shares the parts that do not change. A state that is encoded to JSON
 /// and restored is equal to the original, see `NavigationState+Encoded.swift`.
 public struct NavigationState: Sendable {
+    /// Shared by copies until one of them changes: a state has many parts and is passed around more often than changed,
+    /// so a copy counts one reference.
+    private var storage: Storage
+
+    private struct Parts: Sendable {
+        var coordinators: [LivingCoordinator] = []
+        var stack = ScreenStack(id: 0)
+        var presented: [PresentedFlow] = []
+        var alert: PresentedAlert?
+        var defaults = Defaults()
+        var shared = SharedValues.none
+        var client = ClientInfo.none
+        var pendingLink: PendingLink?
+        var lastKey = 0
+        var lastID = 0
+    }
+
+    /// Unchecked: changed only by a state that alone refers to it, see `parts`, and exclusively, as that state is.
+    private final class Storage: @unchecked Sendable {
+        @exclusivity(unchecked) var parts: Parts
+
+        init(_ parts: Parts) {
+            self.parts = parts
+        }
+    }
+
+    package init() {
+        storage = Storage(Parts())
+    }
+
+    private var parts: Parts {
+        _read { yield storage.parts }
+        _modify {
+            if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.parts) }
+            yield &storage.parts
+        }
+    }
+
     /// The living coordinators, each after its parent; the root comes first.
-    public internal(set) var coordinators: [LivingCoordinator] = []
+    public internal(set) var coordinators: [LivingCoordinator] {
+        _read { yield parts.coordinators }
+        _modify { yield &parts.coordinators }
+    }
+
     /// The stack that lies below all presented flows.
-    public internal(set) var stack = ScreenStack(id: 0)
+    public internal(set) var stack: ScreenStack {
+        _read { yield parts.stack }
+        _modify { yield &parts.stack }
+    }
+
     /// The presented flows, each over the one before.
-    public internal(set) var presented: [PresentedFlow] = []
-    public internal(set) var alert: PresentedAlert?
-    public internal(set) var defaults = Defaults()
+    public internal(set) var presented: [PresentedFlow] {
+        _read { yield parts.presented }
+        _modify { yield &parts.presented }
+    }
+
+    public internal(set) var alert: PresentedAlert? {
+        _read { yield parts.alert }
+        _modify { yield &parts.alert }
+    }
+
+    public internal(set) var defaults: Defaults {
+        _read { yield parts.defaults }
+        _modify { yield &parts.defaults }
+    }
+
     /// What the coordinators share.
-    public internal(set) var shared = SharedValues.none
+    public internal(set) var shared: SharedValues {
+        _read { yield parts.shared }
+        _modify { yield &parts.shared }
+    }
+
     /// What the client says about itself.
-    public internal(set) var client = ClientInfo.none
+    public internal(set) var client: ClientInfo {
+        _read { yield parts.client }
+        _modify { yield &parts.client }
+    }
+
     /// The link that a coordinator keeps, if there is one.
-    package var pendingLink: PendingLink?
+    package internal(set) var pendingLink: PendingLink? {
+        _read { yield parts.pendingLink }
+        _modify { yield &parts.pendingLink }
+    }
+
     /// The last numbers given out: `lastKey` to a screen, flow or alert, `lastID` to a coordinator or stack. None is
     /// reused.
-    var lastKey = 0
-    var lastID = 0
+    var lastKey: Int {
+        _read { yield parts.lastKey }
+        _modify { yield &parts.lastKey }
+    }
 
-    package init() {}
+    var lastID: Int {
+        _read { yield parts.lastID }
+        _modify { yield &parts.lastID }
+    }
 }
 
 /// A link that a coordinator will take later, for example after a sign-in.

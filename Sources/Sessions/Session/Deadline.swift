@@ -95,12 +95,14 @@ func text(
 }
 
 private func outcome(of run: TransitionRun, within limit: Duration) async -> CallOutcome<TransitionResult> {
-    await outcome(within: limit) { (enter) async throws(NavigationError) in
+    // Not the run, which would be copied for it.
+    let app = run.appName
+    return await outcome(within: limit) { (enter) async throws(NavigationError) in
         var run = run
         return try await run.result(entering: enter)
     } late: { running in
         SlowTransition(
-            app: run.appName, coordinator: running?.coordinator, call: running?.function, limit: limit)
+            app: app, coordinator: running?.coordinator, call: running?.function, limit: limit)
     }
 }
 
