@@ -66,7 +66,7 @@ struct SignInCoordinator: Coordinator {
 
     enum Event: NavigationEvent {
         case submit(name: String, pin: Secret)
-        static let examples: [Event] = [.submit(name: "ann", pin: "1234")]
+        static let examples: [Event] = [.submit(name: "bob", pin: "1234")]
         var title: String { "Sign in" }
     }
 
