@@ -37,14 +37,20 @@ struct BookingCoordinator: Coordinator {
             navigator.push(
                 Screen("confirm", title: "Seat \(seat)", events: [Control(role: .primary, sends: Event.confirm)]))
         case .confirm:
-            guard let seat, !navigator.isDryRun else { return }
-            let films = try navigator.resolve((any FilmRepository).self)
-            guard try await films.sell(seat: seat, of: film, purchase: navigator.transitionID) else {
+            guard let seat else { return }
+            guard try await buy(seat, navigator) else {
                 navigator.popTo("seats")
                 return navigator.alert(Alert("Seat \(seat) is taken"))
             }
             booking = Booking(film: film, seat: seat)
             navigator.finish()
         }
+    }
+
+    /// - Returns: whether the seat is the user's now.
+    private func buy(_ seat: Int, _ navigator: Navigator) async throws -> Bool {
+        if navigator.isDryRun { return true }
+        let films = try navigator.resolve((any FilmRepository).self)
+        return try await films.sell(seat: seat, of: film, purchase: navigator.transitionID)
     }
 }

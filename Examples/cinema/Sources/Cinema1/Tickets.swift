@@ -37,7 +37,9 @@ struct TicketsCoordinator: Coordinator {
                         AlertButton("no", title: "Keep it", role: .cancel),
                     ]))
         case .cancelBooking(let booking):
-            try await navigator.resolve((any FilmRepository).self).refund(seat: booking.seat, of: booking.film)
+            if !navigator.isDryRun {
+                try await navigator.resolve((any FilmRepository).self).refund(seat: booking.seat, of: booking.film)
+            }
             navigator.shared[Bookings.self].items.removeAll { $0 == booking }
         case .offers: navigator.start(OffersCoordinator())
         }
