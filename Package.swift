@@ -70,7 +70,11 @@ let package = Package(
             dependencies: [
                 "CoordinatorServer", "Coordinators", "ReferenceApps",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ]),
+            ],
+            resources: [
+                "App.swift", "AppTests.swift", "Dockerfile", "Package.swift", "README.md", "Server.swift",
+                "dockerignore", "gitignore",
+            ].map { .embedInCode("Template/\($0).template") }),
 
         .target(name: "TestSupport", dependencies: ["Coordinators", "JSONCoding"], path: "Tests/TestSupport"),
         // A server with unusual apps, which the tests run.

@@ -71,11 +71,11 @@ wait_for_port() {
     return 1
 }
 
-# Builds the Swift tests. A warning is an error.
+# Builds the Swift tests; the arguments are for `swift build`. A warning is an error.
 build_tests() {
     local log
     log=$(mktemp)
-    swift build --build-tests 2>&1 | tee "$log"
+    swift build --build-tests "$@" 2>&1 | tee "$log"
     if grep -q "^$PWD/.*: warning:" "$log"; then echo 'there are warnings' >&2; return 1; fi
     rm "$log"
 }

@@ -76,6 +76,6 @@ extension NavigationServer {
 }
 
 /// This package's version. A test compares `openapi.yaml`, the changelog and the image's label with it.
-enum Release {
-    static let version = "0.1.0"
+public enum Release {
+    public static let version = "0.1.0"
 }

@@ -1,4 +1,5 @@
-// coordinatord: the server with the reference apps, and the command for the accounts that two of them sign in with.
+// coordinatord: the server with the reference apps, the command for the accounts that two of them sign in with, and the
+// command that begins a package for an author's own app.
 
 internal import ArgumentParser
 internal import CoordinatorServer
@@ -8,7 +9,7 @@ internal import ReferenceApps
 
 @main
 struct Coordinatord: NavigationServer {
-    static let commands: [any ParsableCommand.Type] = [AccountsCommand.self]
+    static let commands: [any ParsableCommand.Type] = [AccountsCommand.self, NewCommand.self]
 
     /// With `--development` there is an account to sign in with, `ann@example.com`, whose password is `correct horse`.
     static func apps(_ setup: inout ServerSetup<NoOptions>) throws -> [App] {

@@ -1,0 +1,1 @@
+../Cinema1/Booking.swift

@@ -1,0 +1,52 @@
+import CinemaServices
+import Coordinators
+
+/// What the user has booked, and may cancel.
+struct TicketsCoordinator: Coordinator {
+    static let dependencies: [any Any.Type] = [(any FilmRepository).self]
+
+    enum Event: NavigationEvent {
+        case cancel(Booking)
+        case refund(Booking)
+        static let examples: [Event] = [
+            .cancel(Booking(film: 1, seat: 7)), .refund(Booking(film: 1, seat: 7)),
+        ]
+    }
+
+    func start(_ navigator: inout Navigator) {
+        navigator.push(Screen("tickets", title: "Tickets", events: ["cancel"]))
+    }
+
+    func render(_ screen: inout Screen, in context: NavigationContext) {
+        let bookings = context.shared[Bookings.self].items
+        screen.events = ["cancel"]
+        screen.params["bookings"] = .array(bookings.map { ["film": .integer($0.film), "seat": .integer($0.seat)] })
+        screen.params["vouchers"] = .integer(context.shared[Membership.self].vouchers)
+    }
+
+    func handle(_ event: Event, _ navigator: inout Navigator) async throws {
+        switch event {
+        case .cancel(let booking):
+            guard navigator.shared[Bookings.self].items.contains(booking) else { return }
+            navigator.alert(
+                Alert(
+                    "Cancel this booking?", message: "Seat \(booking.seat)",
+                    buttons: [
+                        AlertButton(
+                            "yes", title: "Cancel booking", role: .destructive, sends: Event.refund(booking)),
+                        AlertButton("no", title: "Keep it", role: .cancel),
+                    ]))
+        case .refund(let booking):
+            if !navigator.isDryRun {
+                try await navigator.resolve((any FilmRepository).self).refund(seat: booking.seat, of: booking.film)
+            }
+            navigator.shared[Bookings.self].items.removeAll { $0 == booking }
+        }
+    }
+
+    /// Version 1 had offers on top of the tickets. What was collected there stays the user's.
+    func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) {
+        guard let offers = child as? RemovedCoordinator else { return }
+        navigator.shared[Membership.self].vouchers += offers.saved["vouchers"]?.integer ?? 0
+    }
+}

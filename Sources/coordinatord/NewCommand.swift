@@ -1,0 +1,111 @@
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Glibc
+
+/// `new`: writes a package for an app of an author's own, from the files in `Template`.
+struct NewCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "new", abstract: "Writes a package for an app of your own.",
+        discussion: """
+            Makes the directory NAME with a package that builds, serves and has tests. docs/authoring.md goes on from \
+            there.
+            """)
+
+    @Argument(
+        help: """
+            The name of the package and of its program: letters, digits, - and _, and a letter first. Its module is \
+            named alike: MyShop for my-shop.
+            """, transform: PackageName.parse)
+    var name: PackageName
+
+    @Option(
+        name: .customLong("package"),
+        help: ArgumentHelp(
+            "Where the package gets coordinatord from. (default: the checkout that this program was built in)",
+            valueName: "path-or-url"))
+    var source: PackageSource?
+
+    func run() throws {
+        guard let source = source ?? PackageSource.ownCheckout else {
+            throw ValidationError(
+                """
+                Say with --package where coordinatord is, as a path or a URL: this program does not lie in the \
+                checkout that it was built in.
+                """)
+        }
+        guard source.isThere else { throw ValidationError("--package must be a checkout of coordinatord, or its URL.") }
+        guard mkdir(name.text, 0o777) == 0 else { throw impossible(name.text) }
+        let package = NewPackage(name: name, source: source)
+        for file in package.files { try write(file) }
+        print("\(name.text): `swift run \(name.text) serve` in this directory serves the app; README.md says more.")
+    }
+
+    private func write(_ file: NewPackage.File) throws {
+        let path = "\(name.text)/\(file.path)"
+        do {
+            try FileManager.default.createDirectory(
+                at: URL(filePath: path).deletingLastPathComponent(), withIntermediateDirectories: true)
+            try file.content.write(to: URL(filePath: path), atomically: false, encoding: .utf8)
+        } catch {
+            throw impossible(path)
+        }
+    }
+
+    /// - Returns: the exit code, after printing the reason that `errno` gives.
+    private func impossible(_ path: String) -> ExitCode {
+        let reason = errno == EEXIST ? "there is one already" : String(cString: strerror(errno)).lowercased()
+        let message = "Error: \(path) cannot be created: \(reason)\n"
+        Glibc.write(STDERR_FILENO, message, message.utf8.count)
+        return ExitCode(EX_CANTCREAT)
+    }
+}
+
+/// The files of a new package.
+struct NewPackage {
+    struct File {
+        let path: String
+        let content: String
+    }
+
+    let name: PackageName
+    let source: PackageSource
+
+    var files: [File] {
+        [
+            file("Package.swift", PackageResources.Package_swift_template),
+            file("Sources/\(name.module)/App.swift", PackageResources.App_swift_template),
+            file("Sources/\(name.module)/Server.swift", PackageResources.Server_swift_template),
+            file("Tests/\(name.module)Tests/AppTests.swift", PackageResources.AppTests_swift_template),
+            file("README.md", PackageResources.README_md_template),
+            file("Dockerfile", PackageResources.Dockerfile_template),
+            file(".dockerignore", PackageResources.dockerignore_template),
+            file(".gitignore", PackageResources.gitignore_template),
+        ]
+    }
+
+    private func file(_ path: String, _ template: [UInt8]) -> File {
+        let values = [
+            "__NAME__": name.text, "__MODULE__": name.module, "__DEPENDENCY__": source.declaration,
+            "__IDENTITY__": source.identity, "__CONTEXT__": context, "__DOCKER_BUILD__": dockerBuild,
+        ]
+        let text = values.reduce(String(decoding: template, as: UTF8.self)) { text, value in
+            text.replacing(value.key, with: value.value)
+        }
+        return File(path: path, content: text)
+    }
+
+    /// What the image's build needs before it can read `Package.swift`.
+    private var context: String {
+        guard case .checkout(let path) = source else { return "" }
+        return """
+            # Package.swift names the directory of coordinatord.
+            COPY --from=coordinatord . \(path)
+
+            """
+    }
+
+    private var dockerBuild: String {
+        guard case .checkout(let path) = source else { return "docker build -t \(name.text) ." }
+        return "docker build --build-context coordinatord=\(path) -t \(name.text) ."
+    }
+}
