@@ -41,7 +41,8 @@ public struct Coverage: Sendable, CustomStringConvertible {
         let state = result.state
         for coordinator in state.coordinators { reach("coordinator \(coordinator.name)") }
         for name in result.transition.finished + result.transition.dismissed { reach("coordinator \(name)") }
-        known.formUnion(state.screens.map { "screen \($0.screen.name)" })
+        // A user sees the screens in the tabs, and never the one that holds them.
+        known.formUnion(state.screens.filter { $0.tabs == nil }.map { "screen \($0.screen.name)" })
         if let visible = state.visible { reach("screen \(visible.screen.name)") }
         if let alert = state.alert?.alert {
             reach("alert \(alert.title)")
