@@ -35,7 +35,9 @@ def check_kept(answer):
     sent = json.loads(re.sub(r'(\d\d:\d\d:\d\d)Z"', r'\1+00:00"', answer.content.decode()))
     read = answer.parsed.to_dict()
     assert read == sent, f"{sent} was read as {read}"
-    answers.append({"schema": type(answer.parsed).__name__, "body": json.loads(answer.content)})
+    # Any object is the content of a screen: other generators make no type for it.
+    if not isinstance(answer.parsed, models.ScreenContent):
+        answers.append({"schema": type(answer.parsed).__name__, "body": json.loads(answer.content)})
     return answer.parsed
 
 
