@@ -47,6 +47,9 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
     @Option(help: "How many sessions there may be, including those only in the store and those that ended recently.")
     var sessions = 10_000_000
 
+    @Option(help: "Requests that may wait for a session to change.")
+    var watchers = 5000
+
     @Option(help: "Events that one session accepts in a second; 0 for any number.")
     var eventsPerSecond = 10_000
 
@@ -112,6 +115,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         guard liveSessions > 0 else { throw ValidationError("--live-sessions takes a number from 1.") }
         try liveMemory?.validate("--live-memory", from: ByteSize(64 << 10))
         guard sessions > 0 else { throw ValidationError("--sessions takes a number from 1.") }
+        guard watchers >= 0 else { throw ValidationError("--watchers takes a number from 0.") }
         guard eventsPerSecond >= 0 else { throw ValidationError("--events-per-second takes a number from 0.") }
     }
 
@@ -121,6 +125,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         settings.liveLimit = liveSessions
         settings.liveMemory = liveMemory?.bytes ?? MachineMemory.size / 4
         settings.sessionLimit = sessions
+        settings.watcherLimit = watchers
         settings.eventRate = eventsPerSecond
         return settings
     }

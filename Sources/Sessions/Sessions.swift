@@ -21,6 +21,10 @@ public enum SessionError: Error, Equatable, Sendable {
     case tooManyWaiting
     /// More events a second than `SessionSettings.eventRate`, which is `rate`; retry after that many seconds.
     case tooManyEvents(rate: Int, retryAfter: Int)
+    /// `SessionSettings.watchersOfSession` requests already wait for this session to change.
+    case tooManyWatchers
+    /// `SessionSettings.watcherLimit` requests already wait for sessions to change.
+    case noWatcherFree
     /// There are already `SessionSettings.sessionLimit` sessions.
     case tooManySessions
     /// A handler took longer than `SessionSettings.handlerDeadline`.

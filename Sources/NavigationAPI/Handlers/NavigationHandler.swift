@@ -41,9 +41,10 @@ public final class NavigationHandler: HTTPHandler {
         self.report = report
     }
 
-    /// From now on `/readyz` answers that the server is stopping.
+    /// From now on `/readyz` answers that the server is stopping, and nobody waits for a session to change.
     public func beginDraining() {
         draining.store(true, ordering: .relaxed)
+        host.endWatching()
     }
 
     public func respond(to request: HTTPRequest) async -> HTTPResponse {
@@ -135,11 +136,25 @@ extension NavigationHandler {
 
     func readState(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let includesControls = try request.includesControls()
-        let state = try await state(request)
+        let known = request.headers.values("If-None-Match")
+        var state = try await state(request)
+        var transition: Transition?
+        let wait = Preference.wait(request.headers)
+        if let wait, EntityTag.matches(known, state.entityTag) {
+            (state, transition) = try await translatingErrors { () async throws(SessionError) in
+                try await session(request.name, request).state(after: state.version, within: .seconds(wait))
+            }
+        }
         let tag = state.entityTag
-        let isKnown = EntityTag.matches(request.headers.values("If-None-Match"), tag)
-        var response = isKnown ? HTTPResponse.notModified : .json(StateBody(state, includesControls: includesControls))
+        let isKnown = EntityTag.matches(known, tag)
+        let body = StateBody(state, transition: transition, includesControls: includesControls)
+        var response = isKnown ? HTTPResponse.notModified : .json(body)
         response.headers.append("ETag", tag)
+        if let wait {
+            response.headers.append("Preference-Applied", "wait=\(wait)")
+            // The wait was cut short: whoever repeats it at once would only be told the same.
+            if isKnown, draining.load(ordering: .relaxed) { response.headers.append("Retry-After", "1") }
+        }
         return response
     }
 

@@ -60,6 +60,30 @@ enum EntityTag {
     }
 }
 
+/// What a client would like, and may do without (RFC 7240).
+enum Preference {
+    /// The longest wait, in seconds: less than the minute after which many proxies give up.
+    private static let longestWait = 50
+
+    /// How many seconds the client is ready to wait (section 4.3). If it says so several times, the first counts.
+    ///
+    /// - Returns: `nil` if it does not say so, or not with a number.
+    static func wait(_ headers: HTTPHeaders) -> Int? {
+        for field in headers.values("Prefer") {
+            for preference in field.split(separator: ",") {
+                let parts = preference.prefix { $0 != ";" }.split(separator: "=", maxSplits: 1)
+                guard parts.first?.trimmed.isSame("wait") == true else { continue }
+                guard parts.count == 2 else { return nil }
+                var value = parts[1].trimmed
+                if value.count >= 2, value.first == "\"", value.last == "\"" { value = value.dropFirst().dropLast() }
+                guard !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+                return min(Int(value) ?? longestWait, longestWait)
+            }
+        }
+        return nil
+    }
+}
+
 extension Substring {
     /// Without the spaces and tabs around it.
     var trimmed: Substring {

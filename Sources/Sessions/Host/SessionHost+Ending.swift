@@ -27,6 +27,7 @@ extension SessionHost {
         }
         session.end()
         live.withLock { $0.remove(session) }
+        feed.report(session.id, nil)
     }
 
     /// - Parameter ending: the sessions that wait for this one's end, which are skipped: an imported session may be a

@@ -19,6 +19,7 @@ public final class SessionHost: Sendable {
     let report: @Sendable (String) -> Void
     let live: Mutex<LiveSessions>
     let usage: LiveUsage
+    let feed: ChangeFeed
     let creations = KeyedTurns()
     let pastReads = KeyedTurns()
     /// How many sessions were reduced or relaunched, because what was saved of them no longer fits their app.
@@ -38,6 +39,7 @@ public final class SessionHost: Sendable {
         self.retention = retention
         self.eventRate = RateLimit(perSecond: settings.eventRate)
         self.report = report
+        self.feed = ChangeFeed(limit: settings.watcherLimit, limitOfSession: SessionSettings.watchersOfSession)
         self.usage = LiveUsage(count: settings.liveLimit, bytes: settings.liveMemory)
         self.live = Mutex(LiveSessions(usage))
         // What the store has recorded is past: a clock that was set back since does not revive what has expired.

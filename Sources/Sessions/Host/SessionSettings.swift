@@ -16,6 +16,10 @@ public struct SessionSettings: Sendable {
     public var eventRate = 10_000
     /// Sessions in all, including ended and expired ones that are still kept.
     public var sessionLimit = 10_000_000
+    /// Requests that may wait for a session to change.
+    public var watcherLimit = 5000
+    /// Those of one session.
+    public static let watchersOfSession = 16
     /// Live sessions, which are kept in memory; the others are loaded from the store when they are requested.
     public var liveLimit = 100_000
     /// About how many bytes the live sessions may take; see `MemoryEstimate`.

@@ -1,0 +1,102 @@
+import Coordinators
+import Foundation
+import JSONCoding
+import MicroHTTP
+import Sessions
+import TestSupport
+import Testing
+
+/// Requests that wait for a session to change.
+@Suite struct WatchingTests {
+    private static func wait(_ client: Client, for version: Int, _ prefer: String = "wait=30") async throws -> Answer {
+        let connection = try Connection(port: client.server.port)
+        let headers = [
+            "Authorization": "Bearer \(client.token)", "If-None-Match": "\"\(version)\"", "Prefer": prefer,
+        ]
+        return try await connection.request("GET", client.path, headers: headers)
+    }
+
+    @Test func `the answer comes as soon as the state has changed, with the transition`() async throws {
+        let client = try await Client()
+        let start = ContinuousClock.now
+        async let answer = WatchingTests.wait(client, for: 1)
+        try await Task.sleep(for: .milliseconds(200))
+        let posted = try JSON(parsing: Array(try await client.post(#"{"type":"add","payload":1}"#).body))
+
+        let seen = try await answer
+        let body = try JSON(parsing: Array(seen.body))
+        #expect(seen.status == 200 && seen.headers["etag"] == "\"2\"")
+        #expect(seen.headers["preference-applied"] == "wait=30")
+        #expect(body == posted)
+        #expect(ContinuousClock.now - start < .seconds(20))
+    }
+
+    @Test func `several changes are one, without a transition`() async throws {
+        let client = try await Client()
+        _ = try await client.post(#"{"type":"add","payload":1}"#)
+        _ = try await client.post(#"{"type":"add","payload":1}"#)
+
+        // The state has changed already: nothing to wait for.
+        let body = try JSON(parsing: Array(try await WatchingTests.wait(client, for: 1).body))
+
+        #expect(body["session"]?["version"] == 3 && body["transition"] == nil)
+    }
+
+    @Test(arguments: [("wait=1", 1), ("respond-async, wait = \"1\";x=y", 1), ("wait=0", 0)])
+    func `without a change the answer is 304 after the wait`(prefer: String, seconds: Int) async throws {
+        let client = try await Client()
+        let start = ContinuousClock.now
+
+        let answer = try await WatchingTests.wait(client, for: 1, prefer)
+
+        #expect(answer.status == 304 && answer.headers["preference-applied"] == "wait=\(seconds)")
+        #expect(ContinuousClock.now - start >= .seconds(seconds))
+    }
+
+    @Test(arguments: ["", "wait", "wait=", "wait=-1", "wait=1.5", "wait=x, wait=30", ";", "=", "waiting=30", "wait=\""])
+    func `what is no number is ignored`(prefer: String) async throws {
+        let client = try await Client()
+        let answer = try await WatchingTests.wait(client, for: 1, prefer)
+        #expect(answer.status == 304 && answer.headers["preference-applied"] == nil)
+    }
+
+    @Test func `who waits for a session that ends learns it`() async throws {
+        let client = try await Client()
+        async let answer = WatchingTests.wait(client, for: 1)
+        try await Task.sleep(for: .milliseconds(200))
+        _ = try await client.call("DELETE", client.path)
+
+        let seen = try await answer
+        #expect(seen.status == 410 && seen.text.contains("session-ended"))
+    }
+
+    @Test func `a session has sixteen watchers, and the server as many as it may`() async throws {
+        let client = try await Client { $0.watcherLimit = 17 }
+        let waiting = Task {
+            try await withThrowingTaskGroup(of: Int.self) { tasks in
+                for _ in 0..<16 { tasks.addTask { try await WatchingTests.wait(client, for: 1).status } }
+                return try await tasks.reduce(into: []) { $0.append($1) }
+            }
+        }
+        try await Task.sleep(for: .milliseconds(500))
+        let refused = try await WatchingTests.wait(client, for: 1)
+        #expect(refused.status == 429 && refused.text.contains("too-many-watchers"))
+
+        let second = try await client.connection.request("POST", "/v1/sessions")
+        let body = try JSON(parsing: Array(second.body))
+        var other = client
+        (other.id, other.token) = (body["session"]?["id"]?.string ?? "", body["token"]?.string ?? "")
+        let one = other
+        async let last = WatchingTests.wait(one, for: 1)
+        try await Task.sleep(for: .milliseconds(300))
+        let tooMany = try await WatchingTests.wait(one, for: 1)
+        #expect(tooMany.status == 503 && tooMany.text.contains("too-many-watchers-in-all"))
+
+        _ = try await client.post(#"{"type":"add","payload":1}"#)
+        #expect(try await waiting.value == Array(repeating: 200, count: 16))
+        _ = try await other.post(#"{"type":"add","payload":1}"#)
+        #expect(try await last.status == 200)
+        // Their places are free again.
+        #expect(try await WatchingTests.wait(client, for: 2, "wait=0").status == 304)
+    }
+}
