@@ -140,8 +140,8 @@ import TestSupport
         let exposed = answer.headers["access-control-expose-headers"]?.components(separatedBy: ", ") ?? []
         #expect(
             Set(exposed) == [
-                "Date", "ETag", "Idempotency-Replayed", "Location", "RateLimit", "RateLimit-Policy", "Retry-After",
-                "Session-Version", "WWW-Authenticate", "X-Request-Id",
+                "Date", "ETag", "Idempotency-Replayed", "Location", "Preference-Applied", "RateLimit",
+                "RateLimit-Policy", "Retry-After", "Session-Version", "WWW-Authenticate", "X-Request-Id",
             ])
     }
 

@@ -31,6 +31,24 @@ import TestSupport
         #expect(try await program.exit().code == 0)
     }
 
+    @Test func `who waits for a change is answered at once`() async throws {
+        let (program, port, _) = try await ServerTests.start("--drain-time", "60s")
+        let connection = try Connection(port: port)
+        let created = try JSON(parsing: Array(try await connection.request("POST", "/v1/sessions").body))
+        let id = try #require(created["session"]?["id"]?.string), token = try #require(created["token"]?.string)
+        let headers = ["Authorization": "Bearer \(token)", "If-None-Match": "\"1\"", "Prefer": "wait=50"]
+        try await connection.send(Connection.bytes("GET", "/v1/sessions/\(id)", headers: headers))
+        try await Task.sleep(for: .milliseconds(300))
+
+        let start = ContinuousClock.now
+        program.signal(SIGTERM)
+        let answer = try await connection.receive()
+
+        #expect(answer.status == 304 && answer.headers["retry-after"] == "1")
+        #expect(try await program.exit().code == 0)
+        #expect(ContinuousClock.now - start < .seconds(20), "it did not wait for a change")
+    }
+
     @Test(arguments: [SIGPIPE, SIGUSR1, SIGUSR2]) func `other signals are ignored`(signal: Int32) async throws {
         let (program, port, _) = try await ServerTests.start()
 
