@@ -83,6 +83,7 @@ extension AppMap {
                 }),
             "isComplete": .bool(isComplete),
             "slowEvents": .array(slowEvents.map { .string($0) }),
+            "failedEvents": .array(failedEvents.map { .string($0) }),
         ]
     }
 

@@ -35,6 +35,7 @@ extension AppMap {
                     }
                     result = inTime
                 } catch {
+                    note(error, of: attempt)
                     continue
                 }
                 // A built-in event without a visible effect, such as selecting the selected tab, is not drawn.
@@ -53,6 +54,12 @@ extension AppMap {
                 }
             }
         }
+    }
+
+    private mutating func note(_ error: NavigationError, of attempt: Attempt) {
+        guard case .handlerFailed(_, _, let thrown) = error else { return }
+        let failure = "\(attempt.name) (\(thrown))"
+        if !failedEvents.contains(failure) { failedEvents.append(failure) }
     }
 
     /// The position of what the user sees, which is added if it is new; `nil` if no screen is visible.

@@ -67,6 +67,10 @@ struct GraphCommand<Server: NavigationServer>: AsyncParsableCommand {
                 \(map.slowEvents.joined(separator: ", "))
                 """)
         }
+        if !map.failedEvents.isEmpty {
+            StandardError.print(
+                "Warning: these threw an error and led nowhere: \(map.failedEvents.joined(separator: ", "))")
+        }
         if !map.isComplete {
             StandardError.print("Warning: cut short after \(limit) states; a higher --limit shows more.")
         }

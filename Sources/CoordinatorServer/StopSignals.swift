@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Dispatch
 internal import Glibc
 internal import Logging
 internal import ServiceLifecycle
@@ -37,12 +38,18 @@ struct StopSignals {
         for await signal in signals {
             guard signal != .sigint || !isDraining else {
                 logger.warning("SIGINT during the drain: what is under way is cut")
+                StopSignals.exitSoon()
                 throw StopSignals.interrupted
             }
             isDraining = true
             logger.info("\(signal)")
             await services.triggerGracefulShutdown()
         }
+    }
+
+    /// A service of the apps may ignore that it is cancelled, or hold its thread.
+    private static func exitSoon() {
+        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(3)) { _exit(128 + SIGINT) }
     }
 
     /// As shells report a process that was ended by SIGINT.

@@ -34,6 +34,7 @@ public struct CoordinatorTester: Sendable {
         _ app: App, link: String? = nil, client: ClientInfo? = nil, now: Date = someTime, fileID: String = #fileID,
         line: UInt = #line
     ) async throws(Failure) {
+        try CoordinatorTester.checkDeclaration(of: app, fileID: fileID, line: line)
         self.app = app
         self.now = now
         self.losses = []
@@ -55,6 +56,7 @@ public struct CoordinatorTester: Sendable {
     public init(
         _ app: App, restoring saved: JSON, now: Date = someTime, fileID: String = #fileID, line: UInt = #line
     ) async throws {
+        try CoordinatorTester.checkDeclaration(of: app, fileID: fileID, line: line)
         let restoration = try app.restore(saved["state"] ?? saved)
         self.app = app
         self.now = now
@@ -69,6 +71,24 @@ public struct CoordinatorTester: Sendable {
             let result = try await run.result()
             self.state = result.state
             self.transition = result.transition
+        } catch {
+            throw Failure(error, fileID: fileID, line: line)
+        }
+    }
+
+    /// A server refuses to start with what this refuses.
+    private static func checkDeclaration(of app: App, fileID: String, line: UInt) throws(Failure) {
+        guard app.problems.isEmpty else { throw Failure(mistakes: app.problems, fileID: fileID, line: line) }
+    }
+
+    /// What a client would get as the content of the visible screen.
+    public func content(fileID: String = #fileID, line: UInt = #line) async throws(Failure) -> JSON {
+        guard let key = state.visible?.key,
+            let run = ContentRun(of: key, in: state, of: app, session: "s_test", at: now)
+        else { throw Failure(mistakes: ["the visible screen has no content"], fileID: fileID, line: line) }
+        do throws(NavigationError) {
+            let text = try await run.text()
+            return (try? JSON(parsing: text, maximumDepth: 512)) ?? .null
         } catch {
             throw Failure(error, fileID: fileID, line: line)
         }
@@ -90,8 +110,9 @@ public struct CoordinatorTester: Sendable {
             transition = result.transition
         } catch {
             let isNotAccepted = error == .eventNotAccepted || error == .unknownEvent
-            throw Failure(
-                error, of: type, accepted: isNotAccepted ? state.acceptedEvents : [], fileID: fileID, line: line)
+            var accepted = isNotAccepted ? state.acceptedEvents : []
+            if type == BuiltInEvent.answer.rawValue { accepted = state.alert?.alert.buttons.map(\.id) ?? [] }
+            throw Failure(error, of: type, accepted: accepted, fileID: fileID, line: line)
         }
     }
 
@@ -109,32 +130,55 @@ public struct CoordinatorTester: Sendable {
 extension CoordinatorTester {
     /// Why the session refused what a test did, and where the test did it. Failures with the same reason are equal.
     public struct Failure: Error, Equatable, CustomStringConvertible {
-        public let reason: NavigationError
+        /// `nil` if it was not the session: the app's declaration has mistakes, or there is nothing to ask for.
+        public let reason: NavigationError?
+        private let mistakes: [String]
         public let fileID: String
         public let line: UInt
         /// The event that was refused; `nil` if it was the first transition of a session.
         public let event: String?
-        /// If the event was not accepted: those that were.
+        /// If the event was not accepted: those that were; for an answer to an alert, the ids of its buttons.
         public let accepted: [String]
 
         public init(_ reason: NavigationError, fileID: String = #fileID, line: UInt = #line) {
             self.init(reason, of: nil, accepted: [], fileID: fileID, line: line)
         }
 
-        init(_ reason: NavigationError, of event: String?, accepted: [String], fileID: String, line: UInt) {
+        init(mistakes: [String], fileID: String, line: UInt) {
+            self.init(nil, mistakes, of: nil, accepted: [], fileID: fileID, line: line)
+        }
+
+        init(
+            _ reason: NavigationError?, _ mistakes: [String] = [], of event: String?, accepted: [String],
+            fileID: String, line: UInt
+        ) {
             self.reason = reason
+            self.mistakes = mistakes
             self.event = event
             self.accepted = accepted
             self.fileID = fileID
             self.line = line
         }
 
-        public static func == (left: Failure, right: Failure) -> Bool { left.reason == right.reason }
+        public static func == (left: Failure, right: Failure) -> Bool {
+            left.reason == right.reason && left.mistakes == right.mistakes
+        }
 
         public var description: String {
-            let refused = event.map { "“\($0)” was refused: \(reason)" } ?? "\(reason)"
+            let words = reason.map(Failure.words) ?? mistakes.joined(separator: "; ")
+            let refused = event.map { "“\($0)” was refused: \(words)" } ?? words
             let others = accepted.isEmpty ? "" : "; accepted now: " + accepted.joined(separator: ", ")
             return "\(fileID):\(line): \(refused)\(others)"
+        }
+
+        private static func words(for reason: NavigationError) -> String {
+            switch reason {
+            case .invalidEvent(let event):
+                event.faults.map { "the value at /\($0.path.joined(separator: "/")) \($0.reason)" }.joined(
+                    separator: ", ")
+            case .unknownLink(let reason): reason
+            default: "\(reason)"
+            }
         }
     }
 }

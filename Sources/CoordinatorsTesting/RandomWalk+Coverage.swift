@@ -10,6 +10,7 @@ extension RandomWalk {
     /// ```
     ///
     /// - Parameters:
+    ///   - app: made anew for each walk, so that no walk finds what another one has left in a service.
     ///   - screens: the names of screens that must be reached. A screen that no session has ever had is not known
     ///     otherwise.
     ///   - alerts: the titles of alerts that must be reached, for the same reason.
@@ -17,16 +18,18 @@ extension RandomWalk {
     /// - Throws: `Failure` of the first walk that fails, or `TooLittle`.
     @discardableResult
     public static func cover(
-        _ app: App, seeds: Range<UInt64> = 0..<20, count: Int = 300, now: Date = CoordinatorTester.someTime,
+        _ app: @autoclosure () -> App, seeds: Range<UInt64> = 0..<20, count: Int = 300,
+        now: Date = CoordinatorTester.someTime,
         links: [String] = [], expecting expected: [any Error.Type] = [], screens: [String] = [], alerts: [String] = [],
         atLeast least: Double = 1
     ) async throws -> Coverage {
-        var coverage = Coverage(of: app, screens: screens, alerts: alerts)
+        let first = app()
+        var coverage = Coverage(of: first, screens: screens, alerts: alerts)
         for seed in seeds {
-            let walk = RandomWalk(app, seed: seed, count: count, now: now, links: links, expecting: expected)
+            let walk = RandomWalk(app(), seed: seed, count: count, now: now, links: links, expecting: expected)
             coverage.formUnion(try await walk.run())
         }
-        if !coverage.missed.isEmpty { print("app “\(app.name)”: \(coverage)") }
+        if !coverage.missed.isEmpty { print("app “\(first.name)”: \(coverage)") }
         guard coverage.share >= least else { throw TooLittle(coverage: coverage, least: least) }
         return coverage
     }

@@ -32,6 +32,9 @@ struct Walk {
         self.links = app.links.compactMap { $0.path([:]) } + links
         self.expected = Set(expected.map { String(describing: $0) })
         self.coverage = Coverage(of: app)
+        guard app.problems.isEmpty else {
+            throw Problem(kind: .refused, reason: app.problems.joined(separator: "; "))
+        }
         let first: TransitionResult
         do throws(NavigationError) {
             first = try await app.launch(at: now)

@@ -98,7 +98,7 @@ private struct JSONDecoder: Decoder {
 
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
         if type == JSON.self, let json = json as? Value { return json }
-        if type == Date.self, let date = (json.date ?? json.oldDate) as? Value { return date }
+        if type == Date.self, let date = json.date as? Value { return date }
         if type == Date.self { throw mismatch(Date.self) }
         if type == JSONObject.self, case .object(let object) = json, let object = object as? Value { return object }
         return try Value(from: self)

@@ -88,7 +88,7 @@ private enum New {
         static let name = "desk"
         var visits = 0
 
-        enum Event: NavigationEvent, CaseIterable { case open, wish }
+        enum Event: NavigationEvent, CaseIterable { case browse, wish }
 
         func start(_ navigator: inout Navigator) {}
         func handle(_ event: Event, _ navigator: inout Navigator) {}
@@ -103,7 +103,7 @@ private enum New {
         func render(_ screen: inout Screen, in context: NavigationContext) {
             if screen.name == "books" {
                 screen.title = "Books"
-                screen.events = [Control("Open", sends: Event.open)]
+                screen.events = [Control("Browse", sends: Event.browse)]
             }
             screen.tabs["books"]?.title = "Books"
         }
@@ -191,7 +191,7 @@ private enum New {
         #expect(new.stack == "desk[books*: books | wishes: wishes]")
         #expect(new.state.visible?.key == old.state.visible?.key && new.state.visible?.screen.title == "Books")
         #expect(new.state.stack.screens[0].tabs?.items[0].title == "Books")
-        #expect(new.events == ["open", "selectTab", "relaunch", "describeClient"])
+        #expect(new.events == ["browse", "selectTab", "relaunch", "describeClient"])
         #expect(new.transition.event == "migrate" && !new.transition.operations.isEmpty)
         // The tab's stack has another name.
         #expect(new.transition.operations.allSatisfy { if case .update = $0 { true } else { false } })
@@ -207,7 +207,7 @@ private enum New {
             New.app({ New.Smaller() }, [Old.Wishes.self, Old.Reader.self]), restoring: old.saved)
 
         #expect(new.alert == nil)
-        #expect(new.losses == [.control(event: "ask", screen: "shelf"), .alert])
+        #expect(new.losses == [.control(event: "ask", screen: "shelf"), .alert(lacking: "wish")])
         #expect(new.events.first == "read")
     }
 
@@ -295,5 +295,85 @@ private enum New {
 
         #expect(new.losses == [.shared(name: "gone")])
         #expect(new.saved["shared"] == ["wide": ["old": 7, "new": ["x"]], "visits": ["count": 1]])
+    }
+}
+
+/// What a parent does when it is told of what was removed, and what outgrows its limit.
+@Suite struct FailingMigrationTests {
+    private struct Parent: Coordinator {
+        static let name = "parent"
+        var note = ""
+
+        enum Event: NavigationEvent, CaseIterable { case go, shrink }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("parent")) }
+
+        mutating func handle(_ event: Event, _ navigator: inout Navigator) {
+            switch event {
+            case .go: navigator.start(Child())
+            case .shrink: note = ""
+            }
+        }
+    }
+
+    private struct Child: Coordinator {
+        static let name = "child"
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("child")) }
+    }
+
+    private struct FailingParent: Coordinator {
+        static let name = "parent"
+        var note = ""
+        func start(_ navigator: inout Navigator) {}
+        mutating func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) throws {
+            throw TestError()
+        }
+    }
+
+    private static let old = App("family", root: { Parent() }, coordinators: [Child.self])
+
+    @Test func `no alert of onError takes the place of what a migration removes`() async throws {
+        var session = try await CoordinatorTester(FailingMigrationTests.old)
+        try await session.send("go")
+        let new = App("family", version: 2, root: { FailingParent() }) { _ in Alert("Oops") }
+
+        let restoration = try new.restore(session.saved)
+        var run = restoration.transition(at: CoordinatorTester.someTime)
+        await #expect(throws: NavigationError.self) { try await run.result() }
+
+        #expect(restoration.prospect.state.screens.map(\.screen.name) == ["parent"])
+        #expect(restoration.prospect.transition.operations == [.pop(key: "k2", stack: "main")])
+        #expect(restoration.prospect.transition.dismissed == ["child"])
+    }
+
+    @Test func `a session that is too large may become smaller`() async throws {
+        let session = try await CoordinatorTester(
+            App("family", root: { Parent(note: String(repeating: "x", count: 3000)) }))
+        let narrow = App("family", version: 2, root: { Parent() }, coordinators: [Child.self], sizeLimit: 1024)
+
+        var restored = try await CoordinatorTester(narrow, restoring: session.saved)
+        let failure = await #expect(throws: CoordinatorTester.Failure.self) { try await restored.send("go") }
+        #expect(failure?.reason == .stateLimit(bytes: 1024))
+        try await restored.send("shrink")
+        try await restored.send("go")
+    }
+
+    @Test func `the same version loses no property`() async throws {
+        struct Plain: Coordinator {
+            static let name = "parent"
+            func start(_ navigator: inout Navigator) {}
+        }
+        let session = try await CoordinatorTester(FailingMigrationTests.old)
+        #expect(throws: RestoreError.sameVersion([.property(name: "note", coordinator: "parent")])) {
+            try App("family", root: { Plain() }).restore(session.saved)
+        }
+        #expect(try App("family", version: 2, root: { Plain() }).restore(session.saved).losses == [])
+    }
+
+    @Test(arguments: [-1, 1 << 53 + 1]) func `a version that no session can have is a mistake`(version: Int) {
+        #expect(
+            App("family", version: version, root: { Child() }).problems == [
+                "app “family”: its version must be from 0 to 2⁵³"
+            ])
     }
 }

@@ -22,13 +22,40 @@ import Testing
         #expect(try JSON(encoding: booking.at) == .string(text))
     }
 
-    @Test func `offsets and what an earlier build saved are understood`() throws {
-        let date = Date(timeIntervalSince1970: 1_800_000_000)
-        #expect(JSON.string("2027-01-15T10:00:00+02:00").date == date)
-        #expect(try (["at": 821_692_800] as JSON).decode(as: Booking.self).at == date)
+    @Test(arguments: [
+        "2027-01-15T10:00:00+02:00", "2027-01-15t08:00:00z", "2027-01-15T08:00:00.0004Z", "2027-01-14T23:30:00-08:30",
+    ])
+    func `offsets and fractions are understood`(text: String) {
+        #expect(JSON.string(text).date == Date(timeIntervalSince1970: 1_800_000_000))
     }
 
-    @Test(arguments: ["", "2027-01-15", "2027-13-01T00:00:00Z", "yesterday"])
+    @Test func `every millisecond is read as it was written`() throws {
+        var seconds = -62_135_596_800.0
+        while seconds < 253_402_300_800 {
+            for millisecond in [0, 1, 32, 34, 999] {
+                let date = Date(timeIntervalSince1970: seconds + Double(millisecond) / 1000)
+                let text = JSON(date)
+                let read = try #require(text.date)
+                #expect(JSON(read) == text)
+            }
+            seconds += 7_654_321_987.5.rounded()
+        }
+        #expect(JSON(Date(timeIntervalSince1970: -62_135_596_800)) == "0001-01-01T00:00:00Z")
+        #expect(JSON.string("9999-12-31T23:59:59.999Z").date.map { JSON($0) } == "9999-12-31T23:59:59.999Z")
+        #expect(JSON.string("1582-10-10T00:00:00Z").date.map { JSON($0) } == "1582-10-10T00:00:00Z")
+        #expect(JSON.string("2024-02-29T12:00:00Z").date.map { JSON($0) } == "2024-02-29T12:00:00Z")
+    }
+
+    @Test func `a number is no time`() {
+        #expect(throws: JSONDecodingError.self) { try (["at": 821_692_800] as JSON).decode(as: Booking.self) }
+    }
+
+    @Test(arguments: [
+        "", "2027-01-15", "2027-13-01T00:00:00Z", "yesterday", "2020-02-30T00:00:00Z", "2023-02-29T00:00:00Z",
+        "2020-01-01T24:00:00Z", "2020-01-01T00:00:60Z", "2020-1-1T0:0:0Z", "2020-01-01T00:00:00Z\u{0}",
+        "0000-01-01T00:00:00Z", "10000-01-01T00:00:00Z", "0001-01-01T00:00:00+01:00", "2020-01-01T00:00:00",
+        "٢٠٢٠-01-01T00:00:00Z",
+    ])
     func `anything else is no time`(text: String) {
         let json: JSON = ["at": .string(text)]
         let error = #expect(throws: JSONDecodingError.self) { try json.decode(as: Booking.self) }

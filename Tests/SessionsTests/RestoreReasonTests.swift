@@ -35,7 +35,8 @@ import Testing
         (
             #"{"passed":0}"#, "{}",
             """
-            it would lose coordinator “gate” (the value at /passed of what it has saved is missing), screen “gate”, \
+            it would lose coordinator “gate” (the value at /passed of what it has saved is missing; “static let blank” can \
+            supply it), screen “gate”, \
             which only a higher version of the app may remove
             """
         ),

@@ -42,7 +42,8 @@ public struct AlertButton: Sendable, Equatable {
         self.role = role
     }
 
-    /// A button that sends an event to the coordinator that shows the alert.
+    /// A button that sends an event to the coordinator that shows the alert, also one that is not enabled now: an event
+    /// for which `Coordinator.isEnabled` always returns `false` can be sent by nothing else.
     public init(_ id: String, title: String, role: Role? = nil, sends event: some NavigationEvent) {
         self.init(id, title: title, role: role)
         self.event = EncodedEvent(event)

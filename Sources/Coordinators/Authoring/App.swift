@@ -80,6 +80,9 @@ public final class App: Sendable {
         where sharedTypes[..<index].contains(where: { $0.name == type.name }) {
             problems.append("two shared states are named “\(type.name)”")
         }
+        if !(0...NavigationState.numberLimit).contains(version) {
+            problems.append("its version must be from 0 to 2⁵³")
+        }
         if !App.sizeLimits.contains(sizeLimit) {
             problems.append("its sizeLimit must be from 1 KiB to 1 MiB")
         }

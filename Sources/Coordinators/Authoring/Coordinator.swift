@@ -44,7 +44,10 @@ public protocol Coordinator: Codable, Sendable {
     /// was dismissed. The child did not finish, so there is no result.
     mutating func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) async throws
 
-    /// Whether an event may be sent now. A disabled event is neither listed nor accepted.
+    /// Whether an event may be sent now. A disabled event is neither listed nor accepted, except from an alert's button.
+    ///
+    /// An event that none of the coordinator's screens names in `Screen.events` is accepted on the screens of its
+    /// descendants, too, while it is enabled.
     ///
     /// - Parameter event: the event's example, because the payload does not exist yet.
     func isEnabled(_ event: Event, in context: NavigationContext) -> Bool

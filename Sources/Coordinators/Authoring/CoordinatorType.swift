@@ -16,6 +16,7 @@ final class CoordinatorType: Sendable {
     let version: Int
     /// The encoding of the type's `blank`; `nil` if it declares none.
     private let blank: JSON?
+    var hasBlank: Bool { blank != nil }
 
     init<C: Coordinator>(_ type: C.Type, named name: String = C.name, linksOfApp: [LinkPattern], version: Int) {
         let shapes = EventShape.all(of: C.self)

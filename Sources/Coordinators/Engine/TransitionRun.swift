@@ -52,7 +52,7 @@ public struct TransitionRun: Sendable {
     /// What has happened to the transition's link; `nil` if there is none.
     var linkProgress: LinkProgress?
     /// For a transition to a new declaration of the app: its result if no coordinator does anything when it is called.
-    var prospect: NavigationState?
+    var prospect: TransitionResult?
     private var stepsTaken = 0
 
     init(of app: App, on state: NavigationState, at now: Date, event: PostedEvent?) {
@@ -100,13 +100,18 @@ public struct TransitionRun: Sendable {
 
     private func checked(_ screens: [PlacedScreen]) throws(NavigationError) -> TransitionResult {
         if let violation = state.violation(among: screens) { throw .invariantViolated(violation) }
-        guard state.size(with: screens) <= app.sizeLimit, state.isWithinNumbers else {
+        guard state.isWithinNumbers, state.size(with: screens) <= app.sizeLimit || mayBeTooLarge(screens) else {
             throw .stateLimit(bytes: app.sizeLimit)
         }
         return unchecked()
     }
 
-    private func unchecked() -> TransitionResult {
+    /// A session that a new declaration of the app has made too large, or that was too large before, may become smaller.
+    private func mayBeTooLarge(_ screens: [PlacedScreen]) -> Bool {
+        prospect != nil || state.size(with: screens) <= original.size(with: original.screens)
+    }
+
+    func unchecked() -> TransitionResult {
         let transition = Transition(
             event: event?.type, operations: operations.net(since: original.lastKey, to: state), finished: finished,
             dismissed: dismissed,
@@ -167,7 +172,8 @@ public struct TransitionRun: Sendable {
         _ error: any Error, thrownBy call: Call, of coordinator: LivingCoordinator
     ) throws(NavigationError) {
         let failure = call.failure(error, of: coordinator)
-        guard case .handlerFailed = failure, !(error is CancellationError), let alert = app.onError?(error),
+        guard prospect == nil, case .handlerFailed = failure, !(error is CancellationError),
+            let alert = app.onError?(error),
             let owner = original[coordinator.id]?.id ?? original.visible?.coordinator
         else { throw failure }
         objection = (owner, alert, failure)

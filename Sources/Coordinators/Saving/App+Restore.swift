@@ -21,8 +21,12 @@ public struct Restoration: Sendable {
     public let losses: [Loss]
     let run: TransitionRun
 
-    /// The state, if no coordinator does anything when it is told of what was removed.
-    public var state: NavigationState { run.prospect ?? run.state }
+    /// The result of the transition, if no coordinator does anything when it is told of what was removed: also what
+    /// remains to be done if a coordinator fails then.
+    public var prospect: TransitionResult { run.prospect ?? run.unchecked() }
+
+    /// The state of `prospect`.
+    public var state: NavigationState { prospect.state }
 
     /// Whether a client sees the change, or a coordinator is to be told of it: then the state is the result of a
     /// transition, see `transition`.
@@ -58,7 +62,7 @@ extension App {
         }
         let run = migration.run(from: state)
         guard migration.losses.isEmpty || version < self.version else { throw .sameVersion(migration.losses) }
-        guard run.prospect?.stack.screens.isEmpty == false else { throw .nothingLeft(migration.losses) }
+        guard run.prospect?.state.stack.screens.isEmpty == false else { throw .nothingLeft(migration.losses) }
         return Restoration(version: version, losses: migration.losses, run: run)
     }
 }

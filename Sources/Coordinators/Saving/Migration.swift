@@ -46,9 +46,14 @@ struct Migration {
         if let type = app.types.first(where: { $0.name == saved.name }) {
             do {
                 let coordinator = try type.restore(saved.state, from: version)
-                return try living(saved, type, coordinator, in: context)
+                let living = try living(saved, type, coordinator, in: context)
+                if version == app.version, let member = living.memberMissing(of: saved.state) {
+                    losses.append(.property(name: member, coordinator: saved.name))
+                }
+                return living
             } catch {
-                reason = error.explanation(of: "what it has saved")
+                let remedy = error.code == .required && !type.hasBlank ? "; “static let blank” can supply it" : ""
+                reason = error.explanation(of: "what it has saved") + remedy
             }
         } else {
             reason = "there is no such coordinator"
@@ -98,7 +103,7 @@ struct Migration {
         var outcome = run
         outcome.settleWithoutCalls()
         note(from: state, to: outcome.state)
-        run.prospect = outcome.state
+        run.prospect = outcome.unchecked()
         return run
     }
 
@@ -134,7 +139,11 @@ struct Migration {
                 losses.append(.tab(id: tab.id))
             }
         }
-        if before.alert != nil, after.alert == nil { losses.append(.alert) }
+        if let alert = before.alert, after.alert == nil {
+            let type = before[alert.coordinator]?.type
+            let gone = alert.alert.buttons.first { button in button.event.map { type?.accepts($0) != true } ?? false }
+            losses.append(.alert(lacking: gone?.eventName))
+        }
         if before.pendingLink != nil, after.pendingLink == nil { losses.append(.pendingLink) }
     }
 }

@@ -61,7 +61,7 @@ extension SessionHost {
         _ once: IdempotentRequest?, from session: AuthorizedSession, _ version: Int?
     ) async throws(SessionError) -> CreatedSession {
         try await create(once) { (_) async throws(SessionError) in
-            let past = try await session.past(version)
+            let past = try await session.past(version, toContinue: true)
             let transition = Transition(event: nil)
             return (
                 session.live.app, TransitionResult(state: past.navigation, transition: transition), past.identity

@@ -8,8 +8,9 @@ internal import Synchronization
 public enum RestorePlan: Sendable, Equatable {
     /// Nothing about it changes.
     case restored
-    /// It is converted from what the version `from` of the app has saved; nothing is lost.
-    case migrated(from: Int)
+    /// It is converted from what the version `from` of the app has saved; nothing is lost. `nil` if that is the same
+    /// version: then it is completed or drawn anew, and no `migrate` is called.
+    case migrated(from: Int?)
     /// The rest of it is restored.
     case reduced([Loss])
     /// No screen of it can be restored: it is relaunched, with its `defaults`.
@@ -60,7 +61,20 @@ extension SessionHost {
         let now = now()
         var run = restoration.transition(at: now)
         run.origin = origin(of: nil, record.id, version: record.version)
-        let result = try await result(of: run, within: settings.handlerDeadline) { .cannotLaunch($0, app: app.name) }
+        let result: TransitionResult
+        do {
+            result = try await Sessions.result(of: run, within: settings.handlerDeadline) {
+                .cannotLaunch($0, app: app.name)
+            }
+        } catch {
+            // The session must not depend on whether its parents can do something about what was removed.
+            result = restoration.prospect
+            report(
+                """
+                session \(record.id.text) of \(app.name): a coordinator failed when it was told of what was removed; it \
+                was removed all the same: \(error.cause)
+                """)
+        }
         let state = try await commit(result, after: record, at: now, expiresAt: expiresAt, of: app)
         if state != nil, !restoration.losses.isEmpty { report(.reduced(restoration.losses), record, of: app) }
         return state
@@ -118,7 +132,8 @@ extension SessionHost {
             let isSame =
                 !restoration.needsTransition && restoration.version == app.version
                 && content.state.isSaved(as: restoration.state)
-            return isSame ? .restored : .migrated(from: restoration.version)
+            let isOlder = restoration.version < app.version
+            return isSame ? .restored : .migrated(from: isOlder ? restoration.version : nil)
         } catch {
             if case .nothingLeft = error, app.incompatibleSessions == .relaunched {
                 return .relaunched(reason: error.explanation)
@@ -134,6 +149,17 @@ extension App {
     }
 }
 
+extension SessionError {
+    /// Why a coordinator failed, for an operator.
+    fileprivate var cause: String {
+        switch self {
+        case .cannotLaunch(let error, _): "\(error)"
+        case .deadlineExceeded(let slow): "\(slow.coordinator ?? "it") took longer than \(slow.limit)"
+        default: "\(self)"
+        }
+    }
+}
+
 extension JSON {
     fileprivate func isSaved(as state: NavigationState) -> Bool {
         JSONWriter.bytes(capacity: 1000, write) == state.encoded
@@ -145,7 +171,8 @@ extension RestorePlan {
     public var words: (name: String, details: String) {
         switch self {
         case .restored: ("restored", "")
-        case .migrated(let version): ("migrated", "from version \(version)")
+        case .migrated(let version?): ("migrated", "from version \(version)")
+        case .migrated(nil): ("migrated", "within its version: completed or drawn anew, without “migrate”")
         case .reduced(let losses): ("reduced", losses.map(\.description).joined(separator: ", "))
         case .relaunched(let reason): ("relaunched", reason)
         case .refused(let reason): ("refused", reason)

@@ -32,6 +32,12 @@ extension AuthorizedSession {
     /// - Parameter version: `nil` for the current one.
     /// - Throws: `unknownVersion` if it never existed, is no longer kept, or was made before the token was replaced.
     public func past(_ version: Int?) async throws(SessionError) -> SessionState {
+        try await past(version, toContinue: false)
+    }
+
+    /// - Parameter toContinue: whether a session continues from there: then the parents of what the app no longer has
+    ///   are told of it.
+    func past(_ version: Int?, toContinue: Bool) async throws(SessionError) -> SessionState {
         let current = try state()
         guard let version, version != current.version else { return current }
         guard let record = try await records(from: version, limit: 1, bytes: 0, of: current).first,
@@ -42,8 +48,14 @@ extension AuthorizedSession {
             _ = try self.state()
             throw .unknownVersion
         }
-        let navigation: NavigationState
-        do { navigation = try live.app.restore(content.state).state } catch { throw .incompatible }
+        let restoration: Restoration
+        do { restoration = try live.app.restore(content.state) } catch { throw .incompatible }
+        var navigation = restoration.state
+        if toContinue, !restoration.losses.isEmpty {
+            let run = restoration.transition(at: host.now())
+            let told = try? await Sessions.result(of: run, within: host.settings.handlerDeadline)
+            navigation = told?.state ?? navigation
+        }
         return SessionState(
             record.identity, version: version, expiresAt: content.expiresAt, navigation: navigation, base: nil)
     }

@@ -110,15 +110,18 @@ enum DefaultsApp {
     }
 
     @Test func `a missing service is named at the start, and makes the handler fail`() async throws {
-        var app = try await CoordinatorTester(App("watch", root: { WatchCoordinator() }))
+        let app = App("watch", root: { WatchCoordinator() })
 
-        #expect(app.app.problems == ["app “watch”: watch needs Clock, which is not registered"])
-        await app.expectRefusal(
-            .handlerFailed(
+        #expect(app.problems == ["app “watch”: watch needs Clock, which is not registered"])
+        let refused = await #expect(throws: CoordinatorTester.Failure.self) { try await CoordinatorTester(app) }
+        #expect(refused?.description.hasSuffix(": app “watch”: watch needs Clock, which is not registered") == true)
+        let state = try await app.launch(at: CoordinatorTester.someTime).state
+        await #expect(
+            throws: NavigationError.handlerFailed(
                 coordinator: "watch", call: "handle(look)",
                 error: .init(type: "DependencyError", caseName: "Clock is not registered"))
         ) {
-            try await $0.send("look")
+            try await app.apply(PostedEvent("look"), to: state, at: CoordinatorTester.someTime)
         }
     }
 }
@@ -133,13 +136,15 @@ enum DefaultsApp {
 
     @Test func `an event may not have the name of a built-in one`() async throws {
         let shop = App("shop", root: { ShopCoordinator() })
-        var app = try await CoordinatorTester(shop)
+        let state = try await shop.launch(at: CoordinatorTester.someTime).state
 
         #expect(
             shop.problems == [
                 "app “shop”: shop.Event has a case “dismiss”, a name that is reserved for a built-in event"
             ])
-        await app.expectRefusal(.eventNotAccepted) { try await $0.send(ShopCoordinator.Event.dismiss) }
+        await #expect(throws: NavigationError.eventNotAccepted) {
+            try await shop.apply(PostedEvent("dismiss"), to: state, at: CoordinatorTester.someTime)
+        }
     }
 
     @Test func `an endless chain of children is refused, and changes nothing`() async throws {

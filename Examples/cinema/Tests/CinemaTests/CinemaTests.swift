@@ -144,7 +144,7 @@ func new() -> App { Cinema2.cinema(films: FilmsInMemory(), members: DemoMembers(
 
         var app = try await CoordinatorTester(new(), restoring: before.saved)
 
-        #expect(app.losses == [.alert])
+        #expect(app.losses == [.alert(lacking: "cancelBooking")])
         try await app.send("cancel", ["film": 1, "seat": 7])
         #expect(app.alert?.title == "Cancel this booking?")
     }
