@@ -24,7 +24,7 @@ extension Fuzz {
         for app in apps {
             for seed in 0..<8 as Range<UInt64> {
                 var numbers = SplitMix64(seed: seed)
-                var walk = try await Walk(app, at: CoordinatorTester.someTime)
+                var walk = try await Walk(app, at: CoordinatorTester.someTime, expecting: [Numbers.Failure.self])
                 var states = [walk.state]
                 for _ in 0..<walkLength {
                     try await walk.step(walk.chooseEvent(with: &numbers))
