@@ -20,6 +20,8 @@ extension AppMap {
         guard let first = try await carryOut(app.beginLaunch(at: now))?.state else { return nil }
         _ = position(of: first)
         var known: Set = [first.outline]
+        var errors: [(attempt: String, error: ThrownError)] = []
+        var done: Set<String> = []
         var queue = [first]
         var next = 0
         while next < queue.count {
@@ -35,9 +37,10 @@ extension AppMap {
                     }
                     result = inTime
                 } catch {
-                    note(error, of: attempt)
+                    if case .handlerFailed(_, _, let thrown) = error { errors.append((attempt.name, thrown)) }
                     continue
                 }
+                done.insert(attempt.name)
                 // A built-in event without a visible effect, such as selecting the selected tab, is not drawn.
                 if attempt.isBuiltIn, result.transition.operations.isEmpty { continue }
                 let count = nodes.count
@@ -54,12 +57,10 @@ extension AppMap {
                 }
             }
         }
-    }
-
-    private mutating func note(_ error: NavigationError, of attempt: Attempt) {
-        guard case .handlerFailed(_, _, let thrown) = error else { return }
-        let failure = "\(attempt.name) (\(thrown))"
-        if !failedEvents.contains(failure) { failedEvents.append(failure) }
+        for (attempt, error) in errors where !done.contains(attempt) {
+            let failure = "\(attempt) (\(error))"
+            if !failedEvents.contains(failure) { failedEvents.append(failure) }
+        }
     }
 
     /// The position of what the user sees, which is added if it is new; `nil` if no screen is visible.

@@ -31,7 +31,7 @@ package struct AppMap: Equatable {
     package internal(set) var isComplete = true
     /// The events that took too long, each as `coordinator.event`.
     package internal(set) var slowEvents: [String] = []
-    /// The events whose example only made a coordinator throw, each as `coordinator.event`, with the error.
+    /// The events that made a coordinator throw wherever they were tried, each as `coordinator.event`, with the error.
     package internal(set) var failedEvents: [String] = []
 
     init(app: String) {

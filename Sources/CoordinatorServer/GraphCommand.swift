@@ -69,7 +69,8 @@ struct GraphCommand<Server: NavigationServer>: AsyncParsableCommand {
         }
         if !map.failedEvents.isEmpty {
             StandardError.print(
-                "Warning: these threw an error and led nowhere: \(map.failedEvents.joined(separator: ", "))")
+                "Warning: these only threw an error, and are not on the map: \(map.failedEvents.joined(separator: ", "))"
+            )
         }
         if !map.isComplete {
             StandardError.print("Warning: cut short after \(limit) states; a higher --limit shows more.")

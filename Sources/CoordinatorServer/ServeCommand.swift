@@ -100,7 +100,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         let group = ServiceGroup(
             configuration: .init(
                 services: setup.services.map { .init(ofApps: $0) } + [
-                    .init(service: StoreService(store: store)),
+                    .init(service: StoreService(store: store, hasOthers: !setup.services.isEmpty, logger: logger)),
                     .init(service: SweepService(host: host, logger: logger)),
                     .init(service: listening),
                 ], logger: logger))

@@ -14,8 +14,8 @@ public struct ServerSetup<Options: ParsableArguments> {
     /// The program's own options.
     public let options: Options
     /// What runs while the server runs, such as a pool of connections: started before the server listens, in this
-    /// order, and asked to stop after the last request, in the opposite order. A service that fails stops the server.
-    /// Only `serve` runs them.
+    /// order, and asked to stop after the last request, in the opposite order; after five more seconds the process ends
+    /// with exit code 70. A service that fails stops the server. Only `serve` runs them.
     public var services: [any Service] = []
 
     init(isDevelopment: Bool, dataDirectory: String?, options: Options) {

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import Logging
 internal import MicroHTTP
 internal import NavigationAPI
@@ -41,13 +42,21 @@ extension ServiceGroupConfiguration.ServiceConfiguration {
     }
 }
 
-/// Keeps the store open until everything else has stopped.
+/// Keeps the store open until the server has stopped. Then only services of the apps are left.
 struct StoreService: Service {
     let store: any SessionStore
+    let hasOthers: Bool
+    let logger: Logger
+
+    /// How long the services of the apps may take to stop, in seconds.
+    private static let patience = 5
 
     func run() async {
         try? await gracefulShutdown()
         await store.close()
+        guard hasOthers else { return }
+        logger.info("stopping the apps' services, for \(StoreService.patience) s at most")
+        StopSignals.exit(after: StoreService.patience, code: EX_SOFTWARE)
     }
 }
 

@@ -38,7 +38,7 @@ struct StopSignals {
         for await signal in signals {
             guard signal != .sigint || !isDraining else {
                 logger.warning("SIGINT during the drain: what is under way is cut")
-                StopSignals.exitSoon()
+                StopSignals.exit(after: 3, code: 128 + SIGINT)
                 throw StopSignals.interrupted
             }
             isDraining = true
@@ -47,9 +47,10 @@ struct StopSignals {
         }
     }
 
-    /// A service of the apps may ignore that it is cancelled, or hold its thread.
-    private static func exitSoon() {
-        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(3)) { _exit(128 + SIGINT) }
+    /// Ends the process, if it does not end before: a service of the apps may ignore that it is to stop, or hold its
+    /// thread.
+    static func exit(after seconds: Int, code: CInt) {
+        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) { _exit(code) }
     }
 
     /// As shells report a process that was ended by SIGINT.

@@ -346,6 +346,43 @@ private enum New {
         #expect(restoration.prospect.transition.dismissed == ["child"])
     }
 
+    private struct Bar: Coordinator {
+        static let name = "bar"
+        func start(_ navigator: inout Navigator) {
+            navigator.push(Screen("bar"), tabs: [Tab("a", starting: Shelf()), Tab("b", Screen("b"))])
+        }
+        static func migrate(_ screen: Screen, from version: Int) -> Screen? {
+            var screen = screen
+            screen.tabs["a"] = nil
+            return screen
+        }
+    }
+
+    private struct Shelf: Coordinator {
+        static let name = "shelf"
+        enum Event: NavigationEvent, CaseIterable { case read }
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("shelf")) }
+        func handle(_ event: Event, _ navigator: inout Navigator) { navigator.present(Child()) }
+    }
+
+    @Test func `a flow that was presented from a removed tab goes with it`() async throws {
+        func app(_ version: Int) -> App {
+            App("bar", version: version, root: { Bar() }, coordinators: [Shelf.self, Child.self])
+        }
+        var old = try await CoordinatorTester(app(1))
+        try await old.send("read")
+
+        let new = try await CoordinatorTester(app(2), restoring: old.saved)
+
+        #expect(new.stack == "bar[b*: b]" && new.coordinators == ["bar"])
+        #expect(
+            new.losses == [
+                .coordinator(name: "shelf", reason: nil), .coordinator(name: "child", reason: nil), .tab(id: "a"),
+                .screen(name: "shelf"), .screen(name: "child"),
+            ])
+        #expect(ReplayCheck.fault(old.state, TransitionResult(state: new.state, transition: new.transition)) == nil)
+    }
+
     @Test func `a session that is too large may become smaller`() async throws {
         let session = try await CoordinatorTester(
             App("family", root: { Parent(note: String(repeating: "x", count: 3000)) }))
@@ -368,6 +405,13 @@ private enum New {
             try App("family", root: { Plain() }).restore(session.saved)
         }
         #expect(try App("family", version: 2, root: { Plain() }).restore(session.saved).losses == [])
+
+        struct Note: SharedState { var text: String? }
+        var saved = session.saved
+        saved["shared"] = ["note": ["text": "x", "gone": 1]]
+        #expect(throws: RestoreError.sameVersion([.shared(name: "note/gone")])) {
+            try App("family", root: { Parent() }, shared: [Note.self]).restore(saved)
+        }
     }
 
     @Test(arguments: [-1, 1 << 53 + 1]) func `a version that no session can have is a mistake`(version: Int) {

@@ -1,4 +1,5 @@
 import Coordinators
+import Foundation
 import JSONCoding
 import Sessions
 import Testing
@@ -55,6 +56,23 @@ private struct NewList: Coordinator {
     }
 }
 
+/// Version 2 with a list that fails when it is told that the help is gone.
+private struct FailingList<Failure: Error>: Coordinator {
+    static var name: String { "list" }
+
+    enum Event: NavigationEvent, CaseIterable { case add }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("list")) }
+    func handle(_ event: Event, _ navigator: inout Navigator) {}
+
+    func render(_ screen: inout Screen, in context: NavigationContext) { screen.events = [Control(sends: Event.add)] }
+
+    func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) throws {
+        if Failure.self == Overloaded.self { throw Overloaded() }
+        throw TestFailure("no")
+    }
+}
+
 /// A session over HTTP, in the hands of one version of the app after the other.
 @Suite struct ChangedAppTests {
     private static let old = App("list", root: { List() }, coordinators: [Form.self, Help.self])
@@ -104,6 +122,41 @@ private struct NewList: Coordinator {
         #expect(reduced["visible"]?["title"] == "0 things, help")
         let past = try await after.call("GET", "\(after.path)/history/1")
         #expect(past.status == 200)
+    }
+
+    @Test func `a fork of a version from before tells the parents, too`() async throws {
+        let store = MemoryStore()
+        let before = try await Client(ChangedAppTests.old, store: store)
+        _ = try await before.post(#"{"type":"help"}"#)
+        let after = try await client(of: ChangedAppTests.new, store, after: before)
+        _ = try await state(after)
+
+        let headers = ["Authorization": "Bearer \(after.token)", "Content-Type": "application/json"]
+        let forked = try await after.connection.request(
+            "POST", "/v1/sessions", headers: headers, body: Data(#"{"forkOf":"\#(after.id)","version":2}"#.utf8))
+
+        #expect(try JSON(parsing: Array(forked.body))["visible"]?["title"] == "0 things, help")
+    }
+
+    @Test func `a parent that fails keeps no session from being restored, one without capacity may try again`()
+        async throws
+    {
+        let store = MemoryStore()
+        let before = try await Client(ChangedAppTests.old, store: store)
+        _ = try await before.post(#"{"type":"help"}"#)
+
+        let busy = App("list", version: 2, root: { FailingList<Overloaded>() }, coordinators: [Form.self])
+        let waiting = try await client(of: busy, store, after: before)
+        #expect(try await waiting.call("GET", waiting.path).status == 429)
+
+        let failing = App("list", version: 2, root: { FailingList<TestFailure>() }) { _ in Alert("Oops") }
+        let after = try await client(of: failing, store, after: before)
+        let reduced = try await state(after)
+        #expect(reduced["visible"]?["name"] == "list" && reduced["session"]?["version"] == 3)
+        #expect(reduced["alert"] == nil)
+        // It can be restored again.
+        let again = try await client(of: failing, store, after: before)
+        #expect(try await state(again) == reduced)
     }
 
     @Test func `an older version leaves the session as it is, and the newer one continues`() async throws {

@@ -12,7 +12,8 @@ struct OddServer: NavigationServer {
     static let version: String? = "7.1"
 
     struct Options: ParsableArguments {
-        @Option(help: "The weather: fair, or stormy, when a service fails.") var weather = "fair"
+        @Option(help: "The weather: fair; stormy, when a service fails; or foggy, when it does not stop.") var weather =
+            "fair"
     }
 
     static func apps(_ setup: inout ServerSetup<Options>) async throws -> [App] {
@@ -48,6 +49,7 @@ struct Weather: Service {
             try await Task.sleep(for: .milliseconds(300))
             throw Lightning()
         }
+        while name == "foggy" { try? await Task.sleep(for: .milliseconds(100)) }
         try? await gracefulShutdown()
         say("is over")
     }

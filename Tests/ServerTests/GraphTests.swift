@@ -186,6 +186,14 @@ import Testing
         #expect(end.code == 0 && end.output.hasSuffix("the weather is over\n"))
     }
 
+    @Test func `a service that does not stop is ended with the process`() async throws {
+        let arguments = ["serve", "--port", "0", "--store", "memory", "--weather", "foggy"]
+        let program = try Program(GraphTests.oddServer, arguments)
+        _ = (try await program.line(), try await program.line())
+        program.signal(SIGTERM)
+        #expect(try await program.exit().code == 70)
+    }
+
     @Test func `a service that fails stops the server`() async throws {
         let arguments = ["serve", "--port", "0", "--store", "memory", "--weather", "stormy"]
         let end = try await Program(GraphTests.oddServer, arguments).exit()

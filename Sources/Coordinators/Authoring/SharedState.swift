@@ -136,7 +136,8 @@ public struct SharedValues: Sendable {
 
     /// Saved values, of which those that no longer fit are left out.
     ///
-    /// - Returns: the values, and the names of those that were left out.
+    /// - Returns: the values, and the names of those that were left out, also of members that the same version of the app
+    ///   has saved.
     static func restored(
         _ saved: JSONObject, of session: SavedSession, as types: [SharedType]
     ) -> (SharedValues, lost: [String]) {
@@ -146,7 +147,13 @@ public struct SharedValues: Sendable {
         for type in types {
             do {
                 guard let value = try type.restored(saved[type.name], of: session) else { continue }
-                fitting[type.name] = try JSON(encoding: value)
+                let encoded = try JSON(encoding: value)
+                if type.version == session.version, let before = saved[type.name],
+                    let member = encoded.memberMissing(of: before)
+                {
+                    lost.append("\(type.name)/\(member)")
+                }
+                fitting[type.name] = encoded
                 values.append(value)
             } catch {
                 lost.append(type.name)
@@ -167,7 +174,7 @@ final class SharedType: Sendable {
     let name: String
     let type: any SharedState.Type
     /// The app's version.
-    private let version: Int
+    fileprivate let version: Int
     private let blank: JSON?
 
     init<Value: SharedState>(_ type: Value.Type, version: Int) {

@@ -22,10 +22,16 @@ extension TransitionRun {
         repeat { agenda = [] } while dismissOrphan(among: state.screens) || removeEmptyPlace()
     }
 
-    /// Removes one tab or one flow that has lost its last screen.
+    /// Removes one tab or one flow that has lost its last screen, or a coordinator that has lost the stack on which it was
+    /// started, because its tab is gone; with the flows that it has presented.
     ///
     /// - Returns: whether there was one.
     mutating func removeEmptyPlace() -> Bool {
+        if let homeless = state.coordinators.first(where: { state.stack($0.home) == nil }) {
+            end(state.families(of: [homeless.id]))
+            tellParent(ofDismissed: homeless)
+            return true
+        }
         if let flow = state.presented.first(where: { $0.stack.screens.isEmpty }) {
             end(state.families(of: [flow.coordinator]))
             return true

@@ -19,11 +19,10 @@ public struct Restoration: Sendable {
     public let version: Int
     /// What had to be removed; empty if the state is as complete as when it was saved.
     public let losses: [Loss]
+    /// The result of the transition if no coordinator does anything when it is told of what was removed. A session is
+    /// restored so if a coordinator fails then.
+    public let prospect: TransitionResult
     let run: TransitionRun
-
-    /// The result of the transition, if no coordinator does anything when it is told of what was removed: also what
-    /// remains to be done if a coordinator fails then.
-    public var prospect: TransitionResult { run.prospect ?? run.unchecked() }
 
     /// The state of `prospect`.
     public var state: NavigationState { prospect.state }
@@ -62,8 +61,10 @@ extension App {
         }
         let run = migration.run(from: state)
         guard migration.losses.isEmpty || version < self.version else { throw .sameVersion(migration.losses) }
-        guard run.prospect?.state.stack.screens.isEmpty == false else { throw .nothingLeft(migration.losses) }
-        return Restoration(version: version, losses: migration.losses, run: run)
+        guard let prospect = run.prospect, !prospect.state.stack.screens.isEmpty else {
+            throw .nothingLeft(migration.losses)
+        }
+        return Restoration(version: version, losses: migration.losses, prospect: prospect, run: run)
     }
 }
 

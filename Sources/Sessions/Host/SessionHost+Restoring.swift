@@ -59,25 +59,34 @@ extension SessionHost {
                 base: base)
         }
         let now = now()
-        var run = restoration.transition(at: now)
-        run.origin = origin(of: nil, record.id, version: record.version)
-        let result: TransitionResult
-        do {
-            result = try await Sessions.result(of: run, within: settings.handlerDeadline) {
-                .cannotLaunch($0, app: app.name)
-            }
-        } catch {
-            // The session must not depend on whether its parents can do something about what was removed.
-            result = restoration.prospect
-            report(
-                """
-                session \(record.id.text) of \(app.name): a coordinator failed when it was told of what was removed; it \
-                was removed all the same: \(error.cause)
-                """)
-        }
+        let result = try await settled(restoration, record, at: now, of: app)
         let state = try await commit(result, after: record, at: now, expiresAt: expiresAt, of: app)
         if state != nil, !restoration.losses.isEmpty { report(.reduced(restoration.losses), record, of: app) }
         return state
+    }
+
+    /// What is left of a session, after the parents of what was removed were told. A parent that fails does not keep
+    /// the session from being restored: its part of the transition is left out. One that has no capacity now, or takes
+    /// too long, may succeed later: that is thrown.
+    func settled(
+        _ restoration: Restoration, _ record: SessionRecord, at now: Date, of app: App
+    ) async throws(SessionError) -> TransitionResult {
+        var run = restoration.transition(at: now)
+        run.origin = origin(of: nil, record.id, version: record.version)
+        do throws(SessionError) {
+            return try await result(of: run, within: settings.handlerDeadline) {
+                .cannotLaunch($0, app: app.name)
+            }
+        } catch {
+            guard case .cannotLaunch(let cause, _) = error else { throw error }
+            if case .overloaded = cause { throw error }
+            report(
+                """
+                session \(record.id.text) of \(app.name): a coordinator failed when it was told of what was removed; it \
+                was removed all the same: \(cause)
+                """)
+            return restoration.prospect
+        }
     }
 
     /// - Returns: `nil` if another request changed the session first.
@@ -146,17 +155,6 @@ extension SessionHost {
 extension App {
     fileprivate func restoration(of saved: JSON) -> Result<Restoration, RestoreError> {
         do { return .success(try restore(saved)) } catch { return .failure(error) }
-    }
-}
-
-extension SessionError {
-    /// Why a coordinator failed, for an operator.
-    fileprivate var cause: String {
-        switch self {
-        case .cannotLaunch(let error, _): "\(error)"
-        case .deadlineExceeded(let slow): "\(slow.coordinator ?? "it") took longer than \(slow.limit)"
-        default: "\(self)"
-        }
     }
 }
 

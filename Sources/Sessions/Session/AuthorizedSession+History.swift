@@ -50,12 +50,9 @@ extension AuthorizedSession {
         }
         let restoration: Restoration
         do { restoration = try live.app.restore(content.state) } catch { throw .incompatible }
-        var navigation = restoration.state
-        if toContinue, !restoration.losses.isEmpty {
-            let run = restoration.transition(at: host.now())
-            let told = try? await Sessions.result(of: run, within: host.settings.handlerDeadline)
-            navigation = told?.state ?? navigation
-        }
+        let navigation =
+            toContinue && restoration.needsTransition
+            ? try await host.settled(restoration, record, at: host.now(), of: live.app).state : restoration.state
         return SessionState(
             record.identity, version: version, expiresAt: content.expiresAt, navigation: navigation, base: nil)
     }
