@@ -103,7 +103,7 @@ private struct WatchedCoordinator: Coordinator {
         }
 
         for _ in 0..<2 {
-            let created = try JSON(parsing: try await call("/v1/sessions", [:], "{}").body)
+            let created = try JSON(parsing: try await call("/v1/sessions", [:], "{}").bytes)
             let id = try #require(created["session"]?["id"]?.string)
             let token = try #require(created["token"]?.string)
             for _ in 0..<2 {

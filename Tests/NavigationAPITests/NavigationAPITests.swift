@@ -40,6 +40,8 @@ struct CounterCoordinator: Coordinator {
 /// A server of its own, and one session on it.
 struct Client {
     let server: HTTPServer
+    let host: SessionHost
+    let handler: NavigationHandler
     let connection: Connection
     var id: String
     var token: String
@@ -56,11 +58,13 @@ struct Client {
         adjust(&sessions)
         var settings = HTTPServer.Settings()
         settings.port = 0
+        settings.limits.quiet = 500
         var handler = handler
         handler.basePath = basePath.flatMap(BasePath.init)
         settings.basePath = handler.basePath?.segments ?? []
-        let host = SessionHost(apps: [app], store: store, settings: sessions, retention: retention)
+        host = SessionHost(apps: [app], store: store, settings: sessions, retention: retention)
         let navigation = NavigationHandler(host: host, settings: handler) { reports?.add($0) }
+        self.handler = navigation
         server = try HTTPServer(
             settings, handler: origins.isEmpty ? navigation : CrossOriginHandler(navigation, origins: origins))
         connection = try Connection(port: server.port)
@@ -510,6 +514,13 @@ extension Answer {
         let request = HTTPRequest(method: "GET", target: try #require(HTTPTarget("/readyz")))
         let answer = await handler.respond(to: request)
         #expect(answer.status == 503)
-        #expect(String(decoding: answer.body, as: UTF8.self).contains("urn:coordinatord:problem:draining"))
+        #expect(String(decoding: answer.bytes, as: UTF8.self).contains("urn:coordinatord:problem:draining"))
+    }
+}
+
+extension HTTPResponse {
+    /// The body; empty if it is a stream.
+    var bytes: [UInt8] {
+        if case .bytes(let bytes) = body { bytes } else { [] }
     }
 }

@@ -78,7 +78,7 @@ import Testing
                 return try await tasks.reduce(into: []) { $0.append($1) }
             }
         }
-        try await Task.sleep(for: .milliseconds(500))
+        try await eventually { client.host.watcherCount == 16 }
         let refused = try await WatchingTests.wait(client, for: 1)
         #expect(refused.status == 429 && refused.text.contains("too-many-watchers"))
 
@@ -88,7 +88,7 @@ import Testing
         (other.id, other.token) = (body["session"]?["id"]?.string ?? "", body["token"]?.string ?? "")
         let one = other
         async let last = WatchingTests.wait(one, for: 1)
-        try await Task.sleep(for: .milliseconds(300))
+        try await eventually { client.host.watcherCount == 17 }
         let tooMany = try await WatchingTests.wait(one, for: 1)
         #expect(tooMany.status == 503 && tooMany.text.contains("too-many-watchers-in-all"))
 
@@ -96,7 +96,7 @@ import Testing
         #expect(try await waiting.value == Array(repeating: 200, count: 16))
         _ = try await other.post(#"{"type":"add","payload":1}"#)
         #expect(try await last.status == 200)
-        // Their places are free again.
+        try await eventually { client.host.watcherCount == 0 }
         #expect(try await WatchingTests.wait(client, for: 2, "wait=0").status == 304)
     }
 }

@@ -43,6 +43,14 @@ public final class Connection: Sendable {
 
     deinit { Glibc.close(socket) }
 
+    /// Bytes that this side may hold of what the server sends.
+    public var receiveBuffer: Int {
+        var size: Int32 = 0
+        var length = socklen_t(MemoryLayout<Int32>.size)
+        getsockopt(socket, SOL_SOCKET, SO_RCVBUF, &size, &length)
+        return Int(size)
+    }
+
     /// Sends a request and reads its answer.
     public func request(
         _ method: String, _ target: String, headers: [String: String] = [:], body: Data? = nil
@@ -91,6 +99,22 @@ public final class Connection: Sendable {
             }
             let length = bodyless || status == 304 ? 0 : Int(headers["content-length"] ?? "0") ?? 0
             return Answer(status: status, headers: headers, body: try read(length))
+        }
+    }
+
+    /// Reads the next chunk of an answer whose head was read with `receive(bodyless: true)` (RFC 9112, section 7.1).
+    ///
+    /// - Returns: `nil` at the end of the answer.
+    public func receiveChunk() async throws -> Data? {
+        try await blocking { [self] in
+            var line: [UInt8] = []
+            while !line.hasSuffix("\r\n") { line += try read(1) }
+            guard let size = Int(String(decoding: line.dropLast(2), as: UTF8.self), radix: 16) else {
+                throw TestFailure("not the size of a chunk: \(String(decoding: line, as: UTF8.self))")
+            }
+            let chunk = try read(size)
+            guard try Array(read(2)).hasSuffix("\r\n") else { throw TestFailure("the chunk does not end") }
+            return size == 0 ? nil : chunk
         }
     }
 
@@ -155,4 +179,8 @@ public final class Connection: Sendable {
         }
         return Data(bytes)
     }
+}
+
+extension [UInt8] {
+    fileprivate func hasSuffix(_ text: String) -> Bool { suffix(text.utf8.count).elementsEqual(text.utf8) }
 }

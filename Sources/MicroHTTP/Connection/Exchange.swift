@@ -31,9 +31,12 @@ final class Exchange: @unchecked Sendable {
     private var body: [UInt8] = []
     private var refusal: HTTPRefusal?
     private var hasBegun = false
+    private(set) var isHead = false
     let progress = Mutex(Progress())
-    /// The answer's number in the sending budget, if it is large.
+    /// The number in the sending budget of the answer, or of its stream's part, if it is large.
     private var sendingNumber: Int?
+    /// If the answer is a stream.
+    var sending: Sending?
 
     private init(core: Core, on watched: WatchedConnection, target: UnsafeRawBufferPointer) {
         self.core = core
@@ -80,8 +83,9 @@ extension Exchange {
         slot?.pointee = nil
         let exchange = Unmanaged<Exchange>.fromOpaque(pointer).takeRetainedValue()
         // Before the socket is closed, because its number may soon be another connection's.
-        if let number = exchange.sendingNumber { exchange.core.sendingBudget.end(number) }
+        exchange.endSending()
         exchange.leaveThread()
+        exchange.endStream()
         exchange.watched.enterIdle()
     }
 }
@@ -181,7 +185,9 @@ extension Exchange {
         if !hasBegun {
             hasBegun = true
             watched.enter(.handling)
-            startHandler(method: String(cString: method))
+            let method = String(cString: method)
+            isHead = method == "HEAD"
+            startHandler(method: method)
         }
         while true {
             switch progress.withLock({ $0.next() }) {
@@ -205,7 +211,8 @@ extension Exchange {
         guard let target, !target.isServerWide || method == "OPTIONS" else { return complete(with: .invalidTarget) }
         if let refusal { return complete(with: refusal) }
         let request = HTTPRequest(
-            id: id ?? RequestID(), method: method, target: target, headers: headers, body: body, peer: watched.peer)
+            id: id ?? RequestID(), method: method, target: target, headers: headers, body: body, peer: watched.peer,
+            connection: watched)
         Task.immediate(executorPreference: self) {
             let response = await core.handler.respond(to: request)
             complete(with: response)
@@ -225,6 +232,7 @@ extension Exchange {
 
     func abandon() {
         complete(with: .stopping)
+        cutStream()
     }
 
     private var refused: RefusedRequest {
@@ -237,16 +245,7 @@ extension Exchange {
 
     private func queue(_ response: HTTPResponse, on connection: OpaquePointer) -> MHD_Result {
         watched.enter(.sending)
-        if response.body.count > SendingBudget.smallSize {
-            guard let number = core.sendingBudget.begin(response.body.count, on: watched) else { return .NO }
-            sendingNumber = number
-        }
-        // MHD_RESPMEM_MUST_COPY: the bytes are only read, and only during the call.
-        let queued = response.body.withUnsafeBytes {
-            MHD_create_response_from_buffer(
-                $0.count, UnsafeMutableRawPointer(mutating: $0.baseAddress), .RESPMEM_MUST_COPY)
-        }
-        guard let queued else { return .NO }
+        guard let queued = begin(response.body) else { return .NO }
         defer { MHD_destroy_response(queued) }
         response.headers.withFields { fields in
             while let field = fields.next() {
@@ -259,6 +258,31 @@ extension Exchange {
             return MHD_queue_response(connection, CUnsignedInt(response.status), queued)
         }
         return beginNotModified() ? MHD_queue_response(connection, 204, queued) : .NO
+    }
+
+    private func begin(_ body: HTTPResponse.Body) -> OpaquePointer? {
+        switch body {
+        case .stream(let stream): return begin(stream)
+        case .bytes(let bytes):
+            guard beginSending(bytes.count) else { return nil }
+            // MHD_RESPMEM_MUST_COPY: the bytes are only read, and only during the call.
+            return bytes.withUnsafeBytes {
+                MHD_create_response_from_buffer(
+                    $0.count, UnsafeMutableRawPointer(mutating: $0.baseAddress), .RESPMEM_MUST_COPY)
+            }
+        }
+    }
+
+    /// - Returns: `false` if the bytes must not be sent.
+    func beginSending(_ size: Int) -> Bool {
+        guard size > SendingBudget.smallSize else { return true }
+        sendingNumber = core.sendingBudget.begin(size, on: watched)
+        return sendingNumber != nil
+    }
+
+    /// Call when the bytes are sent, or never will be.
+    func endSending() {
+        if let number = sendingNumber.take() { core.sendingBudget.end(number) }
     }
 }
 

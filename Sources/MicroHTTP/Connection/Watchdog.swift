@@ -13,10 +13,15 @@ final class WatchedConnection: Sendable {
         /// The handler runs, and has its own deadline.
         case handling
         case sending
+        /// A stream has nothing to send.
+        case waiting
     }
 
     let socket: CInt
     let peer: IPAddress
+    typealias Waking = @Sendable (_ hasHungUp: Bool) -> Void
+    /// Wakes a stream that has sent nothing for long; `nil` if the answer is none.
+    let waking = Mutex<Waking?>(nil)
     /// When the phase began, in milliseconds, and the phase: one word, so that both change at once.
     private let word: Atomic<Int>
     /// Requests that have ended.
@@ -45,6 +50,12 @@ final class WatchedConnection: Sendable {
         word.store(WatchedConnection.word(phase, Watchdog.now), ordering: .relaxed)
     }
 
+    /// As if a little earlier or later, so that not all streams that became quiet together are asked together.
+    func enterWaiting(spread: Int) {
+        let offset = Int.random(in: -spread...spread)
+        word.store(WatchedConnection.word(.waiting, Watchdog.now + offset), ordering: .relaxed)
+    }
+
     /// Call when the head has begun to arrive. Has no effect unless the connection is idle.
     func enterHead(since time: Int) {
         let (phase, since) = current
@@ -68,7 +79,7 @@ final class Watchdog: Sendable {
         var bytes: UInt64 = 0
     }
 
-    private let limits: HTTPServer.Settings.Limits
+    let limits: HTTPServer.Settings.Limits
     private let watched = Mutex<[ObjectIdentifier: Watched]>([:])
 
     init(_ limits: HTTPServer.Settings.Limits) {
@@ -115,8 +126,8 @@ final class Watchdog: Sendable {
     /// Locks per connection, so that a scan never delays opening or closing one.
     private func look(until deadline: Int, previous: Int) {
         for key in watched.withLock({ Array($0.keys) }) {
-            watched.withLock { watched in
-                guard let connection = watched[key]?.connection else { return }
+            let quiet = watched.withLock { watched -> (stream: WatchedConnection.Waking?, hasHungUp: Bool)? in
+                guard let connection = watched[key]?.connection else { return nil }
                 let (phase, since) = connection.current
                 switch phase {
                 case .idle: watched[key]?.lookAtIdle(previous: previous)
@@ -124,9 +135,14 @@ final class Watchdog: Sendable {
                     connection.followPeer()
                     if deadline - since > (phase == .head ? limits.head : limits.body) { connection.cut() }
                 case .sending: if deadline - since > limits.sending { connection.cut() }
+                case .waiting:
+                    guard deadline - since > limits.quiet else { break }
+                    return (connection.waking.withLock(\.self), connection.hasHungUp)
                 case .handling: break
                 }
+                return nil
             }
+            if let quiet { quiet.stream?(quiet.hasHungUp) }
         }
     }
 }
@@ -153,6 +169,11 @@ extension WatchedConnection {
         shutdown(socket, CInt(SHUT_RDWR))
     }
 
+    /// Whether the client has closed its side. libmicrohttpd does not look at a suspended connection.
+    var hasHungUp: Bool {
+        info { CInt($0[0]) == CInt(TCP_CLOSE_WAIT) } ?? false
+    }
+
     /// Shuts the socket down for reading: libmicrohttpd reads what has arrived, then the end.
     fileprivate func closeForReading() {
         shutdown(socket, CInt(SHUT_RD))
@@ -165,14 +186,20 @@ extension WatchedConnection {
     ///   TCP_INFO; glibc's header does not have the latter yet.)
     @discardableResult
     fileprivate func followPeer() -> UInt64? {
-        let offset = 128
-        return withUnsafeTemporaryAllocation(byteCount: 256, alignment: 8) { info in
-            var size = socklen_t(info.count)
-            guard getsockopt(socket, CInt(IPPROTO_TCP), TCP_INFO, info.baseAddress, &size) == 0,
-                Int(size) >= offset + MemoryLayout<UInt64>.size
-            else { return nil }
+        info { info in
             if CInt(info[0]) == CInt(TCP_CLOSE_WAIT) { closeForReading() }
-            return info.load(fromByteOffset: offset, as: UInt64.self)
+            return info.load(fromByteOffset: 128, as: UInt64.self)
+        }
+    }
+
+    /// - Parameter read: gets TCP_INFO, at least 136 bytes of it.
+    private func info<Value>(_ read: (UnsafeMutableRawBufferPointer) -> Value) -> Value? {
+        withUnsafeTemporaryAllocation(byteCount: 256, alignment: 8) { info in
+            var size = socklen_t(info.count)
+            guard getsockopt(socket, CInt(IPPROTO_TCP), TCP_INFO, info.baseAddress, &size) == 0, size >= 136 else {
+                return nil
+            }
+            return read(info)
         }
     }
 }

@@ -7,10 +7,18 @@ public final class HTTPRequest: Sendable {
     public let body: [UInt8]
     /// The address of the other end of the connection: the client, or a proxy.
     public let peer: IPAddress?
+    private let connection: WatchedConnection?
 
-    public init(
+    public convenience init(
         id: RequestID = RequestID(), method: String, target: HTTPTarget, headers: HTTPHeaders = [:], body: [UInt8] = [],
         peer: IPAddress? = nil
+    ) {
+        self.init(id: id, method: method, target: target, headers: headers, body: body, peer: peer, connection: nil)
+    }
+
+    init(
+        id: RequestID, method: String, target: HTTPTarget, headers: HTTPHeaders, body: [UInt8], peer: IPAddress?,
+        connection: WatchedConnection?
     ) {
         self.id = id
         self.method = method
@@ -18,7 +26,11 @@ public final class HTTPRequest: Sendable {
         self.headers = headers
         self.body = body
         self.peer = peer
+        self.connection = connection
     }
+
+    /// Whether the client has closed its side of the connection, and hardly waits for an answer. Asks the system.
+    public var hasHungUp: Bool { connection?.hasHungUp ?? false }
 
     /// The client's address. Proxies append the address that they see to `X-Forwarded-For`; what precedes the last
     /// address that is not a proxy of ours may be forged.

@@ -34,12 +34,14 @@ public final class HTTPServer: Sendable {
         public struct Limits: Sendable {
             public var head = 10_000
             public var body = 15_000
-            /// The answer.
+            /// The answer; of a stream, what was sent of it at a time.
             public var sending = 60_000
+            /// How long a stream may send nothing until it is asked for a sign of life; a fifth more or less.
+            public var quiet = 15_000
 
             public init() {}
 
-            var shortest: Int { min(head, body, sending) }
+            var shortest: Int { min(head, body, sending, quiet) }
         }
     }
 
@@ -95,8 +97,9 @@ public final class HTTPServer: Sendable {
     /// Requests that have begun to arrive and are not answered yet.
     public var requestsUnderWay: Int { core.requestsUnderWay.load(ordering: .relaxed) }
 
-    /// Stops: closes each connection after its next answer, accepts no new one, waits for the requests under way,
-    /// answers 503 to those that are not done within `limit`, and closes the remaining connections.
+    /// Stops: closes each connection after its next answer, accepts no new one, ends streams one after the other in the
+    /// first half of `limit`, waits for the requests under way, answers 503 to those that are not done within `limit`,
+    /// and closes the remaining connections.
     ///
     /// If the task is cancelled, all of this happens at once.
     ///
@@ -114,8 +117,12 @@ public final class HTTPServer: Sendable {
         await wait(until: .now + .seconds(2)) { acceptor.hasEnded }
         await BlockingWork.run { acceptor.end() }
         let start = ContinuousClock.now
+        let streams = Double(core.waitingStreams.count)
         await wait(until: start + limit) { [core] in
-            if ContinuousClock.now - start > idleGrace { core.watchdog.hangUpOnIdle() }
+            let passed = ContinuousClock.now - start
+            if passed > idleGrace { core.watchdog.hangUpOnIdle() }
+            let rest = limit > .zero ? max(0, 1 - 2 * (passed / limit)) : 0
+            for stream in core.waitingStreams.dropFirst(Int(streams * rest)) { stream.cutStream() }
             return core.openConnections.load(ordering: .relaxed) == 0
         }
         core.abandonSuspended()
@@ -241,6 +248,11 @@ final class Core: Sendable {
             suspended.exchanges[id]?.count -= 1
             if suspended.exchanges[id]?.count == 0 { suspended.exchanges[id] = nil }
         }
+    }
+
+    /// The streams that have nothing to send now.
+    var waitingStreams: [Exchange] {
+        suspended.withLock { $0.exchanges.values.map(\.exchange) }.filter(\.isStreaming)
     }
 
     /// Call after `abandonSuspended`; blocks for the moment that resuming takes.

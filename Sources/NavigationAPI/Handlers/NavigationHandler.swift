@@ -142,7 +142,8 @@ extension NavigationHandler {
         let wait = Preference.wait(request.headers)
         if let wait, EntityTag.matches(known, state.entityTag) {
             (state, transition) = try await translatingErrors { () async throws(SessionError) in
-                try await session(request.name, request).state(after: state.version, within: .seconds(wait))
+                try await session(request.name, request)
+                    .state(after: state.version, within: .seconds(wait)) { request.hasHungUp }
             }
         }
         let tag = state.entityTag
@@ -156,6 +157,16 @@ extension NavigationHandler {
             if isKnown, draining.load(ordering: .relaxed) { response.headers.append("Retry-After", "1") }
         }
         return response
+    }
+
+    func sendUpdates(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let includesControls = try request.includesControls()
+        guard !draining.load(ordering: .relaxed) else { throw .draining }
+        let watch = try await translatingErrors { () async throws(SessionError) in
+            try await session(request.name, request).watch()
+        }
+        let lastID = request.headers.only("Last-Event-ID")
+        return .updates(UpdateStream(watch, lastID: lastID, includesControls: includesControls))
     }
 
     func readCoordinators(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {

@@ -11,6 +11,7 @@ struct Route: Sendable {
             "v1/sessions/{id}", .get(NavigationHandler.readState, query: .only(["include"])),
             .delete(NavigationHandler.endSession)),
         Route("v1/sessions", .post(NavigationHandler.createSession, query: .only(["include"]))),
+        Route("v1/sessions/{id}/updates", .get(NavigationHandler.sendUpdates, query: .only(["include"]))),
         Route("v1/sessions/{id}/coordinators", .get(NavigationHandler.readCoordinators)),
         Route("v1/sessions/{id}/screens/{key}/content", .get(NavigationHandler.readContent)),
         Route("v1/sessions/{id}/history", .get(NavigationHandler.readHistory, query: .only(["limit", "before"]))),

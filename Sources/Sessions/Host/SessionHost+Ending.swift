@@ -27,7 +27,7 @@ extension SessionHost {
         }
         session.end()
         live.withLock { $0.remove(session) }
-        feed.report(session.id, nil)
+        feed.reportEnd(of: session.id)
     }
 
     /// - Parameter ending: the sessions that wait for this one's end, which are skipped: an imported session may be a
@@ -57,7 +57,7 @@ extension SessionHost {
         let outcome = await commitEnd(of: record.identity, after: record.version)
         live.withLock { $0.remove(id) }
         switch outcome {
-        case .success(let conflicts) where conflicts.isEmpty: break
+        case .success(let conflicts) where conflicts.isEmpty: feed.reportEnd(of: id)
         case .success: throw .conflict
         case .failure(let error): throw SessionError(error)
         }

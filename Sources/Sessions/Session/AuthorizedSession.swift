@@ -75,9 +75,7 @@ public struct AuthorizedSession: Sendable {
         let change = SessionChange(id: id, expectedVersion: before.version, record: record, answer: answer)
         if let failure = host.unloadIfOutdated(live, after: await host.store.commit([change])) { throw failure }
         live.publish(state, answered: answer?.key, limit: host.retention.answers)
-        if hasChanged {
-            host.feed.report(id, ChangeFeed.Change(version: state.version, transition: result.transition))
-        }
+        if hasChanged { host.feed.report(id, SessionUpdate(state, result.transition)) }
         return answer.map { .answered($0, token: token) } ?? .applied(applied)
     }
 

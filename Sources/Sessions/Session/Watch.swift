@@ -1,0 +1,177 @@
+public import Coordinators
+internal import FoundationEssentials
+internal import Sodium
+internal import Synchronization
+
+/// A committed state of a session, and the transition that led to it. All who watch the session share it.
+public final class SessionUpdate: Sendable {
+    public let state: SessionState
+    /// `nil` if it is not known here.
+    public let transition: Transition?
+    private let texts = Mutex<[Int: [UInt8]]>([:])
+
+    init(_ state: SessionState, _ transition: Transition? = nil) {
+        self.state = state
+        self.transition = transition
+    }
+
+    /// What a watcher sends of this, made once for all that send the same.
+    ///
+    /// - Parameter variant: tells apart what different watchers send.
+    public func text(_ variant: Int, _ make: () -> [UInt8]) -> [UInt8] {
+        texts.withLock { texts in
+            if let text = texts[variant] { return text }
+            let text = make()
+            texts[variant] = text
+            return text
+        }
+    }
+}
+
+/// Somebody who wants to know when a session changes. Changes that come faster than they are read are one.
+public final class Watch: Sendable {
+    /// Why there is no more to see.
+    public enum End: String, Sendable {
+        case ended, expired
+        case tokenReplaced = "token-replaced"
+    }
+
+    private struct State {
+        var newest: SessionUpdate?
+        var end: End?
+        /// Whether something has been received since `wait` last returned.
+        var isWoken = false
+        var waiting: CheckedContinuation<Void, Never>?
+        var onChange: (@Sendable () -> Void)?
+    }
+
+    let id: SessionID
+    private let token: SHA256Digest
+    private let host: SessionHost
+    private let state = Mutex(State())
+
+    fileprivate init(_ session: AuthorizedSession) {
+        id = session.id
+        token = session.token
+        host = session.host
+    }
+
+    /// Call when nobody is interested any more.
+    public func cancel() {
+        host.feed.remove(self)
+    }
+
+    /// - Parameter body: is called after each change, from any thread, and must return at once.
+    public func onChange(_ body: @escaping @Sendable () -> Void) {
+        state.withLock { $0.onChange = body }
+    }
+
+    /// The newest state, and why it is the last that this watch sees.
+    public var current: (update: SessionUpdate?, end: End?) {
+        let (newest, end) = state.withLock { ($0.newest, $0.end) }
+        if end == nil, let newest, newest.state.expiresAt <= host.now() { return (newest, .expired) }
+        return (newest, end)
+    }
+
+    /// Waits until something has changed since the last call, or `limit` has passed.
+    fileprivate func wait(within limit: Duration) async {
+        let timer = Task {
+            try await Task.sleep(for: limit)
+            wake()
+        }
+        defer { timer.cancel() }
+        await withCheckedContinuation { continuation in
+            let isWoken = state.withLock { state in
+                if !state.isWoken { state.waiting = continuation }
+                return state.isWoken
+            }
+            if isWoken { continuation.resume() }
+        }
+        state.withLock { $0.isWoken = false }
+    }
+
+    func receive(_ update: SessionUpdate) {
+        wake { state in
+            if update.state.identity.token != token { state.end = state.end ?? .tokenReplaced }
+            guard state.end == nil, update.state.version > state.newest?.state.version ?? 0 else { return }
+            state.newest = update
+        }
+    }
+
+    func end(_ reason: End) {
+        wake { $0.end = $0.end ?? reason }
+    }
+
+    func wake() {
+        wake { _ in }
+    }
+
+    private func wake(_ change: (inout sending State) -> Void) {
+        let (waiting, onChange) = state.withLock { state in
+            change(&state)
+            state.isWoken = true
+            defer { state.waiting = nil }
+            return (state.waiting, state.onChange)
+        }
+        waiting?.resume()
+        onChange?()
+    }
+}
+
+extension AuthorizedSession {
+    /// Watches the session from its last committed state on. End it with `Watch.cancel`.
+    public func watch() async throws(SessionError) -> Watch {
+        let watch = Watch(self)
+        try host.feed.add(watch)
+        // Read after the watch was registered, so that no change is missed. The session may have been removed from
+        // memory, and loaded again.
+        do {
+            watch.receive(SessionUpdate(try await again().state()))
+            return watch
+        } catch {
+            watch.cancel()
+            throw error
+        }
+    }
+
+    /// Waits until the session has another version than the caller knows, but not longer than `limit`.
+    ///
+    /// - Parameter hasGone: whether the client has gone away meanwhile.
+    /// - Returns: the last committed state, with the transition that led to it if that directly followed `version`.
+    public func state(
+        after version: Int, within limit: Duration, unless hasGone: () -> Bool
+    ) async throws(SessionError) -> (state: SessionState, transition: Transition?) {
+        let deadline = ContinuousClock.now + limit
+        let watch = try await watch()
+        defer { watch.cancel() }
+        while true {
+            let (update, end) = watch.current
+            switch end {
+            case .ended?: throw .ended
+            case .expired?: throw .expired
+            case .tokenReplaced?: throw .unauthorized
+            case nil: break
+            }
+            let left = deadline - .now
+            if let update, update.state.version != version || left <= .zero || host.feed.isClosed || hasGone() {
+                return (update.state, update.state.version == version + 1 ? update.transition : nil)
+            }
+            await watch.wait(within: min(left, Watch.patience))
+        }
+    }
+}
+
+extension Watch {
+    /// How long a client that has gone away may stay unnoticed.
+    fileprivate static let patience = Duration.seconds(2)
+}
+
+extension SessionHost {
+    /// From now on nobody waits for a change: the server is about to stop.
+    public func endWatching() {
+        feed.close()
+    }
+
+    /// How many watch a session now.
+    public var watcherCount: Int { feed.watchers }
+}
