@@ -53,10 +53,4 @@ static inline const struct sockaddr *CMicroHTTPD_client_address(struct MHD_Conne
     return info == NULL ? NULL : info->client_addr;
 }
 
-/// MHD_set_response_options is variadic. The response is sent without chunks, and the connection is closed after it.
-static inline void CMicroHTTPD_close_after(struct MHD_Response *response)
-{
-    MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
-}
-
 #endif

@@ -47,7 +47,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
     @Option(help: "How many sessions there may be, including those only in the store and those that ended recently.")
     var sessions = 10_000_000
 
-    @Option(help: "Requests that may wait for a session to change.")
+    @Option(help: "Streams of changes, and requests that wait for one, at a time.")
     var watchers = 5000
 
     @Option(help: "Events that one session accepts in a second; 0 for any number.")

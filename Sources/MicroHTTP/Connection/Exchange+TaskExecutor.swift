@@ -46,19 +46,13 @@ extension Exchange: TaskExecutor {
             case wait
         }
 
-        var place = Place.onThread
+        private var place = Place.onThread
         /// The task's jobs, and those of its child tasks, if it ever has any.
         private var job: UnownedJob?
         private var otherJobs: [UnownedJob] = []
         private var isSettled = false
         private var response: HTTPResponse?
         private var hasAnswered = false
-        /// Whether the answer is a stream. Jobs that come later no longer run on the connection's thread.
-        var isStreaming = false
-        /// Whether the stream must be asked for a part before the connection is suspended.
-        var isWoken = false
-        var isQuiet = false
-        var isCut = false
 
         /// The next step for the connection's thread.
         mutating func next() -> Step {
@@ -83,7 +77,7 @@ extension Exchange: TaskExecutor {
 
         /// - Returns: where the connection was; if it was suspended, the caller must resume it now.
         mutating func take(_ job: UnownedJob) -> Place {
-            if place == .gone || isStreaming { return .gone }
+            if place == .gone { return .gone }
             if self.job == nil { self.job = job } else { otherJobs.append(job) }
             return wake()
         }
@@ -107,7 +101,7 @@ extension Exchange: TaskExecutor {
             return otherJobs + (job.map { [$0] } ?? [])
         }
 
-        mutating func wake() -> Place {
+        private mutating func wake() -> Place {
             defer { if place == .suspended { place = .onThread } }
             return place
         }

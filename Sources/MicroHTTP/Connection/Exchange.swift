@@ -27,16 +27,15 @@ final class Exchange: @unchecked Sendable {
     private var isNew = true
     private var headers: HTTPHeaders = [:]
     /// `nil` until the head has arrived.
-    private var id: RequestID?
+    private(set) var id: RequestID?
     private var body: [UInt8] = []
     private var refusal: HTTPRefusal?
     private var hasBegun = false
-    private(set) var isHead = false
+    /// What the request line names, as far as a stream's answer depends on it.
+    private(set) var (isHead, isOld) = (false, false)
     let progress = Mutex(Progress())
-    /// The number in the sending budget of the answer, or of its stream's part, if it is large.
+    /// The answer's number in the sending budget, if it is large.
     private var sendingNumber: Int?
-    /// If the answer is a stream.
-    var sending: Sending?
 
     private init(core: Core, on watched: WatchedConnection, target: UnsafeRawBufferPointer) {
         self.core = core
@@ -83,9 +82,8 @@ extension Exchange {
         slot?.pointee = nil
         let exchange = Unmanaged<Exchange>.fromOpaque(pointer).takeRetainedValue()
         // Before the socket is closed, because its number may soon be another connection's.
-        exchange.endSending()
+        if let number = exchange.sendingNumber { exchange.core.sendingBudget.end(number) }
         exchange.leaveThread()
-        exchange.endStream()
         exchange.watched.enterIdle()
     }
 }
@@ -103,6 +101,8 @@ extension Exchange {
     ) -> MHD_Result {
         isNew = false
         self.connection = connection
+        isHead = strcmp(method, "HEAD") == 0
+        isOld = strcmp(version, "HTTP/1.1") != 0
         watched.enter(.body)
         let size = CMicroHTTPD_head_size(connection)
         var check = HeadCheck(method: method, target: targetPlace, version: version)
@@ -185,9 +185,7 @@ extension Exchange {
         if !hasBegun {
             hasBegun = true
             watched.enter(.handling)
-            let method = String(cString: method)
-            isHead = method == "HEAD"
-            startHandler(method: method)
+            startHandler(method: String(cString: method))
         }
         while true {
             switch progress.withLock({ $0.next() }) {
@@ -232,7 +230,6 @@ extension Exchange {
 
     func abandon() {
         complete(with: .stopping)
-        cutStream()
     }
 
     private var refused: RefusedRequest {
@@ -245,7 +242,21 @@ extension Exchange {
 
     private func queue(_ response: HTTPResponse, on connection: OpaquePointer) -> MHD_Result {
         watched.enter(.sending)
-        guard let queued = begin(response.body) else { return .NO }
+        let body: [UInt8]
+        switch response.body {
+        case .stream(let stream): return handOver(response, stream, from: connection)
+        case .bytes(let bytes): body = bytes
+        }
+        if body.count > SendingBudget.smallSize {
+            guard let number = core.sendingBudget.begin(body.count, on: watched) else { return .NO }
+            sendingNumber = number
+        }
+        // MHD_RESPMEM_MUST_COPY: the bytes are only read, and only during the call.
+        let queued = body.withUnsafeBytes {
+            MHD_create_response_from_buffer(
+                $0.count, UnsafeMutableRawPointer(mutating: $0.baseAddress), .RESPMEM_MUST_COPY)
+        }
+        guard let queued else { return .NO }
         defer { MHD_destroy_response(queued) }
         response.headers.withFields { fields in
             while let field = fields.next() {
@@ -258,31 +269,6 @@ extension Exchange {
             return MHD_queue_response(connection, CUnsignedInt(response.status), queued)
         }
         return beginNotModified() ? MHD_queue_response(connection, 204, queued) : .NO
-    }
-
-    private func begin(_ body: HTTPResponse.Body) -> OpaquePointer? {
-        switch body {
-        case .stream(let stream): return begin(stream)
-        case .bytes(let bytes):
-            guard beginSending(bytes.count) else { return nil }
-            // MHD_RESPMEM_MUST_COPY: the bytes are only read, and only during the call.
-            return bytes.withUnsafeBytes {
-                MHD_create_response_from_buffer(
-                    $0.count, UnsafeMutableRawPointer(mutating: $0.baseAddress), .RESPMEM_MUST_COPY)
-            }
-        }
-    }
-
-    /// - Returns: `false` if the bytes must not be sent.
-    func beginSending(_ size: Int) -> Bool {
-        guard size > SendingBudget.smallSize else { return true }
-        sendingNumber = core.sendingBudget.begin(size, on: watched)
-        return sendingNumber != nil
-    }
-
-    /// Call when the bytes are sent, or never will be.
-    func endSending() {
-        if let number = sendingNumber.take() { core.sendingBudget.end(number) }
     }
 }
 

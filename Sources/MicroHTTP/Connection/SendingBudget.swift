@@ -1,5 +1,10 @@
 internal import Synchronization
 
+/// A connection that can be ended from any thread.
+protocol Cuttable: AnyObject, Sendable {
+    func cut()
+}
+
 /// Limits the bytes of all answers that are being sent. Clients that read theirs slowly, or never, must not fill the
 /// memory: the answers that have been under way longest are cut off, and a client that reads promptly gets its answer.
 final class SendingBudget: Sendable {
@@ -8,7 +13,7 @@ final class SendingBudget: Sendable {
 
     private struct Answers {
         /// By number. The numbers ascend in the order in which the answers began.
-        var sending: [Int: (connection: WatchedConnection, size: Int)] = [:]
+        var sending: [Int: (connection: any Cuttable, size: Int)] = [:]
         /// No answer that can still be cut has a lower number.
         var oldest = 0
         var next = 0
@@ -32,7 +37,7 @@ final class SendingBudget: Sendable {
     ///
     /// - Returns: its number, to be passed to `end`; `nil` if the cut answers still use as much memory again: it must
     ///   not be sent.
-    func begin(_ size: Int, on connection: WatchedConnection) -> Int? {
+    func begin(_ size: Int, on connection: any Cuttable) -> Int? {
         answers.withLock { answers in
             guard answers.size + size <= 2 * max(limit, size) else { return nil }
             let number = answers.next

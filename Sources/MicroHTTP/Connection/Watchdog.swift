@@ -13,15 +13,10 @@ final class WatchedConnection: Sendable {
         /// The handler runs, and has its own deadline.
         case handling
         case sending
-        /// A stream has nothing to send.
-        case waiting
     }
 
     let socket: CInt
     let peer: IPAddress
-    typealias Waking = @Sendable (_ hasHungUp: Bool) -> Void
-    /// Wakes a stream that has sent nothing for long; `nil` if the answer is none.
-    let waking = Mutex<Waking?>(nil)
     /// When the phase began, in milliseconds, and the phase: one word, so that both change at once.
     private let word: Atomic<Int>
     /// Requests that have ended.
@@ -50,12 +45,6 @@ final class WatchedConnection: Sendable {
         word.store(WatchedConnection.word(phase, Watchdog.now), ordering: .relaxed)
     }
 
-    /// As if a little earlier or later, so that not all streams that became quiet together are asked together.
-    func enterWaiting(spread: Int) {
-        let offset = Int.random(in: -spread...spread)
-        word.store(WatchedConnection.word(.waiting, Watchdog.now + offset), ordering: .relaxed)
-    }
-
     /// Call when the head has begun to arrive. Has no effect unless the connection is idle.
     func enterHead(since time: Int) {
         let (phase, since) = current
@@ -79,7 +68,7 @@ final class Watchdog: Sendable {
         var bytes: UInt64 = 0
     }
 
-    let limits: HTTPServer.Settings.Limits
+    private let limits: HTTPServer.Settings.Limits
     private let watched = Mutex<[ObjectIdentifier: Watched]>([:])
 
     init(_ limits: HTTPServer.Settings.Limits) {
@@ -126,8 +115,8 @@ final class Watchdog: Sendable {
     /// Locks per connection, so that a scan never delays opening or closing one.
     private func look(until deadline: Int, previous: Int) {
         for key in watched.withLock({ Array($0.keys) }) {
-            let quiet = watched.withLock { watched -> (stream: WatchedConnection.Waking?, hasHungUp: Bool)? in
-                guard let connection = watched[key]?.connection else { return nil }
+            watched.withLock { watched in
+                guard let connection = watched[key]?.connection else { return }
                 let (phase, since) = connection.current
                 switch phase {
                 case .idle: watched[key]?.lookAtIdle(previous: previous)
@@ -135,14 +124,9 @@ final class Watchdog: Sendable {
                     connection.followPeer()
                     if deadline - since > (phase == .head ? limits.head : limits.body) { connection.cut() }
                 case .sending: if deadline - since > limits.sending { connection.cut() }
-                case .waiting:
-                    guard deadline - since > limits.quiet else { break }
-                    return (connection.waking.withLock(\.self), connection.hasHungUp)
                 case .handling: break
                 }
-                return nil
             }
-            if let quiet { quiet.stream?(quiet.hasHungUp) }
         }
     }
 }
@@ -162,7 +146,7 @@ extension Watchdog.Watched {
     }
 }
 
-extension WatchedConnection {
+extension WatchedConnection: Cuttable {
     /// Shuts the socket down: libmicrohttpd sees the end of the connection, and closes it. Call before the socket is
     /// closed.
     func cut() {

@@ -88,7 +88,7 @@ final class Acceptor: @unchecked Sendable {
     private func acceptWaiting() -> Bool {
         let limit = min(limit, Acceptor.descriptorsLeft())
         for _ in 0..<ListeningSocket.backlog {
-            guard core.openConnections.load(ordering: .relaxed) < limit else { return false }
+            guard core.connections < limit else { return false }
             var address = sockaddr_storage()
             var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
             let connection = withUnsafeMutablePointer(to: &address) {

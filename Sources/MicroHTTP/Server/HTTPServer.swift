@@ -56,24 +56,25 @@ public final class HTTPServer: Sendable {
         _ = HTTPServer.panicHandler
         guard HTTPLibrary.isKnown else { throw .cannotStart(reason: "libmicrohttpd is older than 0.9.75") }
         let socket = try ListeningSocket(host: settings.host, port: settings.port)
+        port = socket.port
         let watchdog = Watchdog(settings.limits)
-        let core = Core(
-            handler: handler, basePath: settings.basePath, headLimit: settings.headLimit,
-            bodyLimit: settings.bodyLimit, sendingBudget: SendingBudget(limit: settings.sendingLimit),
-            watchdog: watchdog)
-        guard let pointer = HTTPServer.start(settings, core: core) else {
-            let code = errno
-            close(socket.descriptor)
-            throw .cannotStart(code)
-        }
-        self.port = socket.port
-        self.core = core
-        let daemon = Daemon(pointer: pointer)
-        do {
-            running = Mutex(
-                (try Acceptor(socket, limit: settings.connectionLimit, core: core, daemon: daemon), daemon))
+        var (streams, daemon): (StreamLoop?, Daemon?)
+        do throws(HTTPServerError) {
+            let budget = SendingBudget(limit: settings.sendingLimit)
+            let loop = try StreamLoop(settings.limits, addressLimit: settings.addressLimit, budget)
+            streams = loop
+            let core = Core(
+                handler: handler, basePath: settings.basePath, headLimit: settings.headLimit,
+                bodyLimit: settings.bodyLimit, sendingBudget: budget, streams: loop, watchdog: watchdog)
+            guard let pointer = HTTPServer.start(settings, core: core) else { throw .cannotStart(errno) }
+            let started = Daemon(pointer: pointer)
+            daemon = started
+            let acceptor = try Acceptor(socket, limit: settings.connectionLimit, core: core, daemon: started)
+            self.core = core
+            running = Mutex((acceptor, started))
         } catch {
-            daemon.stop()
+            daemon?.stop()
+            streams?.stop()
             close(socket.descriptor)
             throw error
         }
@@ -86,13 +87,12 @@ public final class HTTPServer: Sendable {
         BlockingWork.start { [core] in
             acceptor.end()
             core.abandonSuspended()
-            core.waitForResumed()
-            daemon.stop()
+            core.stop(daemon)
         }
     }
 
     /// Connections that are accepted and not closed yet.
-    public var openConnections: Int { core.openConnections.load(ordering: .relaxed) }
+    public var openConnections: Int { core.connections }
 
     /// Requests that have begun to arrive and are not answered yet.
     public var requestsUnderWay: Int { core.requestsUnderWay.load(ordering: .relaxed) }
@@ -117,19 +117,18 @@ public final class HTTPServer: Sendable {
         await wait(until: .now + .seconds(2)) { acceptor.hasEnded }
         await BlockingWork.run { acceptor.end() }
         let start = ContinuousClock.now
-        let streams = Double(core.waitingStreams.count)
+        let streams = Double(core.streams.count.load(ordering: .relaxed))
         await wait(until: start + limit) { [core] in
             let passed = ContinuousClock.now - start
             if passed > idleGrace { core.watchdog.hangUpOnIdle() }
             let rest = limit > .zero ? max(0, 1 - 2 * (passed / limit)) : 0
-            for stream in core.waitingStreams.dropFirst(Int(streams * rest)) { stream.cutStream() }
-            return core.openConnections.load(ordering: .relaxed) == 0
+            if streams > 0 { core.streams.end(allBut: Int(streams * rest)) }
+            return core.connections == 0
         }
         core.abandonSuspended()
         await wait(until: .now + .seconds(1)) { [core] in core.requestsUnderWay.load(ordering: .relaxed) == 0 }
         await BlockingWork.run { [core] in
-            core.waitForResumed()
-            daemon.stop()
+            core.stop(daemon)
         }
     }
 
@@ -209,10 +208,13 @@ final class Core: Sendable {
     let headLimit: Int
     let bodyLimit: Int
     let sendingBudget: SendingBudget
+    let streams: StreamLoop
     let watchdog: Watchdog
     let isDraining = Atomic(false)
-    /// Counted from the moment that they are accepted.
+    /// Those that libmicrohttpd has, or is about to get. Counted from the moment that they are accepted.
     let openConnections = Atomic(0)
+    /// All of them.
+    var connections: Int { openConnections.load(ordering: .relaxed) + streams.count.load(ordering: .relaxed) }
     let requestsUnderWay = Atomic(0)
     /// The exchanges whose connections are, or are just being, suspended or resumed. Stopping libmicrohttpd with a
     /// suspended connection aborts the process, so the server first closes this and waits until it is empty.
@@ -222,13 +224,14 @@ final class Core: Sendable {
 
     init(
         handler: any HTTPHandler, basePath: [String], headLimit: Int, bodyLimit: Int, sendingBudget: SendingBudget,
-        watchdog: Watchdog
+        streams: StreamLoop, watchdog: Watchdog
     ) {
         self.handler = handler
         self.basePath = basePath
         self.headLimit = headLimit
         self.bodyLimit = bodyLimit
         self.sendingBudget = sendingBudget
+        self.streams = streams
         self.watchdog = watchdog
     }
 
@@ -250,14 +253,11 @@ final class Core: Sendable {
         }
     }
 
-    /// The streams that have nothing to send now.
-    var waitingStreams: [Exchange] {
-        suspended.withLock { $0.exchanges.values.map(\.exchange) }.filter(\.isStreaming)
-    }
-
-    /// Call after `abandonSuspended`; blocks for the moment that resuming takes.
-    func waitForResumed() {
+    /// Call after `abandonSuspended`; blocks for the moment that resuming and joining the threads take.
+    func stop(_ daemon: Daemon) {
         while suspended.withLock({ !$0.exchanges.isEmpty }) { usleep(1000) }
+        daemon.stop()
+        streams.stop()
     }
 
     /// Answers 503 to every suspended exchange, and lets none be suspended from now on.

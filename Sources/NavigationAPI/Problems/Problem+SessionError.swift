@@ -34,13 +34,13 @@ extension Problem {
             self.headers.append(contentsOf: .rateLimit("events", rate: rate, remaining: 0, seconds: seconds))
         case .tooManyWatchers:
             self.init(
-                429, "too-many-watchers", "Too many are waiting for a change",
-                "As many requests as may wait for one session to change already do. Read it without “Prefer”.")
+                429, "too-many-watchers", "Too many watch the session",
+                "The session has as many streams and waiting requests as it may. Read it without “Prefer”.")
             self.headers.append("Retry-After", "5")
         case .noWatcherFree:
             self.init(
-                503, "too-many-watchers-in-all", "Too many are waiting for changes",
-                "The server has reached its limit on requests that wait. Read the session without “Prefer”.")
+                503, "too-many-watchers-in-all", "Too many watch sessions",
+                "The server has as many streams and waiting requests as it may. Read the session without “Prefer”.")
             self.headers.append("Retry-After", "5")
         case .tooManySessions:
             self.init(

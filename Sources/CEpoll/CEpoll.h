@@ -1,0 +1,31 @@
+// Linux' epoll and eventfd for Swift: Glibc's module does not have them. And a shim for what Swift cannot write: constants
+// of enumerations as the flags that they are.
+#ifndef CEPOLL_H
+#define CEPOLL_H
+
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+static inline int CEpoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
+
+static inline int CEpoll_create_signal(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+/// Waits for any of `events` on the descriptor; replaces what it waited for if it `isKnown`. Returns -1 on failure.
+static inline int CEpoll_await(int epoll, int descriptor, uint32_t events, int isKnown)
+{
+    struct epoll_event event = {.events = events, .data = {.fd = descriptor}};
+    return epoll_ctl(epoll, isKnown ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, &event);
+}
+
+static inline int CEpoll_forget(int epoll, int descriptor)
+{
+    return epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, 0);
+}
+
+static const uint32_t CEpoll_readable = EPOLLIN;
+static const uint32_t CEpoll_writable = EPOLLOUT;
+/// The other side has closed its own side, or all; the latter two are always waited for.
+static const uint32_t CEpoll_hungUp = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+
+#endif
