@@ -4,11 +4,12 @@ import { markNames, symbols } from "./state.js";
 
 const isObject = value => value !== null && typeof value === "object";
 
-/** The members of an object or a list. Screens, tabs and the like are compared by their key or id, not by their place. */
+/** The members of an object or a list. Screens, tabs and the like are compared by their key or id,
+ * and words by themselves, not by their place. */
 function entries(value) {
   if (!isObject(value)) return new Map();
   if (!Array.isArray(value)) return new Map(Object.entries(value));
-  return new Map(value.map((item, index) => [isObject(item) ? item.key ?? item.id ?? String(index) : String(index), item]));
+  return new Map(value.map((item, index) => [isObject(item) ? item.key ?? item.id ?? `${index}` : typeof item === "string" ? item : `${index}`, item]));
 }
 
 /**
@@ -27,7 +28,7 @@ export function jsonView(value, before, { opened, search = "" }) {
   const item = (name, value, old, path, depth, given, isInList) => {
     const isDifferent = given ?? (old !== undefined && JSON.stringify(value) !== JSON.stringify(old) ? "changed" : undefined);
     const label = [h("span.sign", { "aria-label": isDifferent && markNames[isDifferent] }, symbols[isDifferent]),
-      h("span.name", {}, found(name)), isInList ? " " : ": "];
+      !(isInList && name === value) && [h("span.name", {}, found(name)), isInList ? " " : ": "]];
     const style = isDifferent ? `li.${isDifferent}` : "li", key = isObject(value) && typeof value.key === "string" && value.key;
     if (isObject(value) && Object.keys(value).length) {
       const inner = list(value, old, path, depth + 1), isHit = search && (inner.length || matches(name));

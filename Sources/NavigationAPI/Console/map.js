@@ -3,7 +3,7 @@ import { send } from "../client.js";
 import { count, draw, h, kept, loading, notice, pages, render, root } from "./dom.js";
 import { askForOperator } from "./server.js";
 
-const [wide, high, across, down] = [136, 44, 240, 104];
+const [wide, high, across, down] = [152, 44, 224, 104];
 
 export async function mapPage(main, app, config) {
   const operator = kept.get("operator"), session = new URLSearchParams(location.search).get("session");
@@ -15,11 +15,13 @@ export async function mapPage(main, app, config) {
     return render(main, [401, 403].includes(problem.status) ? askForOperator(config, () => mapPage(main, app, config))
       : notice("There is no map", problem.message, h("a", { href: pages.all }, "All sessions")));
   } finally { clearTimeout(wait); }
-  const token = session && kept.get(`token ${session}`) || operator;
-  if (session && token) {
-    const path = kept.get(`token ${session}`) ? "v1" : "console/api";
-    await send(`${root}${path}/sessions/${session}/history?limit=100`, { token })
-      .then(({ answer }) => { way = answer.history.reverse().map(({ visible, event }) => ({ ...visible, event })); }, () => {});
+  const token = session && (kept.get(`token ${session}`) ?? operator);
+  if (token) {
+    const path = token === operator ? "console/api" : "v1";
+    await send(`${root}${path}/sessions/${session}/history?limit=100`, { token }).then(({ answer }) => {
+      const older = (kept.get(`way ${session}`) ?? []).filter(({ version }) => version < answer.history.at(-1)?.version);
+      way = [...older, ...answer.history.reverse()].map(({ visible, event }) => ({ ...visible, event }));
+    }, () => {});
   }
   if (operator) {
     await send(`${root}console/api/server`, { token: operator }).then(({ answer }) => {
@@ -45,101 +47,130 @@ export async function mapPage(main, app, config) {
 /**
  * What is drawn of a map: edges with the same ends as one, with all events; an event that leads from many screens to one
  * as a note at that one; events that stay on a screen as a note at it. Of the built-in events those stay by which alone
- * a screen is found.
+ * a screen is found. `layer` has each node's distance from the start, on the way that a user would rather take.
  */
 export function simplified({ nodes, edges }, withBuiltIn) {
-  const start = nodes.find(({ kind }) => kind === "start") ?? nodes[0], depth = new Map([[start.id, 0]]), first = new Set();
-  const queue = [start.id];
-  while (queue.length) {
-    const from = queue.shift();
-    for (const edge of edges.filter(edge => edge.from === from).sort((a, b) => a.builtIn - b.builtIn)) {
-      if (depth.has(edge.to)) continue;
-      depth.set(edge.to, depth.get(from) + 1);
-      first.add(edge);
-      queue.push(edge.to);
+  const start = nodes.find(({ kind }) => kind === "start") ?? nodes[0], layer = new Map([[start.id, 0]]);
+  const costs = new Map([[start.id, 0]]), first = new Map(), open = new Set([start.id]);
+  while (open.size) {
+    const from = [...open].sort((a, b) => costs.get(a) - costs.get(b))[0];
+    open.delete(from);
+    for (const edge of edges.filter(edge => edge.from === from)) {
+      const cost = costs.get(from) + (!edge.builtIn ? 1 : edge.event.startsWith("/") ? 4 : 1.5);
+      if (cost >= (costs.get(edge.to) ?? Infinity)) continue;
+      costs.set(edge.to, cost);
+      layer.set(edge.to, layer.get(from) + 1);
+      first.set(edge.to, edge);
+      open.add(edge.to);
     }
   }
-  const kept = edges.filter(edge => withBuiltIn || !edge.builtIn || first.has(edge)), notes = new Map(), drawn = new Map();
+  const isFirst = edge => first.get(edge.to) === edge, notes = new Map(), drawn = new Map();
+  const kept = edges.filter(edge => withBuiltIn || !edge.builtIn || isFirst(edge));
   const note = (id, text) => notes.set(id, [...notes.get(id) ?? [], text]);
-  const many = Math.max(4, nodes.length / 3), groups = Map.groupBy(kept.filter(({ from, to }) => from !== to), ({ event, to }) => `${event} ${to}`);
-  for (const [, group] of groups) {
-    const isMany = group.length >= many && !group.some(edge => first.has(edge));
+  for (const [from, group] of Map.groupBy(kept.filter(({ from, to }) => from === to), ({ from }) => from)) {
+    note(from, `↻ ${[...new Set(group.map(({ event }) => event))].join(", ")}`);
+  }
+  for (const [, group] of Map.groupBy(kept.filter(({ from, to }) => from !== to), ({ event, to }) => `${event} ${to}`)) {
+    const isMany = group.filter(edge => !isFirst(edge)).length > 2;
     if (isMany) note(group[0].to, `${group[0].event} from ${group.length}`);
-    for (const { from, to, event, builtIn } of isMany ? [] : group) {
+    for (const { from, to, event, builtIn } of isMany ? group.filter(isFirst) : group) {
       const key = `${from} ${to}`, known = drawn.get(key) ?? { from, to, events: [], builtIn: true };
       if (!known.events.includes(event)) known.events.push(event);
       known.builtIn &&= builtIn;
       drawn.set(key, known);
     }
   }
-  for (const [from, group] of Map.groupBy(kept.filter(({ from, to }) => from === to), ({ from }) => from)) {
-    note(from, `↻ ${[...new Set(group.map(({ event }) => event))].join(", ")}`);
-  }
-  return { edges: [...drawn.values()], notes, depth };
+  return { edges: [...drawn.values()], notes, layer };
 }
 
-/** The place of each node: its layer is its distance from the start, its row the mean of its neighbours' rows. */
-function placed(nodes, edges, depth) {
-  const layers = [];
-  for (const node of nodes) (layers[depth.get(node.id) ?? 0] ??= []).push(node.id);
-  const row = new Map(), centre = layer => layer.forEach((id, index) => row.set(id, index - (layer.length - 1) / 2));
+/** The place of each node: in its layer, at the mean height of its neighbours. */
+function placed(nodes, edges, layer) {
+  const layers = [], row = new Map();
+  for (const { id } of nodes) (layers[layer.get(id) ?? 0] ??= []).push(id);
+  const centre = ids => ids.forEach((id, index) => row.set(id, index - (ids.length - 1) / 2));
   layers.forEach(centre);
   for (let pass = 0; pass < 8; pass++) {
-    for (const layer of pass % 2 ? [...layers].reverse() : layers) {
-      const weight = id => {
+    for (const ids of pass % 2 ? layers.toReversed() : layers) {
+      const mean = id => {
         const near = edges.filter(({ from, to }) => from === id || to === id).map(({ from, to }) => row.get(from === id ? to : from));
         return near.length ? near.reduce((sum, value) => sum + value, 0) / near.length : row.get(id);
       };
-      const weights = new Map(layer.map(id => [id, weight(id)]));
-      layer.sort((a, b) => weights.get(a) - weights.get(b));
-      centre(layer);
+      const means = new Map(ids.map(id => [id, mean(id)]));
+      centre(ids.sort((a, b) => means.get(a) - means.get(b)));
     }
   }
-  const top = Math.min(...row.values());
-  return new Map(nodes.map(({ id }) => [id, { x: 24 + (depth.get(id) ?? 0) * across, y: 48 + (row.get(id) - top) * down, layer: depth.get(id) }]));
+  return new Map(nodes.map(({ id }) => [id, { x: (layer.get(id) ?? 0) * across, y: row.get(id) * down, layer: layer.get(id) ?? 0 }]));
 }
 
-function drawing(map, { way, counts, withBuiltIn }) {
-  const { edges, notes, depth } = simplified(map, withBuiltIn), places = placed(map.nodes, edges, depth);
-  const isOn = ({ name, coordinator, kind }) => kind === "start" ? way.length > 0 : way.some(screen => screen.name === name && screen.coordinator === coordinator);
-  const nodeOf = id => map.nodes.find(node => node.id === id), steps = way.slice(1).map((screen, index) => [way[index].name, screen.name, screen.event]);
-  const isWay = ({ from, to, events }) => nodeOf(from).kind === "start" && isOn(nodeOf(to)) && way[0]?.name === nodeOf(to).name
-    || steps.some(([a, b, event]) => a === nodeOf(from).name && b === nodeOf(to).name && (events.includes(event) || !event));
-  const largest = Math.max(1, ...counts.values()), right = Math.max(...[...places.values()].map(({ x }) => x)) + wide + 48;
-  const bottom = Math.max(...[...places.values()].map(({ y }) => y)) + high + 96, ends = new Map();
-  // Several edges at the same side of a node leave it at different heights.
-  const port = (id, side) => { const key = `${id} ${side}`, used = ends.get(key) ?? 0; ends.set(key, used + 1); return [0, 10, -10, 18, -18][used % 5]; };
-  const lines = edges.map((edge, index) => {
-    const a = places.get(edge.from), b = places.get(edge.to), style = `path.edge${edge.builtIn ? ".builtin" : ""}${isWay(edge) ? ".way" : ""}`;
-    let path, x, y;
+/** Each edge as a cubic curve: forward from side to side, within a layer beside it, back around what is between. */
+function curved(edges, places) {
+  const used = new Map(), lanes = [0, 0];
+  const port = (id, side) => {
+    const key = `${id} ${side}`, number = used.get(key) ?? 0;
+    used.set(key, number + 1);
+    return [0, 10, -10, 17, -17][number % 5];
+  };
+  return edges.map(({ from, to }) => {
+    const a = places.get(from), b = places.get(to), middle = high / 2;
     if (b.layer > a.layer) {
-      const y1 = a.y + high / 2 + port(edge.from, "right"), y2 = b.y + high / 2 + port(edge.to, "left"), x1 = a.x + wide, bend = (b.x - x1) / 2;
-      path = `M${x1} ${y1}C${x1 + bend} ${y1} ${b.x - bend} ${y2} ${b.x - 4} ${y2}`;
-      [x, y] = [x1 + (b.x - x1) / 2, (y1 + y2) / 2];
-    } else if (b.layer === a.layer) {
-      const isDown = b.y > a.y, x1 = a.x + wide / 2 + port(edge.from, "side") * 2, y1 = isDown ? a.y + high : a.y, y2 = isDown ? b.y - 4 : b.y + high + 4;
-      const bow = Math.abs(b.y - a.y) > down ? wide : 0;
-      path = `M${x1} ${y1}C${x1 + bow} ${y1 + (y2 - y1) / 3} ${x1 + bow} ${y2 - (y2 - y1) / 3} ${x1} ${y2}`;
-      [x, y] = [x1 + bow * 0.75, (y1 + y2) / 2];
-    } else {
-      const x1 = a.x + wide / 2 + port(edge.from, "under") * 2, x2 = b.x + wide / 2 + 24 + port(edge.to, "under") * 2;
-      const low = Math.max(a.y, b.y) + high + 24 + 12 * (a.layer - b.layer) + 6 * (index % 3);
-      path = `M${x1} ${a.y + high}C${x1} ${low + 20} ${x2} ${low + 20} ${x2} ${b.y + high + 4}`;
-      [x, y] = [(x1 + x2) / 2, low * 0.75 + 0.125 * (a.y + b.y + 2 * high) + 15];
+      const [x1, y1, x2, y2] = [a.x + wide, a.y + middle + port(from, "right"), b.x - 4, b.y + middle + port(to, "left")];
+      return [x1, y1, (x1 + x2) / 2, y1, (x1 + x2) / 2, y2, x2, y2];
     }
-    return { line: draw(style, { d: path, "marker-end": `url(#${isWay(edge) ? "w" : "e"})` }, draw("title", {}, `${nodeOf(edge.from).name}: ${edge.events.join(", ")}`)),
-      label: draw(`text.label${isWay(edge) ? ".way" : ""}`, { x, y: y + 4 }, edge.events.slice(0, 2).join(", ") + (edge.events.length > 2 ? ` +${edge.events.length - 2}` : "")) };
+    if (b.layer === a.layer) {
+      const isDown = b.y > a.y, isNear = Math.abs(b.y - a.y) <= down, x = isNear ? a.x + wide / 2 + 2 * port(from, "beside") : a.x + wide;
+      if (isNear) return isDown ? [x, a.y + high, x, a.y + high + 20, x, b.y - 20, x, b.y - 4] : [x, a.y, x, a.y - 20, x, b.y + high + 20, x, b.y + high + 4];
+      const bow = x + 24 + Math.abs(b.y - a.y) / 4;
+      return [x, a.y + middle + port(from, "right"), bow, a.y + middle, bow, b.y + middle, x + 4, b.y + middle + port(to, "right")];
+    }
+    const between = [...places.values()].filter(({ layer }) => layer >= b.layer && layer <= a.layer).map(({ y }) => y);
+    const isBelow = a.y + b.y >= 0, side = isBelow ? "under" : "over", edge = isBelow ? Math.max(...between) + high : Math.min(...between);
+    const lane = lanes[Number(isBelow)]++, far = edge + (isBelow ? 1 : -1) * (28 + 14 * lane);
+    const [y1, y2] = isBelow ? [a.y + high, b.y + high + 4] : [a.y, b.y - 4], turn = y => y + (far - y) * 4 / 3;
+    const [x1, x2] = [a.x + wide / 2 + 2 * port(from, side), b.x + wide / 2 + 2 * port(to, side)];
+    return [x1, y1, x1, turn(y1), x2, turn(y2), x2, y2];
   });
+}
+
+const pointOn = ([x1, y1, x2, y2, x3, y3, x4, y4], t) => [[x1, x2, x3, x4], [y1, y2, y3, y4]].map(([a, b, c, d]) =>
+  a * (1 - t) ** 3 + 3 * b * t * (1 - t) ** 2 + 3 * c * t * t * (1 - t) + d * t ** 3);
+const short = (text, length) => text.length > length ? `${text.slice(0, length - 1)}…` : text;
+
+function drawing(map, { way, counts, withBuiltIn }) {
+  const { edges, notes, layer } = simplified(map, withBuiltIn), places = placed(map.nodes, edges, layer), curves = curved(edges, places);
+  const node = new Map(map.nodes.map(node => [node.id, node])), same = (screen, { name, coordinator }) => screen?.name === name && screen.coordinator === coordinator;
+  const isOn = node => way.length > 0 && (node.kind === "start" || way.some(screen => same(screen, node)));
+  const isWay = ({ from, to, events }) => node.get(from).kind === "start" ? same(way[0], node.get(to)) : way.some((screen, index) =>
+    same(way[index - 1], node.get(from)) && same(screen, node.get(to)) && (!screen.event || events.includes(screen.event) || screen.event === "answer" || screen.event === "open"));
+  const taken = map.nodes.map(({ id }) => places.get(id)).map(({ x, y }) => [x - 4, y - 4, x + wide + 4, y + high + 4]);
+  for (const [id, lines] of notes) {
+    const { x, y } = places.get(id);
+    taken.push([x, y - 16 * lines.length - 4, x + wide, y]);
+  }
+  const labels = edges.map(({ events }, index) => {
+    const text = events.slice(0, 2).join(", ") + (events.length > 2 ? ` +${events.length - 2}` : ""), half = text.length * 3.3 + 4;
+    const box = t => { const [x, y] = pointOn(curves[index], t); return [x - half, y - 9, x + half, y + 9]; };
+    const overlap = ([a, b, c, d]) => taken.reduce((sum, [e, f, g, h]) => sum + Math.max(0, Math.min(c, g) - Math.max(a, e)) * Math.max(0, Math.min(d, h) - Math.max(b, f)), 0);
+    const best = [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8].map(t => [t, overlap(box(t))]).sort((a, b) => a[1] - b[1])[0][0];
+    taken.push(box(best));
+    return [text, ...pointOn(curves[index], best)];
+  });
+  const ends = [...taken, ...curves.flatMap(curve => [0.25, 0.5, 0.75].map(t => pointOn(curve, t)).map(([x, y]) => [x, y, x, y]))];
+  const [left, top, right, bottom] = [0, 1, 2, 3].map(side => (side < 2 ? Math.min : Math.max)(...ends.map(box => box[side])) + (side < 2 ? -16 : 16));
   const marker = id => draw(`marker.${id}`, { id, viewBox: "0 0 8 8", refX: 6, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" }, draw("path", { d: "M0 0L8 4L0 8z" }));
-  return draw("svg.map", { viewBox: `0 0 ${right} ${bottom}`, width: right, height: bottom, role: "img", "aria-label": "Screens as nodes, events as edges; the same is below as a list" },
-    draw("defs", {}, marker("e"), marker("w")), lines.map(({ line }) => line),
-    map.nodes.map(node => {
-      const { x, y } = places.get(node.id), lives = node.kind === "screen" ? counts.get(node.name) ?? 0 : 0, grow = lives && 4 + 8 * Math.sqrt(lives / largest);
-      const shape = node.kind === "alert" ? draw("path", { d: `M${x + 14} ${y}H${x + wide - 14}L${x + wide} ${y + high / 2}L${x + wide - 14} ${y + high}H${x + 14}L${x} ${y + high / 2}z` })
-        : draw("rect", { x: x - grow / 2, y: y - grow / 2, width: wide + grow, height: high + grow, rx: node.kind === "start" ? 22 : 8 });
-      return draw(`g.node.${node.kind}${isOn(node) ? ".way" : ""}`, {}, shape, draw("title", {}, node.name),
-        draw("text", { x: x + wide / 2, y: y + (node.coordinator && node.kind !== "start" ? 19 : 27) }, node.name.length > 18 ? `${node.name.slice(0, 17)}…` : node.name),
-        node.kind !== "start" && draw("text.quiet", { x: x + wide / 2, y: y + 35 }, `${node.coordinator}${lives ? ` · ${lives}` : ""}`),
-        (notes.get(node.id) ?? []).map((text, index) => draw("text.note", { x: x + wide / 2, y: y - 9 - grow / 2 - 14 * index }, text.length > 30 ? `${text.slice(0, 29)}…` : text, draw("title", {}, text))));
-    }), lines.map(({ label }) => label));
+  const largest = Math.max(1, ...counts.values()), style = (tag, edge) => `${tag}${edge.builtIn ? ".builtin" : ""}${isWay(edge) ? ".way" : ""}`;
+  return draw("svg.map", { viewBox: `${left} ${top} ${right - left} ${bottom - top}`, width: right - left, height: bottom - top, role: "img",
+    "aria-label": "Screens as nodes, events as edges; the same is below as a list" },
+  draw("defs", {}, marker("e"), marker("w")),
+  edges.map((edge, index) => draw(style("path.edge", edge), { d: "M# #C# # # # # #".replaceAll("#", () => curves[index].shift().toFixed(1)), "marker-end": `url(#${isWay(edge) ? "w" : "e"})` })),
+  map.nodes.map(found => {
+    const { id, name, kind, coordinator } = found, { x, y } = places.get(id), lives = kind === "screen" ? counts.get(name) ?? 0 : 0;
+    const grow = lives && 2 + 8 * Math.sqrt(lives / largest), corner = 14, far = x + wide;
+    const shape = kind === "alert" ? draw("path", { d: `M${x + corner} ${y}H${far - corner}L${far} ${y + high / 2}L${far - corner} ${y + high}H${x + corner}L${x} ${y + high / 2}z` })
+      : draw("rect", { x: x - grow, y: y - grow, width: wide + 2 * grow, height: high + 2 * grow, rx: kind === "start" ? 22 : 8 });
+    const line = (style, offset, text, length) => draw(style, { x: x + wide / 2, y: y + offset }, short(text, length), draw("title", {}, text));
+    return draw(`g.node.${kind}${isOn(found) ? ".way" : ""}`, {}, shape, line("text", kind === "start" ? 27 : 19, name, 21),
+      kind !== "start" && line("text.quiet", 35, lives ? `${coordinator} · ${lives} now` : coordinator, 24),
+      (notes.get(id) ?? []).map((text, index) => line("text.note", -8 - grow - 14 * index, text, 30)));
+  }),
+  labels.map(([text, x, y], index) => draw(style("text.label", edges[index]), { x, y: y + 4 }, text)));
 }

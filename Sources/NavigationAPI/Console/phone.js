@@ -21,7 +21,7 @@ function icon(name) {
 }
 
 export class Phone {
-  #host; #post; #forms = new Map(); #picture; #layers = new Map();
+  #host; #post; #forms = new Map(); #picture; #layers = new Map(); #controls = new Map();
 
   /** `post(type, payload, form)` is what a control does. */
   constructor(host, post) { this.#host = host; this.#post = post; }
@@ -66,15 +66,19 @@ export class Phone {
     return h("nav.tabbar", { "aria-label": "Tabs", "data-key": screen.key }, screen.tabs.items.map(item => {
       const { id, title = words(id), icon: name = id, badge } = item, isSelected = id === screen.tabs.selected;
       return h("button", { onclick: () => this.#post("selectTab", { tab: id }), disabled: isPast,
-        "aria-current": isSelected ? "page" : undefined, "data-event": `tab ${id}` },
+        "aria-current": isSelected ? "page" : undefined, "data-event": `tab ${id}`,
+        "aria-label": badge === undefined ? title : `${title}, ${badge}` },
         h("span.glyph", {}, icon(name) ?? [...title][0], badge !== undefined && h("i", {}, badge)), h("span", {}, title));
     }));
   }
 
   #screen(screen, make) {
     const { state, isPast, titles, marks, content } = make, isVisible = screen.key === state.visible.key;
-    const controls = isVisible && !isPast ? state.controls ?? [] : [], mark = marks.get(screen.key);
-    const own = controls.filter(({ place, coordinator }) => place === "screen" && coordinator !== undefined);
+    const mark = marks.get(screen.key), isInFront = isVisible && !state.alert;
+    if (isInFront && state.controls) {
+      this.#controls.set(screen.key, state.controls.filter(({ place, coordinator }) => place === "screen" && coordinator !== undefined));
+    }
+    const own = !isPast && this.#controls.get(screen.key) || []; // What is covered keeps the controls that it had.
     const row = own.filter(({ schema, role }) => role !== "destructive" && Object.keys(schema?.properties ?? {}).join() === "id");
     const select = row.length === 1 && (id => this.#post(row[0].type, { id }));
     const canBack = isVisible && ["pop", "selectTab"].includes(state.back?.effect);

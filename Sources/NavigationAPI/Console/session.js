@@ -84,7 +84,7 @@ export async function sessionPage(main, id, config, tools) {
     states.set(version, plain);
     if (transition && versions.at(-1)?.version === version - 1) {
       versions.push({ version, time: new Date().toISOString(), visible: state.visible, ...transition });
-      versions = versions.slice(-100);
+      keepWay();
     } else if (versions.length) readHistory().then(show);
     if (versions.length || drawn === undefined) show();
     readTree(state);
@@ -101,7 +101,15 @@ export async function sessionPage(main, id, config, tools) {
 
   async function readHistory() {
     const { history } = await session.get("/history?limit=100").catch(() => ({ history: [] }));
-    versions = history.reverse();
+    const older = (kept.get(`way ${id}`) ?? []).filter(({ version }) => version < history.at(-1)?.version);
+    versions = [...older, ...history.reverse()];
+    keepWay();
+  }
+
+  /** What this tab has seen: the server's history begins anew when the token is replaced. */
+  function keepWay() {
+    versions = versions.slice(-100);
+    kept.set(`way ${id}`, versions.map(({ visible: { name, title, coordinator }, ...entry }) => ({ ...entry, visible: { name, title, coordinator } })));
   }
 
   async function post(type, payload, form) {
@@ -235,7 +243,7 @@ export async function sessionPage(main, id, config, tools) {
   /** Screens and their owners light up together; a click finds them in the JSON; arrow keys go through the history. */
   function listen() {
     const light = event => {
-      const at = event.type === "pointerleave" ? undefined : event.target.closest("[data-key], [data-owner]");
+      const at = event.type === "focusin" ? event.target : event.target.closest?.("[data-key], [data-owner]");
       const owners = coordinators.of(shown === undefined ? newest : states.get(shown) ?? newest), { key, owner } = at?.dataset ?? {};
       const path = owner ?? owners.find(({ screens }) => screens.includes(key))?.path;
       const keys = key ? [key] : owners.find(node => node.path === owner)?.screens ?? [];
@@ -244,7 +252,7 @@ export async function sessionPage(main, id, config, tools) {
       }
     };
     for (const type of ["pointerover", "focusin"]) main.addEventListener(type, light);
-    main.addEventListener("pointerleave", light);
+    main.addEventListener("pointerleave", () => light({ target: main }));
     main.addEventListener("click", event => {
       const at = event.target.closest(".tree [data-key], .layers [data-key], .last [data-key], [data-owner], .screen");
       const key = at?.dataset.key ?? at?.dataset.keys?.split(" ")[0];

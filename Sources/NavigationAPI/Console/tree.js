@@ -1,5 +1,5 @@
 /** The coordinators as a tree, and their screens as layers. */
-import { h, titleOf } from "./dom.js";
+import { h } from "./dom.js";
 import { markNames, screensOf, symbols } from "./state.js";
 
 const mark = name => name && h(`span.mark.${name}`, { "aria-label": markNames[name], title: markNames[name] }, symbols[name]);
@@ -29,19 +29,15 @@ export function treeView(nodes, before, state, stateBefore, marks) {
   return h(".tree", {}, branch(undefined));
 }
 
-/** Each stack as a row of layers, the front one on top; what the user does not see is paler. */
+/** The screens in perspective: what the user looks at from behind to the front, then the stacks in the other tabs. */
 export function layersView(state, marks) {
-  const rows = new Map();
-  for (const found of screensOf(state)) {
-    if (!rows.has(found.stack)) rows.set(found.stack, []);
-    rows.get(found.stack).push(found);
-  }
+  const screens = screensOf(state), others = Map.groupBy(screens.filter(({ isShown }) => !isShown), ({ stack }) => stack);
+  const plane = ({ screen, key, flow }) => h(`button.plane${key === state.visible.key ? ".visible" : ""}${flow ? `.${flow.style}` : ""}`,
+    { "data-key": key }, h("code", {}, key, " ", mark(marks.get(key))), h("span", {}, screen.title || screen.name),
+    h("span.quiet", {}, flow ? `${flow.style === "sheet" ? "sheet" : "full screen"} ${flow.key}` : screen.tabs && "tabs"));
   const alert = state.alert && h("button.plane.alerted", { "data-key": state.alert.key },
-    h("code", {}, state.alert.key), h("span", {}, state.alert.title));
-  return h(".layers", {}, alert && h(".lane", {}, h("h3", {}, "alert"), h(".planes", {}, alert)),
-    [...rows].reverse().map(([name, screens]) => h(`.lane${screens[0].isShown ? "" : ".hidden"}`, {},
-      h("h3", {}, name, " ", h("span.quiet", {}, screens[0].flow?.style === "fullScreen" ? "full screen" : screens[0].flow?.style)),
-      h(".planes", {}, screens.map(({ screen, key }) =>
-        h(`button.plane${key === state.visible.key ? ".visible" : ""}`, { "data-key": key },
-          h("code", {}, key, " ", mark(marks.get(key))), h("span", {}, screen.tabs ? `${screen.name} (tabs)` : titleOf(screen))))))));
+    h("code", {}, state.alert.key), h("span", {}, state.alert.title), h("span.quiet", {}, "alert"));
+  return h(".layers", {}, h(".planes", {}, screens.filter(({ isShown }) => isShown).map(plane), alert),
+    others.size > 0 && h("h3", {}, "In the other tabs"), h(".lanes", {}, [...others].map(([name, screens]) =>
+      h(".planes.small", {}, h("span.quiet", {}, name), screens.map(plane)))));
 }
