@@ -162,7 +162,7 @@ export class Session {
       || state.session.version === this.state?.session.version && state.controls && !this.state.controls;
     if (!isNewer) return this.state;
     this.state = state;
-    this.#tag = response?.headers.get("ETag")?.replaceAll('"', "") ?? String(state.session.version);
+    this.#tag = response?.headers.get("ETag") ?? `"${state.session.version}"`;
     this.onState(state);
     return state;
   }

@@ -88,7 +88,7 @@ function search(host, config) {
       const { answer } = await send(`${root}console/api/sessions?${query}`, { token, onWaiting: wait });
       const time = time => h("td", {}, `${time.slice(0, 10)} ${clock(time)}`);
       render(result, answer.sessions.length ? h("table", {}, h("thead", {}, h("tr", {},
-        ["Session", "App", "Version", "Screen", "User", "Used", "Expires"].map(name => h("th", { scope: "col" }, name)))),
+        ["Session", "App", "Version", "Screen", "User", "Used", "Expires"].map((name, index) => h(index === 2 ? "th.number" : "th", { scope: "col" }, name)))),
       h("tbody", {}, answer.sessions.map(found => h("tr", {}, h("td", {}, h("a", { href: pages.session(found.id) }, found.id)),
         h("td", {}, found.app), h("td.number", {}, found.version), h("td", {}, found.screen), h("td", {}, found.user ?? "–"),
         time(found.usedAt), time(found.expiresAt))))) : h("p.quiet", {}, "No session is like that. Leave fields empty to see all."),

@@ -126,8 +126,10 @@ function curved(edges, places) {
     const isBelow = a.y + b.y >= 0, side = isBelow ? "under" : "over", edge = isBelow ? Math.max(...between) + high : Math.min(...between);
     const lane = lanes[Number(isBelow)]++, far = edge + (isBelow ? 1 : -1) * (28 + 14 * lane);
     const [y1, y2] = isBelow ? [a.y + high, b.y + high + 4] : [a.y, b.y - 4], turn = y => y + (far - y) * 4 / 3;
-    const [x1, x2] = [a.x + wide / 2 + 2 * port(from, side), b.x + wide / 2 + 2 * port(to, side)];
-    return [x1, y1, x1, turn(y1), x2, turn(y2), x2, y2];
+    const x1 = a.x + wide / 2 + 2 * port(from, side), x2 = b.x + wide * 0.8 + port(to, side);
+    const isFree = ![...places.values()].some(({ layer, y }) => layer === b.layer && (isBelow ? y > b.y : y < b.y));
+    return isFree ? [x1, y1, x1, turn(y1), x2, turn(y2), x2, y2]
+      : [x1, y1, x1, turn(y1), b.x + wide + 56, turn(y1), b.x + wide + 4, b.y + middle + port(to, "right")];
   });
 }
 
