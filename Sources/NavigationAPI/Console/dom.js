@@ -1,4 +1,5 @@
 /** What every part of the console needs to make elements: text stays text, whatever a session contains. */
+import { send } from "../client.js";
 
 /** The server's address with its base path, and a slash at its end. */
 export const root = new URL("..", import.meta.url).href;
@@ -77,6 +78,16 @@ export function say(sentence, title, action) {
     title && h("button", { onclick: () => { say(); action(); } }, title)]));
   if (sentence && !title) timer = setTimeout(say, 6000);
 }
+
+/** What the page says while a request waits. */
+export const wait = waiting => {
+  if (!waiting) return say();
+  const why = { 0: "No connection to the server.", 429: "Too many requests." }[waiting.status] ?? "The server is busy.";
+  say(`${why} Trying again in ${Math.ceil(waiting.seconds)} s.`, "Try now", waiting.retry);
+};
+
+/** Reads what is at a path of the server. */
+export const ask = async (path, options) => (await send(root + path, { onWaiting: wait, ...options })).answer;
 
 /** Something that is shown only if it takes longer than 300 ms. */
 export const loading = sentence => h("p.loading.quiet", { role: "status" }, sentence);

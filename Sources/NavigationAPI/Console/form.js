@@ -10,7 +10,7 @@ export function formView({ type, title, role, schema, example }, post) {
   const payload = field(schema, { label: isObject ? undefined : schema.title ?? title, pointer: "/payload", example,
     isRequired: true });
   const form = h("form", { noValidate: true }, payload.element,
-    h(`button.button.${role === "destructive" ? role : "primary"}`, { "data-event": type }, title));
+    h(`button.button.${role}`, { "data-event": type }, title));
   form.show = faults => {
     form.querySelectorAll(".fault").forEach(element => element.remove());
     form.querySelectorAll("[aria-invalid]").forEach(input => input.removeAttribute("aria-invalid"));

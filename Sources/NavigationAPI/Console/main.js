@@ -1,9 +1,8 @@
 /** The console: which page an address means, what is around every page, and the page of all sessions. */
-import { send } from "../client.js";
-import { clock, h, kept, loading, notice, pages, render, root, say } from "./dom.js";
+import { ask, clock, h, kept, loading, notice, pages, render, root, say } from "./dom.js";
 import { mapPage } from "./map.js";
 import { askForOperator, serverPage } from "./server.js";
-import { sessionPage, start, wait } from "./session.js";
+import { sessionPage, start } from "./session.js";
 
 const [, ...path] = location.pathname.slice(new URL(root).pathname.length).split("/").map(decodeURIComponent);
 const main = h("main", { id: "main", tabIndex: -1 }), title = h("h1"), tools = h(".tools"), status = h(".status", { role: "status" });
@@ -30,15 +29,15 @@ function about(app, id, { version, isLive, actions }) {
 async function open() {
   const wait = setTimeout(() => render(main, loading("Asking the server")), 300);
   let config;
-  try { config = (await send(`${root}console/config`)).answer; } catch (problem) {
+  try { config = await ask("console/config"); } catch (problem) {
     return render(main, notice("This server has no console", problem.message, h("a", { href: root }, "To the server")));
   } finally { clearTimeout(wait); }
   const [page, name] = path;
   if (page === "sessions" && name) return sessionPage(main, name, config, about);
   if (page === "apps" && name) { entitle(`Map of ${name}`); return mapPage(main, name, config); }
   if (page === "server") { entitle("Server"); return serverPage(main, config); }
-  if (page === undefined) { entitle("Sessions"); return allPage(config); }
-  render(main, notice("There is no such page", "The console has sessions, apps and the server.", h("a.primary", { href: pages.all }, "All sessions")));
+  entitle("Sessions");
+  return allPage(config);
 }
 
 function entitle(text) {
@@ -48,7 +47,7 @@ function entitle(text) {
 
 /** Starts, opens and finds sessions. */
 async function allPage(config) {
-  const { answer: { apps, defaultApp } } = await send(`${root}v1/apps`), own = kept.names("token ");
+  const { apps, defaultApp } = await ask("v1/apps"), own = kept.names("token ");
   const launch = what => start(what).then(id => location.assign(pages.session(id)), problem => say(problem.message));
   const path = h("input", { placeholder: "/products/42", "aria-label": "A link to begin at" });
   const chosen = h("select", { "aria-label": "App" }, apps.map(({ name }) => h("option", { selected: name === defaultApp }, name)));
@@ -85,7 +84,7 @@ function search(host, config) {
     if (after) query.set("after", after);
     query.set("limit", 50);
     try {
-      const { answer } = await send(`${root}console/api/sessions?${query}`, { token, onWaiting: wait });
+      const answer = await ask(`console/api/sessions?${query}`, { token });
       const time = time => h("td", {}, `${time.slice(0, 10)} ${clock(time)}`);
       render(result, answer.sessions.length ? h("table", {}, h("thead", {}, h("tr", {},
         ["Session", "App", "Version", "Screen", "User", "Used", "Expires"].map((name, index) => h(index === 2 ? "th.number" : "th", { scope: "col" }, name)))),

@@ -1,6 +1,5 @@
 /** An app's map: its screens and alerts, and the events that lead from one to another, in layers from the start. */
-import { send } from "../client.js";
-import { count, draw, h, kept, loading, notice, pages, render, root } from "./dom.js";
+import { ask, count, draw, h, kept, loading, notice, pages, render } from "./dom.js";
 import { askForOperator } from "./server.js";
 
 const [wide, high, across, down] = [152, 44, 224, 104];
@@ -10,7 +9,7 @@ export async function mapPage(main, app, config) {
   let map, way = [], counts = new Map(), withBuiltIn = false;
   const wait = setTimeout(() => render(main, loading("Exploring the app")), 300);
   try {
-    map = (await send(`${root}console/api/apps/${encodeURIComponent(app)}/map`, { token: operator })).answer;
+    map = await ask(`console/api/apps/${encodeURIComponent(app)}/map`, { token: operator });
   } catch (problem) {
     return render(main, [401, 403].includes(problem.status) ? askForOperator(config, () => mapPage(main, app, config))
       : notice("There is no map", problem.message, h("a", { href: pages.all }, "All sessions")));
@@ -18,13 +17,13 @@ export async function mapPage(main, app, config) {
   const token = session && (kept.get(`token ${session}`) ?? operator);
   if (token) {
     const path = token === operator ? "console/api" : "v1";
-    await send(`${root}${path}/sessions/${session}/history?limit=100`, { token }).then(({ answer }) => {
-      const older = (kept.get(`way ${session}`) ?? []).filter(({ version }) => version < answer.history.at(-1)?.version);
-      way = [...older, ...answer.history.reverse()].map(({ visible, event }) => ({ ...visible, event }));
+    await ask(`${path}/sessions/${session}/history?limit=100`, { token }).then(({ history }) => {
+      const older = (kept.get(`way ${session}`) ?? []).filter(({ version }) => version < history.at(-1)?.version);
+      way = [...older, ...history.reverse()].map(({ visible, event }) => ({ ...visible, event }));
     }, () => {});
   }
   if (operator) {
-    await send(`${root}console/api/server`, { token: operator }).then(({ answer }) => {
+    await ask("console/api/server", { token: operator }).then(answer => {
       const found = answer.sessions.byApp.find(entry => entry.app === app);
       counts = new Map(found?.screens.map(({ screen, count }) => [screen, count]));
     }, () => {});

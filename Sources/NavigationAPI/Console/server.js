@@ -1,6 +1,5 @@
 /** The server's page: what lives in it, read every two seconds with the operator's token. */
-import { send } from "../client.js";
-import { clock, count, duration, h, kept, loading, notice, pages, render, root, say } from "./dom.js";
+import { ask, clock, count, duration, h, kept, loading, notice, pages, render, say } from "./dom.js";
 
 /** The operator's token, for every session and the server's figures. `onToken` is called when there is one. */
 export function askForOperator(config, onToken) {
@@ -21,9 +20,9 @@ export async function serverPage(main, config) {
   let last, time;
   for (;;) {
     try {
-      ({ answer: last } = await send(`${root}console/api/server`, { token, onWaiting: waiting => {
+      last = await ask("console/api/server", { token, onWaiting: waiting => {
         if (waiting) show(last, time, waiting.retry);
-      } }));
+      } });
       time = Date.now();
       show(last);
     } catch (problem) {

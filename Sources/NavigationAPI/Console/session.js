@@ -1,6 +1,6 @@
 /** A session's page: the phone, the coordinators and the history of the same moment, side by side. */
-import { Problem, Session, send } from "../client.js";
-import { clock, h, kept, loading, notice, pages, render, root, say } from "./dom.js";
+import { Problem, Session } from "../client.js";
+import { ask, clock, h, kept, loading, notice, pages, render, root, say, wait } from "./dom.js";
 import { withoutSecrets } from "./form.js";
 import { historyView, scriptOf } from "./history.js";
 import { jsonView } from "./json.js";
@@ -15,10 +15,6 @@ export async function start(what, token) {
   kept.set(`opened ${session.id}`, what);
   return session.id;
 }
-
-export const wait = waiting => waiting
-  ? say(`${waiting.status === 429 ? "Too many requests." : waiting.status ? "The server is busy." : "No connection to the server."
-    } Trying again in ${Math.ceil(waiting.seconds)} s.`, "Try now", waiting.retry) : say();
 
 const ends = {
   ended: ["This session has ended", "It was ended by a client or by the operator. Its last state is shown."],
@@ -67,9 +63,9 @@ export async function sessionPage(main, id, config, tools) {
   try { await session.read(); } catch (problem) { return refuse(main, id, problem, config); }
   render(main, banner, switcher, h(".columns", {}, h(".left", {}, parts.phone), h(".middle", {}, parts.tree, parts.layers),
     h(".right", {}, parts.last, parts.json)), line);
-  const [app] = await Promise.allSettled([send(`${root}v1/apps/${newest.session.app}`), readHistory()]);
-  for (const { type, schema, title, isOwn } of [...app.value?.answer.builtInEvents ?? [],
-    ...(app.value?.answer.coordinators ?? []).flatMap(({ events }) => events.map(event => ({ ...event, isOwn: true })))]) {
+  const [app] = await Promise.allSettled([ask(`v1/apps/${newest.session.app}`), readHistory()]);
+  for (const { type, schema, title, isOwn } of [...app.value?.builtInEvents ?? [],
+    ...(app.value?.coordinators ?? []).flatMap(({ events }) => events.map(event => ({ ...event, isOwn: true })))]) {
     schemas.set(type, schema && (schema.type !== "object" || schema.required?.length > 0));
     if (isOwn) titles.set(type, title);
   }
@@ -184,7 +180,7 @@ export async function sessionPage(main, id, config, tools) {
         `This is the state of ${clock(connection.since)}. `, h("button", { onclick: connection.retry }, "Try now")]
         : shown !== undefined ? [h("b", {}, `Version ${at} of ${newest.session.version}. `), "Nothing can be posted in the past."]
           : isOperator ? [h("b", {}, "Read only. "), "The operator's token sees this session and can end it."] : [];
-    banner.className = `banner${ended ? " over" : connection ? " lost" : shown ? " past" : ""}`;
+    banner.className = `banner${ended ? " finished" : connection ? " lost" : shown ? " past" : ""}`;
     render(banner, text);
   }
 
