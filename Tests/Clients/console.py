@@ -516,8 +516,9 @@ def broken():
     page.driver.refresh()
     page.row("Value", "3")
 
+    page.until("no history", lambda: len(page.marked(".dots i")) == 4)
     server.stop()
-    page.says("No connection to the server.", ".banner")
+    page.says("This is the state of ", ".banner")
     shot("server-gone")
     server.start()
     page.until("not live again", lambda: page.run("return !!document.querySelector('.status .live')") and not page.marked(".banner")[0])

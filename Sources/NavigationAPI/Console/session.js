@@ -17,8 +17,8 @@ export async function start(what, token) {
 }
 
 const ends = {
-  ended: ["This session has ended", "It was ended by a client or by the operator. Its last state is shown."],
-  expired: ["This session has expired", "Nothing happened in it for too long. Its last state is shown."],
+  "session-ended": ["This session has ended", "It was ended by a client or by the operator. Its last state is shown."],
+  "session-expired": ["This session has expired", "Nothing happened in it for too long. Its last state is shown."],
   "token-replaced": ["Another client has the session now", "A sign-in or a sign-out replaced the token; this tab has the old one."],
   "token-revoked": ["This token was revoked", "The session goes on without this tab."],
   unauthorized: ["The token does not fit", "It was replaced, or the server no longer knows the session."],
@@ -51,10 +51,11 @@ export async function sessionPage(main, id, config, tools) {
   };
   choose();
   const phone = new Phone(phoneHost, post);
-  const session = new Session({ server: root, id, token: token ?? operator, path: isOperator ? "console/api/sessions" : undefined,
-    query: isOperator ? "" : undefined, onState: accept, onWaiting: wait, onToken: token => kept.set(`token ${id}`, token),
+  const session = new Session({ server: root, id, token: token ?? operator,
+    ...isOperator && { path: "console/api/sessions", query: "" }, onState: accept, onWaiting: wait, onToken: token => kept.set(`token ${id}`, token),
     onConnection: (isLive, lost) => {
       connection = isLive ? undefined : { ...lost, since: connection?.since ?? Date.now() };
+      if (isLive && !versions.length) readHistory().then(show);
       if (newest) show();
     },
     onEnd: (reason, problem) => { ended = ends[reason] ?? [problem?.body.title ?? reason, problem?.message ?? ""]; show(); } });
@@ -120,7 +121,7 @@ export async function sessionPage(main, id, config, tools) {
       if (!(problem instanceof Problem)) throw problem;
       const { body, status, kind } = problem;
       if (status === 422 && form) form.show(body.errors ?? [{ pointer: "", detail: body.detail }]);
-      else if (status === 401 || status === 410) session.onEnd({ 401: "unauthorized" }[status] ?? kind.replace("session-", ""), problem);
+      else if (status === 401 || status === 410) session.onEnd(kind, problem);
       else if (body.state) say(`${kind === "version-mismatch" ? "This has changed in the meantime" : "The session has moved on"
         }. This is where it is now: v${newest.session.version}.`);
       else say(status === 500 ? `The app has failed; nothing has changed. Request ${body.requestId}.` : `${body.title}. ${body.detail ?? ""}`);
@@ -167,7 +168,7 @@ export async function sessionPage(main, id, config, tools) {
     render(parts.layers.lastChild, layersView(state, marks));
     render(parts.last.lastChild, transitionView(entry, at));
     const { transition, controls, ...plain } = state;
-    render(parts.json.lastChild, h("p.quiet", {}, before ? `Marked: what differs from v${at - 1}. ` : "There is no version before this one. ",
+    render(parts.json.lastChild, h("p.quiet", {}, before ? `Marked: what differs from v${at - 1}. ` : at > 1 ? "The version before is not known. " : "This is the first version. ",
       before && Object.entries(symbols).map(([name, sign]) => h(`span.${name}`, {}, `${sign} ${markNames[name]} `))),
     jsonView(plain, before, { opened, search }));
   }
@@ -228,7 +229,7 @@ export async function sessionPage(main, id, config, tools) {
   async function end() {
     const dialog = h("dialog", { "aria-label": "End the session" }, notice("End this session?", "It ends for every client, and cannot be undone.",
       h("button", { onclick: () => dialog.remove() }, "Keep it"),
-      h("button.danger", { onclick: () => { dialog.remove(); session.end().then(() => session.onEnd("ended"), fail); } }, "End it")));
+      h("button.danger", { onclick: () => { dialog.remove(); session.end().then(() => session.onEnd("session-ended"), fail); } }, "End it")));
     dialog.addEventListener("close", () => dialog.remove());
     document.body.append(dialog);
     dialog.showModal();
@@ -294,6 +295,6 @@ function refuse(main, id, problem, config) {
     kept.set(`token ${id}`);
     return askForToken(main, id, config, ...ends.unauthorized);
   }
-  const [title, sentence] = ends[kind?.replace(/^session-(?=ended|expired)/, "")] ?? [body?.title ?? "This cannot be shown", problem.message];
+  const [title, sentence] = ends[kind] ?? [body?.title ?? "This cannot be shown", problem.message];
   render(main, notice(title, sentence.replace(" Its last state is shown.", ""), h("a.primary", { href: pages.all }, "Start another session")));
 }
