@@ -152,10 +152,10 @@ def call(method, path, token=None, body=None, at=None):
         return json.loads(answer.read() or "null")
 
 
-def shot(name, image=None, size=(1440, 900)):
+def shot(name, image=None):
     """What is to be looked at: each state in three sizes, light and dark. `image` is a picture for the documentation."""
     if isPictured and image:
-        page.size(*size)
+        page.size(1440, 900)
         page.prefer(image)
         page.driver.save_screenshot(str(images / f"console-{name}.png"))
         page.prefer()
@@ -349,7 +349,7 @@ def numbers():
     page.fill("Push", "6", ".phone")
     page.click("Push")
     page.row("Value", "6")
-    shot("numbers", "light")
+    shot("numbers")
     page.click("Back to Number")
     page.row("Value", "5")
     page.fill("Alert", "<script>alert(1)</script>", ".phone")
@@ -640,10 +640,10 @@ def pages():
     page.says("does not fit", "#note")
     page.field("The operator's token", "main").send_keys(operator, Keys.ENTER)
     page.says("Slowest events", "main")
-    shot("server", "light", (1200, 900))
+    shot("server")
     page.go("/console")
     page.until("no sessions", lambda: page.marked("tbody tr"))
-    shot("search", "light", (1200, 900))
+    shot("search")
     # A session of somebody else, read only.
     state = call("POST", "/v1/sessions", body={"app": "shop"}, at=base)
     page.go("/console")
