@@ -4,7 +4,10 @@ import { send } from "../client.js";
 /** The server's address with its base path, and a slash at its end. */
 export const root = new URL("..", import.meta.url).href;
 
-/** An element: `h("button.primary", { onclick }, "Save")`. Attributes have a dash or are `role`; the rest are properties. */
+/**
+ * An element: `h("button.primary", { onclick }, "Save")`. Attributes have a dash or are `role`; the rest are
+ * properties.
+ */
 export function h(tag, properties = {}, ...children) {
   const [name, ...classes] = tag.split("."), element = document.createElement(name || "div");
   element.classList.add(...classes);

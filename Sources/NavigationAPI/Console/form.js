@@ -4,7 +4,9 @@ import { h, plain, words } from "./dom.js";
 const typeOf = ({ type }) => Array.isArray(type) ? type.find(name => name !== "null") : type;
 const pointerTo = name => name.replaceAll("~", "~0").replaceAll("/", "~1");
 
-/** The form of a control; `post(payload)` is called with what is typed. `show(faults)` shows each fault at its field. */
+/**
+ * The form of a control; `post(payload)` is called with what is typed. `show(faults)` shows each fault at its field.
+ */
 export function formView({ type, title, role, schema, example }, post) {
   const isObject = typeOf(schema) === "object";
   const payload = field(schema, { label: isObject ? undefined : schema.title ?? title, pointer: "/payload", example,
@@ -113,7 +115,8 @@ const fields = {
       return row.querySelector("input, select, textarea");
     };
     if (isRequired) add();
-    return { element: group(options, items, h("button.plain", { type: "button", onclick: () => add()?.focus() }, "Add")),
+    return { element: group(options, items, h("button.plain", { type: "button", onclick: () => add()?.focus() },
+      "Add")),
       read: () => rows.length || isRequired ? rows.map(({ item }) => item.read() ?? null) : undefined };
   },
   /** Anything else is typed as JSON. */

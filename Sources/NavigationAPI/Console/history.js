@@ -6,7 +6,8 @@ import { clock, h, titleOf } from "./dom.js";
  * session's. `onShow` gets a version, or undefined for “now”.
  */
 export function historyView({ versions, shown, newest, onShow, onFork }) {
-  const first = versions[0]?.version ?? newest, at = shown ?? newest, entry = versions.find(({ version }) => version === at);
+  const first = versions[0]?.version ?? newest, at = shown ?? newest,
+    entry = versions.find(({ version }) => version === at);
   const text = entry ? [entry.event ?? "start", titleOf(entry.visible), clock(entry.time)] : [];
   const go = version => onShow(version >= newest ? undefined : Math.max(version, first));
   const range = h("input", { type: "range", min: first, max: newest, value: at, step: 1, "data-focus": "range",
@@ -19,29 +20,37 @@ export function historyView({ versions, shown, newest, onShow, onFork }) {
     return dot;
   });
   return h(".line", {},
-    h("button.plain", { onclick: () => go(at - 1), disabled: at <= first, "aria-label": "One version back", "data-focus": "less" }, "‹"),
+    h("button.plain", { onclick: () => go(at - 1), disabled: at <= first, "aria-label": "One version back",
+      "data-focus": "less" }, "‹"),
     h(".track", {}, h(".dots", { "aria-hidden": "true" }, dots), range),
-    h("button.plain", { onclick: () => go(at + 1), disabled: at >= newest, "aria-label": "One version on", "data-focus": "more" }, "›"),
-    h("p.readout", {}, h("b", {}, `v${at}`), h("span.quiet", {}, ` of ${newest}`), ...text.map(part => h("span", {}, part))),
-    shown !== undefined && h(".actions", {}, onFork && h("button", { onclick: onFork, "data-focus": "fork" }, "Fork from here"),
+    h("button.plain", { onclick: () => go(at + 1), disabled: at >= newest, "aria-label": "One version on",
+      "data-focus": "more" }, "›"),
+    h("p.readout", {}, h("b", {}, `v${at}`), h("span.quiet", {}, ` of ${newest}`),
+      ...text.map(part => h("span", {}, part))),
+    shown !== undefined && h(".actions", {}, onFork && h("button", { onclick: onFork, "data-focus": "fork" },
+      "Fork from here"),
       h("button.primary", { onclick: () => onShow(undefined), "data-focus": "now" }, "Now")));
 }
 
 const quoted = text => `'${text.replaceAll("'", "'\\''")}'`;
 
 /**
- * The walk as a script with curl and jq. The history has no payloads: `typed` maps versions to what was posted from this
+ * The walk as a script with curl and jq. The history has no payloads: `typed` maps versions to what was posted from
+ * this
  * console, and `schemas` events to whether they
  * need one. What is missing is a variable that the script asks for.
  */
 export function scriptOf({ app, id, body: opening, versions, typed, schemas, server }) {
   const isWhole = versions[0]?.version === 1;
   const posts = versions.filter(({ event }) => event && event !== "migrate").map(({ version, event, visible }) => {
-    const known = typed[version], left = known?.left ?? [], comment = `# ${version}: ${titleOf(visible).replace(/[\r\n]+/g, " ")}`;
+    const known = typed[version], left = known?.left ?? [],
+      comment = `# ${version}: ${titleOf(visible).replace(/[\r\n]+/g, " ")}`;
     if (known && !left.length) return `${comment}\npost ${quoted(JSON.stringify({ type: event, payload: known.payload }))}`;
-    if (!known && schemas.has(event) && !schemas.get(event)) return `${comment}\npost ${quoted(JSON.stringify({ type: event }))}`;
+    if (!known && schemas.has(event)
+      && !schemas.get(event)) return `${comment}\npost ${quoted(JSON.stringify({ type: event }))}`;
     const body = JSON.stringify({ type: event }).slice(0, -1);
-    const why = known ? `secret at ${left.join(", ")}, beside ${JSON.stringify(known.payload)}` : "the history keeps no payloads";
+    const why = known ? `secret at ${left.join(", ")}, beside ${JSON.stringify(known.payload)}`
+      : "the history keeps no payloads";
     return `${comment}\n# Gap: ${why}.\npost ${quoted(`${body},"payload":`)}"\${PAYLOAD_${version}:?the payload of ${event.replace(/[^\w-]/g, "")}, as JSON}"'}'`;
   });
   return `#!/usr/bin/env bash

@@ -32,7 +32,8 @@ export class Phone {
    * the visible screen has beside its state.
    */
   show(state, { operations = [], isPast = false, titles, marks = new Map(), content } = {}) {
-    const picture = JSON.stringify([{ ...state, session: state.session.id, transition: 0 }, isPast, [...marks], content]);
+    const picture = JSON.stringify([{ ...state, session: state.session.id, transition: 0 }, isPast, [...marks],
+      content]);
     if (picture === this.#picture) return;
     this.#picture = picture;
     const active = this.#host.contains(document.activeElement) ? document.activeElement : undefined;
@@ -68,7 +69,8 @@ export class Phone {
       return h("button", { onclick: () => this.#post("selectTab", { tab: id }), disabled: isPast,
         "aria-current": isSelected ? "page" : undefined, "data-event": `tab ${id}`,
         "aria-label": badge === undefined ? title : `${title}, ${badge}` },
-        h("span.glyph", {}, icon(name) ?? [...title][0], badge !== undefined && h("i", {}, badge)), h("span", {}, title));
+        h("span.glyph", {}, icon(name) ?? [...title][0], badge !== undefined && h("i", {}, badge)),
+          h("span", {}, title));
     }));
   }
 
@@ -76,25 +78,30 @@ export class Phone {
     const { state, isPast, titles, marks, content } = make, isVisible = screen.key === state.visible.key;
     const mark = marks.get(screen.key), isInFront = isVisible && !state.alert;
     if (isInFront && state.controls) {
-      this.#controls.set(screen.key, state.controls.filter(({ place, coordinator }) => place === "screen" && coordinator !== undefined));
+      this.#controls.set(screen.key, state.controls.filter(({ place, coordinator }) => place === "screen"
+        && coordinator !== undefined));
     }
     const own = !isPast && this.#controls.get(screen.key) || []; // What is covered keeps the controls that it had.
-    const row = own.filter(({ schema, role }) => role !== "destructive" && Object.keys(schema?.properties ?? {}).join() === "id");
+    const row = own.filter(({ schema, role }) => role !== "destructive"
+      && Object.keys(schema?.properties ?? {}).join() === "id");
     const select = row.length === 1 && (id => this.#post(row[0].type, { id }));
     const canBack = isVisible && ["pop", "selectTab"].includes(state.back?.effect);
     const below = canBack && screensOf(state).find(({ key }) => key === state.back.to)?.screen;
     const back = below && titleOf(below), title = h("h3", { tabIndex: -1 }, titleOf(screen));
     const canClose = isVisible && state.events.includes("dismiss");
     const pressed = type => ({ onclick: () => this.#post(type), "data-event": type, disabled: isPast });
-    return h(`.screen${screen.hidesNavigationBar ? ".bare" : ""}`, { "data-key": screen.key, "data-screen": screen.name },
+    return h(`.screen${screen.hidesNavigationBar ? ".bare" : ""}`,
+      { "data-key": screen.key, "data-screen": screen.name },
       h("header", {},
-        back ? h("button.back", { ...pressed("back"), "aria-label": `Back to ${back}` }, icon("back"), h("span", {}, back))
+        back ? h("button.back", { ...pressed("back"), "aria-label": `Back to ${back}` }, icon("back"),
+          h("span", {}, back))
           : h("span"),
         title,
         canClose ? h("button", { ...pressed("dismiss"), "aria-label": "Close" }, icon("close")) : h("span")),
       h(".content", {},
         mark && h(`p.mark.${mark}`, {}, `${symbols[mark]} ${markNames[mark]} in this version`),
-        paramsView(screen.params, select) ?? h("p.kind", { "aria-hidden": "true" }, icon(screen.name) ?? [...titleOf(screen)][0]),
+        paramsView(screen.params, select) ?? h("p.kind", { "aria-hidden": "true" }, icon(screen.name)
+          ?? [...titleOf(screen)][0]),
         isVisible && content && paramsView(content),
         own.map(control => this.#control(control, make, screen.key)),
         isVisible && isPast && state.events.filter(type => titles?.has(type)).map(type =>
@@ -127,7 +134,8 @@ export class Phone {
   /** The animations that the operations describe. What leaves stays until it has moved, and cannot be used. */
   #move(operations, old, alert) {
     const has = (name, key) => operations.some(operation => operation.op === name && operation.key === key);
-    const run = (element, from, to) => element.animate([from, to], { duration: 180, easing: "cubic-bezier(.2, .7, .2, 1)" });
+    const run = (element, from, to) => element.animate([from, to],
+      { duration: 180, easing: "cubic-bezier(.2, .7, .2, 1)" });
     const leave = (element, host, to, isBehind) => {
       element.inert = true;
       element.classList.add("leaving");
@@ -169,7 +177,8 @@ function paramsView(params, select) {
 }
 
 function paramView(label, value, select) {
-  if (value === null || typeof value !== "object") return h(".row", {}, h("dt", {}, label), h("dd", {}, valueView(value)));
+  if (value === null || typeof value !== "object") return h(".row", {}, h("dt", {}, label),
+    h("dd", {}, valueView(value)));
   const inner = Array.isArray(value) ? value.map(item => h("dd", {}, itemView(item, select)))
     : Object.entries(value).map(([name, part]) => paramView(words(name), part));
   return h(".group", {}, h("dt", {}, label), inner.length ? inner : h("dd", {}, "None"));
@@ -181,7 +190,8 @@ function itemView(item, select) {
   const others = [head === id ? undefined : id, ...Object.values(rest)]
     .filter(value => value !== undefined && typeof value !== "object");
   const parts = [h("span", {}, plain(head)), others.length > 0 && h("span.quiet", {}, others.map(plain).join(" · "))];
-  return select && id !== undefined ? h("button.item", { onclick: () => select(id), "data-event": `item ${id}` }, parts, icon("forward"))
+  return select && id !== undefined ? h("button.item", { onclick: () => select(id), "data-event": `item ${id}` },
+    parts, icon("forward"))
     : h("span.item", {}, parts);
 }
 

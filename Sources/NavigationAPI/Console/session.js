@@ -19,7 +19,8 @@ export async function start(what, token) {
 const ends = {
   "session-ended": ["This session has ended", "It was ended by a client or by the operator. Its last state is shown."],
   "session-expired": ["This session has expired", "Nothing happened in it for too long. Its last state is shown."],
-  "token-replaced": ["Another client has the session now", "A sign-in or a sign-out replaced the token; this tab has the old one."],
+  "token-replaced": ["Another client has the session now",
+    "A sign-in or a sign-out replaced the token; this tab has the old one."],
   "token-revoked": ["This token was revoked", "The session goes on without this tab."],
   unauthorized: ["The token does not fit", "It was replaced, or the server no longer knows the session."],
   "session-incompatible": ["This session cannot go on", "The app was updated, and cannot draw the session's state."],
@@ -31,7 +32,8 @@ export async function sessionPage(main, id, config, tools) {
   if (!token && !operator) return askForToken(main, id, config);
   const isOperator = !token, typed = kept.get(`typed ${id}`) ?? {}, opened = new Map();
   const states = new Map(), coordinators = new Coordinators(), content = new Map();
-  let versions = [], schemas = new Map(), titles = new Map(), newest, drawn, connection, ended, search = "", tab = "phone";
+  let versions = [], schemas = new Map(), titles = new Map(), newest, drawn, connection, ended, search = "",
+    tab = "phone";
   let shown = Number(new URLSearchParams(location.search).get("v")) || undefined;
 
   const part = (name, title, ...more) => h(`section.${name}`, { "aria-label": title, "data-part": name },
@@ -39,12 +41,15 @@ export async function sessionPage(main, id, config, tools) {
   const phoneHost = h(".phone"), others = h("details.others", {}, h("summary", {}, "Built-in events"), h(".body"));
   const filter = h("input", { type: "search", placeholder: "Search", "aria-label": "Search in the state",
     oninput: () => { search = filter.value.toLowerCase(); show(); } });
-  const parts = { phone: h("section.screenside", { "aria-label": "Phone", "data-part": "phone" }, h(".body", {}, phoneHost, others)),
+  const parts = { phone: h("section.screenside", { "aria-label": "Phone", "data-part": "phone" },
+    h(".body", {}, phoneHost, others)),
     tree: part("tree", "Coordinators"), layers: part("layers", "Layers"), last: part("last", "Transition"),
     json: part("json", "State", filter) };
-  const line = h("footer.history", { "aria-label": "History", role: "group" }), banner = h(".banner", { role: "status" });
+  const line = h("footer.history", { "aria-label": "History", role: "group" }),
+    banner = h(".banner", { role: "status" });
   const switcher = h(".switcher", { role: "group", "aria-label": "Parts" }, Object.keys(parts).map(name => h("button", {
-    "data-focus": name, onclick: () => { tab = name; choose(); } }, { last: "Transition", json: "State" }[name] ?? name[0].toUpperCase() + name.slice(1))));
+    "data-focus": name, onclick: () => { tab = name; choose(); } }, { last: "Transition", json: "State" }[name]
+      ?? name[0].toUpperCase() + name.slice(1))));
   const choose = () => {
     for (const button of switcher.children) button.ariaPressed = String(button.dataset.focus === tab);
     for (const [name, element] of Object.entries(parts)) element.classList.toggle("chosen", name === tab);
@@ -52,17 +57,22 @@ export async function sessionPage(main, id, config, tools) {
   choose();
   const phone = new Phone(phoneHost, post);
   const session = new Session({ server: root, id, token: token ?? operator,
-    ...isOperator && { path: "console/api/sessions", query: "" }, onState: accept, onWaiting: wait, onToken: token => kept.set(`token ${id}`, token),
+    ...isOperator && { path: "console/api/sessions", query: "" }, onState: accept, onWaiting: wait,
+      onToken: token => kept.set(`token ${id}`, token),
     onConnection: (isLive, lost) => {
       connection = isLive ? undefined : { ...lost, since: connection?.since ?? Date.now() };
       if (isLive && !versions.length) readHistory().then(show);
       if (newest) show();
     },
-    onEnd: (reason, problem) => { ended = ends[reason] ?? [problem?.body.title ?? reason, problem?.message ?? ""]; show(); } });
+    onEnd: (reason, problem) => {
+      ended = ends[reason] ?? [problem?.body.title ?? reason, problem?.message ?? ""];
+      show();
+    } });
 
   render(main, loading("Opening the session"));
   try { await session.read(); } catch (problem) { return refuse(main, id, problem, config); }
-  render(main, banner, switcher, h(".columns", {}, h(".left", {}, parts.phone), h(".middle", {}, parts.tree, parts.layers),
+  render(main, banner, switcher,
+    h(".columns", {}, h(".left", {}, parts.phone), h(".middle", {}, parts.tree, parts.layers),
     h(".right", {}, parts.last, parts.json)), line);
   const [app] = await Promise.allSettled([ask(`v1/apps/${newest.session.app}`), readHistory()]);
   for (const { type, schema, title, isOwn } of [...app.value?.builtInEvents ?? [],
@@ -93,7 +103,8 @@ export async function sessionPage(main, id, config, tools) {
       if (newest === state && coordinators.keep(tree, state)) show();
     } catch { /* The stream says what is wrong. */ }
     if (!state.visible.hasContent || isOperator) return;
-    session.get(`/screens/${state.visible.key}/content`).then(found => { content.set(state.visible.key, found); show(); }, () => {});
+    const { key } = state.visible;
+    session.get(`/screens/${key}/content`).then(found => { content.set(key, found); show(); }, () => {});
   }
 
   async function readHistory() {
@@ -106,11 +117,13 @@ export async function sessionPage(main, id, config, tools) {
   /** What this tab has seen: the server's history begins anew when the token is replaced. */
   function keepWay() {
     versions = versions.slice(-100);
-    kept.set(`way ${id}`, versions.map(({ visible: { name, title, coordinator }, ...entry }) => ({ ...entry, visible: { name, title, coordinator } })));
+    kept.set(`way ${id}`, versions.map(({ visible: { name, title, coordinator }, ...entry }) =>
+      ({ ...entry, visible: { name, title, coordinator } })));
   }
 
   async function post(type, payload, form) {
-    if (isOperator || ended) return say(ended ? ended[0] : "The operator's token reads only. The session's own token posts.");
+    if (isOperator || ended) return say(ended ? ended[0]
+      : "The operator's token reads only. The session's own token posts.");
     const schema = newest.controls?.find(control => control.type === type)?.schema, from = newest.session.version;
     try {
       const { session: { version } } = await session.post(type, payload);
@@ -122,9 +135,9 @@ export async function sessionPage(main, id, config, tools) {
       const { body, status, kind } = problem;
       if (status === 422 && form) form.show(body.errors ?? [{ pointer: "", detail: body.detail }]);
       else if (status === 401 || status === 410) session.onEnd(kind, problem);
-      else if (body.state) say(`${kind === "version-mismatch" ? "This has changed in the meantime" : "The session has moved on"
-        }. This is where it is now: v${newest.session.version}.`);
-      else say(status === 500 ? `The app has failed; nothing has changed. Request ${body.requestId}.` : `${body.title}. ${body.detail ?? ""}`);
+      else if (body.state) say(`The session has moved on. This is where it is now: v${newest.session.version}.`);
+      else say(status === 500 ? `The app has failed; nothing has changed. Request ${body.requestId}.`
+        : `${body.title}. ${body.detail ?? ""}`);
     }
   }
 
@@ -153,10 +166,12 @@ export async function sessionPage(main, id, config, tools) {
       actions: [h("button", { onclick: copy, "data-focus": "copy" }, "Copy as curl"),
         !isOperator && h("button", { onclick: () => fork(isPast ? at : undefined), "data-focus": "forking" }, "Fork"),
         !ended && h("button.danger", { onclick: end, "data-focus": "end" }, "End")] });
-    render(line, historyView({ versions, shown, newest: now, onShow: scrub, onFork: isOperator ? undefined : () => fork(at) }));
+    render(line, historyView({ versions, shown, newest: now, onShow: scrub, onFork: isOperator ? undefined
+      : () => fork(at) }));
     showBanner(at);
     if (!state) return;
-    const before = stateAt(at - 1), marks = screenMarks(state, before), entry = versions.find(({ version }) => version === at);
+    const before = stateAt(at - 1), marks = screenMarks(state, before),
+      entry = versions.find(({ version }) => version === at);
     const operations = drawn === at - 1 && !isPast ? newest.transition?.operations : undefined;
     phone.show(state, { operations, isPast: isPast || !!ended || isOperator, titles, marks: isPast ? marks : undefined,
       content: content.get(state.visible.key) });
@@ -164,22 +179,28 @@ export async function sessionPage(main, id, config, tools) {
     showOthers(isPast || ended ? [] : newest.controls ?? []);
     const nodes = coordinators.of(state), isExact = coordinators.has(at);
     render(parts.tree.lastChild, treeView(nodes, before && coordinators.of(before), state, before, marks),
-      !isExact && isPast && h("p.quiet", {}, "Drawn from this version's screens: the server keeps the tree of the newest version."));
+      !isExact && isPast && h("p.quiet", {},
+        "Drawn from this version's screens: the server keeps the tree of the newest version."));
     render(parts.layers.lastChild, layersView(state, marks));
     render(parts.last.lastChild, transitionView(entry, at));
     const { transition, controls, ...plain } = state;
-    render(parts.json.lastChild, h("p.quiet", {}, before ? `Marked: what differs from v${at - 1}. ` : at > 1 ? "The version before is not known. " : "This is the first version. ",
+    render(parts.json.lastChild, h("p.quiet", {}, before ? `Marked: what differs from v${at - 1}. ` : at > 1
+      ? "The version before is not known. " : "This is the first version. ",
       before && Object.entries(symbols).map(([name, sign]) => h(`span.${name}`, {}, `${sign} ${markNames[name]} `))),
     jsonView(plain, before, { opened, search }));
   }
 
   function showBanner(at) {
-    const again = h("button", { onclick: () => start({ app: newest.session.app }).then(id => location.assign(pages.session(id)), fail) }, "Start a new session");
-    const withToken = h("button", { onclick: () => { kept.set(`token ${id}`); location.reload(); } }, "Enter another token");
-    const text = ended ? [h("b", {}, ended[0]), ` ${ended[1]} `, again, /token|fit/.test(ended[0] + ended[1]) && withToken]
+    const again = h("button", { onclick: () =>
+      start({ app: newest.session.app }).then(id => location.assign(pages.session(id)), fail) }, "Start a new session");
+    const withToken = h("button", { onclick: () => { kept.set(`token ${id}`); location.reload(); } },
+      "Enter another token");
+    const text = ended ? [h("b", {}, ended[0]), ` ${ended[1]} `, again, /token|fit/.test(ended[0] + ended[1])
+      && withToken]
       : connection ? [h("b", {}, connection.problem ? "The server is not ready. " : "No connection to the server. "),
         `This is the state of ${clock(connection.since)}. `, h("button", { onclick: connection.retry }, "Try now")]
-        : shown !== undefined ? [h("b", {}, `Version ${at} of ${newest.session.version}. `), "Nothing can be posted in the past."]
+        : shown !== undefined ? [h("b", {}, `Version ${at} of ${newest.session.version}. `),
+          "Nothing can be posted in the past."]
           : isOperator ? [h("b", {}, "Read only. "), "The operator's token sees this session and can end it."] : [];
     banner.className = `banner${ended ? " finished" : connection ? " lost" : shown ? " past" : ""}`;
     render(banner, text);
@@ -197,12 +218,14 @@ export async function sessionPage(main, id, config, tools) {
   function transitionView(entry, at) {
     if (!entry) return h("p.quiet", {}, `What led to version ${at} is not kept any more.`);
     const names = list => list.length ? list.join(", ") : "–";
-    return [h("p.event", {}, h("b", {}, entry.event ?? "The session was opened"), h("span.quiet", {}, ` v${at}, ${clock(entry.time)}`)),
+    return [h("p.event", {}, h("b", {}, entry.event ?? "The session was opened"),
+      h("span.quiet", {}, ` v${at}, ${clock(entry.time)}`)),
       entry.operations.length ? h("ol.operations", {}, entry.operations.map(operation => {
         const { sign, text, key } = operationText(operation);
         return h("li", {}, h("button", { "data-key": key }, h("span.sign", { "aria-hidden": "true" }, sign), text));
       })) : h("p.quiet", {}, "No screen came or went."),
-      h("dl.pairs", {}, h("dt", {}, "finished"), h("dd", {}, names(entry.finished)), h("dt", {}, "dismissed"), h("dd", {}, names(entry.dismissed)))];
+      h("dl.pairs", {}, h("dt", {}, "finished"), h("dd", {}, names(entry.finished)), h("dt", {}, "dismissed"),
+        h("dd", {}, names(entry.dismissed)))];
   }
 
   async function fork(version) {
@@ -227,9 +250,11 @@ export async function sessionPage(main, id, config, tools) {
   }
 
   async function end() {
-    const dialog = h("dialog", { "aria-label": "End the session" }, notice("End this session?", "It ends for every client, and cannot be undone.",
+    const dialog = h("dialog", { "aria-label": "End the session" },
+      notice("End this session?", "It ends for every client, and cannot be undone.",
       h("button", { onclick: () => dialog.remove() }, "Keep it"),
-      h("button.danger", { onclick: () => { dialog.remove(); session.end().then(() => session.onEnd("session-ended"), fail); } }, "End it")));
+      h("button.danger", { onclick: () => { dialog.remove();
+        session.end().then(() => session.onEnd("session-ended"), fail); } }, "End it")));
     dialog.addEventListener("close", () => dialog.remove());
     document.body.append(dialog);
     dialog.showModal();
@@ -241,11 +266,13 @@ export async function sessionPage(main, id, config, tools) {
   function listen() {
     const light = event => {
       const at = event.type === "focusin" ? event.target : event.target.closest?.("[data-key], [data-owner]");
-      const owners = coordinators.of(shown === undefined ? newest : states.get(shown) ?? newest), { key, owner } = at?.dataset ?? {};
+      const owners = coordinators.of(shown === undefined ? newest : states.get(shown) ?? newest),
+        { key, owner } = at?.dataset ?? {};
       const path = owner ?? owners.find(({ screens }) => screens.includes(key))?.path;
       const keys = key ? [key] : owners.find(node => node.path === owner)?.screens ?? [];
       for (const element of main.querySelectorAll("[data-key], [data-owner]")) {
-        element.classList.toggle("lit", keys.includes(element.dataset.key) || path !== undefined && element.dataset.owner === path);
+        element.classList.toggle("lit", keys.includes(element.dataset.key) || path !== undefined
+          && element.dataset.owner === path);
       }
     };
     for (const type of ["pointerover", "focusin"]) main.addEventListener(type, light);
@@ -279,13 +306,15 @@ export async function sessionPage(main, id, config, tools) {
 
 function askForToken(main, id, config, title = "This session needs its token", sentence =
   "The client that opened it has the token. It stays in this tab, and goes when the tab is closed.") {
-  const input = h("input", { type: "password", autocomplete: "off", required: true, "aria-label": "The session's token" });
+  const input = h("input", { type: "password", autocomplete: "off", required: true,
+    "aria-label": "The session's token" });
   const form = h("form.inline", { onsubmit: event => {
     event.preventDefault();
     kept.set(`token ${id}`, input.value.trim());
     location.reload();
   } }, input, h("button.primary", {}, "Open"));
-  render(main, notice(title, sentence, form, h("a", { href: pages.all }, config.operator ? "Use the operator's token" : "All sessions")));
+  render(main, notice(title, sentence, form, h("a", { href: pages.all }, config.operator ? "Use the operator's token"
+    : "All sessions")));
   input.focus();
 }
 
@@ -296,5 +325,6 @@ function refuse(main, id, problem, config) {
     return askForToken(main, id, config, ...ends.unauthorized);
   }
   const [title, sentence] = ends[kind] ?? [body?.title ?? "This cannot be shown", problem.message];
-  render(main, notice(title, sentence.replace(" Its last state is shown.", ""), h("a.primary", { href: pages.all }, "Start another session")));
+  render(main, notice(title, sentence.replace(" Its last state is shown.", ""),
+    h("a.primary", { href: pages.all }, "Start another session")));
 }

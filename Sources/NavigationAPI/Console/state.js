@@ -17,13 +17,15 @@ export function screensOf(state) {
     }
   };
   walk(state.stack, "main", undefined, true);
-  for (const flow of state.presented ?? []) walk(flow.stack, flow.key, flow, true, found.findLast(s => s.isShown)?.screen);
+  for (const flow of state.presented ?? []) walk(flow.stack, flow.key, flow, true,
+    found.findLast(s => s.isShown)?.screen);
   return found;
 }
 
 /** A screen without the stacks in its tabs, to compare it. */
 function own({ tabs, ...screen }) {
-  return JSON.stringify(tabs ? { ...screen, selected: tabs.selected, items: tabs.items.map(({ stack, ...item }) => item) }
+  return JSON.stringify(tabs ? { ...screen, selected: tabs.selected,
+    items: tabs.items.map(({ stack, ...item }) => item) }
     : screen);
 }
 
@@ -85,7 +87,8 @@ export class Coordinators {
     };
     const ancestors = path => {
       const names = path.split("/");
-      names.forEach((name, index) => add(names.slice(0, index + 1).join("/"), names.slice(0, index).join("/") || undefined,
+      names.forEach((name, index) => add(names.slice(0, index + 1).join("/"), names.slice(0, index).join("/")
+        || undefined,
         name.replace(/ \d+$/, "")));
     };
     add(this.#root, undefined, this.#root);
@@ -111,6 +114,7 @@ const signs = { push: "+", pop: "−", replace: "⇄", present: "↑", dismiss: 
 
 /** An operation as a sign and words. */
 export function operationText({ op, key, stack, tab, style, replaced }) {
-  const details = [key, replaced && `for ${replaced}`, tab && `to ${tab}`, stack && stack !== "main" && `on ${stack}`, style];
+  const details = [key, replaced && `for ${replaced}`, tab && `to ${tab}`, stack && stack !== "main" && `on ${stack}`,
+    style];
   return { sign: signs[op] ?? "·", text: [op, ...details].filter(Boolean).join(" "), key: tab ? undefined : key };
 }
