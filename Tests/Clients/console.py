@@ -86,7 +86,8 @@ class Console(Page):
         return self.run("""
             const live = element => element.checkVisibility() && !element.closest('[inert]') && !element.disabled;
             const name = element => (element.getAttribute('aria-label') ?? element.innerText).trim().split(/[\\n,]/)[0];
-            return [...document.querySelectorAll(arguments[1])].flatMap(host => [...host.querySelectorAll('button, a, summary')])
+            return [...document.querySelectorAll(arguments[1])]
+                .flatMap(host => [...host.querySelectorAll('button, a, summary')])
                 .find(element => live(element) && name(element) === arguments[0])""", title, within)
 
     def click(self, title, within=".phone"):
@@ -115,7 +116,8 @@ class Console(Page):
     def shows(self, title):
         """The title of the screen in front."""
         found = lambda: self.run("""
-            return [...document.querySelectorAll('.phone .screen:not(.leaving)')].at(-1)?.querySelector('h3').innerText""")
+            return [...document.querySelectorAll('.phone .screen:not(.leaving)')]
+                .at(-1)?.querySelector('h3').innerText""")
         self.until(lambda: f"not at “{title}”, but “{found()}”", lambda: found() == title)
 
     def alert(self, title):
@@ -124,7 +126,8 @@ class Console(Page):
 
     def row(self, label, value):
         found = lambda: self.run("""return [...document.querySelectorAll('.phone .row')]
-            .filter(row => !row.closest('.leaving, [inert]')).map(row => [...row.children].map(part => part.innerText))""")
+            .filter(row => !row.closest('.leaving, [inert]'))
+            .map(row => [...row.children].map(part => part.innerText))""")
         self.until(lambda: f"no row “{label}: {value}”, but {found()}", lambda: [label, value] in found())
 
     def version(self, number):
@@ -141,7 +144,9 @@ class Console(Page):
         return call("POST", f"/v1/sessions/{self.id()}/events", self.token(), body)
 
     def marked(self, selector):
-        return self.run("return [...document.querySelectorAll(arguments[0])].map(e => (e.innerText ?? e.textContent).trim())", selector)
+        return self.run(
+    "return [...document.querySelectorAll(arguments[0])].map(e => (e.innerText ?? e.textContent).trim())",
+     selector)
 
 
 def call(method, path, token=None, body=None, at=None):
@@ -153,7 +158,7 @@ def call(method, path, token=None, body=None, at=None):
 
 
 def shot(name, image=None):
-    """What is to be looked at: each state in three sizes, light and dark. `image` is a picture for the documentation."""
+    """What is to be looked at: each state in three sizes, light and dark. `image` is a picture for docs."""
     if isPictured and image:
         page.size(1440, 900)
         page.prefer(image)
@@ -173,10 +178,11 @@ def shot(name, image=None):
 
 
 ACCESSIBLE = """
-const visible = element => element.checkVisibility({ opacityProperty: true, visibilityProperty: true }) && !element.closest('[inert]');
+const visible = element => element.checkVisibility({ opacityProperty: true, visibilityProperty: true })
+    && !element.closest('[inert]');
 const faults = [];
-const name = element => (element.getAttribute('aria-label') ?? [...element.labels ?? []].map(label => label.innerText).join(' ')
-    ?? '').trim() || element.innerText?.trim() || element.title;
+const name = element => (element.getAttribute('aria-label') ?? [...element.labels ?? []].map(label => label.innerText)
+    .join(' ')    ?? '').trim() || element.innerText?.trim() || element.title;
 for (const element of document.querySelectorAll('button, a[href], input, select, textarea, summary, [tabindex="0"]')) {
     if (visible(element) && !name(element)) faults.push(`no name: ${element.outerHTML.slice(0, 120)}`);
     if (element.tabIndex > 0) faults.push(`out of the order: ${element.outerHTML.slice(0, 120)}`);
@@ -189,7 +195,8 @@ for (const selector of ['main', 'header.top', 'h1']) {
 }
 if (!document.title || !document.documentElement.lang) faults.push('no title or no language');
 if (document.documentElement.scrollWidth > innerWidth) {
-    const wide = [...document.querySelectorAll('body *')].filter(element => element.getBoundingClientRect().right > innerWidth + 1
+    const wide = [...document.querySelectorAll('body *')].filter(element =>
+        element.getBoundingClientRect().right > innerWidth + 1
         && visible(element)).slice(0, 3).map(element => element.outerHTML.slice(0, 100));
     faults.push(`wider than the window: ${wide}`);
 }
@@ -216,24 +223,29 @@ const behind = element => {
         if (layers.at(-1).every(color => color[3] === 1)) break;
     }
     return layers.reverse().reduce((below, layer) => layer.flatMap(color => below.map(base => over(color, base))),
-        [parse(getComputedStyle(document.documentElement).colorScheme.includes('dark') && matchMedia('(prefers-color-scheme: dark)').matches
+        [parse(getComputedStyle(document.documentElement).colorScheme.includes('dark')
+            && matchMedia('(prefers-color-scheme: dark)').matches
             ? '#101216' : '#fff')]);
 };
 const light = ([r, g, b]) => {
-    const [x, y, z] = [r, g, b].map(value => value / 255).map(value => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+    const [x, y, z] = [r, g, b].map(value => value / 255).map(value =>
+        value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
     return 0.2126 * x + 0.7152 * y + 0.0722 * z;
 };
 const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 const seen = new Set();
 while (texts.nextNode()) {
     const text = texts.currentNode, element = text.parentElement;
-    if (!text.data.trim() || seen.has(element) || !visible(element) || element.closest('noscript, :disabled, option')) continue;
+    if (!text.data.trim() || seen.has(element) || !visible(element)
+        || element.closest('noscript, :disabled, option')) continue;
     seen.add(element);
     const style = getComputedStyle(element), isDrawn = element.closest('svg');
     const color = parse(isDrawn ? style.fill : style.color);
     for (const back of behind(isDrawn ? isDrawn.parentElement : element)) {
-        const [a, b] = [light(over(color, back)), light(back)].sort((a, b) => b - a), contrast = (a + 0.05) / (b + 0.05);
-        if (contrast < 4.5) faults.push(`contrast ${contrast.toFixed(2)}: “${text.data.trim().slice(0, 30)}” ${style.color} on ${back}`);
+        const [a, b] = [light(over(color, back)), light(back)].sort((a, b) => b - a);
+        const contrast = (a + 0.05) / (b + 0.05);
+        if (contrast < 4.5) faults.push(
+            `contrast ${contrast.toFixed(2)}: “${text.data.trim().slice(0, 30)}” ${style.color} on ${back}`);
     }
 }
 return [...new Set(faults)];
@@ -317,7 +329,9 @@ def shop():
     page.shows("Cart")
 
     # What a person points at lights up at its owner, and the other way round.
-    page.run("""document.querySelector('.tree [data-owner$="home"]').dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))""")
+    page.run(
+        """document.querySelector('.tree [data-owner$="home"]')
+            .dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))""")
     assert len(page.marked(".plane.lit")) == 2 and len(page.marked(".chip.lit")) == 2, page.marked(".lit")
     page.click("k3 home", ".tree")
     page.until("the screen is not found in the JSON", lambda: page.run(
@@ -371,7 +385,8 @@ def hostile():
     page.fill("Title", text, ".phone")
     page.click("Save")
     page.shows(text)
-    page.until("the layers do not show it", lambda: text in page.run("return document.querySelector('.layers').innerText"))
+    page.until("the layers do not show it", lambda: text in page.run(
+        "return document.querySelector('.layers').innerText"))
     assert page.run("return document.querySelectorAll('img, .phone b, script:not([src])').length") == 0
     shot("hostile")
 
@@ -411,13 +426,15 @@ def script():
 
 def copied():
     page.run("""window.copied = undefined;
-        Object.defineProperty(navigator, 'clipboard', { configurable: true, value: { writeText: async text => { window.copied = text; } } })""")
+        Object.defineProperty(navigator, 'clipboard', { configurable: true, value: {
+            writeText: async text => { window.copied = text; } } })""")
     page.click("Copy as curl", ".tools")
     return page.until("nothing was copied", lambda: page.run("return window.copied"))
 
 
 def run_script(text, fails=False, **variables):
-    done = subprocess.run(["bash", "-s"], input=text, capture_output=True, text=True, timeout=60, env=os.environ | variables)
+    done = subprocess.run(["bash", "-s"], input=text, capture_output=True,
+                          text=True, timeout=60, env=os.environ | variables)
     assert (done.returncode != 0) == fails, done.stderr
     return done.stderr if fails else done.stdout
 
@@ -451,7 +468,10 @@ def two_windows():
     other = Console()
     try:
         other.go("/console")
-        other.run("sessionStorage.setItem(arguments[0], JSON.stringify(arguments[1]))", f"console token {page.id()}", page.token())
+        other.run(
+    "sessionStorage.setItem(arguments[0], JSON.stringify(arguments[1]))",
+    f"console token {page.id()}",
+     page.token())
         other.go(f"/console/sessions/{page.id()}")
         other.row("Value", "0")
         for window in (page, other):
@@ -465,7 +485,8 @@ def two_windows():
                     requestAnimationFrame(() => { window.drawn[value] = performance.timeOrigin + performance.now(); });
                 }
             };
-            new MutationObserver(look).observe(document.querySelector('.phone'), { childList: true, subtree: true, characterData: true });""")
+            new MutationObserver(look).observe(document.querySelector('.phone'),
+                { childList: true, subtree: true, characterData: true });""")
         page.run("""
             window.clicked = {};
             addEventListener('submit', ({ target }) => {
@@ -477,10 +498,16 @@ def two_windows():
             other.row("Value", str(value))
         page.row("Value", "50")
         clicked = page.run("return window.clicked")
-        drawn = other.until("not all is drawn", lambda: (lambda found: all(found.values()) and found)(other.run("return window.drawn")))
+        drawn = other.until(
+    "not all is drawn", lambda: (
+        lambda found: all(
+            found.values()) and found)(
+                other.run("return window.drawn")))
         delays = [drawn[value] - clicked[value] for value in clicked]
         median = statistics.median(delays)
-        print(f"from a click to the other window: median {median:.0f} ms, longest {max(delays):.0f} ms, {len(delays)} clicks")
+        print(
+            f"from a click to the other window: median {median:.0f} ms, "
+            f"longest {max(delays):.0f} ms, {len(delays)} clicks")
         assert len(delays) == 50 and median < 100, delays
         page.prefer()
         assert not other.errors(), other.errors()
@@ -507,7 +534,8 @@ def broken():
     page.says("No connection to the server.", ".banner")
     page.fill("Push", "9", ".phone")
     page.post("push", 3)
-    page.run("window.fetch = (fetch => (url, options) => url.includes('/updates') ? Promise.reject(new TypeError()) : fetch(url, options))(fetch)")
+    page.run("""window.fetch = (fetch => (url, options) =>
+        url.includes('/updates') ? Promise.reject(new TypeError()) : fetch(url, options))(fetch)""")
     relay.open()
     page.click("Push")
     page.says("The session has moved on. This is where it is now: v4.", "#note")
@@ -521,7 +549,8 @@ def broken():
     page.says("This is the state of ", ".banner")
     shot("server-gone")
     server.start()
-    page.until("not live again", lambda: page.run("return !!document.querySelector('.status .live')") and not page.marked(".banner")[0])
+    page.until("not live again", lambda: page.run(
+        "return !!document.querySelector('.status .live')") and not page.marked(".banner")[0])
     page.fill("Push", "4", ".phone")
     page.click("Push")
     page.row("Value", "4")
@@ -591,13 +620,17 @@ def keyboard():
     """Everything by keys: start a session, post, go back, look at the past, fork is reachable."""
     page.go("/console")
     page.until("no apps", lambda: page.marked(".apps li"))
-    focused = lambda: page.run("const e = document.activeElement; return (e.ariaLabel ?? e.innerText ?? '').split('\\n')[0] || e.dataset.event")
+    focused = lambda: page.run(
+        "const e = document.activeElement;"
+        "return (e.ariaLabel ?? e.innerText ?? '').split('\\n')[0] || e.dataset.event")
 
     def tab_to(title, limit=60):
         for _ in range(limit):
             page.press(Keys.TAB)
-            if focused() == title or page.run("return document.activeElement.closest('label')?.innerText.split('\\n')[0]") == title:
-                assert page.run("return getComputedStyle(document.activeElement).outlineStyle") != "none", f"no focus is seen at {title}"
+            if focused() == title or page.run(
+                "return document.activeElement.closest('label')?.innerText.split('\\n')[0]") == title:
+                assert page.run(
+                    "return getComputedStyle(document.activeElement).outlineStyle") != "none", f"no focus is seen at {title}"
                 return
         raise AssertionError(f"“{title}” cannot be reached; at “{focused()}”")
 
@@ -621,9 +654,11 @@ def keyboard():
     page.until("still in the past", lambda: not page.marked(".banner")[0])
     # The focus goes from left to right and from top to bottom, part by part.
     order = page.run("""return [...document.querySelectorAll('button, a, input, summary')]
-        .filter(e => e.checkVisibility() && !e.disabled && e.tabIndex >= 0).map(e => e.closest('[data-part], footer, header')?.className)""")
+        .filter(e => e.checkVisibility() && !e.disabled && e.tabIndex >= 0)
+        .map(e => e.closest('[data-part], footer, header')?.className)""")
     parts = [part for index, part in enumerate(order) if part and part != (order[index - 1] if index else None)]
-    assert [part.split()[0] for part in parts] == ["top", "screenside", "tree", "layers", "last", "json", "history"], parts
+    assert [part.split()[0] for part in parts] == ["top", "screenside",
+                       "tree", "layers", "last", "json", "history"], parts
 
 
 def pages():
@@ -651,7 +686,8 @@ def pages():
     link.click()
     page.says("Read only.", ".banner")
     page.until("not live", lambda: page.run("return !!document.querySelector('.status .live')"))
-    call("POST", f"/v1/sessions/{state['session']['id']}/events", state["token"], {"type": "product", "payload": {"id": 8}})
+    call("POST", f"/v1/sessions/{state['session']['id']}/events",
+         state["token"], {"type": "product", "payload": {"id": 8}})
     page.shows("Product 8")
     shot("read-only")
     page.go("/console/apps/nothing")
@@ -664,7 +700,10 @@ def motion():
     page.start("main")
     page.run("""window.moves = [];
         const animate = Element.prototype.animate;
-        Element.prototype.animate = function (frames, options) { window.moves.push([frames, options.duration]); return animate.call(this, frames, options); }""")
+        Element.prototype.animate = function (frames, options) {
+            window.moves.push([frames, options.duration]);
+            return animate.call(this, frames, options);
+        }""")
     page.post("button01Tapped", 3)
     page.shows("C")
     assert page.run("return window.moves") == []

@@ -45,13 +45,15 @@ export function scriptOf({ app, id, body: opening, versions, typed, schemas, ser
   const posts = versions.filter(({ event }) => event && event !== "migrate").map(({ version, event, visible }) => {
     const known = typed[version], left = known?.left ?? [],
       comment = `# ${version}: ${titleOf(visible).replace(/[\r\n]+/g, " ")}`;
-    if (known && !left.length) return `${comment}\npost ${quoted(JSON.stringify({ type: event, payload: known.payload }))}`;
+    const whole = payload => `${comment}\npost ${quoted(JSON.stringify({ type: event, payload }))}`;
+    if (known && !left.length) return whole(known.payload);
     if (!known && schemas.has(event)
       && !schemas.get(event)) return `${comment}\npost ${quoted(JSON.stringify({ type: event }))}`;
     const body = JSON.stringify({ type: event }).slice(0, -1);
     const why = known ? `secret at ${left.join(", ")}, beside ${JSON.stringify(known.payload)}`
       : "the history keeps no payloads";
-    return `${comment}\n# Gap: ${why}.\npost ${quoted(`${body},"payload":`)}"\${PAYLOAD_${version}:?the payload of ${event.replace(/[^\w-]/g, "")}, as JSON}"'}'`;
+    const gap = `"\${PAYLOAD_${version}:?the payload of ${event.replace(/[^\w-]/g, "")}, as JSON}"`;
+    return `${comment}\n# Gap: ${why}.\npost ${quoted(`${body},"payload":`)}${gap}'}'`;
   });
   return `#!/usr/bin/env bash
 # Makes the walk of session ${id} again, in a new session of ${app}.${isWhole ? "" : `

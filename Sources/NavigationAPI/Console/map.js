@@ -33,7 +33,8 @@ export async function mapPage(main, app, config) {
   render(main, h(".maphead", {}, h("label.check", {}, check, "Built-in events"),
     session ? h("span", {}, "The way of ", h("a", { href: pages.session(session) }, session), way.length ? ""
       : " is not known in this tab")
-      : h("span.quiet", {}, `${count(map.nodes.length - 1, "node")}. A session's page leads here with its way drawn in.`)), host);
+      : h("span.quiet", {}, `${count(map.nodes.length - 1, "node")}. A session's page leads here with its way drawn in.`)),
+  host);
   show();
 
   function show() {
@@ -42,7 +43,8 @@ export async function mapPage(main, app, config) {
       map.nodes.map(node => h("li", {}, h("b", {}, node.name),
         h("span.quiet", {}, ` ${node.kind}, ${node.coordinator ?? app}: `),
         map.edges.filter(({ from, builtIn }) => from === node.id && (withBuiltIn || !builtIn))
-          .map(({ event, to }) => `${event} → ${map.nodes.find(({ id }) => id === to).name}`).join(", ") || "–")))));
+          .map(({ event, to }) => `${event} → ${map.nodes.find(({ id }) => id === to).name}`).join(", ")
+          || "–")))));
   }
 }
 
@@ -126,10 +128,10 @@ function curved(edges, places) {
     }
     if (b.layer === a.layer) {
       const isDown = b.y > a.y, isNear = Math.abs(b.y - a.y) <= down, x = isNear
-        ? a.x + wide / 2 + 2 * port(from, "beside") : a.x + wide;
+        ? a.x + wide * 0.8 + port(from, "beside") : a.x + wide;
       if (isNear) return isDown ? [x, a.y + high, x, a.y + high + 20, x, b.y - 20, x, b.y - 4]
         : [x, a.y, x, a.y - 20, x, b.y + high + 20, x, b.y + high + 4];
-      const bow = x + 24 + Math.abs(b.y - a.y) / 4;
+      const bow = x + Math.min(80, 24 + Math.abs(b.y - a.y) / 4);
       return [x, a.y + middle + port(from, "right"), bow, a.y + middle, bow, b.y + middle, x + 4,
         b.y + middle + port(to, "right")];
     }
@@ -194,7 +196,7 @@ function drawing(map, { way, counts, withBuiltIn }) {
       ? counts.get(name) ?? 0 : 0;
     const grow = lives && 2 + 8 * Math.sqrt(lives / largest), corner = 14, far = x + wide;
     const shape = kind === "alert"
-      ? draw("path", { d: `M${x + corner} ${y}H${far - corner}L${far} ${y + high / 2}L${far - corner} ${y + high}H${x + corner}L${x} ${y + high / 2}z` })
+      ? draw("path", { d: `M${x + corner} ${y}H${far - corner}l14 22l-14 22H${x + corner}l-14 -22z` })
       : draw("rect", { x: x - grow, y: y - grow, width: wide + 2 * grow, height: high + 2 * grow, rx: kind === "start"
         ? 22 : 8 });
     const line = (style, offset, text, length) => draw(style, { x: x + wide / 2, y: y + offset }, short(text, length),

@@ -5,7 +5,7 @@ import { ask, clock, count, duration, h, kept, loading, notice, pages, render, s
 export function askForOperator(config, onToken) {
   if (!config.operator) {
     return notice("Only with the operator's token",
-      "This server was started without one, so it shows no sessions of others and no figures. docs/console.md says how to set it.",
+      "This server was started without one: it shows no sessions of others, and no figures.",
       h("a", { href: pages.all }, "Start a session"));
   }
   const input = h("input", { type: "password", autocomplete: "off", required: true,

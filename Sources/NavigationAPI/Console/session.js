@@ -164,9 +164,10 @@ export async function sessionPage(main, id, config, tools) {
     const at = shown ?? now, isPast = shown !== undefined, state = isPast ? stateAt(at) : newest;
     tools(newest.session.app, id, { version: now, isLive: !connection && !ended, isPast,
       actions: [h("button", { onclick: copy, "data-focus": "copy" }, "Copy as curl"),
-        !isOperator && h("button", { onclick: () => fork(isPast ? at : undefined), "data-focus": "forking" }, "Fork"),
+        !isOperator && !ended
+          && h("button", { onclick: () => fork(isPast ? at : undefined), "data-focus": "forking" }, "Fork"),
         !ended && h("button.danger", { onclick: end, "data-focus": "end" }, "End")] });
-    render(line, historyView({ versions, shown, newest: now, onShow: scrub, onFork: isOperator ? undefined
+    render(line, historyView({ versions, shown, newest: now, onShow: scrub, onFork: isOperator || ended ? undefined
       : () => fork(at) }));
     showBanner(at);
     if (!state) return;
@@ -241,7 +242,7 @@ export async function sessionPage(main, id, config, tools) {
     const text = scriptOf({ app, id, body, versions, typed, schemas, server: root.replace(/\/$/, "") });
     const gaps = text.split("\n# Gap").length - 1;
     try { await navigator.clipboard.writeText(text); } catch { return save(text); }
-    say(`The script is in the clipboard: ${versions.length} versions, ${gaps ? `${gaps} payloads to fill in` : "complete"}.`);
+    say(`The script is in the clipboard: ${gaps ? `${gaps} payloads are to be filled in` : "it is complete"}.`);
   }
 
   function save(text) {
