@@ -1,0 +1,1 @@
+../../Sources/NavigationAPI/Console/client.js

@@ -1,0 +1,77 @@
+/** The versions of a session as a line to drag along, and as a script that makes them again. */
+import { clock, h, titleOf } from "./dom.js";
+
+/**
+ * The line. `versions` are those of the history, oldest first; `shown` is the version that is drawn, and `newest` the
+ * session's. `onShow` gets a version, or undefined for “now”.
+ */
+export function historyView({ versions, shown, newest, onShow, onFork }) {
+  const first = versions[0]?.version ?? newest, at = shown ?? newest,
+    entry = versions.find(({ version }) => version === at);
+  const text = entry ? [entry.event ?? "start", titleOf(entry.visible), clock(entry.time)] : [];
+  const go = version => onShow(version >= newest ? undefined : Math.max(version, first));
+  const range = h("input", { type: "range", min: first, max: newest, value: at, step: 1, "data-focus": "range",
+    "aria-label": "Version", "aria-valuetext": `${at} of ${newest}: ${text.join(", ")}`,
+    oninput: () => go(Number(range.value)), disabled: first === newest });
+  const dots = versions.map(({ version, event, visible }) => {
+    const dot = h(`i${version === at ? ".at" : version > at ? ".later" : ""}${event ? "" : ".start"}`,
+      { title: `${version} ${event ?? "start"}, ${titleOf(visible)}` });
+    dot.style.setProperty("--at", newest === first ? 1 : (version - first) / (newest - first));
+    return dot;
+  });
+  return h(".line", {},
+    h("button.plain", { onclick: () => go(at - 1), disabled: at <= first, "aria-label": "One version back",
+      "data-focus": "less" }, "‹"),
+    h(".track", {}, h(".dots", { "aria-hidden": "true" }, dots), range),
+    h("button.plain", { onclick: () => go(at + 1), disabled: at >= newest, "aria-label": "One version on",
+      "data-focus": "more" }, "›"),
+    h("p.readout", {}, h("b", {}, `v${at}`), h("span.quiet", {}, ` of ${newest}`),
+      ...text.map(part => h("span", {}, part))),
+    shown !== undefined && h(".actions", {}, onFork && h("button", { onclick: onFork, "data-focus": "fork" },
+      "Fork from here"),
+      h("button.primary", { onclick: () => onShow(undefined), "data-focus": "now" }, "Now")));
+}
+
+const quoted = text => `'${text.replaceAll("'", "'\\''")}'`;
+
+/**
+ * The walk as a script with curl and jq. The history has no payloads: `typed` maps versions to what was posted from
+ * this
+ * console, and `schemas` events to whether they
+ * need one. What is missing is a variable that the script asks for.
+ */
+export function scriptOf({ app, id, body: opening, versions, typed, schemas, server }) {
+  const isWhole = versions[0]?.version === 1;
+  const posts = versions.filter(({ event }) => event && event !== "migrate").map(({ version, event, visible }) => {
+    const known = typed[version], left = known?.left ?? [],
+      comment = `# ${version}: ${titleOf(visible).replace(/[\r\n]+/g, " ")}`;
+    const whole = payload => `${comment}\npost ${quoted(JSON.stringify({ type: event, payload }))}`;
+    if (known && !left.length) return whole(known.payload);
+    if (!known && schemas.has(event)
+      && !schemas.get(event)) return `${comment}\npost ${quoted(JSON.stringify({ type: event }))}`;
+    const body = JSON.stringify({ type: event }).slice(0, -1);
+    const why = known ? `secret at ${left.join(", ")}, beside ${JSON.stringify(known.payload)}`
+      : "the history keeps no payloads";
+    const gap = `"\${PAYLOAD_${version}:?the payload of ${event.replace(/[^\w-]/g, "")}, as JSON}"`;
+    return `${comment}\n# Gap: ${why}.\npost ${quoted(`${body},"payload":`)}${gap}'}'`;
+  });
+  return `#!/usr/bin/env bash
+# Makes the walk of session ${id} again, in a new session of ${app}.${isWhole ? "" : `
+# Incomplete: the versions before ${versions[0]?.version} are not kept any more.`}
+set -euo pipefail
+server=\${1:-${quoted(server)}}
+state=$(curl -fsS --json ${quoted(JSON.stringify(opening))} "$server/v1/sessions")
+url=$server/v1/sessions/$(jq -r .session.id <<< "$state")
+token=$(jq -r .token <<< "$state")
+show() { jq -r '"\\(.session.version)  \\(.visible.title // .visible.name)"' <<< "$state"; }
+post() {
+    state=$(curl -fsS -H "Authorization: Bearer $token" -H "Idempotency-Key: $(cat /proc/sys/kernel/random/uuid)" \\
+        --json "$1" "$url/events")
+    token=$(jq -r --arg token "$token" '.token // $token' <<< "$state")
+    show
+}
+show
+
+${posts.join("\n")}
+`;
+}

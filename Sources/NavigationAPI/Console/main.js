@@ -1,0 +1,123 @@
+/** The console: which page an address means, what is around every page, and the page of all sessions. */
+import { ask, clock, h, kept, loading, notice, pages, render, root, say } from "./dom.js";
+import { mapPage } from "./map.js";
+import { askForOperator, serverPage } from "./server.js";
+import { sessionPage, start } from "./session.js";
+
+const [, ...path] = location.pathname.slice(new URL(root).pathname.length).split("/").map(decodeURIComponent);
+const main = h("main", { id: "main", tabIndex: -1 }), title = h("h1"), tools = h(".tools"),
+  status = h(".status", { role: "status" });
+const find = h("form.find", { role: "search", onsubmit: event => {
+  event.preventDefault();
+  const id = find.firstChild.value.trim();
+  if (id) location.assign(pages.session(id));
+} }, h("input", { type: "search", placeholder: "Find a session by its id", "aria-label": "The id of a session" }));
+const link = (name, href, page) => h("a", { href, "aria-current": path[0] === page ? "page" : undefined }, name);
+
+document.body.replaceChildren(h("a.skip", { href: "#main", onclick: event => { event.preventDefault(); main.focus();
+  } }, "To the page"),
+  h("header.top", {}, h("nav", { "aria-label": "Console" }, link("coordinatord", pages.all, ""),
+    link("Sessions", pages.all, undefined),
+    link("Server", pages.server, "server")), title, status, tools, find),
+  main, h("p", { id: "note", role: "status" }));
+
+/** What the header says about a session. */
+function about(app, id, { version, isLive, actions }) {
+  document.title = `${app} ${id}`;
+  render(title, h("a", { href: `${pages.app(app)}?session=${id}` }, app), h("span.id", {}, ` ${id}`));
+  render(status, h("b", {}, `v${version}`), h(`span.${isLive ? "live" : "still"}`, {}, isLive ? "live" : "not live"));
+  render(tools, actions);
+}
+
+async function open() {
+  const wait = setTimeout(() => render(main, loading("Asking the server")), 300);
+  let config;
+  try { config = await ask("console/config"); } catch (problem) {
+    return render(main, notice("This server has no console", problem.message, h("a", { href: root }, "To the server")));
+  } finally { clearTimeout(wait); }
+  const [page, name] = path;
+  if (page === "sessions" && name) return sessionPage(main, name, config, about);
+  if (page === "apps" && name) { entitle(`Map of ${name}`); return mapPage(main, name, config); }
+  if (page === "server") { entitle("Server"); return serverPage(main, config); }
+  entitle("Sessions");
+  return allPage(config);
+}
+
+function entitle(text) {
+  document.title = `${text} · coordinatord`;
+  render(title, text);
+}
+
+/** Starts, opens and finds sessions. */
+async function allPage(config) {
+  const { apps, defaultApp } = await ask("v1/apps"), own = kept.names("token ");
+  const launch = what => start(what).then(id => location.assign(pages.session(id)), problem => say(problem.message));
+  const path = h("input", { placeholder: "/products/42", "aria-label": "A link to begin at" });
+  const chosen = h("select", { "aria-label": "App" },
+    apps.map(({ name }) => h("option", { selected: name === defaultApp }, name)));
+  const id = h("input", { placeholder: "s_…", "aria-label": "The session's id", required: true });
+  const token = h("input", { type: "password", placeholder: "Token", "aria-label": "The session's token",
+    autocomplete: "off", required: true });
+  render(main, h(".pagewide", {},
+    h("section", {}, h("h2", {}, "Start a session"),
+      h("ul.apps", {}, apps.map(({ name }) => h("li", {}, h("b", {}, name),
+      h("span", {}, name === defaultApp && "default"), h("a", { href: pages.app(name) }, "Map"),
+      h("button", { onclick: () => launch({ app: name }), "aria-label": `Start ${name}` }, "Start"))))),
+    h(".pair", {},
+      h("section", {}, h("h2", {}, "Start at a link"), h("form.inline", { onsubmit: event => {
+        event.preventDefault();
+        launch({ app: chosen.value, link: path.value || undefined });
+      } }, chosen, path, h("button.primary", {}, "Start"))),
+      h("section", {}, h("h2", {}, "Open a session"), h("form.inline", { onsubmit: event => {
+        event.preventDefault();
+        kept.set(`token ${id.value.trim()}`, token.value.trim());
+        location.assign(pages.session(id.value.trim()));
+      } }, id, token, h("button.primary", {}, "Open")))),
+    h("section", {}, h("h2", {}, "In this tab"), own.length
+      ? h("ul.plain", {}, own.map(id => h("li", {}, h("a", { href: pages.session(id) }, id),
+      h("span.quiet", {}, kept.get(`opened ${id}`)?.app))))
+        : h("p.quiet", {}, "No session has been opened in this tab. Start one above.")),
+    h("section.search", {})));
+  search(main.querySelector(".search"), config);
+}
+
+function search(host, config) {
+  const token = kept.get("operator");
+  if (!token) return render(host, h("h2", {}, "All sessions"), askForOperator(config, () => search(host, config)));
+  const names = ["app", "screen", "version", "user"], result = h("div");
+  const inputs = names.map(name =>
+    h("input", { name, placeholder: name[0].toUpperCase() + name.slice(1), "aria-label": name }));
+  const form = h("form.inline", { onsubmit: event => { event.preventDefault(); list(); } }, inputs,
+    h("button.primary", {}, "Search"));
+  async function list(after) {
+    const query = new URLSearchParams(inputs.filter(({ value }) => value).map(({ name, value }) => [name, value]));
+    if (after) query.set("after", after);
+    query.set("limit", 50);
+    try {
+      const answer = await ask(`console/api/sessions?${query}`, { token });
+      const time = time => h("td", {}, `${time.slice(0, 10)} ${clock(time)}`);
+      render(result, answer.sessions.length ? h("table", {}, h("thead", {}, h("tr", {},
+        ["Session", "App", "Version", "Screen", "User", "Used", "Expires"].map((name, index) =>
+          h(index === 2 ? "th.number" : "th", { scope: "col" }, name)))),
+      h("tbody", {}, answer.sessions.map(found =>
+        h("tr", {}, h("td", {}, h("a", { href: pages.session(found.id) }, found.id)),
+        h("td", {}, found.app), h("td.number", {}, found.version), h("td", {}, found.screen),
+          h("td", {}, found.user ?? "–"),
+        time(found.usedAt), time(found.expiresAt)))))
+          : h("p.quiet", {}, "No session is like that. Leave fields empty to see all."),
+      answer.sampled && h("p.quiet", {}, "A sample: there are more sessions than a search looks at."),
+      answer.next && h("button", { onclick: () => list(answer.next) }, "Next page"));
+    } catch (problem) {
+      if (problem.status === 401) kept.set("operator");
+      problem.status === 401 ? (say("The operator's token does not fit."), search(host, config))
+        : render(result, h("p", {}, problem.message));
+    }
+  }
+  render(host, h("h2", {}, "All sessions"), form, result,
+    h("button.plain", { onclick: () => { kept.set("operator"); search(host, config); } },
+      "Forget the operator's token"));
+  list();
+}
+
+open().catch(problem => render(main,
+  notice("This does not work", problem.message, h("a", { href: location.href }, "Try again"))));

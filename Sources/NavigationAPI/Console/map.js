@@ -1,0 +1,210 @@
+/** An app's map: its screens and alerts, and the events that lead from one to another, in layers from the start. */
+import { ask, count, draw, h, kept, loading, notice, pages, render } from "./dom.js";
+import { askForOperator } from "./server.js";
+
+const [wide, high, across, down] = [152, 44, 224, 104];
+
+export async function mapPage(main, app, config) {
+  const operator = kept.get("operator"), session = new URLSearchParams(location.search).get("session");
+  let map, way = [], counts = new Map(), withBuiltIn = false;
+  const wait = setTimeout(() => render(main, loading("Exploring the app")), 300);
+  try {
+    map = await ask(`console/api/apps/${encodeURIComponent(app)}/map`, { token: operator });
+  } catch (problem) {
+    return render(main, [401, 403].includes(problem.status) ? askForOperator(config, () => mapPage(main, app, config))
+      : notice("There is no map", problem.message, h("a", { href: pages.all }, "All sessions")));
+  } finally { clearTimeout(wait); }
+  const token = session && (kept.get(`token ${session}`) ?? operator);
+  if (token) {
+    const path = token === operator ? "console/api" : "v1";
+    await ask(`${path}/sessions/${session}/history?limit=100`, { token }).then(({ history }) => {
+      const older = (kept.get(`way ${session}`) ?? []).filter(({ version }) => version < history.at(-1)?.version);
+      way = [...older, ...history.reverse()].map(({ visible, event }) => ({ ...visible, event }));
+    }, () => {});
+  }
+  if (operator) {
+    await ask("console/api/server", { token: operator }).then(answer => {
+      const found = answer.sessions.byApp.find(entry => entry.app === app);
+      counts = new Map(found?.screens.map(({ screen, count }) => [screen, count]));
+    }, () => {});
+  }
+  const check = h("input", { type: "checkbox", onchange: () => { withBuiltIn = check.checked; show(); } });
+  const host = h(".mapside", { tabIndex: 0, role: "region", "aria-label": `The map of ${app}` });
+  render(main, h(".maphead", {}, h("label.check", {}, check, "Built-in events"),
+    session ? h("span", {}, "The way of ", h("a", { href: pages.session(session) }, session), way.length ? ""
+      : " is not known in this tab")
+      : h("span.quiet", {}, `${count(map.nodes.length - 1, "node")}. A session's page leads here with its way drawn in.`)),
+  host);
+  show();
+
+  function show() {
+    render(host, drawing(map, { way, counts, withBuiltIn }), h("details", {}, h("summary", {}, "The same as a list"),
+      h("ul.plain", {},
+      map.nodes.map(node => h("li", {}, h("b", {}, node.name),
+        h("span.quiet", {}, ` ${node.kind}, ${node.coordinator ?? app}: `),
+        map.edges.filter(({ from, builtIn }) => from === node.id && (withBuiltIn || !builtIn))
+          .map(({ event, to }) => `${event} → ${map.nodes.find(({ id }) => id === to).name}`).join(", ")
+          || "–")))));
+  }
+}
+
+/**
+ * What is drawn of a map: edges with the same ends as one, with all events; an event that leads from many screens to
+ * one
+ * as a note at that one; events that stay on a screen as a note at it. Of the built-in events those stay by which alone
+ * a screen is found, and those of the session's way. `layer` has each node's distance from the start, on the way that a
+ * user would rather take.
+ */
+export function simplified({ nodes, edges }, withBuiltIn, isWay) {
+  const start = nodes.find(({ kind }) => kind === "start") ?? nodes[0], layer = new Map([[start.id, 0]]);
+  const costs = new Map([[start.id, 0]]), first = new Map(), open = new Set([start.id]);
+  while (open.size) {
+    const from = [...open].sort((a, b) => costs.get(a) - costs.get(b))[0];
+    open.delete(from);
+    for (const edge of edges.filter(edge => edge.from === from)) {
+      const cost = costs.get(from) + (!edge.builtIn ? 1 : edge.event.startsWith("/") ? 4 : 1.5);
+      if (cost >= (costs.get(edge.to) ?? Infinity)) continue;
+      costs.set(edge.to, cost);
+      layer.set(edge.to, layer.get(from) + 1);
+      first.set(edge.to, edge);
+      open.add(edge.to);
+    }
+  }
+  const isFirst = edge => first.get(edge.to) === edge, notes = new Map(), drawn = new Map();
+  const kept = edges.filter(edge => withBuiltIn || !edge.builtIn || isFirst(edge) || isWay(edge));
+  const note = (id, text) => notes.set(id, [...notes.get(id) ?? [], text]);
+  for (const [from, group] of Map.groupBy(kept.filter(({ from, to }) => from === to), ({ from }) => from)) {
+    note(from, `↻ ${[...new Set(group.map(({ event }) => event))].join(", ")}`);
+  }
+  for (const [, group] of Map.groupBy(kept.filter(({ from, to }) => from !== to),
+    ({ event, to }) => `${event} ${to}`)) {
+    const isMany = group.filter(edge => !isFirst(edge)).length > 2;
+    if (isMany) note(group[0].to, `${group[0].event} from ${group.length}`);
+    for (const { from, to, event, builtIn } of isMany ? group.filter(edge => isFirst(edge) || isWay(edge)) : group) {
+      const key = `${from} ${to}`, known = drawn.get(key) ?? { from, to, events: [], builtIn: true };
+      if (!known.events.includes(event)) known.events.push(event);
+      known.builtIn &&= builtIn;
+      drawn.set(key, known);
+    }
+  }
+  return { edges: [...drawn.values()], notes, layer };
+}
+
+/** The place of each node: in its layer, at the mean height of its neighbours. */
+function placed(nodes, edges, layer) {
+  const layers = [], row = new Map();
+  for (const { id } of nodes) (layers[layer.get(id) ?? 0] ??= []).push(id);
+  const centre = ids => ids.forEach((id, index) => row.set(id, index - (ids.length - 1) / 2));
+  layers.forEach(centre);
+  for (let pass = 0; pass < 8; pass++) {
+    for (const ids of pass % 2 ? layers.toReversed() : layers) {
+      const mean = id => {
+        const near = edges.filter(({ from, to }) => from === id || to === id).map(({ from, to }) =>
+          row.get(from === id ? to : from));
+        return near.length ? near.reduce((sum, value) => sum + value, 0) / near.length : row.get(id);
+      };
+      const means = new Map(ids.map(id => [id, mean(id)]));
+      centre(ids.sort((a, b) => means.get(a) - means.get(b)));
+    }
+  }
+  return new Map(nodes.map(({ id }) =>
+    [id, { x: (layer.get(id) ?? 0) * across, y: row.get(id) * down, layer: layer.get(id) ?? 0 }]));
+}
+
+/** Each edge as a cubic curve: forward from side to side, within a layer beside it, back around what is between. */
+function curved(edges, places) {
+  const used = new Map(), lanes = [0, 0];
+  const port = (id, side) => {
+    const key = `${id} ${side}`, number = used.get(key) ?? 0;
+    used.set(key, number + 1);
+    return [0, 10, -10, 17, -17][number % 5];
+  };
+  return edges.map(({ from, to }) => {
+    const a = places.get(from), b = places.get(to), middle = high / 2;
+    if (b.layer > a.layer) {
+      const [x1, y1, x2, y2] = [a.x + wide, a.y + middle + port(from, "right"), b.x - 4,
+        b.y + middle + port(to, "left")];
+      return [x1, y1, (x1 + x2) / 2, y1, (x1 + x2) / 2, y2, x2, y2];
+    }
+    if (b.layer === a.layer) {
+      const isDown = b.y > a.y, isNear = Math.abs(b.y - a.y) <= down, x = isNear
+        ? a.x + wide * 0.8 + port(from, "beside") : a.x + wide;
+      if (isNear) return isDown ? [x, a.y + high, x, a.y + high + 20, x, b.y - 20, x, b.y - 4]
+        : [x, a.y, x, a.y - 20, x, b.y + high + 20, x, b.y + high + 4];
+      const bow = x + Math.min(80, 24 + Math.abs(b.y - a.y) / 4);
+      return [x, a.y + middle + port(from, "right"), bow, a.y + middle, bow, b.y + middle, x + 4,
+        b.y + middle + port(to, "right")];
+    }
+    const between = [...places.values()].filter(({ layer }) => layer >= b.layer && layer <= a.layer).map(({ y }) => y);
+    const isBelow = a.y + b.y >= 0, side = isBelow ? "under" : "over", edge = isBelow ? Math.max(...between) + high
+      : Math.min(...between);
+    const lane = lanes[Number(isBelow)]++, far = edge + (isBelow ? 28 + 14 * lane : -48 - 14 * lane);
+    const [y1, y2] = isBelow ? [a.y + high, b.y + high + 4] : [a.y, b.y - 4], turn = y => y + (far - y) * 4 / 3;
+    const x1 = a.x + wide / 2 + 2 * port(from, side), x2 = b.x + wide * 0.8 + port(to, side);
+    const isFree = ![...places.values()].some(({ layer, y }) => layer === b.layer && (isBelow ? y > b.y : y < b.y));
+    return isFree ? [x1, y1, x1, turn(y1), x2, turn(y2), x2, y2]
+      : [x1, y1, x1, turn(y1), b.x + wide + 56, turn(y1), b.x + wide + 4, b.y + middle + port(to, "right")];
+  });
+}
+
+const pointOn = ([x1, y1, x2, y2, x3, y3, x4, y4], t) => [[x1, x2, x3, x4], [y1, y2, y3, y4]].map(([a, b, c, d]) =>
+  a * (1 - t) ** 3 + 3 * b * t * (1 - t) ** 2 + 3 * c * t * t * (1 - t) + d * t ** 3);
+const short = (text, length) => text.length > length ? `${text.slice(0, length - 1)}…` : text;
+
+function drawing(map, { way, counts, withBuiltIn }) {
+  const node = new Map(map.nodes.map(node => [node.id, node]));
+  const same = (screen, { name, coordinator }) => screen?.name === name && screen.coordinator === coordinator;
+  const isOn = node => way.length > 0 && (node.kind === "start" || way.some(screen => same(screen, node)));
+  const isWay = ({ from, to, event, events = [event] }) => node.get(from).kind === "start" ? same(way[0], node.get(to))
+    : way.some((screen, index) => same(way[index - 1], node.get(from)) && same(screen, node.get(to))
+      && events.includes(screen.event));
+  const { edges, notes, layer } = simplified(map, withBuiltIn, isWay);
+  const places = placed(map.nodes, edges, layer), curves = curved(edges, places);
+  const taken = map.nodes.map(({ id }) => places.get(id)).map(({ x, y }) => [x - 4, y - 4, x + wide + 4, y + high + 4]);
+  for (const [id, lines] of notes) {
+    const { x, y } = places.get(id);
+    taken.push([x, y - 16 * lines.length - 4, x + wide, y]);
+  }
+  const labels = edges.map(({ events }, index) => {
+    const text = events.slice(0, 2).join(", ") + (events.length > 2 ? ` +${events.length - 2}` : ""),
+      half = text.length * 3.3 + 4;
+    const box = t => { const [x, y] = pointOn(curves[index], t); return [x - half, y - 9, x + half, y + 9]; };
+    const overlap = ([a, b, c, d]) =>
+      taken.reduce((sum, [e, f, g, h]) => sum + Math.max(0, Math.min(c, g) - Math.max(a, e)) * Math.max(0,
+      Math.min(d, h) - Math.max(b, f)), 0);
+    const best = [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8].map(t => [t, overlap(box(t))]).sort((a, b) => a[1] - b[1])[0][0];
+    taken.push(box(best));
+    return [text, ...pointOn(curves[index], best)];
+  });
+  const ends = [...taken, ...curves.flatMap(curve => [0.25, 0.5, 0.75].map(t => pointOn(curve, t)).map(([x, y]) =>
+    [x, y, x, y]))];
+  const [left, top, right, bottom] = [0, 1, 2,
+    3].map(side => (side < 2 ? Math.min : Math.max)(...ends.map(box => box[side])) + (side < 2 ? -16 : 16));
+  const marker = id => draw(`marker.${id}`, { id, viewBox: "0 0 8 8", refX: 6, refY: 4, markerWidth: 8,
+    markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" }, draw("path", { d: "M0 0L8 4L0 8z" }));
+  const largest = Math.max(1, ...counts.values()),
+    style = (tag, edge) => `${tag}${edge.builtIn ? ".builtin" : ""}${isWay(edge) ? ".way" : ""}`;
+  return draw("svg.map", { viewBox: `${left} ${top} ${right - left} ${bottom - top}`, width: right - left,
+    height: bottom - top, role: "img",
+    "aria-label": "Screens as nodes, events as edges; the same is below as a list" },
+  draw("defs", {}, marker("e"), marker("w")),
+  edges.map((edge, index) => draw(style("path.edge", edge),
+    { d: "M# #C# # # # # #".replaceAll("#", () => curves[index].shift().toFixed(1)),
+    "marker-end": `url(#${isWay(edge) ? "w" : "e"})` })),
+  map.nodes.map(found => {
+    const { id, name, kind, coordinator } = found, { x, y } = places.get(id), lives = kind === "screen"
+      ? counts.get(name) ?? 0 : 0;
+    const grow = lives && 2 + 8 * Math.sqrt(lives / largest), corner = 14, far = x + wide;
+    const shape = kind === "alert"
+      ? draw("path", { d: `M${x + corner} ${y}H${far - corner}l14 22l-14 22H${x + corner}l-14 -22z` })
+      : draw("rect", { x: x - grow, y: y - grow, width: wide + 2 * grow, height: high + 2 * grow, rx: kind === "start"
+        ? 22 : 8 });
+    const line = (style, offset, text, length) => draw(style, { x: x + wide / 2, y: y + offset }, short(text, length),
+      draw("title", {}, text));
+    return draw(`g.node.${kind}${isOn(found) ? ".way" : ""}`, {}, shape,
+      line("text", kind === "start" ? 27 : 19, name, 21),
+      kind !== "start" && line("text.quiet", 35, lives ? `${coordinator} · ${lives} now` : coordinator, 24),
+      (notes.get(id) ?? []).map((text, index) => line("text.note", -8 - grow - 14 * index, text, 30)));
+  }),
+  labels.map(([text, x, y], index) => draw(style("text.label", edges[index]), { x, y: y + 4 }, text)));
+}

@@ -1,0 +1,331 @@
+/** A session's page: the phone, the coordinators and the history of the same moment, side by side. */
+import { Problem, Session } from "../client.js";
+import { ask, clock, h, kept, loading, notice, pages, render, root, say, wait } from "./dom.js";
+import { withoutSecrets } from "./form.js";
+import { historyView, scriptOf } from "./history.js";
+import { jsonView } from "./json.js";
+import { Phone } from "./phone.js";
+import { Coordinators, markNames, operationText, screenMarks, symbols } from "./state.js";
+import { layersView, treeView } from "./tree.js";
+
+/** Opens a session and goes to its page. The token stays in this tab. */
+export async function start(what, token) {
+  const session = await Session.open(root, what, { token, onWaiting: wait });
+  kept.set(`token ${session.id}`, session.token);
+  kept.set(`opened ${session.id}`, what);
+  return session.id;
+}
+
+const ends = {
+  "session-ended": ["This session has ended", "It was ended by a client or by the operator. Its last state is shown."],
+  "session-expired": ["This session has expired", "Nothing happened in it for too long. Its last state is shown."],
+  "token-replaced": ["Another client has the session now",
+    "A sign-in or a sign-out replaced the token; this tab has the old one."],
+  "token-revoked": ["This token was revoked", "The session goes on without this tab."],
+  unauthorized: ["The token does not fit", "It was replaced, or the server no longer knows the session."],
+  "session-incompatible": ["This session cannot go on", "The app was updated, and cannot draw the session's state."],
+  "session-damaged": ["This session cannot go on", "What is stored of it is damaged. The operator's log has more."],
+};
+
+export async function sessionPage(main, id, config, tools) {
+  const token = kept.get(`token ${id}`), operator = kept.get("operator");
+  if (!token && !operator) return askForToken(main, id, config);
+  const isOperator = !token, typed = kept.get(`typed ${id}`) ?? {}, opened = new Map();
+  const states = new Map(), coordinators = new Coordinators(), content = new Map();
+  let versions = [], schemas = new Map(), titles = new Map(), newest, drawn, connection, ended, search = "",
+    tab = "phone";
+  let shown = Number(new URLSearchParams(location.search).get("v")) || undefined;
+
+  const part = (name, title, ...more) => h(`section.${name}`, { "aria-label": title, "data-part": name },
+    h("h2", {}, title), more, h(".body"));
+  const phoneHost = h(".phone"), others = h("details.others", {}, h("summary", {}, "Built-in events"), h(".body"));
+  const filter = h("input", { type: "search", placeholder: "Search", "aria-label": "Search in the state",
+    oninput: () => { search = filter.value.toLowerCase(); show(); } });
+  const parts = { phone: h("section.screenside", { "aria-label": "Phone", "data-part": "phone" },
+    h(".body", {}, phoneHost, others)),
+    tree: part("tree", "Coordinators"), layers: part("layers", "Layers"), last: part("last", "Transition"),
+    json: part("json", "State", filter) };
+  const line = h("footer.history", { "aria-label": "History", role: "group" }),
+    banner = h(".banner", { role: "status" });
+  const switcher = h(".switcher", { role: "group", "aria-label": "Parts" }, Object.keys(parts).map(name => h("button", {
+    "data-focus": name, onclick: () => { tab = name; choose(); } }, { last: "Transition", json: "State" }[name]
+      ?? name[0].toUpperCase() + name.slice(1))));
+  const choose = () => {
+    for (const button of switcher.children) button.ariaPressed = String(button.dataset.focus === tab);
+    for (const [name, element] of Object.entries(parts)) element.classList.toggle("chosen", name === tab);
+  };
+  choose();
+  const phone = new Phone(phoneHost, post);
+  const session = new Session({ server: root, id, token: token ?? operator,
+    ...isOperator && { path: "console/api/sessions", query: "" }, onState: accept, onWaiting: wait,
+      onToken: token => kept.set(`token ${id}`, token),
+    onConnection: (isLive, lost) => {
+      connection = isLive ? undefined : { ...lost, since: connection?.since ?? Date.now() };
+      if (isLive && !versions.length) readHistory().then(show);
+      if (newest) show();
+    },
+    onEnd: (reason, problem) => {
+      ended = ends[reason] ?? [problem?.body.title ?? reason, problem?.message ?? ""];
+      show();
+    } });
+
+  render(main, loading("Opening the session"));
+  try { await session.read(); } catch (problem) { return refuse(main, id, problem, config); }
+  render(main, banner, switcher,
+    h(".columns", {}, h(".left", {}, parts.phone), h(".middle", {}, parts.tree, parts.layers),
+    h(".right", {}, parts.last, parts.json)), line);
+  const [app] = await Promise.allSettled([ask(`v1/apps/${newest.session.app}`), readHistory()]);
+  for (const { type, schema, title, isOwn } of [...app.value?.builtInEvents ?? [],
+    ...(app.value?.coordinators ?? []).flatMap(({ events }) => events.map(event => ({ ...event, isOwn: true })))]) {
+    schemas.set(type, schema && (schema.type !== "object" || schema.required?.length > 0));
+    if (isOwn) titles.set(type, title);
+  }
+  session.watch();
+  listen();
+  show();
+
+  /** A newer state, from the stream or from an answer. */
+  function accept(state) {
+    const { transition, controls, ...plain } = state, { version } = state.session;
+    newest = state;
+    states.set(version, plain);
+    if (transition && versions.at(-1)?.version === version - 1) {
+      versions.push({ version, time: new Date().toISOString(), visible: state.visible, ...transition });
+      keepWay();
+    } else if (versions.length) readHistory().then(show);
+    if (versions.length || drawn === undefined) show();
+    readTree(state);
+  }
+
+  async function readTree(state) {
+    try {
+      const { tree } = await session.get("/coordinators");
+      if (newest === state && coordinators.keep(tree, state)) show();
+    } catch { /* The stream says what is wrong. */ }
+    if (!state.visible.hasContent || isOperator) return;
+    const { key } = state.visible;
+    session.get(`/screens/${key}/content`).then(found => { content.set(key, found); show(); }, () => {});
+  }
+
+  async function readHistory() {
+    const { history } = await session.get("/history?limit=100").catch(() => ({ history: [] }));
+    const older = (kept.get(`way ${id}`) ?? []).filter(({ version }) => version < history.at(-1)?.version);
+    versions = [...older, ...history.reverse()];
+    keepWay();
+  }
+
+  /** What this tab has seen: the server's history begins anew when the token is replaced. */
+  function keepWay() {
+    versions = versions.slice(-100);
+    kept.set(`way ${id}`, versions.map(({ visible: { name, title, coordinator }, ...entry }) =>
+      ({ ...entry, visible: { name, title, coordinator } })));
+  }
+
+  async function post(type, payload, form) {
+    if (isOperator || ended) return say(ended ? ended[0]
+      : "The operator's token reads only. The session's own token posts.");
+    const schema = newest.controls?.find(control => control.type === type)?.schema, from = newest.session.version;
+    try {
+      const { session: { version } } = await session.post(type, payload);
+      form?.show([]);
+      const { value, left } = withoutSecrets(payload, schema);
+      if (version === from + 1) kept.set(`typed ${id}`, Object.assign(typed, { [version]: { payload: value, left } }));
+    } catch (problem) {
+      if (!(problem instanceof Problem)) throw problem;
+      const { body, status, kind } = problem;
+      if (status === 422 && form) form.show(body.errors ?? [{ pointer: "", detail: body.detail }]);
+      else if (status === 401 || status === 410) session.onEnd(kind, problem);
+      else if (body.state) say(`The session has moved on. This is where it is now: v${newest.session.version}.`);
+      else say(status === 500 ? `The app has failed; nothing has changed. Request ${body.requestId}.`
+        : `${body.title}. ${body.detail ?? ""}`);
+    }
+  }
+
+  async function scrub(version) {
+    shown = version;
+    const query = version === undefined ? "" : `?v=${version}`;
+    history.replaceState(null, "", `${pages.session(id)}${query}`);
+    show();
+  }
+
+  /** The state of a version, which is read if it is not there. */
+  function stateAt(version) {
+    if (states.has(version)) return states.get(version);
+    if (!versions.some(entry => entry.version === version) || version === newest.session.version) return;
+    states.set(version, undefined);
+    session.get(`/history/${version}`).then(({ transition, ...state }) => { states.set(version, state); show(); },
+      problem => { say(`Version ${version} cannot be read. ${problem.message}`); });
+  }
+
+  function show() {
+    if (!newest) return;
+    const now = newest.session.version;
+    if (shown >= now || shown < (versions[0]?.version ?? now)) shown = undefined;
+    const at = shown ?? now, isPast = shown !== undefined, state = isPast ? stateAt(at) : newest;
+    tools(newest.session.app, id, { version: now, isLive: !connection && !ended, isPast,
+      actions: [h("button", { onclick: copy, "data-focus": "copy" }, "Copy as curl"),
+        !isOperator && !ended
+          && h("button", { onclick: () => fork(isPast ? at : undefined), "data-focus": "forking" }, "Fork"),
+        !ended && h("button.danger", { onclick: end, "data-focus": "end" }, "End")] });
+    render(line, historyView({ versions, shown, newest: now, onShow: scrub, onFork: isOperator || ended ? undefined
+      : () => fork(at) }));
+    showBanner(at);
+    if (!state) return;
+    const before = stateAt(at - 1), marks = screenMarks(state, before),
+      entry = versions.find(({ version }) => version === at);
+    const operations = drawn === at - 1 && !isPast ? newest.transition?.operations : undefined;
+    phone.show(state, { operations, isPast: isPast || !!ended || isOperator, titles, marks: isPast ? marks : undefined,
+      content: content.get(state.visible.key) });
+    drawn = at;
+    showOthers(isPast || ended ? [] : newest.controls ?? []);
+    const nodes = coordinators.of(state), isExact = coordinators.has(at);
+    render(parts.tree.lastChild, treeView(nodes, before && coordinators.of(before), state, before, marks),
+      !isExact && isPast && h("p.quiet", {},
+        "Drawn from this version's screens: the server keeps the tree of the newest version."));
+    render(parts.layers.lastChild, layersView(state, marks));
+    render(parts.last.lastChild, transitionView(entry, at));
+    const { transition, controls, ...plain } = state;
+    render(parts.json.lastChild, h("p.quiet", {}, before ? `Marked: what differs from v${at - 1}. ` : at > 1
+      ? "The version before is not known. " : "This is the first version. ",
+      before && Object.entries(symbols).map(([name, sign]) => h(`span.${name}`, {}, `${sign} ${markNames[name]} `))),
+    jsonView(plain, before, { opened, search }));
+  }
+
+  function showBanner(at) {
+    const again = h("button", { onclick: () =>
+      start({ app: newest.session.app }).then(id => location.assign(pages.session(id)), fail) }, "Start a new session");
+    const withToken = h("button", { onclick: () => { kept.set(`token ${id}`); location.reload(); } },
+      "Enter another token");
+    const text = ended ? [h("b", {}, ended[0]), ` ${ended[1]} `, again, /token|fit/.test(ended[0] + ended[1])
+      && withToken]
+      : connection ? [h("b", {}, connection.problem ? "The server is not ready. " : "No connection to the server. "),
+        `This is the state of ${clock(connection.since)}. `, h("button", { onclick: connection.retry }, "Try now")]
+        : shown !== undefined ? [h("b", {}, `Version ${at} of ${newest.session.version}. `),
+          "Nothing can be posted in the past."]
+          : isOperator ? [h("b", {}, "Read only. "), "The operator's token sees this session and can end it."] : [];
+    banner.className = `banner${ended ? " finished" : connection ? " lost" : shown ? " past" : ""}`;
+    render(banner, text);
+  }
+
+  function showOthers(controls) {
+    const more = controls.filter(({ coordinator, place, type }) => place === "app" && type !== "describeClient"
+      || !coordinator && place === "screen" && type !== "back");
+    others.hidden = !more.length;
+    if (others.dataset.of === JSON.stringify(more)) return;
+    others.dataset.of = JSON.stringify(more);
+    phone.drawControls(others.lastChild, more);
+  }
+
+  function transitionView(entry, at) {
+    if (!entry) return h("p.quiet", {}, `What led to version ${at} is not kept any more.`);
+    const names = list => list.length ? list.join(", ") : "–";
+    return [h("p.event", {}, h("b", {}, entry.event ?? "The session was opened"),
+      h("span.quiet", {}, ` v${at}, ${clock(entry.time)}`)),
+      entry.operations.length ? h("ol.operations", {}, entry.operations.map(operation => {
+        const { sign, text, key } = operationText(operation);
+        return h("li", {}, h("button", { "data-key": key }, h("span.sign", { "aria-hidden": "true" }, sign), text));
+      })) : h("p.quiet", {}, "No screen came or went."),
+      h("dl.pairs", {}, h("dt", {}, "finished"), h("dd", {}, names(entry.finished)), h("dt", {}, "dismissed"),
+        h("dd", {}, names(entry.dismissed)))];
+  }
+
+  async function fork(version) {
+    try {
+      const made = await start({ forkOf: id, version }, session.token), tab = window.open(pages.session(made));
+      if (!tab) return say("The fork is open.", "Go there", () => location.assign(pages.session(made)));
+      kept.set(`token ${made}`); // The new tab has its own copy.
+    } catch (problem) { fail(problem); }
+  }
+
+  async function copy() {
+    const { app } = newest.session, made = kept.get(`opened ${id}`), body = made?.forkOf ? { app } : made ?? { app };
+    const text = scriptOf({ app, id, body, versions, typed, schemas, server: root.replace(/\/$/, "") });
+    const gaps = text.split("\n# Gap").length - 1;
+    try { await navigator.clipboard.writeText(text); } catch { return save(text); }
+    say(`The script is in the clipboard: ${gaps ? `${gaps} payloads are to be filled in` : "it is complete"}.`);
+  }
+
+  function save(text) {
+    h("a", { href: URL.createObjectURL(new Blob([text])), download: `${id}.sh` }).click();
+    say("The script was saved as a file.");
+  }
+
+  async function end() {
+    const dialog = h("dialog", { "aria-label": "End the session" },
+      notice("End this session?", "It ends for every client, and cannot be undone.",
+      h("button", { onclick: () => dialog.remove() }, "Keep it"),
+      h("button.danger", { onclick: () => { dialog.remove();
+        session.end().then(() => session.onEnd("session-ended"), fail); } }, "End it")));
+    dialog.addEventListener("close", () => dialog.remove());
+    document.body.append(dialog);
+    dialog.showModal();
+  }
+
+  function fail(problem) { say(problem.body?.title ? `${problem.body.title}. ${problem.message}` : problem.message); }
+
+  /** Screens and their owners light up together; a click finds them in the JSON; arrow keys go through the history. */
+  function listen() {
+    const light = event => {
+      const at = event.type === "focusin" ? event.target : event.target.closest?.("[data-key], [data-owner]");
+      const owners = coordinators.of(shown === undefined ? newest : states.get(shown) ?? newest),
+        { key, owner } = at?.dataset ?? {};
+      const path = owner ?? owners.find(({ screens }) => screens.includes(key))?.path;
+      const keys = key ? [key] : owners.find(node => node.path === owner)?.screens ?? [];
+      for (const element of main.querySelectorAll("[data-key], [data-owner]")) {
+        element.classList.toggle("lit", keys.includes(element.dataset.key) || path !== undefined
+          && element.dataset.owner === path);
+      }
+    };
+    for (const type of ["pointerover", "focusin"]) main.addEventListener(type, light);
+    main.addEventListener("pointerleave", () => light({ target: main }));
+    main.addEventListener("click", event => {
+      const at = event.target.closest(".tree [data-key], .layers [data-key], .last [data-key], [data-owner], .screen");
+      const key = at?.dataset.key ?? at?.dataset.keys?.split(" ")[0];
+      if (key && !event.target.closest(".screen :is(button, form, a)")) reveal(key);
+    });
+    addEventListener("keydown", ({ key, target, altKey, ctrlKey, metaKey }) => {
+      if (altKey || ctrlKey || metaKey || target.closest("input, textarea, select, dialog")) return;
+      const at = shown ?? newest.session.version, first = versions[0]?.version ?? at;
+      if (key === "ArrowLeft" && at > first) scrub(at - 1);
+      if (key === "ArrowRight" && shown !== undefined) scrub(at + 1 < newest.session.version ? at + 1 : undefined);
+      if (key === "Escape") shown !== undefined ? scrub() : newest.back && post("back");
+    });
+  }
+
+  function reveal(key) {
+    const found = [...parts.json.querySelectorAll(`summary[data-key="${CSS.escape(key)}"]`)].at(-1);
+    if (!found) return;
+    for (let fold = found.parentNode; fold; fold = fold.parentNode.closest("details")) {
+      fold.open = true;
+      opened.set(fold.firstChild.dataset.focus, true);
+    }
+    found.scrollIntoView({ block: "nearest" });
+    found.classList.add("found");
+    setTimeout(() => found.classList.remove("found"), 1200);
+  }
+}
+
+function askForToken(main, id, config, title = "This session needs its token", sentence =
+  "The client that opened it has the token. It stays in this tab, and goes when the tab is closed.") {
+  const input = h("input", { type: "password", autocomplete: "off", required: true,
+    "aria-label": "The session's token" });
+  const form = h("form.inline", { onsubmit: event => {
+    event.preventDefault();
+    kept.set(`token ${id}`, input.value.trim());
+    location.reload();
+  } }, input, h("button.primary", {}, "Open"));
+  render(main, notice(title, sentence, form, h("a", { href: pages.all }, config.operator ? "Use the operator's token"
+    : "All sessions")));
+  input.focus();
+}
+
+function refuse(main, id, problem, config) {
+  const { status, kind, body } = problem;
+  if (status === 401) {
+    kept.set(`token ${id}`);
+    return askForToken(main, id, config, ...ends.unauthorized);
+  }
+  const [title, sentence] = ends[kind] ?? [body?.title ?? "This cannot be shown", problem.message];
+  render(main, notice(title, sentence.replace(" Its last state is shown.", ""),
+    h("a.primary", { href: pages.all }, "Start another session")));
+}

@@ -1,0 +1,745 @@
+"""Uses the console as a person does.
+
+python console.py COORDINATORD
+
+The environment says more, see scripts/test-console.
+"""
+
+import json
+import os
+import re
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from browser import Page
+from relay import Relay
+from selenium.webdriver.common.keys import Keys
+
+binary = sys.argv[1]
+work = Path(tempfile.mkdtemp(prefix="test-console-"))
+screenshots, isPictured = os.environ.get("CONSOLE_SCREENSHOTS"), os.environ.get("CONSOLE_IMAGES")
+images = Path(__file__).parents[2] / "docs/images"
+operator = "operator-secret"
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+class Server:
+    """The server, which can be stopped and started again with what it has stored."""
+
+    def __init__(self, *options, port=None):
+        self.port, self.options = port or free_port(), options
+        self.directory = Path(tempfile.mkdtemp(dir=work))
+        self.start()
+
+    def start(self):
+        log = open(self.directory / "log", "a")
+        self.process = subprocess.Popen([
+            binary, "serve", "--port", str(self.port), "--development", "--data-directory", self.directory,
+            "--store", f"sqlite:{self.directory}/store", *self.options], stdout=log, stderr=log)
+        until(f"the server is not ready: {self.directory}/log", self.is_ready)
+
+    def is_ready(self):
+        assert self.process.poll() is None, (self.directory / "log").read_text()
+        try:
+            return urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz").status == 200
+        except OSError:
+            return False
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(30)
+
+
+def until(what, condition, seconds=10):
+    limit = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < limit, what
+        time.sleep(0.02)
+    return found
+
+
+class Console(Page):
+    """A window with the console. What is clicked is named as a screen reader names it."""
+
+    def __init__(self):
+        super().__init__(base, base)
+        self.size(1600, 1000)
+
+    def go(self, path):
+        self.driver.get(base + path)
+
+    def text(self):
+        return self.run("return document.body.innerText")
+
+    def button(self, title, within="body"):
+        return self.run("""
+            const live = element => element.checkVisibility() && !element.closest('[inert]') && !element.disabled;
+            const name = element => (element.getAttribute('aria-label') ?? element.innerText).trim().split(/[\\n,]/)[0];
+            return [...document.querySelectorAll(arguments[1])]
+                .flatMap(host => [...host.querySelectorAll('button, a, summary')])
+                .find(element => live(element) && name(element) === arguments[0])""", title, within)
+
+    def click(self, title, within=".phone"):
+        return super().click(title, within)
+
+    def field(self, label, within=".phone"):
+        return self.until(f"no field “{label}”", lambda: self.run("""
+            return [...document.querySelectorAll(`${arguments[1]} :is(input, select, textarea)`)]
+                .filter(input => input.checkVisibility() && !input.closest('[inert]'))
+                .find(input => (input.ariaLabel ?? input.closest('label')?.innerText.split('\\n')[0]) === arguments[0])
+            """, label, within))
+
+    def start(self, app):
+        """Starts a session of an app, from the first page."""
+        self.go("/console")
+        self.click(f"Start {app}", "main")
+        self.until("the session is not live", lambda: self.run("return !!document.querySelector('.status .live')"))
+        return self.id()
+
+    def id(self):
+        return re.search(r"/console/sessions/(s_[\w-]{13})", self.driver.current_url)[1]
+
+    def token(self, id=None):
+        return json.loads(self.run("return sessionStorage.getItem(arguments[0])", f"console token {id or self.id()}"))
+
+    def shows(self, title):
+        """The title of the screen in front."""
+        found = lambda: self.run("""
+            return [...document.querySelectorAll('.phone .screen:not(.leaving)')]
+                .at(-1)?.querySelector('h3').innerText""")
+        self.until(lambda: f"not at “{title}”, but “{found()}”", lambda: found() == title)
+
+    def alert(self, title):
+        found = lambda: self.run("return document.querySelector('.phone [role=alertdialog] h3')?.innerText ?? null")
+        self.until(lambda: f"no alert “{title}”, but {found()}", lambda: found() == title)
+
+    def row(self, label, value):
+        found = lambda: self.run("""return [...document.querySelectorAll('.phone .row')]
+            .filter(row => !row.closest('.leaving, [inert]'))
+            .map(row => [...row.children].map(part => part.innerText))""")
+        self.until(lambda: f"no row “{label}: {value}”, but {found()}", lambda: [label, value] in found())
+
+    def version(self, number):
+        found = lambda: self.run("return document.querySelector('.status b')?.innerText ?? null")
+        self.until(lambda: f"not version {number}, but {found()}", lambda: found() == f"v{number}")
+
+    def says(self, words, within="body", seconds=None):
+        found = lambda: self.run("return document.querySelector(arguments[0])?.innerText ?? ''", within)
+        self.until(lambda: f"no “{words}” in “{found()}”", lambda: words in found())
+
+    def post(self, type, payload=None):
+        """What another client of the same session does."""
+        body = {"type": type} if payload is None else {"type": type, "payload": payload}
+        return call("POST", f"/v1/sessions/{self.id()}/events", self.token(), body)
+
+    def marked(self, selector):
+        return self.run(
+    "return [...document.querySelectorAll(arguments[0])].map(e => (e.innerText ?? e.textContent).trim())",
+     selector)
+
+
+def call(method, path, token=None, body=None, at=None):
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+    data = json.dumps(body).encode() if body is not None else None
+    request = urllib.request.Request((at or f"http://127.0.0.1:{server.port}") + path, data, headers, method=method)
+    with urllib.request.urlopen(request) as answer:
+        return json.loads(answer.read() or "null")
+
+
+def shot(name, image=None):
+    """What is to be looked at: each state in three sizes, light and dark. `image` is a picture for docs."""
+    if isPictured and image:
+        page.size(1440, 900)
+        page.prefer(image)
+        page.driver.save_screenshot(str(images / f"console-{name}.png"))
+        page.prefer()
+        page.size(1600, 1000)
+    if not screenshots:
+        return
+    for width, height in [(360, 760), (900, 1100), (1600, 1000)]:
+        for scheme in ("light", "dark"):
+            page.size(width, height)
+            page.prefer(scheme)
+            page.driver.save_screenshot(f"{screenshots}/{name}-{width}-{scheme}.png")
+            check(f"{name}, {width} px, {scheme}")
+    page.size(1600, 1000)
+    page.prefer()
+
+
+ACCESSIBLE = """
+const visible = element => element.checkVisibility({ opacityProperty: true, visibilityProperty: true })
+    && !element.closest('[inert]');
+const faults = [];
+const name = element => (element.getAttribute('aria-label') ?? [...element.labels ?? []].map(label => label.innerText)
+    .join(' ')    ?? '').trim() || element.innerText?.trim() || element.title;
+for (const element of document.querySelectorAll('button, a[href], input, select, textarea, summary, [tabindex="0"]')) {
+    if (visible(element) && !name(element)) faults.push(`no name: ${element.outerHTML.slice(0, 120)}`);
+    if (element.tabIndex > 0) faults.push(`out of the order: ${element.outerHTML.slice(0, 120)}`);
+    if (element.hasAttribute('style') && element.matches('[onclick]')) faults.push('a script in an attribute');
+}
+const ids = [...document.querySelectorAll('[id]')].map(({ id }) => id);
+if (new Set(ids).size < ids.length) faults.push(`an id twice: ${ids}`);
+for (const selector of ['main', 'header.top', 'h1']) {
+    if (document.querySelectorAll(selector).length !== 1) faults.push(`not one ${selector}`);
+}
+if (!document.title || !document.documentElement.lang) faults.push('no title or no language');
+if (document.documentElement.scrollWidth > innerWidth) {
+    const wide = [...document.querySelectorAll('body *')].filter(element =>
+        element.getBoundingClientRect().right > innerWidth + 1
+        && visible(element)).slice(0, 3).map(element => element.outerHTML.slice(0, 100));
+    faults.push(`wider than the window: ${wide}`);
+}
+// Contrast: every visible text against what is painted behind it.
+const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+const parsed = new Map();
+const parse = color => {
+    if (!parsed.has(color)) {
+        canvas.clearRect(0, 0, 1, 1);
+        canvas.fillStyle = color;
+        canvas.fillRect(0, 0, 1, 1);
+        const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
+        parsed.set(color, [r, g, b, a / 255]);
+    }
+    return parsed.get(color);
+};
+const over = ([r, g, b, a], [r2, g2, b2]) => [r * a + r2 * (1 - a), g * a + g2 * (1 - a), b * a + b2 * (1 - a), 1];
+const behind = element => {
+    const layers = [];
+    for (let host = element; host; host = host.parentElement) {
+        const style = getComputedStyle(host);
+        const stops = style.backgroundImage.match(/rgba?\\([^)]*\\)|color\\([^)]*\\)/g) ?? [];
+        layers.push(stops.length ? stops.map(parse) : [parse(style.backgroundColor)]);
+        if (layers.at(-1).every(color => color[3] === 1)) break;
+    }
+    return layers.reverse().reduce((below, layer) => layer.flatMap(color => below.map(base => over(color, base))),
+        [parse(getComputedStyle(document.documentElement).colorScheme.includes('dark')
+            && matchMedia('(prefers-color-scheme: dark)').matches
+            ? '#101216' : '#fff')]);
+};
+const light = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map(value => value / 255).map(value =>
+        value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+};
+const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+const seen = new Set();
+while (texts.nextNode()) {
+    const text = texts.currentNode, element = text.parentElement;
+    if (!text.data.trim() || seen.has(element) || !visible(element)
+        || element.closest('noscript, :disabled, option')) continue;
+    seen.add(element);
+    const style = getComputedStyle(element), isDrawn = element.closest('svg');
+    const color = parse(isDrawn ? style.fill : style.color);
+    for (const back of behind(isDrawn ? isDrawn.parentElement : element)) {
+        const [a, b] = [light(over(color, back)), light(back)].sort((a, b) => b - a);
+        const contrast = (a + 0.05) / (b + 0.05);
+        if (contrast < 4.5) faults.push(
+            `contrast ${contrast.toFixed(2)}: “${text.data.trim().slice(0, 30)}” ${style.color} on ${back}`);
+    }
+}
+return [...new Set(faults)];
+"""
+
+
+def check(what):
+    """What a screen reader, a keyboard and weak eyes need."""
+    faults.extend(f"{what}: {fault}" for fault in page.run(ACCESSIBLE))
+
+
+def tabs():
+    page.start("tabs")
+    page.shows("로그인")
+    page.click("로그인")
+    page.shows("Home")
+    page.click("Plus", ".tabbar")
+    page.shows("Plus")
+    page.click("Push")
+    page.click("MyPage", ".tabbar")
+    page.shows("MyPage")
+    page.click("MyPage", ".screen")
+    page.shows("로그인")
+    page.click("Built-in events", "main")
+    page.click("Relaunch", ".others")
+    shot("tabs")
+
+
+def shop():
+    id = page.start("shop")
+    shot("new")
+    page.click("Product")
+    page.until("no fault", lambda: page.marked(".phone .fault"))
+    shot("fault")
+    page.fill("Id", "42", ".phone")
+    page.click("Product")
+    page.shows("Product 42")
+    page.click("Add to cart")
+    page.until("no badge", lambda: "1" in page.marked(".tabbar i"))
+    page.click("Cart", ".tabbar")
+    page.shows("Cart")
+    page.click("Checkout")
+    page.shows("Sign in")
+    shot("session", "light")
+    page.fill("E-mail", "ann@example.com", ".phone")
+    page.fill("Password", "wrong", ".phone")
+    page.click("Sign in")
+    page.alert("Error")
+    shot("alert")
+    page.click("OK")
+    assert page.field("E-mail").get_property("value") == "ann@example.com"
+    page.fill("Password", "correct horse", ".phone")
+    old = page.token()
+    page.click("Sign in")
+    page.shows("Address")
+    assert page.token() != old, "the new token was not kept"
+    page.until("the stream did not go on", lambda: page.run("return !!document.querySelector('.status .live')"))
+    page.fill("Street", "1 Main Street", ".phone form:has(fieldset)")
+    page.fill("City", "Springfield", ".phone")
+    page.click("Submit address")
+    page.shows("Payment")
+    page.fill("Card number", "4242 4242 4242 4242", ".phone")
+    page.click("Pay now")
+    page.shows("Receipt")
+    page.click("Done")
+    page.shows("Cart")
+    last = int(page.run("return document.querySelector('.status b').innerText.slice(1)"))
+
+    # The past: everything shows that version, and nothing can be posted.
+    for _ in range(3):
+        page.click("One version back", "footer")
+    page.says(f"Version {last - 3} of {last}", ".banner")
+    page.shows("Address")
+    assert page.driver.current_url.endswith(f"?v={last - 3}"), page.driver.current_url
+    assert page.button("Submit address", ".phone") is None, "an event can be posted in the past"
+    assert page.marked(".tree .mark.added"), "nothing is marked in the tree"
+    shot("past", "dark")
+    page.press(Keys.ARROW_RIGHT)
+    page.says(f"Version {last - 2} of {last}", ".banner")
+    page.click("Now", "footer")
+    page.shows("Cart")
+
+    # What a person points at lights up at its owner, and the other way round.
+    page.run(
+        """document.querySelector('.tree [data-owner$="home"]')
+            .dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))""")
+    assert len(page.marked(".plane.lit")) == 2 and len(page.marked(".chip.lit")) == 2, page.marked(".lit")
+    page.click("k3 home", ".tree")
+    page.until("the screen is not found in the JSON", lambda: page.run(
+        "return document.querySelector('.json summary.found')?.dataset.key") == "k3")
+
+    # Nothing secret is on the page or in its address, and only the tab's storage has the token.
+    page.run("document.querySelectorAll('.json details').forEach(fold => { fold.open = true; })")
+    for secret in (page.token(), old, "correct horse"):
+        assert secret not in page.run("return document.documentElement.outerHTML + location.href")
+    assert "correct horse" not in page.run("return JSON.stringify({...sessionStorage, ...localStorage})")
+
+    page.go(f"/console/apps/shop?session={id}")
+    page.until("no map", lambda: page.marked(".map .node"))
+    assert page.marked(".map .node.way") and page.marked(".map .label.way"), "the session's way is not on the map"
+    page.until("the map is too wide", lambda: page.run("return document.querySelector('.map').clientWidth") <= 1440)
+    shot("map", "light")
+    page.field("Built-in events", "main").click()
+    shot("map-built-in")
+
+
+def numbers():
+    page.start("numbers")
+    page.fill("Sheet", "4", ".phone")
+    page.click("Sheet")
+    page.row("Value", "4")
+    page.fill("Cover", "5", ".phone")
+    page.click("Cover")
+    page.row("Value", "5")
+    page.fill("Push", "6", ".phone")
+    page.click("Push")
+    page.row("Value", "6")
+    shot("numbers")
+    page.click("Back to Number")
+    page.row("Value", "5")
+    page.fill("Alert", "<script>alert(1)</script>", ".phone")
+    page.click("Alert")
+    page.alert("<script>alert(1)</script>")
+    page.click("OK")
+    page.click("Fail")
+    page.says("The app has failed; nothing has changed.", "#note")
+    shot("failed")
+
+
+def hostile():
+    """What looks like markup stays text, everywhere."""
+    page.start("list-detail")
+    page.fill("Id", "2", ".phone")
+    page.click("Select")
+    page.click("Edit")
+    text = "<img src=x onerror=alert(1)><b>New</b>"
+    page.fill("Title", text, ".phone")
+    page.click("Save")
+    page.shows(text)
+    page.until("the layers do not show it", lambda: text in page.run(
+        "return document.querySelector('.layers').innerText"))
+    assert page.run("return document.querySelectorAll('img, .phone b, script:not([src])').length") == 0
+    shot("hostile")
+
+
+def script():
+    """The walk as a script, run in bash. What the console was not told is a variable that the script asks for."""
+    page.start("list-detail")
+    page.fill("Id", "2", ".phone")
+    page.click("Select")
+    page.click("Edit")
+    page.shows("Edit")
+    page.fill("Title", "It's $HOME `x` \\ \"y\"", ".phone")
+    page.click("Save")
+    page.shows("It's $HOME `x` \\ \"y\"")
+    text = copied()
+    assert "# Gap" not in text
+    assert run_script(text).splitlines()[-1].endswith("It's $HOME `x` \\ \"y\"")
+    page.click("Back to Items")
+    page.version(5)
+    page.post("select", {"id": 3})
+    page.version(6)
+    text = copied()
+    assert text.count("# Gap") == 1
+    assert "PAYLOAD_6" in run_script(text, fails=True)
+    assert run_script(text, PAYLOAD_6='{"id": 1}').splitlines()[-1].startswith("6  ")
+
+    page.start("clean-login")
+    page.fill("E-mail", "ann@example.com", ".phone")
+    page.fill("Password", "correct horse", ".phone")
+    page.click("Login")
+    page.shows("Main")
+    text = copied()
+    assert "correct horse" not in text and page.token() not in text and "ann@example.com" in text, text
+    payload = json.dumps({"email": "ann@example.com", "password": "correct horse"})
+    assert run_script(text, PAYLOAD_2=payload).splitlines()[-1] == "2  Main"
+
+
+def copied():
+    page.run("""window.copied = undefined;
+        Object.defineProperty(navigator, 'clipboard', { configurable: true, value: {
+            writeText: async text => { window.copied = text; } } })""")
+    page.click("Copy as curl", ".tools")
+    return page.until("nothing was copied", lambda: page.run("return window.copied"))
+
+
+def run_script(text, fails=False, **variables):
+    done = subprocess.run(["bash", "-s"], input=text, capture_output=True,
+                          text=True, timeout=60, env=os.environ | variables)
+    assert (done.returncode != 0) == fails, done.stderr
+    return done.stderr if fails else done.stdout
+
+
+def fork():
+    page.start("main")
+    page.fill("Button 01 tapped", "3", ".phone")
+    page.click("Button 01 tapped")
+    page.shows("C")
+    first, windows = page.id(), page.driver.window_handles
+    page.click("One version back", "footer")
+    page.shows("A")
+    page.click("Fork from here", "footer")
+    page.until("no window was opened", lambda: len(page.driver.window_handles) > len(windows))
+    page.driver.switch_to.window(page.driver.window_handles[-1])
+    page.size(1600, 1000)
+    page.prefer()
+    page.shows("A")
+    assert page.id() != first
+    page.fill("Button 01 tapped", "2", ".phone")
+    page.click("Button 01 tapped")
+    page.shows("B")
+    page.driver.close()
+    page.driver.switch_to.window(windows[0])
+    assert page.run("return sessionStorage.length") > 0
+
+
+def two_windows():
+    """An event in one window is drawn in the other: by the browsers' clocks, from the click to the frame."""
+    page.start("numbers")
+    other = Console()
+    try:
+        other.go("/console")
+        other.run(
+    "sessionStorage.setItem(arguments[0], JSON.stringify(arguments[1]))",
+    f"console token {page.id()}",
+     page.token())
+        other.go(f"/console/sessions/{page.id()}")
+        other.row("Value", "0")
+        for window in (page, other):
+            window.prefer(motion="no-preference")
+        other.run("""
+            window.drawn = {};
+            const look = () => {
+                const value = [...document.querySelectorAll('.phone .row')].at(-1)?.children[1]?.innerText;
+                if (value !== undefined && !(value in window.drawn)) {
+                    window.drawn[value] = 0;
+                    requestAnimationFrame(() => { window.drawn[value] = performance.timeOrigin + performance.now(); });
+                }
+            };
+            new MutationObserver(look).observe(document.querySelector('.phone'),
+                { childList: true, subtree: true, characterData: true });""")
+        page.run("""
+            window.clicked = {};
+            addEventListener('submit', ({ target }) => {
+                window.clicked[target.querySelector('input').value] = performance.timeOrigin + performance.now();
+            }, true);""")
+        for value in range(1, 51):
+            page.fill("Update", str(value), ".phone")
+            page.click("Update")
+            other.row("Value", str(value))
+        page.row("Value", "50")
+        clicked = page.run("return window.clicked")
+        drawn = other.until(
+    "not all is drawn", lambda: (
+        lambda found: all(
+            found.values()) and found)(
+                other.run("return window.drawn")))
+        delays = [drawn[value] - clicked[value] for value in clicked]
+        median = statistics.median(delays)
+        print(
+            f"from a click to the other window: median {median:.0f} ms, "
+            f"longest {max(delays):.0f} ms, {len(delays)} clicks")
+        assert len(delays) == 50 and median < 100, delays
+        page.prefer()
+        assert not other.errors(), other.errors()
+    finally:
+        other.driver.quit()
+
+
+def broken():
+    """A cut stream, a restart, and a server that is gone: what is drawn stays, with its time."""
+    page.start("numbers")
+    page.fill("Push", "1", ".phone")
+    page.click("Push")
+    page.row("Value", "1")
+    relay.cut(refuse=True)
+    page.says("No connection to the server. This is the state of ", ".banner")
+    shot("lost")
+    page.post("push", 2)
+    relay.open()
+    page.row("Value", "2")
+    page.until("the banner stays", lambda: not page.marked(".banner")[0])
+
+    # The window's picture is old: the server refuses what the user did there, and the state that came is drawn.
+    relay.cut(refuse=True)
+    page.says("No connection to the server.", ".banner")
+    page.fill("Push", "9", ".phone")
+    page.post("push", 3)
+    page.run("""window.fetch = (fetch => (url, options) =>
+        url.includes('/updates') ? Promise.reject(new TypeError()) : fetch(url, options))(fetch)""")
+    relay.open()
+    page.click("Push")
+    page.says("The session has moved on. This is where it is now: v4.", "#note")
+    page.row("Value", "3")
+    shot("stale")
+    page.driver.refresh()
+    page.row("Value", "3")
+
+    page.until("no history", lambda: len(page.marked(".dots i")) == 4)
+    server.stop()
+    page.says("This is the state of ", ".banner")
+    shot("server-gone")
+    server.start()
+    page.until("not live again", lambda: page.run(
+        "return !!document.querySelector('.status .live')") and not page.marked(".banner")[0])
+    page.fill("Push", "4", ".phone")
+    page.click("Push")
+    page.row("Value", "4")
+
+    # A lost answer: the event is posted again with its key, and carried out once.
+    page.run("""const real = window.fetch; let lost = 1; window.keys = [];
+        window.fetch = async (url, options) => {
+            if (!url.includes('/events')) return real(url, options);
+            window.keys.push(options.headers['Idempotency-Key']);
+            const answer = await real(url, options);
+            if (lost-- > 0) throw new TypeError('lost');
+            return answer;
+        }""")
+    page.fill("Push", "5", ".phone")
+    page.click("Push")
+    page.says("No connection to the server. Trying again", "#note")
+    shot("waiting")
+    page.until("not sent again", lambda: len(page.run("return window.keys")) == 2)
+    page.version(6)
+    assert len(set(page.run("return window.keys"))) == 1
+
+
+def endings():
+    page.start("numbers")
+    id = page.id()
+    page.click("End", ".tools")
+    shot("end")
+    page.click("End it", "dialog")
+    page.says("This session has ended", ".banner")
+    assert page.button("Fail", ".phone") is None
+    shot("ended")
+    page.driver.refresh()
+    page.says("This session has ended", "main")
+    shot("ended-before")
+
+    page.start("numbers")
+    call("DELETE", f"/v1/sessions/{page.id()}", page.token())
+    page.says("This session has ended", ".banner")
+    page.click("Start a new session", ".banner")
+    page.until("the new session is not live", lambda: page.run("return !!document.querySelector('.status .live')"))
+    assert page.id() != id
+
+    # Another client signs in: it has the new token.
+    page.start("clean-login")
+    page.post("login", {"email": "ann@example.com", "password": "correct horse"})
+    page.says("Another client has the session now", ".banner")
+    shot("replaced")
+    page.driver.refresh()
+    page.says("The token does not fit", "main")
+    shot("wrong-token")
+    page.go(f"/console/sessions/{id}")
+    page.run("sessionStorage.clear()")
+    page.driver.refresh()
+    page.says("This session needs its token", "main")
+    shot("no-token")
+
+
+def expiry():
+    page.start("numbers")
+    shot_at = time.monotonic()
+    page.says("This session has expired", ".banner")
+    assert time.monotonic() - shot_at < 10
+    shot("expired")
+
+
+def keyboard():
+    """Everything by keys: start a session, post, go back, look at the past, fork is reachable."""
+    page.go("/console")
+    page.until("no apps", lambda: page.marked(".apps li"))
+    focused = lambda: page.run(
+        "const e = document.activeElement;"
+        "return (e.ariaLabel ?? e.innerText ?? '').split('\\n')[0] || e.dataset.event")
+
+    def tab_to(title, limit=60):
+        for _ in range(limit):
+            page.press(Keys.TAB)
+            if focused() == title or page.run(
+                "return document.activeElement.closest('label')?.innerText.split('\\n')[0]") == title:
+                assert page.run(
+                    "return getComputedStyle(document.activeElement).outlineStyle") != "none", f"no focus is seen at {title}"
+                return
+        raise AssertionError(f"“{title}” cannot be reached; at “{focused()}”")
+
+    page.press(Keys.TAB)
+    assert focused() == "To the page", focused()
+    page.press(Keys.ENTER)
+    tab_to("Start main")
+    page.press(Keys.ENTER)
+    page.until("not live", lambda: page.run("return !!document.querySelector('.status .live')"))
+    tab_to("Button 01 tapped")
+    page.press("3", Keys.ENTER)
+    page.shows("C")
+    page.press(Keys.ESCAPE)
+    page.shows("A")
+    page.press(Keys.ARROW_LEFT)
+    page.says("Version 2 of 3", ".banner")
+    tab_to("One version back", 80)
+    page.press(Keys.SPACE)
+    page.says("Version 1 of 3", ".banner")
+    page.press(Keys.ESCAPE)
+    page.until("still in the past", lambda: not page.marked(".banner")[0])
+    # The focus goes from left to right and from top to bottom, part by part.
+    order = page.run("""return [...document.querySelectorAll('button, a, input, summary')]
+        .filter(e => e.checkVisibility() && !e.disabled && e.tabIndex >= 0)
+        .map(e => e.closest('[data-part], footer, header')?.className)""")
+    parts = [part for index, part in enumerate(order) if part and part != (order[index - 1] if index else None)]
+    assert [part.split()[0] for part in parts] == ["top", "screenside",
+                       "tree", "layers", "last", "json", "history"], parts
+
+
+def pages():
+    for app in ("shop", "main", "numbers"):
+        page.start(app)
+    page.click("Fail")
+    page.go("/console")
+    page.until("no apps", lambda: page.marked(".apps li"))
+    shot("all")
+    page.go("/console/server")
+    page.says("For the operator", "main")
+    shot("operator")
+    page.field("The operator's token", "main").send_keys("wrong", Keys.ENTER)
+    page.says("does not fit", "#note")
+    page.field("The operator's token", "main").send_keys(operator, Keys.ENTER)
+    page.says("Slowest events", "main")
+    shot("server")
+    page.go("/console")
+    page.until("no sessions", lambda: page.marked("tbody tr"))
+    shot("search")
+    # A session of somebody else, read only.
+    state = call("POST", "/v1/sessions", body={"app": "shop"}, at=base)
+    page.go("/console")
+    link = page.until("the session is not found", lambda: page.button(state["session"]["id"], "table"))
+    link.click()
+    page.says("Read only.", ".banner")
+    page.until("not live", lambda: page.run("return !!document.querySelector('.status .live')"))
+    call("POST", f"/v1/sessions/{state['session']['id']}/events",
+         state["token"], {"type": "product", "payload": {"id": 8}})
+    page.shows("Product 8")
+    shot("read-only")
+    page.go("/console/apps/nothing")
+    page.until("no sentence", lambda: page.marked(".notice"))
+    shot("no-map")
+
+
+def motion():
+    """Screens move as the operations say, in less than 200 ms, and not at all for those who prefer that."""
+    page.start("main")
+    page.run("""window.moves = [];
+        const animate = Element.prototype.animate;
+        Element.prototype.animate = function (frames, options) {
+            window.moves.push([frames, options.duration]);
+            return animate.call(this, frames, options);
+        }""")
+    page.post("button01Tapped", 3)
+    page.shows("C")
+    assert page.run("return window.moves") == []
+    page.prefer(motion="no-preference")
+    page.click("Back to A")
+    page.shows("A")
+    page.until("nothing moves", lambda: page.run("return window.moves.length") >= 2)
+    assert all(duration < 200 for _, duration in page.run("return window.moves"))
+    page.until("a screen stays behind", lambda: page.run("return document.querySelectorAll('.leaving').length") == 0)
+    page.prefer()
+
+
+faults = []
+walks = {walk.__name__: walk for walk in [
+    tabs, shop, numbers, hostile, script, fork, motion, keyboard, two_windows, broken, endings, pages]}
+chosen = os.environ.get("CONSOLE_WALKS", " ".join(walks)).split()
+(work / "operator").write_text(operator)
+options = ["--operator-token-file", str(work / "operator")] if "CONSOLE_URL" not in os.environ else []
+server = Server(*options, port=int(os.environ.get("CONSOLE_PORT", 0)) or None)
+front = int(os.environ["CONSOLE_URL"].rsplit(":", 1)[1]) if "CONSOLE_URL" in os.environ else server.port
+relay = Relay(front)
+base = f"http://127.0.0.1:{relay.port}"
+page = Console()
+try:
+    started = time.monotonic()
+    for name in chosen:
+        walks[name]()
+        assert not faults, "\n".join(faults)
+        errors = [error for error in page.errors() if "net::ERR_" not in error]
+        assert not errors, f"{name}: {errors}"
+        print(f"{name}: fine ({time.monotonic() - started:.0f} s)", flush=True)
+    if chosen == list(walks):
+        server.stop()
+        server = Server(*options, "--idle-expiry", "3s", port=server.port)
+        expiry()
+        print(f"the console does what it should ({time.monotonic() - started:.0f} s)")
+finally:
+    page.driver.quit()
+    server.process.terminate()
