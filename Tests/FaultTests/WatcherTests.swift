@@ -90,13 +90,15 @@ final class StreamWatcher: Sendable {
 
 extension Faults {
     @Suite struct WatcherTests {
-        @Test func `through kills, drains and cut connections, versions ascend, and the last one arrives`() async throws {
+        @Test func `through kills, drains and cut connections, versions ascend, and the last one arrives`() async throws
+        {
             let directory = TemporaryDirectory()
             let server = try await ServerUnderTest(directory: directory.path, flags: ["--drain-time", "1s"])
             let checker = BlockingClient(port: server.port)
             let sessions = try (0..<4).map { _ in try SessionUnderTest(checker) }
             let posters = (0..<8).map { Poster($0, port: server.port, [sessions[$0 % 4]]) }
-            let watchers = sessions.flatMap { session in (0..<8).map { _ in StreamWatcher(port: server.port, session) } }
+            let watchers = sessions.flatMap { session in (0..<8).map { _ in StreamWatcher(port: server.port, session) }
+            }
             let watching = watchers.map { watcher in Task { try await blocking { watcher.run() } } }
             defer { for watcher in watchers { watcher.end() } }
 

@@ -115,7 +115,9 @@ private final class StreamHandler: HTTPHandler {
         return String(decoding: all, as: UTF8.self)
     }
 
-    @Test func `parts arrive when they are made, however long that takes, and the connection ends with them`() async throws {
+    @Test func `parts arrive when they are made, however long that takes, and the connection ends with them`()
+        async throws
+    {
         let server = try start { $0.idleTimeout = 1 }
         let (connection, head) = try await open(server)
         #expect(head.status == 200 && head.headers["transfer-encoding"] == "chunked")

@@ -1,3 +1,5 @@
+// As in ListeningSocket.swift.
+internal import CMicroHTTPD
 internal import Glibc
 internal import Synchronization
 
