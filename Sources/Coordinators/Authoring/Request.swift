@@ -19,7 +19,7 @@ indirect enum Request: Sendable {
     case endChildren
     case tell(Message)
     case tellChildren(Message)
-    case rotateToken
+    case rotateToken(TokenRotation)
 }
 
 /// A screen by its key or by its name.
@@ -87,7 +87,8 @@ extension Request: CustomStringConvertible {
         case .endChildren: "endChildren()"
         case .tell(let message): "tell(\(message.name))"
         case .tellChildren(let message): "tellChildren(\(message.name))"
-        case .rotateToken: "rotateToken()"
+        case .rotateToken(.revokingOthers): "rotateToken()"
+        case .rotateToken(.keepingOthers): "rotateToken(revokingOthers: false)"
         }
     }
 }

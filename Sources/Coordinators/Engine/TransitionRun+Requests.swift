@@ -31,7 +31,7 @@ extension TransitionRun {
         case .endChildren: remove(Set(state.children(of: coordinator.id).map(\.id)), by: coordinator.id)
         case .tell(let message): try tell(message, request, by: coordinator)
         case .tellChildren(let message): tellChildren(message, of: coordinator.id)
-        case .rotateToken: rotatesToken = true
+        case .rotateToken(let rotation): if tokenRotation != .revokingOthers { tokenRotation = rotation }
         }
     }
 }

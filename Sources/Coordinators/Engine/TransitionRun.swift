@@ -39,7 +39,7 @@ public struct TransitionRun: Sendable {
     var operations: [Operation] = []
     var finished: [String] = []
     var dismissed: [String] = []
-    var rotatesToken = false
+    var tokenRotation: TokenRotation?
     /// The coordinators that were called.
     private(set) var called: Set<Int> = []
     /// Coordinators started in this transition that have not owned a screen or a child yet.
@@ -114,8 +114,7 @@ public struct TransitionRun: Sendable {
     func unchecked() -> TransitionResult {
         let transition = Transition(
             event: event?.type, operations: operations.net(since: original.lastKey, to: state), finished: finished,
-            dismissed: dismissed,
-            rotatesToken: rotatesToken)
+            dismissed: dismissed, tokenRotation: tokenRotation)
         return TransitionResult(state: state, transition: transition)
     }
 

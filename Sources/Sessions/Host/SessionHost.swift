@@ -21,6 +21,7 @@ public final class SessionHost: Sendable {
     let usage: LiveUsage
     let feed: ChangeFeed
     let creations = KeyedTurns()
+    let pairings: any PairingStore = PairingsInMemory()
     let pastReads = KeyedTurns()
     /// How many sessions were reduced or relaunched, because what was saved of them no longer fits their app.
     let changedSessions = Atomic(0)
@@ -82,10 +83,12 @@ public final class SessionHost: Sendable {
     public func answer(
         to repeated: IdempotentRequest, of id: SessionID, replacedToken: String
     ) async throws(SessionError) -> Outcome {
+        let replaced = SessionToken.digest(of: replacedToken)
         guard let answer = try await answer(to: repeated.key, of: id), answer.fingerprint == repeated.fingerprint,
-            answer.replacedToken == SessionToken.digest(of: replacedToken),
+            answer.replacedToken == replaced,
             let loaded = try await loaded(id, for: nil), let expiresAt = loaded.record.expiresAt, expiresAt > now(),
-            let token = repeated.token(replayedBy: answer, to: loaded.record.identity, secret: store.secret)
+            let token = repeated.token(
+                replayedBy: answer, to: loaded.record.identity, for: replaced, secret: store.secret)
         else { throw .unauthorized }
         guard answer.body != nil else { throw .answerForgotten(nil) }
         return .answered(answer, replayedAt: loaded.record.version, token: token)

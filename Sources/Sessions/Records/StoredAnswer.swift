@@ -71,10 +71,16 @@ public struct IdempotentRequest: Sendable {
         return SessionToken(from: secretKey, version: version, of: id, secret: secret)
     }
 
-    /// The same token on a replay; `nil` if the event gave none, or if it is no longer the session's.
-    func token(replayedBy answer: StoredAnswer, to session: SessionIdentity, secret: [UInt8]) -> SessionToken? {
-        guard answer.replacedToken != nil,
-            let token = token(version: answer.version, of: session.id, secret: secret), token.digest == session.token
+    /// The same token on a replay to a client that has the new token or the one that it replaced.
+    ///
+    /// - Parameter caller: the token that the client has.
+    /// - Returns: `nil` if the event gave no token, or if that is no longer the session's.
+    func token(
+        replayedBy answer: StoredAnswer, to session: SessionIdentity, for caller: SHA256Digest, secret: [UInt8]
+    ) -> SessionToken? {
+        guard let replaced = answer.replacedToken,
+            let token = token(version: answer.version, of: session.id, secret: secret),
+            caller == replaced || caller == token.digest, session.isOpen(to: token.digest)
         else { return nil }
         return token
     }

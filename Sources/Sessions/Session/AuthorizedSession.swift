@@ -57,16 +57,18 @@ public struct AuthorizedSession: Sendable {
         let now = host.now()
         let before = try state(if: condition, at: now)
         let result = try await transition(event, on: before, at: now, once: once)
-        let token = result.transition.rotatesToken ? newToken(version: before.version + 1, once: once) : nil
-        let hasChanged = result.state != before.navigation || token != nil
+        let version = before.version + 1
+        let token = result.transition.rotatesToken ? newToken(version: version, once: once) : nil
+        let identity = before.identity.after(result.transition, token, for: self.token, at: now, version: version)
+        let hasChanged = result.state != before.navigation || identity != nil
         let state =
             hasChanged
             ? before.next(
-                result.state, as: token.map { before.identity.with($0, from: before.version + 1) },
+                result.state, as: identity ?? before.identity.withLastUses(),
                 expiresAt: host.settings.expiry(of: live.app, createdAt: before.identity.createdAt, usedAt: now))
             : before
         let applied = AppliedEvent(state: state, transition: result.transition, token: token)
-        let answer = once?.stored(applied, replacedToken: token == nil ? nil : before.identity.token)
+        let answer = once?.stored(applied, replacedToken: token == nil ? nil : self.token)
         guard hasChanged || answer != nil else { return .applied(applied) }
         let record =
             hasChanged
@@ -99,14 +101,15 @@ public struct AuthorizedSession: Sendable {
         return result
     }
 
-    /// The answer to an event that was already applied.
+    /// The answer to a request that was already carried out.
     private func repeating(_ answer: StoredAnswer, to once: IdempotentRequest) throws(SessionError) -> Outcome {
-        let newToken = once.token(replayedBy: answer, to: live.identity, secret: host.store.secret)
+        let identity = live.identity
+        let newToken = once.token(replayedBy: answer, to: identity, for: token, secret: host.store.secret)
         // The token may have been replaced while this waited. The event that replaced it may still be replayed with it.
-        guard (newToken != nil && answer.replacedToken == token) || live.isOpen(to: token) else { throw .unauthorized }
+        guard let access = identity.access(of: newToken?.digest ?? token) else { throw .unauthorized }
         guard answer.fingerprint == once.fingerprint else { throw .keyReused }
-        // What was before the token was replaced is sealed, see `Navigator.rotateToken`.
-        guard answer.body != nil, answer.version >= live.identity.firstVersion else {
+        // What was before the token is sealed, see `AccessToken.firstVersion`.
+        guard answer.body != nil, answer.version >= access.firstVersion else {
             throw .answerForgotten(try? live.current(for: token, at: host.now()))
         }
         return .answered(answer, replayedAt: live.version, token: newToken)

@@ -82,6 +82,6 @@ enum StoredRecords: FuzzTarget {
     }
 
     private static func row(_ version: Int, _ rows: String) -> CompactedSession? {
-        CompactedSession(version: version, rows: Array(rows.utf8), token: "", origin: nil, of: identity.id)
+        CompactedSession(version: version, rows: Array(rows.utf8), tokens: "", origin: nil, of: identity.id)
     }
 }
