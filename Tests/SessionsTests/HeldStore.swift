@@ -70,6 +70,8 @@ final class HeldStore: SessionStore {
 /// A store in memory whose commits of existing sessions fail while a test wants it.
 final class FailingCommits: SessionStore {
     let error = Mutex<StoreError?>(nil)
+    /// Whether only ends of sessions fail.
+    let isOnlyForEnds = Mutex(false)
     private let store: MemoryStore
 
     init(_ store: MemoryStore) {
@@ -84,7 +86,8 @@ final class FailingCommits: SessionStore {
         try store.load(id, token: token)
     }
     func commit(_ changes: [SessionChange]) -> CommitOutcome {
-        if let error = error.withLock({ $0 }) { return .failure(error) }
+        let isAffected = !isOnlyForEnds.withLock { $0 } || changes.contains { $0.record?.isEnd == true }
+        if isAffected, let error = error.withLock({ $0 }) { return .failure(error) }
         return store.commit(changes)
     }
     func forks(of id: SessionID) -> [SessionID] { store.forks(of: id) }

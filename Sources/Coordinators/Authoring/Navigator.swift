@@ -17,7 +17,7 @@ public struct Navigator: Sendable {
     public let address: ClientAddress?
     /// What the client says about itself: its language, its platform, its version.
     public let client: ClientInfo
-    private(set) var requests: [Request] = []
+    var requests: [Request] = []
     private let placed: PlacedScreen?
     /// The id of the coordinator that makes the requests.
     private let coordinator: Int

@@ -40,6 +40,8 @@ public struct TransitionRun: Sendable {
     var finished: [String] = []
     var dismissed: [String] = []
     var tokenRotation: TokenRotation?
+    var userChange: UserChange?
+    var sessionEndings: [SessionEnding] = []
     /// The coordinators that were called.
     private(set) var called: Set<Int> = []
     /// Coordinators started in this transition that have not owned a screen or a child yet.
@@ -114,7 +116,7 @@ public struct TransitionRun: Sendable {
     func unchecked() -> TransitionResult {
         let transition = Transition(
             event: event?.type, operations: operations.net(since: original.lastKey, to: state), finished: finished,
-            dismissed: dismissed, tokenRotation: tokenRotation)
+            dismissed: dismissed, tokenRotation: tokenRotation, userChange: userChange, sessionEndings: sessionEndings)
         return TransitionResult(state: state, transition: transition)
     }
 

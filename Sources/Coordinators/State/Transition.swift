@@ -13,19 +13,25 @@ public struct Transition: Sendable, Equatable {
     public let dismissed: [String]
     /// What becomes of the session's tokens; `nil` for nothing. See `Navigator.rotateToken`.
     public let tokenRotation: TokenRotation?
+    /// Who is signed in to the session from then on; `nil` if that stays as it is. See `Navigator.signIn`.
+    public let userChange: UserChange?
+    /// Which sessions end, see `Navigator.endSessions`.
+    public let sessionEndings: [SessionEnding]
     /// The transition's members in answers and in the history, as JSON text: `event`, `operations`, `finished`,
     /// `dismissed`.
     public let encodedMembers: [UInt8]
 
     public init(
         event: String?, operations: [Operation] = [], finished: [String] = [], dismissed: [String] = [],
-        tokenRotation: TokenRotation? = nil
+        tokenRotation: TokenRotation? = nil, userChange: UserChange? = nil, sessionEndings: [SessionEnding] = []
     ) {
         self.event = event
         self.operations = operations
         self.finished = finished
         self.dismissed = dismissed
         self.tokenRotation = tokenRotation
+        self.userChange = userChange
+        self.sessionEndings = sessionEndings
         var members = JSONWriter()
         members.member("event", ifAny: event)
         members.member("operations", operations)

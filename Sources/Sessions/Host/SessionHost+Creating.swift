@@ -104,7 +104,7 @@ extension SessionHost {
         let createdAt = origin?.createdAt ?? now
         let identity = SessionIdentity(
             id: id, app: app.name, token: token.digest, createdAt: createdAt.wholeSeconds, tokenCreatedAt: now,
-            origin: origin?.id)
+            origin: origin?.id, user: result.transition.userChange.map(\.user) ?? origin?.user)
         let state = SessionState(
             identity, version: 1, expiresAt: settings.expiry(of: app, createdAt: createdAt, usedAt: now),
             navigation: result.state)

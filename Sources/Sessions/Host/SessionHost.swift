@@ -91,6 +91,7 @@ public final class SessionHost: Sendable {
                 replayedBy: answer, to: loaded.record.identity, for: replaced, secret: store.secret)
         else { throw .unauthorized }
         guard answer.body != nil else { throw .answerForgotten(nil) }
+        if !answer.endings.isEmpty { try await endSessions(answer.endings, for: id) }
         return .answered(answer, replayedAt: loaded.record.version, token: token)
     }
 
@@ -120,12 +121,12 @@ public final class SessionHost: Sendable {
 
     /// - Parameter version: the session's version before.
     func launched(
-        _ app: App, _ id: SessionID, version: Int = 0, once: IdempotentRequest? = nil,
+        _ app: App, _ id: SessionID, user: String? = nil, version: Int = 0, once: IdempotentRequest? = nil,
         _ begin: () throws(NavigationError) -> TransitionRun
     ) async throws(SessionError) -> TransitionResult {
         var run: TransitionRun
         do throws(NavigationError) { run = try begin() } catch { throw .cannotLaunch(error, app: app.name) }
-        run.origin = origin(of: nil, id, version: version, once: once)
+        run.origin = origin(of: nil, id, user: user, version: version, once: once)
         return try await result(of: run, within: settings.handlerDeadline) { .cannotLaunch($0, app: app.name) }
     }
 }

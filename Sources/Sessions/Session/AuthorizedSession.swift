@@ -37,22 +37,32 @@ public struct AuthorizedSession: Sendable {
         while true {
             switch session.live.enterAtOnce() ? .entered : await session.live.enter(limit: host.settings.waitingLimit) {
             case .entered:
-                defer {
-                    session.live.leave()
-                    host.evictIfOver()
-                }
-                return try await session.applyInTurn(event, if: condition, once: once)
+                let (outcome, endings) = try await session.applyAndLeave(event, if: condition, once: once)
+                // Not before, because two sessions may end each other.
+                if !endings.isEmpty { try await host.endSessions(endings, for: id) }
+                return outcome
             case .full: throw .tooManyWaiting
             case .closed: session = try await session.again()
             }
         }
     }
 
+    private func applyAndLeave(
+        _ event: PostedEvent, if condition: VersionCondition?, once: IdempotentRequest?
+    ) async throws(SessionError) -> (Outcome, [SessionEnding]) {
+        defer {
+            live.leave()
+            host.evictIfOver()
+        }
+        return try await applyInTurn(event, if: condition, once: once)
+    }
+
+    /// - Returns: also the sessions that have to end before the outcome is reported.
     private func applyInTurn(
         _ event: PostedEvent, if condition: VersionCondition?, once: IdempotentRequest?
-    ) async throws(SessionError) -> Outcome {
+    ) async throws(SessionError) -> (Outcome, [SessionEnding]) {
         if let once, live.mayHaveAnswered(once.key), let answer = try await host.answer(to: once.key, of: id) {
-            return try repeating(answer, to: once)
+            return (try repeating(answer, to: once), answer.endings)
         }
         let now = host.now()
         let before = try state(if: condition, at: now)
@@ -69,7 +79,8 @@ public struct AuthorizedSession: Sendable {
             : before
         let applied = AppliedEvent(state: state, transition: result.transition, token: token)
         let answer = once?.stored(applied, replacedToken: token == nil ? nil : self.token)
-        guard hasChanged || answer != nil else { return .applied(applied) }
+        let endings = result.transition.sessionEndings
+        guard hasChanged || answer != nil else { return (.applied(applied), endings) }
         let record =
             hasChanged
             ? EncodedRecord(state, result.transition, at: now, keptUntil: host.settings.keptUntil(state, of: live.app))
@@ -80,7 +91,7 @@ public struct AuthorizedSession: Sendable {
         if hasChanged {
             host.feed.report(id, ChangeFeed.Change(version: state.version, transition: result.transition))
         }
-        return answer.map { .answered($0, token: token) } ?? .applied(applied)
+        return (answer.map { .answered($0, token: token) } ?? .applied(applied), endings)
     }
 
     private func transition(
@@ -95,7 +106,8 @@ public struct AuthorizedSession: Sendable {
         } catch {
             throw .refused(error, state: state)
         }
-        run.origin = host.origin(of: event, id, version: state.version, once: once, isDryRun: isDryRun)
+        run.origin = host.origin(
+            of: event, id, user: state.identity.user, version: state.version, once: once, isDryRun: isDryRun)
         let result = try await result(of: run, within: host.settings.handlerDeadline) { .refused($0, state: state) }
         if let caught = result.caught { host.report(caught, in: id, of: live.app) }
         return result

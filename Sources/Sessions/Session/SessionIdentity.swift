@@ -119,9 +119,21 @@ extension SessionIdentity {
     func after(
         _ transition: Transition, _ token: SessionToken?, for caller: SHA256Digest, at now: Date, version: Int
     ) -> SessionIdentity? {
-        guard let rotation = transition.tokenRotation, let token else { return nil }
-        return replacing(
-            caller, with: token.digest, revokingOthers: rotation == .revokingOthers, at: now, from: version)
+        var identity: SessionIdentity?
+        if let rotation = transition.tokenRotation, let token {
+            identity = replacing(
+                caller, with: token.digest, revokingOthers: rotation == .revokingOthers, at: now, from: version)
+        }
+        if let change = transition.userChange, change.user != user {
+            identity = (identity ?? self).with(user: change.user)
+        }
+        return identity
+    }
+
+    /// With another user signed in, or nobody.
+    func with(user: String?) -> SessionIdentity {
+        SessionIdentity(
+            id: id, app: app, tokens: tokens, lastNumber: lastNumber, createdAt: createdAt, origin: origin, user: user)
     }
 
     /// With one more token, which gives access from `version` on.
