@@ -87,7 +87,8 @@ struct OneAccount: LoginRepository {
         try await app.send("login", ["email": "ann@example.com", "password": "correct horse"])
         app.sessions = ["s_1", "s_2"].map {
             UserSession(
-                id: $0, app: "clean-login", createdAt: app.now, lastUsedAt: app.now, expiresAt: app.now, devices: ["TV"])
+                id: $0, app: "clean-login", createdAt: app.now, lastUsedAt: app.now, expiresAt: app.now, devices: ["TV"]
+            )
         }
 
         try await app.send("devices")

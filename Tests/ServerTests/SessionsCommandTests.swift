@@ -36,7 +36,8 @@ import TestSupport
 
         let whileServing = try await storage.run("sessions", "list", "--user", "ann@example.com")
         #expect(whileServing.code == 0)
-        #expect(whileServing.output.split(separator: "\n").map { $0.split(separator: " ")[0] } == anns.map { $0.id[...] })
+        let listed = whileServing.output.split(separator: "\n").map { String($0.split(separator: " ")[0]) }
+        #expect(listed == anns.map(\.id))
         #expect(try await storage.run("sessions", "end", "--user", "ann@example.com").code == 69)
         try await storage.stop(program)
         let nobody = try await storage.run("sessions", "list", "--user", "bob@example.com")

@@ -100,7 +100,8 @@ extension CleanLogin {
             case .devices:
                 let own = navigator.session
                 // A session of an earlier build has no user.
-                let sessions = if let user = own.user { try await navigator.sessions(ofUser: user) } else { [UserSession]() }
+                let sessions =
+                    if let user = own.user { try await navigator.sessions(ofUser: user) } else { [UserSession]() }
                 let params: JSONObject = ["sessions": .array(sessions.map { line($0, isThis: $0.id == own.id) })]
                 navigator.push(
                     Screen(
