@@ -7,8 +7,11 @@ internal import Sessions
 /// `sessions`: shows, exports, imports, restores and removes stored sessions.
 struct SessionsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "sessions", abstract: "Lists, shows, exports, imports, restores and purges stored sessions.",
-        subcommands: [List.self, Show.self, Export.self, Import.self, Restore.self, Purge.self])
+        commandName: "sessions",
+        abstract: "Lists, shows, exports, imports, restores, ends and purges stored sessions.",
+        subcommands: [
+            List.self, Show.self, Export.self, Import.self, Restore.self, SessionsEndCommand.self, Purge.self,
+        ])
 
     /// One line for each session.
     struct List: ParsableCommand {
@@ -19,13 +22,19 @@ struct SessionsCommand: AsyncParsableCommand {
                 Damaged sessions are marked, and reported on standard error; the exit code is then 1.
                 """)
         @OptionGroup var stored: StoredOptions
+        @Option(help: "Only those that this user is signed in to.") var user: String?
 
         func run() throws {
             let snapshot = try stored.snapshot()
+            let ids = try user.map { user in try stored.sessions(ofUser: user, in: snapshot) }
+            if ids == [] { return }
             let isWhole = try stored.forEach(
-                in: snapshot, damaged: { print("\($0.text) damaged") },
+                ids ?? [], in: snapshot, damaged: { print("\($0.text) damaged") },
                 { id throws(SQLiteStoreError) in
-                    if let record = try snapshot.load(id) { print(record.line.printable) }
+                    guard let record = try snapshot.load(id), user == nil || record.identity.user == user else {
+                        return
+                    }
+                    print(record.line.printable)
                 })
             guard isWhole else { throw ExitCode(1) }
         }
@@ -235,7 +244,7 @@ struct SessionsCommand: AsyncParsableCommand {
 }
 
 extension SessionID {
-    fileprivate static func parse(_ argument: String) throws -> SessionID {
+    static func parse(_ argument: String) throws -> SessionID {
         guard let id = SessionID(argument) else {
             throw ValidationError(
                 """

@@ -108,6 +108,11 @@ struct StoredOptions: ParsableArguments {
         return try reading(snapshot.sessions)
     }
 
+    /// The sessions that a user is, or was lately, signed in to.
+    func sessions(ofUser user: String, in snapshot: StoreSnapshot) throws -> [SessionID] {
+        try reading { () throws(SQLiteStoreError) in try snapshot.sessions(ofUser: user) }
+    }
+
     /// The sessions that commands work on. Reports on standard error if some may be missing.
     ///
     /// - Parameter ids: the sessions' ids; empty for all sessions.

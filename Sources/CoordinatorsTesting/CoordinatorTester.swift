@@ -22,6 +22,11 @@ public struct CoordinatorTester: Sendable {
     /// Where events come from, as handlers see it in `Navigator.address`.
     public var address: ClientAddress?
 
+    /// Who is signed in to the session, see `Navigator.signIn`.
+    public private(set) var user: String?
+    /// What handlers get as a user's sessions, see `Navigator.sessions(ofUser:)`.
+    public var sessions: [UserSession] = []
+
     /// An arbitrary time, the same for every test.
     public static let someTime = Date(timeIntervalSince1970: 1_800_000_000)
 
@@ -43,6 +48,7 @@ public struct CoordinatorTester: Sendable {
             let first = try await run.result()
             self.state = first.state
             self.transition = first.transition
+            self.user = first.transition.userChange?.user
         } catch {
             throw Failure(error, fileID: fileID, line: line)
         }
@@ -105,15 +111,29 @@ public struct CoordinatorTester: Sendable {
     ) async throws(Failure) {
         do throws(NavigationError) {
             let event = PostedEvent(type, payload: payload, screen: screen, address: address)
-            let result = try await app.apply(event, to: state, at: now)
+            let result = try await result(of: event)
             state = result.state
             transition = result.transition
+            if let change = transition.userChange { user = change.user }
         } catch {
             let isNotAccepted = error == .eventNotAccepted || error == .unknownEvent
             var accepted = isNotAccepted ? state.acceptedEvents : []
             if type == BuiltInEvent.answer.rawValue { accepted = state.alert?.alert.buttons.map(\.id) ?? [] }
             throw Failure(error, of: type, accepted: accepted, fileID: fileID, line: line)
         }
+    }
+
+    private func result(of event: PostedEvent) async throws(NavigationError) -> TransitionResult {
+        var run = try app.begin(event, on: state, at: now)
+        run.origin = TransitionOrigin(session: "", user: user, directory: Directory(sessions: sessions)) { "" }
+        if let result = try run.resultAtOnce() { return result }
+        return try await run.result()
+    }
+
+    private struct Directory: SessionDirectory {
+        let sessions: [UserSession]
+
+        func sessions(ofUser user: String) -> [UserSession] { sessions }
     }
 
     /// Posts an event of a coordinator; its secrets arrive unmasked.

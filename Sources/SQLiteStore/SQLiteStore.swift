@@ -138,6 +138,18 @@ public final class SQLiteStore: SessionStore {
         return Array(recent.union(compacted))
     }
 
+    public func sessions(ofUser user: String) async throws(StoreError) -> [SessionID] {
+        let recent = tail.withLock { $0.sessions(ofUser: user) }
+        do throws(ReadError) {
+            let compacted = try await reader.read { reader throws(ReadError) in try reader.sessions(ofUser: user) }
+            return Array(recent.union(compacted))
+        } catch {
+            // Nothing that could be read in its place has an index: the store is rebuilt when it is next opened.
+            if case .sqlite(let failure) = error, failure.isDamage { troubles.report(.derived(error.reason)) }
+            throw .unavailable(reason: error.reason)
+        }
+    }
+
     /// - Parameter body: receives the session's places in the tail.
     private func reading<Value: Sendable>(
         _ id: SessionID, _ body: @escaping @Sendable (JournalReader, [Place]) throws(ReadError) -> Value

@@ -45,6 +45,19 @@ public enum SessionError: Error, Equatable, Sendable {
     case unknownScreen
     /// The version never existed, or is no longer kept.
     case unknownVersion
+    /// The session has no token of that number.
+    case unknownToken
+    /// The session has no other token: it would be out of reach.
+    case lastToken
+    /// The session has `AccessToken.limit` tokens already.
+    case tooManyTokens
+    /// No open pairing code: it was never given out, was used, has expired, or its session or the token that asked for
+    /// it is gone. Reported alike.
+    case unknownCode
+    /// Too many wrong pairing codes were sent, by whomever; retry after that many seconds. The code was not looked at.
+    case tooManyTries(retryAfter: Int)
+    /// As many pairing codes are open as may be.
+    case tooManyCodes
     /// The `Idempotency-Key` was used before for another request.
     case keyReused
     /// The `Idempotency-Key` was used before, and its answer is no longer kept. The state is the current one; `nil` if

@@ -52,6 +52,7 @@ final class FailingStore: SessionStore {
         return try store.load(id, token: token)
     }
     func forks(of id: SessionID) -> [SessionID] { store.forks(of: id) }
+    func sessions(ofUser user: String) -> [SessionID] { store.sessions(ofUser: user) }
     func answer(to key: String, of id: SessionID) -> StoredAnswer? { store.answer(to: key, of: id) }
     func sweep(at now: Date, limit: Int) -> [SessionID] { store.sweep(at: now, limit: limit) }
     func history(

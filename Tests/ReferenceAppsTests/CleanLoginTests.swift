@@ -69,6 +69,40 @@ struct OneAccount: LoginRepository {
         #expect(app.coordinators == ["app", "login"])
     }
 
+    @Test func `a login says whose session it is, and a logout or a relaunch that it is nobody's`() async throws {
+        for end in ["logout", "relaunch"] {
+            var app = try await CoordinatorTester(CleanLogin.app(OneAccount()))
+            #expect(app.user == nil)
+
+            try await app.send("login", ["email": "ann@example.com", "password": "correct horse"])
+            #expect(app.user == "ann@example.com")
+
+            try await app.send(end)
+            #expect(app.user == nil && app.transition.userChange == .signOut)
+        }
+    }
+
+    @Test func `a user sees where they are logged in, and logs out there`() async throws {
+        var app = try await CoordinatorTester(CleanLogin.app(OneAccount()))
+        try await app.send("login", ["email": "ann@example.com", "password": "correct horse"])
+        app.sessions = ["s_1", "s_2"].map {
+            UserSession(
+                id: $0, app: "clean-login", createdAt: app.now, lastUsedAt: app.now, expiresAt: app.now, devices: ["TV"]
+            )
+        }
+
+        try await app.send("devices")
+        let listed = app.state.visible?.screen.params["sessions"]?.array
+        #expect(listed?.map { $0["session"] } == ["s_1", "s_2"] && listed?[0]["devices"] == ["TV"])
+
+        try await app.send("logoutThere", ["session": "s_2"])
+        #expect(app.transition.sessionEndings == [SessionEnding(user: "ann@example.com", sessions: .one("s_2"))])
+        #expect(app.stack == "main")
+        try await app.send("devices")
+        try await app.send("logoutElsewhere")
+        #expect(app.transition.sessionEndings == [SessionEnding(user: "ann@example.com", sessions: .others)])
+    }
+
     @Test(arguments: [LoginError.busy, .tooManyFailures(retryAfter: 7), .unavailable])
     func `an error of the repository changes nothing`(failure: LoginError) async throws {
         var app = try await CoordinatorTester(CleanLogin.app(OneAccount(failure: failure)))

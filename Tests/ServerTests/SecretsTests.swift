@@ -10,7 +10,7 @@ import TestSupport
         let session = try await storage.open(connection, app: "clean-login")
         let key = "canary-key-4f1d", password = "canary-password-90ab", cookie = "canary-cookie-77c2"
         let payload = "canary-payload-1e6b", member = "canary-member-c05d"
-        let secrets = [
+        var secrets = [
             try #require(session.headers["Authorization"]?.dropFirst("Bearer ".count)).description, key, password,
             cookie,
             payload, member,
@@ -49,6 +49,21 @@ import TestSupport
             answers.append(try await connection.request("GET", path, headers: session.headers))
         }
         #expect(answers.dropFirst().prefix(11).allSatisfy { (400..<500).contains($0.status) })
+        // A pairing code, and the token that another device gets for it.
+        let opened = try await post("{}", "\(session.path)/pairings")
+        let code = try #require(try JSONDecoder().decode([String: String].self, from: opened.body)["code"])
+        let paired = try await connection.request(
+            "POST", "/v1/pairings", headers: ["Content-Type": "application/json"],
+            body: Data(#"{"code":"\#(code)"}"#.utf8))
+        let text = try #require(try JSONSerialization.jsonObject(with: paired.body) as? [String: Any])
+        secrets += [code, try #require(text["token"] as? String)]
+        answers.append(try await connection.request("GET", "\(session.path)/tokens", headers: session.headers))
+        answers.append(try await connection.request("GET", "\(session.path)/history", headers: session.headers))
+        answers.append(
+            try await connection.request(
+                "POST", "/v1/pairings", headers: ["Content-Type": "application/json"],
+                body: Data(#"{"code":"\#(code)"}"#.utf8)))
+        #expect(answers.suffix(3).map(\.status) == [200, 200, 404])
         program.signal(SIGTERM)
         let (_, output, errors) = try await program.exit()
 

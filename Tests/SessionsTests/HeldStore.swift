@@ -56,6 +56,7 @@ final class HeldStore: SessionStore {
     }
 
     func forks(of id: SessionID) -> [SessionID] { store.forks(of: id) }
+    func sessions(ofUser user: String) -> [SessionID] { store.sessions(ofUser: user) }
     func answer(to key: String, of id: SessionID) -> StoredAnswer? { store.answer(to: key, of: id) }
     func sweep(at now: Date, limit: Int) -> [SessionID] { store.sweep(at: now, limit: limit) }
     func history(
@@ -63,5 +64,39 @@ final class HeldStore: SessionStore {
     ) async throws(StoreError) -> [SessionRecord] {
         await pass(.history)
         return try store.history(of: id, from: version, limit: limit, bytes: bytes)
+    }
+}
+
+/// A store in memory whose commits of existing sessions fail while a test wants it.
+final class FailingCommits: SessionStore {
+    let error = Mutex<StoreError?>(nil)
+    /// Whether only ends of sessions fail.
+    let isOnlyForEnds = Mutex(false)
+    private let store: MemoryStore
+
+    init(_ store: MemoryStore) {
+        self.store = store
+    }
+
+    var name: String { store.name }
+    var secret: [UInt8] { store.secret }
+    var sessionCount: Int { store.sessionCount }
+    var latestTime: Date { store.latestTime }
+    func load(_ id: SessionID, token: SHA256Digest?) throws(StoreError) -> LoadedSession? {
+        try store.load(id, token: token)
+    }
+    func commit(_ changes: [SessionChange]) -> CommitOutcome {
+        let isAffected = !isOnlyForEnds.withLock { $0 } || changes.contains { $0.record?.isEnd == true }
+        if isAffected, let error = error.withLock({ $0 }) { return .failure(error) }
+        return store.commit(changes)
+    }
+    func forks(of id: SessionID) -> [SessionID] { store.forks(of: id) }
+    func sessions(ofUser user: String) -> [SessionID] { store.sessions(ofUser: user) }
+    func answer(to key: String, of id: SessionID) -> StoredAnswer? { store.answer(to: key, of: id) }
+    func sweep(at now: Date, limit: Int) -> [SessionID] { store.sweep(at: now, limit: limit) }
+    func history(
+        of id: SessionID, from version: Int?, limit: Int, bytes: Int
+    ) throws(StoreError) -> [SessionRecord] {
+        try store.history(of: id, from: version, limit: limit, bytes: bytes)
     }
 }

@@ -4,13 +4,14 @@ import Testing
 
 /// Gives the session another token when its user signs in.
 private struct DoorCoordinator: Coordinator {
-    enum Event: String, NavigationEvent, CaseIterable { case enter, look, wait }
+    enum Event: String, NavigationEvent, CaseIterable { case enter, enterTogether, look, wait }
 
     func start(_ navigator: inout Navigator) { navigator.push(Screen("door")) }
 
     func handle(_ event: Event, _ navigator: inout Navigator) async {
         switch event {
         case .enter: navigator.rotateToken()
+        case .enterTogether: navigator.rotateToken(revokingOthers: false)
         case .look: navigator.push(Screen("room"))
         case .wait:
             await Gate.current.wait()

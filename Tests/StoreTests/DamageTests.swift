@@ -244,7 +244,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["session", "version", "key", "kept_until", "token"])
+    @Test(arguments: ["session", "version", "key", "kept_until", "tokens", "user"])
     func `each column of the journal is covered by a checksum`(column: String) async throws {
         try await fill()
         let id = ids[9]
@@ -253,7 +253,8 @@ import Testing
             // As if the value had been written like this: the page's checksum is right.
             let database = try SQLiteDatabase(path: path, isGuarded: true)
             let value = [
-                "session": "'s_0000000000001'", "key": "'other'", "token": "'\(String(repeating: "cd", count: 32))'",
+                "session": "'s_0000000000001'", "key": "'other'", "tokens": "'\(String(repeating: "cd", count: 32))'",
+                "user": "'ann'",
             ]
             try database.execute(
                 """

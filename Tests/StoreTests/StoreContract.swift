@@ -33,17 +33,27 @@ final class TemporaryDirectory {
 extension EncodedRecord {
     /// A version of a session, with its number in its state.
     ///
-    /// - Parameter size: of a text in place of the number, in bytes; 0 for the number
+    /// - Parameters:
+    ///   - size: of a text in place of the number, in bytes; 0 for the number.
+    ///   - tokens: two hexadecimal digits for each, from which its digest is made.
     static func make(
         _ id: SessionID, _ version: Int, keptUntil: Int = 2_000_000_000_000, isEnd: Bool = false,
-        origin: SessionID? = nil, size: Int = 0
+        origin: SessionID? = nil, size: Int = 0, tokens: [String] = ["ab"], user: String? = nil
     ) throws -> EncodedRecord {
         let number = size > 0 ? "\"\(String(repeating: "x", count: size))\"" : "\(version)"
         let state = isEnd ? "" : #","expiresAt":1900000000000,"event":"e\#(version)","state":{"number":\#(number)}"#
         let origin = origin.map { "\"origin\":\"\($0.text)\"," } ?? ""
+        let list = tokens.enumerated().map { index, digits in
+            #"{"number":\#(index + 1),"token":"\#(String(repeating: digits, count: 32))","createdAt":1800000000000,"#
+                + #""usedAt":1800000000000}"#
+        }
+        let token =
+            tokens.count == 1
+            ? #""token":"\#(String(repeating: tokens[0], count: 32))""# : #""tokens":[\#(list.joined(separator: ","))]"#
+        let signedIn = user.map { "\"user\":\"\($0)\"," } ?? ""
         let text = """
-            {"session":"\(id.text)","app":"a","token":"\(String(repeating: "ab", count: 32))","createdAt":1800000000000,\
-            \(origin)"version":\(version),"time":\(1_800_000_000_000 + version),"keptUntil":\(keptUntil)\(state)}
+            {"session":"\(id.text)","app":"a",\(token),"createdAt":1800000000000,\
+            \(origin)\(signedIn)"version":\(version),"time":\(1_800_000_000_000 + version),"keptUntil":\(keptUntil)\(state)}
             """
         return try SessionRecord(parsing: Array(text.utf8)).encoded
     }
@@ -240,6 +250,64 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
             #expect(try await store.load(id, token: token)?.record.version == 2)
             #expect(try await store.load(id, token: SHA256Digest(of: "another")) == nil)
             #expect(try await store.load(try .make(2), token: token) == nil)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a load finds a session by any of its tokens, and by none that it has not any more`(
+        kind: StoreKind
+    ) async throws {
+        try await kind.withStore { store in
+            let id = try SessionID.make(1)
+            for (version, tokens) in [(1, ["ab"]), (2, ["ab", "cd", "ef"]), (3, ["ab", "ef"])] {
+                let record = try EncodedRecord.make(id, version, tokens: tokens)
+                _ = await store.commit([SessionChange(id: id, expectedVersion: version - 1, record: record)])
+
+                for digits in ["ab", "cd", "ef", "12"] {
+                    let token = try #require(SHA256Digest(hex: String(repeating: digits, count: 32)))
+                    let found = try await store.load(id, token: token)
+                    #expect((found?.record.version == version) == tokens.contains(digits), "\(digits) in \(version)")
+                    if let found { #expect(found.record.encoded.text == record.text) }
+                }
+            }
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `sessions are found by who is signed in`(kind: StoreKind) async throws {
+        try await kind.withStore { store in
+            func commit(_ number: Int, _ version: Int, _ user: String?, isEnd: Bool = false) async throws {
+                let id = try SessionID.make(number)
+                let record = try EncodedRecord.make(id, version, keptUntil: 4_000, isEnd: isEnd, user: user)
+                let change = SessionChange(id: id, expectedVersion: version - 1, record: record)
+                #expect(await store.commit([change]) == .success([]))
+            }
+            // One stays, one signs in later, one signs out, one changes hands, one ends, one is nobody's.
+            try await commit(1, 1, "ann")
+            try await commit(2, 1, nil)
+            try await commit(2, 2, "ann")
+            try await commit(3, 1, "ann")
+            try await commit(3, 2, nil)
+            try await commit(4, 1, "ann")
+            try await commit(4, 2, "bob ’; -- \u{1F600}")
+            try await commit(5, 1, "ann")
+            try await commit(5, 2, "ann", isEnd: true)
+            try await commit(6, 1, nil)
+
+            // A store may list those that were the user's, until it has written them to its tables.
+            let certain = Set(try [1, 2].map(SessionID.make))
+            let possible = certain.union(try [3, 4, 5].map(SessionID.make))
+            let found = Set(try await store.sessions(ofUser: "ann"))
+            #expect(certain.isSubset(of: found) && found.isSubset(of: possible))
+            #expect(try await store.sessions(ofUser: "bob ’; -- \u{1F600}") == [SessionID.make(4)])
+            try await eventually { Set(try await store.sessions(ofUser: "ann")) == certain }
+            #expect(try await store.sessions(ofUser: "carol") == [])
+            #expect(try await store.load(.make(1))?.record.identity.user == "ann")
+
+            try await eventually {
+                _ = try await store.sweep(at: Date(timeIntervalSince1970: 5), limit: 10)
+                return try await store.sessions(ofUser: "ann").isEmpty
+            }
         }
     }
 

@@ -6,17 +6,19 @@ import Testing
 
 /// A store that was written by an earlier build until `kill -9`, with what that build exported from it.
 @Suite struct UpgradeTests {
-    static let fixture = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .appending(path: "Fixtures/schema2")
+    static let fixtures = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: "Fixtures")
     static let retention = Retention(versions: 30)
 
     let directory = TemporaryDirectory()
 
-    init() throws {
+    /// Copies the store of a schema.
+    func copy(_ schema: Int) throws {
         try FileManager.default.createDirectory(atPath: directory.path, withIntermediateDirectories: true)
         for name in ["sessions.sqlite", "sessions.sqlite-wal"] {
             try FileManager.default.copyItem(
-                atPath: UpgradeTests.fixture.appending(path: name).path, toPath: "\(directory.path)/\(name)")
+                atPath: UpgradeTests.fixtures.appending(path: "schema\(schema)/\(name)").path,
+                toPath: "\(directory.path)/\(name)")
         }
     }
 
@@ -33,13 +35,24 @@ import Testing
         .map { String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test func `a store of schema 2 is upgraded with every session, answer and version`() async throws {
-        let before = try String(contentsOf: UpgradeTests.fixture.appending(path: "export.jsonl"), encoding: .utf8)
-            .split(separator: "\n").map(String.init)
+    @Test(arguments: [(2, 11), (3, 5)])
+    func `a store of an earlier schema is upgraded with every session, answer and version`(
+        schema: Int, count: Int
+    ) async throws {
+        try copy(schema)
+        let before = try String(
+            contentsOf: UpgradeTests.fixtures.appending(path: "schema\(schema)/export.jsonl"), encoding: .utf8
+        )
+        .split(separator: "\n").map(String.init)
 
         let store = try open()
 
-        #expect(store.sessionCount == 11)
+        #expect(store.sessionCount == count)
+        for record in before.compactMap({ try? SessionRecord(parsing: Array($0.utf8)) }) {
+            let loaded = try await store.load(record.id, token: record.identity.token)
+            // An earlier version may have had another token.
+            #expect(loaded != nil || record.identity.firstVersion == 1)
+        }
         let after = try export()
         #expect(Set(after).isSubset(of: before))
         // Versions older than those that are kept may be gone by now.
@@ -56,7 +69,7 @@ import Testing
         #expect(try export() == after, "opened again")
         await again.close()
         let reader = try SQLiteDatabase(path: directory.path + "/sessions.sqlite", isReadOnly: true)
-        #expect(try reader.integer("PRAGMA user_version") == 3)
+        #expect(try reader.integer("PRAGMA user_version") == 4)
         #expect(try reader.text("PRAGMA integrity_check") == "ok")
         #expect(
             try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
@@ -64,6 +77,7 @@ import Testing
     }
 
     @Test func `an upgrade that was interrupted starts over`() async throws {
+        try copy(2)
         try Data("what the last one has left".utf8).write(
             to: URL(filePath: directory.path + "/sessions.sqlite.rebuilt"))
         try Data("and its log".utf8).write(to: URL(filePath: directory.path + "/sessions.sqlite.rebuilt-wal"))
@@ -74,10 +88,12 @@ import Testing
         await store.close()
     }
 
-    @Test func `the session of a damaged row of schema 2 is refused, and the others are upgraded`() async throws {
+    @Test(arguments: [2, 3])
+    func `the session of a damaged row is refused, and the others are upgraded`(schema: Int) async throws {
+        try copy(schema)
         let id: SessionID
         do {
-            let old = try SQLiteDatabase(path: directory.path + "/sessions.sqlite")
+            let old = try SQLiteDatabase(path: directory.path + "/sessions.sqlite", isGuarded: schema > 2)
             let text = try old.text("SELECT session FROM journal WHERE seq = 3")
             id = try #require(text.flatMap(SessionID.init))
             try old.execute("UPDATE journal SET record = replace(record, 'version', 'worsion') WHERE seq = 3")

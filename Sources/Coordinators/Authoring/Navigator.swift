@@ -17,7 +17,7 @@ public struct Navigator: Sendable {
     public let address: ClientAddress?
     /// What the client says about itself: its language, its platform, its version.
     public let client: ClientInfo
-    private(set) var requests: [Request] = []
+    var requests: [Request] = []
     private let placed: PlacedScreen?
     /// The id of the coordinator that makes the requests.
     private let coordinator: Int
@@ -229,7 +229,11 @@ extension Navigator {
     /// Replaces the session's token with this transition. Call it when the user signs in or gains rights, so that the
     /// old token is useless to anyone who has seen it (session fixation), and when the user signs out. The answer gives
     /// the client the new token; the old one is invalid from then on. See `docs/sign-in.md`.
-    public mutating func rotateToken() {
-        requests.append(.rotateToken)
+    ///
+    /// - Parameter revokingOthers: whether the tokens of the session's other devices, which were paired with it, are
+    ///   invalid from then on, too. If not, these devices take part in what follows, and no longer have access to the
+    ///   versions before.
+    public mutating func rotateToken(revokingOthers: Bool = true) {
+        requests.append(.rotateToken(revokingOthers ? .revokingOthers : .keepingOthers))
     }
 }

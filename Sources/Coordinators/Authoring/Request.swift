@@ -19,7 +19,9 @@ indirect enum Request: Sendable {
     case endChildren
     case tell(Message)
     case tellChildren(Message)
-    case rotateToken
+    case rotateToken(TokenRotation)
+    case changeUser(UserChange)
+    case endSessions(SessionEnding)
 }
 
 /// A screen by its key or by its name.
@@ -87,7 +89,11 @@ extension Request: CustomStringConvertible {
         case .endChildren: "endChildren()"
         case .tell(let message): "tell(\(message.name))"
         case .tellChildren(let message): "tellChildren(\(message.name))"
-        case .rotateToken: "rotateToken()"
+        case .changeUser(.signIn): "signIn(user:)"
+        case .changeUser(.signOut): "signOut()"
+        case .endSessions: "endSessions(ofUser:)"
+        case .rotateToken(.revokingOthers): "rotateToken()"
+        case .rotateToken(.keepingOthers): "rotateToken(revokingOthers: false)"
         }
     }
 }

@@ -27,7 +27,13 @@ public enum BuiltInEvent: String, CaseIterable, Sendable {
     /// In a history: the operator returned the session to an earlier version. It cannot be posted.
     package static let restoration = "restore"
 
-    static let names = Set(allCases.map(\.rawValue) + [migration, restoration])
+    /// In a history: another device was paired with the session, which got a token of its own. It cannot be posted.
+    package static let tokenAddition = "addToken"
+    /// In a history: one of the session's tokens was revoked. It cannot be posted.
+    package static let tokenRevocation = "revokeToken"
+
+    static let names = Set(
+        allCases.map(\.rawValue) + [migration, restoration, tokenAddition, tokenRevocation])
 
     /// The words of the event's name: “Back to root”.
     public var title: String { rawValue.sentence }

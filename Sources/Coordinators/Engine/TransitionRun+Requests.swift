@@ -31,7 +31,21 @@ extension TransitionRun {
         case .endChildren: remove(Set(state.children(of: coordinator.id).map(\.id)), by: coordinator.id)
         case .tell(let message): try tell(message, request, by: coordinator)
         case .tellChildren(let message): tellChildren(message, of: coordinator.id)
-        case .rotateToken: rotatesToken = true
+        case .changeUser(let change):
+            try check(change.user, request, by: coordinator)
+            userChange = change
+        case .endSessions(let ending):
+            try check(ending.user, request, by: coordinator)
+            if !sessionEndings.contains(ending) { sessionEndings.append(ending) }
+        case .rotateToken(let rotation): if tokenRotation != .revokingOthers { tokenRotation = rotation }
+        }
+    }
+
+    private func check(
+        _ user: String?, _ request: Request, by coordinator: LivingCoordinator
+    ) throws(NavigationError) {
+        guard user.map(UserID.isValid) ?? true else {
+            throw coordinator.impossible(request, "a user's id has 1 to \(UserID.limit) bytes")
         }
     }
 }

@@ -39,7 +39,9 @@ public struct TransitionRun: Sendable {
     var operations: [Operation] = []
     var finished: [String] = []
     var dismissed: [String] = []
-    var rotatesToken = false
+    var tokenRotation: TokenRotation?
+    var userChange: UserChange?
+    var sessionEndings: [SessionEnding] = []
     /// The coordinators that were called.
     private(set) var called: Set<Int> = []
     /// Coordinators started in this transition that have not owned a screen or a child yet.
@@ -114,8 +116,7 @@ public struct TransitionRun: Sendable {
     func unchecked() -> TransitionResult {
         let transition = Transition(
             event: event?.type, operations: operations.net(since: original.lastKey, to: state), finished: finished,
-            dismissed: dismissed,
-            rotatesToken: rotatesToken)
+            dismissed: dismissed, tokenRotation: tokenRotation, userChange: userChange, sessionEndings: sessionEndings)
         return TransitionResult(state: state, transition: transition)
     }
 

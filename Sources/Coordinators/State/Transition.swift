@@ -11,21 +11,27 @@ public struct Transition: Sendable, Equatable {
     /// The names of the coordinators that were removed without finishing, descendants before their ancestors: by
     /// `back`, by `dismiss`, together with an ancestor, or by `relaunch`.
     public let dismissed: [String]
-    /// Whether a coordinator asked for another token, see `Navigator.rotateToken`.
-    public let rotatesToken: Bool
+    /// What becomes of the session's tokens; `nil` for nothing. See `Navigator.rotateToken`.
+    public let tokenRotation: TokenRotation?
+    /// Who is signed in to the session from then on; `nil` if that stays as it is. See `Navigator.signIn`.
+    public let userChange: UserChange?
+    /// Which sessions end, see `Navigator.endSessions`.
+    public let sessionEndings: [SessionEnding]
     /// The transition's members in answers and in the history, as JSON text: `event`, `operations`, `finished`,
     /// `dismissed`.
     public let encodedMembers: [UInt8]
 
     public init(
         event: String?, operations: [Operation] = [], finished: [String] = [], dismissed: [String] = [],
-        rotatesToken: Bool = false
+        tokenRotation: TokenRotation? = nil, userChange: UserChange? = nil, sessionEndings: [SessionEnding] = []
     ) {
         self.event = event
         self.operations = operations
         self.finished = finished
         self.dismissed = dismissed
-        self.rotatesToken = rotatesToken
+        self.tokenRotation = tokenRotation
+        self.userChange = userChange
+        self.sessionEndings = sessionEndings
         var members = JSONWriter()
         members.member("event", ifAny: event)
         members.member("operations", operations)
@@ -33,6 +39,17 @@ public struct Transition: Sendable, Equatable {
         members.member("dismissed", dismissed)
         self.encodedMembers = members.bytes
     }
+
+    /// Whether a coordinator asked for another token.
+    public var rotatesToken: Bool { tokenRotation != nil }
+}
+
+/// A transition replaces the token of the client that posted its event.
+public enum TokenRotation: Sendable, Equatable {
+    /// The session's other tokens are invalid from then on.
+    case revokingOthers
+    /// The session's other tokens stay, but give no access to the versions before.
+    case keepingOthers
 }
 
 /// A change that the user can see. Performed in order on the state before, a transition's operations give the state

@@ -29,8 +29,11 @@ final class AddressRates: Sendable {
         self.limit = limit
     }
 
-    /// How many uses are allowed in a second.
+    /// How many uses are allowed in a period.
     var rate: Int { limit.rate }
+
+    /// The period in seconds.
+    var period: Int { limit.seconds }
 
     /// Counts one use by the address.
     ///

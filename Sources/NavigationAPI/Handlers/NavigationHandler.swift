@@ -17,10 +17,11 @@ public final class NavigationHandler: HTTPHandler {
         public init() {}
     }
 
-    private let host: SessionHost
-    private let proxies: [IPNetwork]
+    let host: SessionHost
+    let proxies: [IPNetwork]
     private let creationRates: AddressRates?
-    private let basePath: String
+    let pairingRates: AddressRates?
+    let basePath: String
     private let apps: Document
     /// By the app's name.
     private let descriptions: [String: Document]
@@ -35,6 +36,7 @@ public final class NavigationHandler: HTTPHandler {
         self.host = host
         self.proxies = settings.proxies
         self.creationRates = RateLimit(perSecond: settings.creationRate).map(AddressRates.init)
+        self.pairingRates = RateLimit(5, in: 60).map(AddressRates.init)
         self.basePath = settings.basePath?.text ?? ""
         self.apps = Document(AppsBody(host.apps))
         self.descriptions = Dictionary(host.apps.map { ($0.name, Document(AppBody($0))) }) { first, _ in first }
@@ -269,7 +271,7 @@ extension NavigationHandler {
 // Finding a session.
 extension NavigationHandler {
     /// The session that the request has a right to. Anything missing or malformed throws the error of a wrong token.
-    private func session(_ id: String, _ request: HTTPRequest) async throws(SessionError) -> AuthorizedSession {
+    func session(_ id: String, _ request: HTTPRequest) async throws(SessionError) -> AuthorizedSession {
         guard let id = SessionID(id), let token = BearerToken(request.headers.only("Authorization")) else {
             throw .unauthorized
         }
@@ -277,7 +279,7 @@ extension NavigationHandler {
         return try await host.session(id, token: token.text)
     }
 
-    private func session(_ request: HTTPRequest) async throws(Problem) -> AuthorizedSession {
+    func session(_ request: HTTPRequest) async throws(Problem) -> AuthorizedSession {
         do throws(SessionError) { return try await session(request.name, request) } catch { throw Problem(error) }
     }
 
@@ -287,7 +289,7 @@ extension NavigationHandler {
         do throws(SessionError) { return try session.state(if: condition) } catch { throw Problem(error) }
     }
 
-    private func translatingErrors<Value>(
+    func translatingErrors<Value>(
         _ work: () async throws(SessionError) -> Value
     ) async throws(Problem) -> Value {
         do throws(SessionError) { return try await work() } catch { throw Problem(error) }

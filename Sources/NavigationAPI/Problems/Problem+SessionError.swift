@@ -61,6 +61,27 @@ extension Problem {
             self.headers.append("Retry-After", "10")
         case .unknownVersion:
             self.init(404, "unknown-version", "No such version", "GET …/history lists the versions that are kept.")
+        case .unknownToken:
+            self.init(404, "unknown-token", "No such token", "GET …/tokens lists the session's tokens.")
+        case .lastToken:
+            self.init(
+                409, "last-token", "The session's only token",
+                "Without it nobody could use the session. DELETE the session to end it.")
+        case .tooManyTokens:
+            self.init(
+                409, "too-many-tokens", "Too many devices",
+                "The session has \(AccessToken.limit) tokens, which is the most. Revoke one of them first.")
+        case .unknownCode:
+            self.init(
+                404, "unknown-code", "No such pairing code",
+                "The code is wrong, was used, or has expired. Ask for another one on the first device.")
+        case .tooManyTries(let seconds):
+            self = .tooManyTries(retryAfter: seconds)
+        case .tooManyCodes:
+            self.init(
+                503, "too-many-codes", "Too many pairing codes",
+                "As many codes as may wait for their devices already do; try again later.")
+            self.headers.append("Retry-After", "10")
         case .keyReused:
             self.init(
                 422, "key-reused", "Idempotency-Key used before",

@@ -134,6 +134,14 @@ extension Problem {
         .with { $0.headers.append("Retry-After", String(seconds)) }
     }
 
+    static func tooManyTries(retryAfter seconds: Int) -> Problem {
+        Problem(
+            429, "too-many-tries", "Too many pairing codes were tried",
+            "The code was not looked at. Wait as long as Retry-After says."
+        )
+        .with { $0.headers.append("Retry-After", String(seconds)) }
+    }
+
     static func methodNotAllowed(_ allowed: [String]) -> Problem {
         let list = allowed.joined(separator: ", ")
         return Problem(405, "method-not-allowed", "Method not allowed", "This path supports \(list).")

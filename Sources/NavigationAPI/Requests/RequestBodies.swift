@@ -110,6 +110,25 @@ enum CreationRequest {
     }
 }
 
+/// What `POST /v1/sessions/{id}/pairings` and `POST /v1/pairings` say about the other device.
+enum PairingRequest {
+    static let members = ["label"]
+    static let membersWithCode = ["code", "label"]
+
+    static func label(_ body: RequestBody) throws(Problem) -> String? {
+        let label = try body.string("label")
+        guard label.map(AccessToken.isLabel) ?? true else {
+            throw .invalidRequest("/label", "must have 1 to 64 characters, none of them a control character")
+        }
+        return label
+    }
+
+    static func code(_ body: RequestBody) throws(Problem) -> String {
+        guard let code = try body.string("code") else { throw .invalidRequest("", "lacks “code”") }
+        return code
+    }
+}
+
 extension PostedEvent {
     static let members = ["type", "payload", "screen"]
 

@@ -44,6 +44,7 @@ extension CleanLogin {
         private func logOut(_ navigator: inout Navigator) {
             navigator.defaults["isLoggedIn"] = nil
             navigator.rotateToken()
+            navigator.signOut()
         }
     }
 
@@ -67,6 +68,7 @@ extension CleanLogin {
                 let viewModel = LoginViewModel(useCase: try navigator.resolve())
                 try await viewModel.logIn(email: email, password: password, from: navigator.address) {
                     navigator.rotateToken()
+                    navigator.signIn(user: AccountName(email)?.text ?? email)
                     navigator.finish()
                 } onLoginFailure: { alert in
                     navigator.update("login") { $0.params = ["email": .string(email)] }
@@ -76,17 +78,50 @@ extension CleanLogin {
         }
     }
 
+    /// Also shows where the user is logged in, and logs the user out there.
     struct MainCoordinator: Coordinator {
-        enum Event: NavigationEvent, CaseIterable { case logout }
-
-        func start(_ navigator: inout Navigator) {
-            navigator.push(Screen("main", title: "Main"))
+        enum Event: NavigationEvent {
+            case logout
+            case devices
+            case logoutThere(session: String)
+            case logoutElsewhere
+            static let examples: [Event] = [
+                .logout, .devices, .logoutThere(session: "s_vGNoFnEWTqnck"), .logoutElsewhere,
+            ]
         }
 
-        func handle(_ event: Event, _ navigator: inout Navigator) {
+        func start(_ navigator: inout Navigator) {
+            navigator.push(Screen("main", title: "Main", events: ["logout", "devices"]))
+        }
+
+        func handle(_ event: Event, _ navigator: inout Navigator) async throws {
             switch event {
             case .logout: navigator.finish()
+            case .devices:
+                let own = navigator.session
+                // A session of an earlier build has no user.
+                let sessions =
+                    if let user = own.user { try await navigator.sessions(ofUser: user) } else { [UserSession]() }
+                let params: JSONObject = ["sessions": .array(sessions.map { line($0, isThis: $0.id == own.id) })]
+                navigator.push(
+                    Screen(
+                        "devices", title: "Where you are logged in", params: params,
+                        events: ["logoutThere", "logoutElsewhere"]))
+            case .logoutThere(let session): end(.one(session), &navigator)
+            case .logoutElsewhere: end(.others, &navigator)
             }
+        }
+
+        private func end(_ sessions: UserSessions, _ navigator: inout Navigator) {
+            if let user = navigator.session.user { navigator.endSessions(ofUser: user, sessions) }
+            navigator.pop()
+        }
+
+        private func line(_ session: UserSession, isThis: Bool) -> JSON {
+            [
+                "session": .string(session.id), "isThis": .bool(isThis),
+                "devices": .array(session.devices.map { .string($0) }),
+            ]
         }
     }
 }

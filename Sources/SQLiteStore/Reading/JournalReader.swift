@@ -13,6 +13,7 @@ final class JournalReader {
     private let answerLookup: Lookup
     private let answers: Lookup
     private let forks: SQLiteStatement
+    private let users: SQLiteStatement
     private let begin: SQLiteStatement
     private let end: SQLiteStatement
 
@@ -29,6 +30,7 @@ final class JournalReader {
         answers = try Lookup(
             "SELECT seq, key, checksum FROM answers WHERE session = ?1 ORDER BY seq DESC", database, path: path)
         forks = try database.prepare("SELECT id FROM sessions WHERE origin = ?1")
+        users = try database.prepare("SELECT id FROM sessions WHERE user = ?1")
         begin = try database.prepare("BEGIN")
         end = try database.prepare("COMMIT")
         self.database = database
@@ -47,19 +49,18 @@ final class JournalReader {
 
     /// The last version.
     ///
-    /// - Parameter token: the digest that the session's token must have; `nil` for any. It is compared before any
+    /// - Parameter token: the digest that a token of the session must have; `nil` for any. It is compared before any
     ///   record is read.
-    /// - Returns: `nil` if there is no such session, or it has another token.
+    /// - Returns: `nil` if there is no such session, or it has no such token.
     func load(
         _ id: SessionID, token: SHA256Digest?, _ tail: [Place]
     ) throws(ReadError) -> (record: FoundRecords, answeredKeys: [String])? {
         let past = try past(of: id, tail)
         guard let newest = past.versions(from: .max, limit: 1).first else { return nil }
         if let token {
-            guard let known = SHA256Digest(hex: past.token) else {
-                throw .damaged("the token of \(id.text) is damaged")
-            }
-            guard known == token else { return nil }
+            let known = past.tokens.split(separator: " ").map { SHA256Digest(hex: String($0)) }
+            guard !known.isEmpty, !known.contains(nil) else { throw .damaged("the tokens of \(id.text) are damaged") }
+            guard known.contains(token) else { return nil }
         }
         let records = try records(of: past, from: newest.version, limit: 1, bytes: .max)
         guard !records.wanted.isEmpty else { throw .missing(seq: newest.seq) }
@@ -108,10 +109,14 @@ final class JournalReader {
         return rows.suffix(retention.answers)
     }
 
-    func forks(of id: SessionID) throws(ReadError) -> [SessionID] {
+    func forks(of id: SessionID) throws(ReadError) -> [SessionID] { try sessions(forks, id.text) }
+
+    func sessions(ofUser user: String) throws(ReadError) -> [SessionID] { try sessions(users, user) }
+
+    private func sessions(_ statement: SQLiteStatement, _ key: String) throws(ReadError) -> [SessionID] {
         do throws(SQLiteError) {
-            try forks.bind(1, id.text)
-            return try forks.all { $0.text(0).flatMap(SessionID.init) }.compactMap(\.self)
+            try statement.bind(1, key)
+            return try statement.all { $0.text(0).flatMap(SessionID.init) }.compactMap(\.self)
         } catch {
             throw .sqlite(error)
         }
@@ -150,7 +155,7 @@ extension JournalReader {
         /// Newest first.
         var recent: [(version: Int, seq: Int)] = []
         var compacted: CompactedSession?
-        var token = ""
+        var tokens = ""
 
         func versions(from newest: Int, limit: Int) -> [(version: Int, seq: Int)] {
             let found = Array(recent.lazy.filter { $0.version <= newest }.prefix(limit))
@@ -163,15 +168,15 @@ extension JournalReader {
     private func past(of id: SessionID, _ tail: [Place]) throws(ReadError) -> Past {
         var past = Past(id: id)
         var isWhole = false
-        var token: String?
+        var tokens: String?
         for place in tail.reversed() where place.isRecord && !isWhole {
             past.recent.append((place.version, place.seq))
-            token = token ?? place.label?.token
+            tokens = tokens ?? place.label?.tokens
             // The table has nothing older, or the session has ended and nothing older counts.
             isWhole = place.kind == .first || place.kind == .end
         }
         if !isWhole { past.compacted = try sessionLookup.session(id) }
-        past.token = token ?? past.compacted?.token ?? ""
+        past.tokens = tokens ?? past.compacted?.tokens ?? ""
         return past
     }
 

@@ -59,6 +59,14 @@ public final class StoreSnapshot {
         }
     }
 
+    /// The sessions that a user is signed in to, in order. Some may be another user's by now.
+    public func sessions(ofUser user: String) throws(SQLiteStoreError) -> [SessionID] {
+        try reading { () throws(ReadError) in
+            let ids = tail.sessions(ofUser: user).union(try reader.sessions(ofUser: user))
+            return ids.sorted { $0.text < $1.text }
+        }
+    }
+
     public func load(_ id: SessionID) throws(SQLiteStoreError) -> SessionRecord? {
         try reading { () throws(ReadError) in
             if let damage = tail.damaged[id] { throw .damaged(damage) }

@@ -11,7 +11,8 @@ final class OldJournal {
     /// Reads damaged pages, too.
     private var unguarded: SQLiteDatabase?
     private var unguardedRows: SQLiteStatement?
-    private let isBefore3: Bool
+    private let schema: Int
+    private var isBefore3: Bool { schema < 3 }
     let secret: [UInt8]
     /// Everything up to this row is in the tables; `nil` if this number is damaged.
     private let compacted: Int?
@@ -30,8 +31,11 @@ final class OldJournal {
         let database = try SQLiteDatabase(path: path, isGuarded: true)
         database.setLogKept(true)
         let unguarded = try SQLiteDatabase(path: path, isReadOnly: true)
-        isBefore3 = try unguarded.integer("PRAGMA user_version") ?? 0 < 3
-        let columns = isBefore3 ? OldJournal.columnsBefore3 : JournalRow.columns
+        let schema = try unguarded.integer("PRAGMA user_version") ?? 0
+        self.schema = schema
+        let isBefore3 = schema < 3
+        let columns =
+            isBefore3 ? OldJournal.columnsBefore3 : schema < 4 ? OldJournal.columnsBefore4 : JournalRow.columns
         // Not “> ?1”, which also reads the page of the row before; that page may be damaged.
         let sql = "SELECT \(columns), seq FROM journal WHERE seq >= ?1 ORDER BY seq LIMIT ?2"
         rows = try database.prepare(sql)
@@ -76,8 +80,11 @@ final class OldJournal {
     private static let columnsBefore3 = """
         session, kind, version, CASE WHEN json_valid(record) THEN record ->> '$.keptUntil' END,
         CASE WHEN json_valid(record) THEN record ->> '$.base' END,
-        CASE WHEN json_valid(record) THEN record ->> '$.token' END, NULL, key, record, checksum
+        CASE WHEN json_valid(record) THEN record ->> '$.token' END, NULL, key, record, checksum, NULL
         """
+
+    private static let columnsBefore4 =
+        "session, kind, version, kept_until, base, token, origin, key, record, checksum, NULL"
 
     private static func secret(
         in database: borrowing SQLiteDatabase, or copy: [UInt8]?
@@ -179,7 +186,7 @@ final class OldJournal {
         try statement.bind(1, (first ?? seq) + 1)
         try statement.bind(2, limit)
         return try statement.all { row -> Found? in
-            guard let seq = row.integer(10), seq > self.seq else { return nil }
+            guard let seq = row.integer(11), seq > self.seq else { return nil }
             let entry = isBefore3 ? JournalRow(before3: row) : JournalRow(row, seq: seq)
             return entry.map { .sound(seq, $0) } ?? .unsound(seq, row.text(0) ?? "")
         }.compactMap(\.self)
@@ -206,10 +213,13 @@ final class OldJournal {
     ///
     /// - Throws: damage, if the table is damaged as well, so that it is unknown what is lost.
     func lastVersions() throws(SQLiteError) -> [(id: String, version: Int, hasLosses: Bool)] {
-        let columns = isBefore3 ? "version, NULL, NULL, NULL, NULL, NULL" : CompactedSession.columns
+        let columns =
+            isBefore3
+            ? "version, NULL, NULL, NULL, NULL, NULL, NULL"
+            : schema < 4 ? "version, rows, token, origin, answers, checksum, NULL" : CompactedSession.columns
         let isBefore3 = isBefore3
         let found = try unguarded?.prepare("SELECT \(columns), id FROM sessions").all { row -> (String, Int, Bool)? in
-            guard let text = row.text(6), let id = SessionID(text) else { return nil }
+            guard let text = row.text(7), let id = SessionID(text) else { return nil }
             if isBefore3 { return row.integer(0).map { (text, $0, false) } }
             return CompactedSession(row, of: id).map { (text, $0.version, $0.allRows.contains(where: isLost)) }
         }
@@ -254,7 +264,7 @@ extension JournalRow {
         else { return nil }
         let isAnswer = kind == .answer
         guard let keptUntil = isAnswer ? 0 : row.integer(3) else { return nil }
-        let label = Label(token: isAnswer ? nil : row.text(5), key: row.text(7))
+        let label = Label(tokens: isAnswer ? nil : row.text(5), key: row.text(7))
         self.init(
             session: session, kind: kind, version: version, keptUntil: keptUntil, base: isAnswer ? nil : row.integer(4),
             label: label.isEmpty ? nil : label, text: text)

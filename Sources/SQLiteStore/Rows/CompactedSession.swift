@@ -19,8 +19,12 @@ struct CompactedSession {
     /// When to check whether the session can be forgotten; `nil` if the table already has this time.
     private(set) var due: Int?
     private(set) var rows: [UInt8]
-    /// The SHA-256 of the session's token, in hexadecimal digits.
-    private(set) var token: String
+    /// The SHA-256 of each of the session's tokens, in hexadecimal digits, separated by spaces.
+    private(set) var tokens: String
+    /// Who is signed in.
+    private(set) var user: String?
+    /// Whether the table has another user.
+    private(set) var hasNewUser = false
     let origin: String?
     /// How many answers the session has in the table `answers`.
     var answers = 0
@@ -34,31 +38,33 @@ struct CompactedSession {
     private static let largeSize = 512
 
     /// - Parameter place: of the session's first record that is kept, or of its end.
-    init(_ place: Place, of id: SessionID, token: String, origin: String?) {
+    init(_ place: Place, of id: SessionID, tokens: String, user: String?, origin: String?) {
         self.id = id
         self.version = place.version
         self.due = place.keptUntil
-        self.token = token
+        self.tokens = tokens
+        self.user = user
         self.origin = origin
         (self.rows, self.count, self.countFromFull, self.bytes) = ([], 0, 0, 0)
         add(place)
     }
 
-    static let columns = "version, rows, token, origin, answers, checksum"
+    static let columns = "version, rows, tokens, origin, answers, checksum, user"
 
     /// Reads a row that has these columns.
     ///
     /// - Returns: `nil` if the row is not what was written.
     init?(_ row: borrowing SQLiteRow, of id: SessionID) {
-        guard let version = row.integer(0), let rows = row.utf8(1), let token = row.text(2) else { return nil }
-        self.init(version: version, rows: rows, token: token, origin: row.text(3), of: id)
+        guard let version = row.integer(0), let rows = row.utf8(1), let tokens = row.text(2) else { return nil }
+        self.init(version: version, rows: rows, tokens: tokens, user: row.text(6), origin: row.text(3), of: id)
         answers = row.integer(4) ?? -1
         guard checksum == row.integer(5) else { return nil }
     }
 
     /// - Returns: `nil` if no session can have these values.
-    init?(version: Int, rows: [UInt8], token: String, origin: String?, of id: SessionID) {
-        (self.id, self.version, self.rows, self.token, self.origin) = (id, version, rows, token, origin)
+    init?(version: Int, rows: [UInt8], tokens: String, user: String? = nil, origin: String?, of id: SessionID) {
+        (self.id, self.version, self.rows, self.origin) = (id, version, rows, origin)
+        (self.tokens, self.user) = (tokens, user)
         (self.count, self.countFromFull, self.bytes) = (0, 0, 0)
         var position = 0
         repeat {
@@ -75,9 +81,11 @@ struct CompactedSession {
         var sum = RowChecksum()
         sum.add(id.text)
         sum.add(version)
-        sum.add(token)
+        sum.add(tokens)
         sum.add(origin)
         sum.add(answers)
+        // As in `JournalRow`.
+        if let user { sum.add(user) }
         sum.add(digestOf: rows)
         return sum.value
     }
@@ -85,7 +93,11 @@ struct CompactedSession {
     /// Adds the next version.
     mutating func append(_ place: Place) {
         version = place.version
-        if let token = place.label?.token { self.token = token }
+        if let label = place.label, let tokens = label.tokens {
+            self.tokens = tokens
+            hasNewUser = hasNewUser || user != label.user
+            user = label.user
+        }
         add(place)
     }
 
@@ -93,7 +105,7 @@ struct CompactedSession {
         if !rows.isEmpty { rows.append(CompactedSession.space) }
         rows += "\(place.seq)".utf8
         count += 1
-        let isFull = place.label?.token != nil
+        let isFull = place.label?.tokens != nil
         countFromFull = isFull ? 1 : countFromFull + 1
         guard isFull || place.size >= CompactedSession.largeSize else { return }
         rows += "\(isFull ? "=" : ":")\(place.size)".utf8

@@ -17,8 +17,10 @@ struct JournalRow: Sendable {
 
     /// Values that few rows have.
     struct Label: Sendable {
-        /// Of a full record: the SHA-256 of the session's token, in hexadecimal digits.
-        var token: String?
+        /// Of a full record: the SHA-256 of each of the session's tokens, in hexadecimal digits, separated by spaces.
+        var tokens: String?
+        /// Of a full record: who is signed in. Not of an end.
+        var user: String?
         /// Of the first record of a fork: the session that it was forked from.
         var origin: String?
         /// Of an answer: the SHA-256 of the request's `Idempotency-Key`.
@@ -55,9 +57,11 @@ struct JournalRow: Sendable {
         sum.add(keptUntil)
         sum.add(base ?? 0)
         if let label {
-            sum.add(label.token)
+            sum.add(label.tokens)
             sum.add(label.origin)
             sum.add(label.key)
+            // Before schema 4 there was none: those rows stay as they are.
+            if let user = label.user { sum.add(user) }
         }
         sum.add(digestOf: text)
         self.sum = sum.value
@@ -82,7 +86,10 @@ extension JournalRow {
         self.init(
             session: record.id.text, kind: record.isEnd ? .end : isFirst ? .first : .next, version: record.version,
             keptUntil: Int(exactly: (record.keptUntil.timeIntervalSince1970 * 1000).rounded()) ?? .max, base: base,
-            label: base == nil ? Label(token: record.identity.token.hex, origin: origin) : nil, text: record.text)
+            label: base == nil
+                ? Label(
+                    tokens: record.identity.tokens.map(\.digest.hex).joined(separator: " "),
+                    user: record.isEnd ? nil : record.identity.user, origin: origin) : nil, text: record.text)
     }
 
     init(_ answer: StoredAnswer) {
@@ -91,7 +98,7 @@ extension JournalRow {
             label: Label(key: answer.key), text: answer.encoded)
     }
 
-    static let columns = "session, kind, version, kept_until, base, token, origin, key, record, checksum"
+    static let columns = "session, kind, version, kept_until, base, tokens, origin, key, record, checksum, user"
 
     /// Reads a row that has these columns.
     ///
@@ -100,7 +107,7 @@ extension JournalRow {
         guard let session = row.text(0), let kind = row.text(1).flatMap(Kind.init), let version = row.integer(2),
             let keptUntil = row.integer(3), let text = row.utf8(8), let checksum = row.integer(9)
         else { return nil }
-        let label = Label(token: row.text(5), origin: row.text(6), key: row.text(7))
+        let label = Label(tokens: row.text(5), user: row.text(10), origin: row.text(6), key: row.text(7))
         self.init(
             session: session, kind: kind, version: version, keptUntil: keptUntil, base: row.integer(4),
             label: label.isEmpty ? nil : label, text: text)
@@ -121,7 +128,7 @@ extension JournalRow {
 }
 
 extension JournalRow.Label {
-    var isEmpty: Bool { token == nil && origin == nil && key == nil }
+    var isEmpty: Bool { tokens == nil && user == nil && origin == nil && key == nil }
 }
 
 extension JournalRow.Kind {

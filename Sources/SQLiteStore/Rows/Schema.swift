@@ -6,8 +6,8 @@ internal import SQLite
 /// if it is damaged (`StoreRebuild`).
 enum Schema {
     /// Since schema 2, records may be delta records. Since schema 3, pages have checksums, and those of rows cover
-    /// every column.
-    static let version = 3
+    /// every column. Since schema 4, a session may have several tokens, and a user.
+    static let version = 4
 
     static let tables = """
         -- What was committed, in order. Rows are only appended. The bodies of old answers are removed, and rows are
@@ -24,8 +24,10 @@ enum Schema {
             kept_until INTEGER NOT NULL,
             -- Of a delta record: the version whose record it completes.
             base INTEGER,
-            -- Of a full record: the SHA-256 of the session's token.
-            token TEXT,
+            -- Of a full record: the SHA-256 of each of the session's tokens, separated by spaces.
+            tokens TEXT,
+            -- Of a full record: who is signed in.
+            user TEXT,
             -- Of the first record: the session that this one was forked from.
             origin TEXT,
             -- Of an answer: the SHA-256 of the request's Idempotency-Key.
@@ -44,7 +46,9 @@ enum Schema {
             rows TEXT NOT NULL,
             -- When to look whether the session can be forgotten, in milliseconds since 1970. Its record says whether.
             due INTEGER NOT NULL,
-            token TEXT NOT NULL,
+            tokens TEXT NOT NULL,
+            -- Who is signed in; null once the session has ended.
+            user TEXT,
             origin TEXT,
             -- How many it has in the table answers.
             answers INTEGER NOT NULL,
@@ -53,6 +57,7 @@ enum Schema {
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX sessions_by_due ON sessions (due);
         CREATE INDEX sessions_by_origin ON sessions (origin) WHERE origin IS NOT NULL;
+        CREATE INDEX sessions_by_user ON sessions (user) WHERE user IS NOT NULL;
 
         -- Compacted from the journal: where the kept answers of a session are.
         CREATE TABLE answers (

@@ -171,7 +171,8 @@ extension JournalWriter {
 
     private func made(from place: Place, of id: SessionID, after earlier: CompactedSession?) -> CompactedSession {
         var session = CompactedSession(
-            place, of: id, token: place.label?.token ?? earlier?.token ?? "",
+            place, of: id, tokens: place.label?.tokens ?? earlier?.tokens ?? "",
+            user: place.label?.tokens == nil ? earlier?.user : place.label?.user,
             origin: place.label?.origin ?? earlier?.origin)
         session.answers = earlier?.answers ?? 0
         return session

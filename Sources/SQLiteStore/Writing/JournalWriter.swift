@@ -210,7 +210,7 @@ final class JournalWriter {
             "SELECT \(JournalRow.columns), seq FROM journal WHERE seq > ?1 ORDER BY seq")
         try select.bind(1, compacted)
         let damage = try select.firstNonNil { row -> String? in
-            guard let seq = row.integer(10), seq == last + 1 else {
+            guard let seq = row.integer(11), seq == last + 1 else {
                 return "row \(last + 1) of the journal is missing"
             }
             guard let entry = JournalRow(row, seq: seq), let id = SessionID(entry.session) else {

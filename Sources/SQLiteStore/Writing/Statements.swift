@@ -14,6 +14,7 @@ final class Statements {
     // Compaction.
     private let addSession: SQLiteStatement
     private let setSession: SQLiteStatement
+    private let setUser: SQLiteStatement
     private let setDue: SQLiteStatement
     private let drop: SQLiteStatement
     private let addAnswer: SQLiteStatement
@@ -44,14 +45,17 @@ final class Statements {
         releaseSavepoint = try database.prepare("RELEASE chore")
         rollbackToSavepoint = try database.prepare("ROLLBACK TO chore")
         append = try database.prepare(
-            "INSERT INTO journal (seq, \(JournalRow.columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")
+            "INSERT INTO journal (seq, \(JournalRow.columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+        )
         addSession = try database.prepare(
             """
-            INSERT OR REPLACE INTO sessions (id, version, rows, token, answers, checksum, origin, due)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+            INSERT OR REPLACE INTO sessions (id, version, rows, tokens, answers, checksum, origin, due, user)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
             """)
         setSession = try database.prepare(
-            "UPDATE sessions SET version = ?2, rows = ?3, token = ?4, answers = ?5, checksum = ?6 WHERE id = ?1")
+            "UPDATE sessions SET version = ?2, rows = ?3, tokens = ?4, answers = ?5, checksum = ?6 WHERE id = ?1")
+        // On its own, because it changes an index, which the other columns do not.
+        setUser = try database.prepare("UPDATE sessions SET user = ?2 WHERE id = ?1")
         setDue = try database.prepare("UPDATE sessions SET due = ?2 WHERE id = ?1")
         drop = try database.prepare("INSERT INTO dropped VALUES (?1, ?2) ON CONFLICT DO NOTHING")
         addAnswer = try database.prepare("INSERT INTO answers VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING")
@@ -88,10 +92,11 @@ extension Statements {
         try append.bind(4, row.version)
         try append.bind(5, row.keptUntil)
         if let base = row.base { try append.bind(6, base) }
-        if let token = row.label?.token { try append.bind(7, token) }
+        if let tokens = row.label?.tokens { try append.bind(7, tokens) }
         if let origin = row.label?.origin { try append.bind(8, origin) }
         if let key = row.label?.key { try append.bind(9, key) }
         try append.bind(11, row.checksum(at: seq))
+        if let user = row.label?.user { try append.bind(12, user) }
         try append.withBound(10, utf8: row.text) { () throws(SQLiteError) in try append.run() }
     }
 
@@ -99,14 +104,19 @@ extension Statements {
         let statement = session.due == nil ? setSession : addSession
         try statement.bind(1, session.id.text)
         try statement.bind(2, session.version)
-        try statement.bind(4, session.token)
+        try statement.bind(4, session.tokens)
         try statement.bind(5, session.answers)
         try statement.bind(6, session.checksum)
         if let due = session.due {
             if let origin = session.origin { try statement.bind(7, origin) }
             try statement.bind(8, due)
+            if let user = session.user { try statement.bind(9, user) }
         }
         try statement.withBound(3, utf8: session.rows) { () throws(SQLiteError) in try statement.run() }
+        guard session.due == nil, session.hasNewUser else { return }
+        try setUser.bind(1, session.id.text)
+        if let user = session.user { try setUser.bind(2, user) }
+        try setUser.run()
     }
 
     func drop(_ rows: [SizedRow]) throws(SQLiteError) {

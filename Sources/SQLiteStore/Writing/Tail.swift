@@ -5,12 +5,14 @@ internal import Synchronization
 struct Place: Sendable {
     /// Values that few rows have; in an object of its own, so that the other places are small.
     final class Label: Sendable {
-        let token: String?
+        let tokens: String?
+        let user: String?
         let origin: String?
         let key: String?
 
         init(_ label: JournalRow.Label) {
-            token = label.token
+            tokens = label.tokens
+            user = label.user
             origin = label.origin
             key = label.key
         }
@@ -42,6 +44,8 @@ struct Tail {
     private(set) var compacting: [SessionID: [Place]] = [:]
     /// The forks in the tail, by the session that they were forked from.
     private var forks: [String: Set<SessionID>] = [:]
+    /// The sessions in the tail, by who was signed in in any of its versions.
+    private var users: [String: Set<SessionID>] = [:]
     /// Sessions that have lost something, and what.
     var damaged: [SessionID: String] = [:]
 
@@ -50,7 +54,9 @@ struct Tail {
         recentCount += 1
         recentSize += place.size
         lastSeq = place.seq
-        if let origin = place.label?.origin { forks[origin, default: []].insert(id) }
+        guard let label = place.label else { return }
+        if let origin = label.origin { forks[origin, default: []].insert(id) }
+        if let user = label.user { users[user, default: []].insert(id) }
     }
 
     /// Oldest first.
@@ -59,6 +65,8 @@ struct Tail {
     }
 
     func forks(of id: SessionID) -> Set<SessionID> { forks[id.text] ?? [] }
+
+    func sessions(ofUser user: String) -> Set<SessionID> { users[user] ?? [] }
 
     /// The sessions that are not in the tables.
     var newSessions: [SessionID] {
@@ -84,8 +92,14 @@ struct Tail {
     /// - Parameter stuck: sessions that could not be compacted.
     mutating func endCompaction(but stuck: Set<SessionID>) {
         compacting = stuck.isEmpty ? [:] : compacting.filter { stuck.contains($0.key) }
-        forks = forks.isEmpty ? [:] : forks.mapValues { $0.filter { recent[$0] != nil || compacting[$0] != nil } }
-        forks = forks.filter { !$0.value.isEmpty }
+        forks = stillHere(forks)
+        users = stillHere(users)
+    }
+
+    private func stillHere(_ index: [String: Set<SessionID>]) -> [String: Set<SessionID>] {
+        index.isEmpty
+            ? index
+            : index.mapValues { $0.filter { recent[$0] != nil || compacting[$0] != nil } }.filter { !$0.value.isEmpty }
     }
 
     /// Forgets the rows up to `seq`: they are in the tables.

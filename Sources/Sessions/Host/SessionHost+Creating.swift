@@ -103,7 +103,8 @@ extension SessionHost {
         let now = now()
         let createdAt = origin?.createdAt ?? now
         let identity = SessionIdentity(
-            id: id, app: app.name, token: token.digest, createdAt: createdAt.wholeSeconds, origin: origin?.id)
+            id: id, app: app.name, token: token.digest, createdAt: createdAt.wholeSeconds, tokenCreatedAt: now,
+            origin: origin?.id, user: result.transition.userChange.map(\.user) ?? origin?.user)
         let state = SessionState(
             identity, version: 1, expiresAt: settings.expiry(of: app, createdAt: createdAt, usedAt: now),
             navigation: result.state)
@@ -129,8 +130,8 @@ extension SessionHost {
     ) async throws(SessionError) -> CreatedSession? {
         guard let loaded = try await loaded(id, for: nil) else { return nil }
         guard !loaded.record.isEnd else { throw .ended }
-        // The app has replaced the token since, and the new one must not be revealed here.
-        guard loaded.record.identity.token == token.digest else { throw .answerForgotten(nil) }
+        // The app has replaced the token since, and the new one must not be revealed here; or it was revoked.
+        guard loaded.record.identity.isOpen(to: token.digest) else { throw .answerForgotten(nil) }
         // Later answers have displaced this one.
         guard let answer = try await answer(to: once.key, of: id) else { throw .answerForgotten(nil) }
         guard answer.fingerprint == once.fingerprint else { throw .keyReused }

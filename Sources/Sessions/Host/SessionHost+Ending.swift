@@ -7,19 +7,24 @@ extension SessionHost {
     /// Ends a session, for good once the end is committed. If its app sets `endsForks`, its forks end before it, so
     /// that an end that fails halfway can be repeated.
     ///
-    /// - Parameter token: the caller's; `nil` for the server itself.
+    /// - Parameters:
+    ///   - token: the caller's; `nil` for the server itself.
+    ///   - user: if given, the session only ends while that user is signed in to it.
+    /// - Returns: whether the session has ended now.
+    @discardableResult
     func end(
-        _ session: Session, for token: SHA256Digest?, if condition: VersionCondition? = nil,
+        _ session: Session, for token: SHA256Digest?, of user: String? = nil, if condition: VersionCondition? = nil,
         after ending: [SessionID] = []
-    ) async throws(SessionError) {
+    ) async throws(SessionError) -> Bool {
         // No limit: a session can be ended however many events wait.
         guard case .entered = await session.enter(limit: .max) else {
             let again = try await inMemory(session.id, for: nil)
-            return try await end(again, for: token, if: condition, after: ending)
+            return try await end(again, for: token, of: user, if: condition, after: ending)
         }
         defer { session.leave() }
         let last = try session.current(for: token, at: now())
         try condition?.check(last)
+        guard user == nil || last.identity.user == user else { return false }
         // While this has the turn, nobody forks the session.
         if session.app.endsForks { try await endForks(of: session.id, after: ending) }
         if let failure = unloadIfOutdated(session, after: await commitEnd(of: last.identity, after: last.version)) {
@@ -28,6 +33,7 @@ extension SessionHost {
         session.end()
         live.withLock { $0.remove(session) }
         feed.reportEnd(of: session.id)
+        return true
     }
 
     /// - Parameter ending: the sessions that wait for this one's end, which are skipped: an imported session may be a
@@ -36,28 +42,38 @@ extension SessionHost {
         let forks: [SessionID]
         do { forks = try await store.forks(of: id) } catch { throw SessionError(error) }
         for fork in forks where fork != id && !ending.contains(fork) {
-            try await endFork(fork, after: ending + [id])
+            try await end(fork, after: ending + [id])
         }
     }
 
-    private func endFork(_ id: SessionID, after ending: [SessionID]) async throws(SessionError) {
+    /// Ends a session for the server itself, also one that this build cannot restore. It may have ended already.
+    ///
+    /// - Parameter user: if given, the session only ends while that user is signed in to it.
+    /// - Returns: whether the session has ended now.
+    @discardableResult
+    func end(
+        _ id: SessionID, of user: String? = nil, after ending: [SessionID] = []
+    ) async throws(SessionError) -> Bool {
         do throws(SessionError) {
-            return try await end(try await inMemory(id, for: nil), for: nil, after: ending)
+            return try await end(try await inMemory(id, for: nil), for: nil, of: user, after: ending)
         } catch {
             switch error {
-            case .ended, .expired, .unauthorized, .incompatible, .newerApp: break
+            case .ended, .expired, .unauthorized, .incompatible, .newerApp, .cannotLaunch, .deadlineExceeded: break
             default: throw error
             }
         }
-        // This fork cannot be used, but its own forks may be.
-        try await endForks(of: id, after: ending)
+        // It cannot be used, but its forks may be.
+        if user == nil { try await endForks(of: id, after: ending) }
         // It is ended all the same, so that a build that knows its app cannot use it either.
-        guard let record = try await loaded(id, for: nil)?.record, let expiresAt = record.expiresAt, expiresAt > now()
-        else { return }
+        guard let record = try await loaded(id, for: nil)?.record, let expiresAt = record.expiresAt, expiresAt > now(),
+            user == nil || record.identity.user == user
+        else { return false }
         let outcome = await commitEnd(of: record.identity, after: record.version)
         live.withLock { $0.remove(id) }
         switch outcome {
-        case .success(let conflicts) where conflicts.isEmpty: feed.reportEnd(of: id)
+        case .success(let conflicts) where conflicts.isEmpty:
+            feed.reportEnd(of: id)
+            return true
         case .success: throw .conflict
         case .failure(let error): throw SessionError(error)
         }

@@ -7,11 +7,15 @@ extension SessionHost {
     ///
     /// - Parameters:
     ///   - event: `nil` for the first transition of a session, and for one that a new declaration of its app makes.
+    ///   - user: who is signed in to the session before.
     ///   - version: the session's version before.
     func origin(
-        of event: PostedEvent?, _ id: SessionID, version: Int, once: IdempotentRequest? = nil, isDryRun: Bool = false
+        of event: PostedEvent?, _ id: SessionID, user: String?, version: Int, once: IdempotentRequest? = nil,
+        isDryRun: Bool = false
     ) -> TransitionOrigin {
-        TransitionOrigin(session: id.text, isDryRun: isDryRun) { [secret = store.secret] in
+        TransitionOrigin(
+            session: id.text, user: user, isDryRun: isDryRun, directory: HostDirectory(host: self)
+        ) { [secret = store.secret] in
             let request = once.map { "key \($0.secretKey)" } ?? "version \(version)"
             let payload = event?.payload?.description ?? ""
             let text = "transition \(isDryRun) \(id.text) \(request) \(event?.type ?? "") \(payload)"

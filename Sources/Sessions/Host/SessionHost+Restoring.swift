@@ -72,7 +72,7 @@ extension SessionHost {
         _ restoration: Restoration, _ record: SessionRecord, at now: Date, of app: App
     ) async throws(SessionError) -> TransitionResult {
         var run = restoration.transition(at: now)
-        run.origin = origin(of: nil, record.id, version: record.version)
+        run.origin = origin(of: nil, record.id, user: record.identity.user, version: record.version)
         do throws(SessionError) {
             return try await result(of: run, within: settings.handlerDeadline) {
                 .cannotLaunch($0, app: app.name)
@@ -94,7 +94,9 @@ extension SessionHost {
         _ record: SessionRecord, _ saved: JSON, because error: RestoreError, of app: App
     ) async throws(SessionError) -> SessionState? {
         let now = now()
-        let result = try await launched(app, record.id, version: record.version) { () throws(NavigationError) in
+        let result = try await launched(
+            app, record.id, user: record.identity.user, version: record.version
+        ) { () throws(NavigationError) in
             try app.beginRelaunch(of: saved, at: now)
         }
         let expiresAt = settings.expiry(of: app, createdAt: record.identity.createdAt, usedAt: now)
@@ -107,8 +109,10 @@ extension SessionHost {
     private func commit(
         _ result: TransitionResult, after record: SessionRecord, at now: Date, expiresAt: Date, of app: App
     ) async throws(SessionError) -> SessionState? {
+        // The app may sign the user out. Nobody is there to get another token.
+        let identity = result.transition.userChange.map { record.identity.with(user: $0.user) } ?? record.identity
         let state = SessionState(
-            record.identity, version: record.version + 1, expiresAt: expiresAt, navigation: result.state)
+            identity, version: record.version + 1, expiresAt: expiresAt, navigation: result.state)
         let change = SessionChange(
             id: record.id, expectedVersion: record.version,
             record: EncodedRecord(

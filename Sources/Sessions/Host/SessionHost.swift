@@ -21,6 +21,7 @@ public final class SessionHost: Sendable {
     let usage: LiveUsage
     let feed: ChangeFeed
     let creations = KeyedTurns()
+    let pairings: any PairingStore = PairingsInMemory()
     let pastReads = KeyedTurns()
     /// How many sessions were reduced or relaunched, because what was saved of them no longer fits their app.
     let changedSessions = Atomic(0)
@@ -82,12 +83,15 @@ public final class SessionHost: Sendable {
     public func answer(
         to repeated: IdempotentRequest, of id: SessionID, replacedToken: String
     ) async throws(SessionError) -> Outcome {
+        let replaced = SessionToken.digest(of: replacedToken)
         guard let answer = try await answer(to: repeated.key, of: id), answer.fingerprint == repeated.fingerprint,
-            answer.replacedToken == SessionToken.digest(of: replacedToken),
+            answer.replacedToken == replaced,
             let loaded = try await loaded(id, for: nil), let expiresAt = loaded.record.expiresAt, expiresAt > now(),
-            let token = repeated.token(replayedBy: answer, to: loaded.record.identity, secret: store.secret)
+            let token = repeated.token(
+                replayedBy: answer, to: loaded.record.identity, for: replaced, secret: store.secret)
         else { throw .unauthorized }
         guard answer.body != nil else { throw .answerForgotten(nil) }
+        if !answer.endings.isEmpty { try await endSessions(answer.endings, for: id) }
         return .answered(answer, replayedAt: loaded.record.version, token: token)
     }
 
@@ -117,12 +121,12 @@ public final class SessionHost: Sendable {
 
     /// - Parameter version: the session's version before.
     func launched(
-        _ app: App, _ id: SessionID, version: Int = 0, once: IdempotentRequest? = nil,
+        _ app: App, _ id: SessionID, user: String? = nil, version: Int = 0, once: IdempotentRequest? = nil,
         _ begin: () throws(NavigationError) -> TransitionRun
     ) async throws(SessionError) -> TransitionResult {
         var run: TransitionRun
         do throws(NavigationError) { run = try begin() } catch { throw .cannotLaunch(error, app: app.name) }
-        run.origin = origin(of: nil, id, version: version, once: once)
+        run.origin = origin(of: nil, id, user: user, version: version, once: once)
         return try await result(of: run, within: settings.handlerDeadline) { .cannotLaunch($0, app: app.name) }
     }
 }

@@ -12,11 +12,18 @@ internal import Sodium
 ///      "expiresAt": …, "event": "item", "operations": […], "finished": […], "dismissed": […],
 ///      "visible": {…}, "state": {…}}
 ///
-/// Only a fork has an `origin`, and only a session whose token was replaced a `firstVersion`, see `SessionIdentity`.
+/// Only a fork has an `origin`. A session whose token was replaced in an early build has a `firstVersion`; one whose
+/// tokens have changed since, or that has several, has a list instead of `token` and `firstVersion`, see `AccessToken`:
+///
+///     "tokens": [{"number": 3, "token": "…", "label": "TV", "createdAt": …, "usedAt": …, "firstVersion": 4}, …],
+///     "lastToken": 5
+///
+/// `lastToken` is the largest number that was ever given, if it is not that of a token in the list. `user` is who is
+/// signed in, if anybody is.
 /// The record of a session's end has no members from `expiresAt` on. `state` is what `NavigationState.encoded` writes.
 ///
 /// Most records are delta records: `base` is their base version, an earlier version with a full record, and they leave
-/// out what is the same there. They have none of the members from `app` to `firstVersion`, `visible` is a key, and
+/// out what is the same there. They have none of the members from `app` to `firstVersion`, and none of these, `visible` is a key, and
 /// `state` only names the parts that the base version's state has, too, see `SharedParts`.
 ///
 ///     {"session": "s_…", "version": 8, "base": 7, …, "visible": "k6", "state": {…, "coordinators": [1, 2, {…}], …}}
@@ -51,14 +58,11 @@ extension SessionRecord {
         if let base {
             identity = base.identity
         } else {
-            identity = SessionIdentity(
-                id: id, app: try json.part("app"), token: try json.digest("token"),
-                createdAt: try json.time("createdAt"),
-                origin: json["origin"] == nil ? nil : try json.id("origin"),
-                firstVersion: json["firstVersion"] == nil ? 1 : try json.part("firstVersion"))
-            guard (1...version).contains(identity.firstVersion) else { throw .invalid(member: "firstVersion") }
+            identity = try SessionIdentity(json, version: version)
         }
         time = try json.time("time")
+        // Then every event was posted with it.
+        if identity.tokens.count == 1 { identity.tokens[0].noteUse(at: time) }
         keptUntil = try json.time("keptUntil")
         isFull = base == nil
         content = try json["state"].map { state throws(RecordError) in

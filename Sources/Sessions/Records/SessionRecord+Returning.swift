@@ -13,6 +13,15 @@ public enum ReturnError: Error, Equatable, Sendable {
 }
 
 extension SessionRecord {
+    /// The session's end, as the version after this one, its last.
+    ///
+    /// - Returns: `nil` if it has ended or expired.
+    public func end(at now: Date) -> EncodedRecord? {
+        guard let expiresAt, expiresAt > now else { return nil }
+        return EncodedRecord(
+            endOf: identity, after: version, at: now, keptUntil: now + SessionSettings().tombstoneLifetime)
+    }
+
     /// A version after this one, the session's last, with the state of an earlier one. Keys and ids that were given out
     /// since are not given out again.
     public func returning(to past: SessionRecord, at now: Date) throws(ReturnError) -> EncodedRecord {

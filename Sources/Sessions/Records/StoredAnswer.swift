@@ -1,4 +1,4 @@
-internal import Coordinators
+public import Coordinators
 public import Sodium
 
 /// The first answer to a request with an `Idempotency-Key`, kept for replays of the request.
@@ -14,10 +14,12 @@ public struct StoredAnswer: Sendable, Equatable {
     public let body: [UInt8]?
     /// The token that the event was posted with, if the event has replaced it.
     public let replacedToken: SHA256Digest?
+    /// The sessions that the event ends. Before the answer is sent again, too: perhaps that has failed.
+    public let endings: [SessionEnding]
 
     public init(
         session: SessionID, key: String, fingerprint: SHA256Digest, version: Int, body: [UInt8]?,
-        replacedToken: SHA256Digest? = nil
+        replacedToken: SHA256Digest? = nil, endings: [SessionEnding] = []
     ) {
         self.session = session
         self.key = key
@@ -25,6 +27,7 @@ public struct StoredAnswer: Sendable, Equatable {
         self.version = version
         self.body = body
         self.replacedToken = replacedToken
+        self.endings = endings
     }
 }
 
@@ -33,7 +36,7 @@ extension StoredAnswer {
     public var withoutBody: StoredAnswer {
         StoredAnswer(
             session: session, key: key, fingerprint: fingerprint, version: version, body: nil,
-            replacedToken: replacedToken)
+            replacedToken: replacedToken, endings: endings)
     }
 }
 
@@ -59,7 +62,7 @@ public struct IdempotentRequest: Sendable {
     func stored(_ applied: AppliedEvent, replacedToken: SHA256Digest? = nil) -> StoredAnswer {
         StoredAnswer(
             session: applied.state.id, key: key, fingerprint: fingerprint, version: applied.state.version,
-            body: answer(applied), replacedToken: replacedToken)
+            body: answer(applied), replacedToken: replacedToken, endings: applied.transition.sessionEndings)
     }
 
     /// The least length of a key that a token is derived from, in UTF-8 bytes: nobody else may guess such a key.
@@ -71,10 +74,16 @@ public struct IdempotentRequest: Sendable {
         return SessionToken(from: secretKey, version: version, of: id, secret: secret)
     }
 
-    /// The same token on a replay; `nil` if the event gave none, or if it is no longer the session's.
-    func token(replayedBy answer: StoredAnswer, to session: SessionIdentity, secret: [UInt8]) -> SessionToken? {
-        guard answer.replacedToken != nil,
-            let token = token(version: answer.version, of: session.id, secret: secret), token.digest == session.token
+    /// The same token on a replay to a client that has the new token or the one that it replaced.
+    ///
+    /// - Parameter caller: the token that the client has.
+    /// - Returns: `nil` if the event gave no token, or if that is no longer the session's.
+    func token(
+        replayedBy answer: StoredAnswer, to session: SessionIdentity, for caller: SHA256Digest, secret: [UInt8]
+    ) -> SessionToken? {
+        guard let replaced = answer.replacedToken,
+            let token = token(version: answer.version, of: session.id, secret: secret),
+            caller == replaced || caller == token.digest, session.isOpen(to: token.digest)
         else { return nil }
         return token
     }

@@ -30,7 +30,7 @@ extension AuthorizedSession {
     /// The state at a version.
     ///
     /// - Parameter version: `nil` for the current one.
-    /// - Throws: `unknownVersion` if it never existed, is no longer kept, or was made before the token was replaced.
+    /// - Throws: `unknownVersion` if it never existed, is no longer kept, or was made before the token gave access.
     public func past(_ version: Int?) async throws(SessionError) -> SessionState {
         try await past(version, toContinue: false)
     }
@@ -72,6 +72,7 @@ extension AuthorizedSession {
                 throw SessionError(error)
             }
         }
-        return records.filter { $0.version >= current.identity.firstVersion }
+        let first = current.identity.access(of: token)?.firstVersion ?? .max
+        return records.filter { $0.version >= first }
     }
 }

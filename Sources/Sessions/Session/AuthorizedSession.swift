@@ -37,37 +37,50 @@ public struct AuthorizedSession: Sendable {
         while true {
             switch session.live.enterAtOnce() ? .entered : await session.live.enter(limit: host.settings.waitingLimit) {
             case .entered:
-                defer {
-                    session.live.leave()
-                    host.evictIfOver()
-                }
-                return try await session.applyInTurn(event, if: condition, once: once)
+                let (outcome, endings) = try await session.applyAndLeave(event, if: condition, once: once)
+                // Not before, because two sessions may end each other.
+                if !endings.isEmpty { try await host.endSessions(endings, for: id) }
+                return outcome
             case .full: throw .tooManyWaiting
             case .closed: session = try await session.again()
             }
         }
     }
 
+    private func applyAndLeave(
+        _ event: PostedEvent, if condition: VersionCondition?, once: IdempotentRequest?
+    ) async throws(SessionError) -> (Outcome, [SessionEnding]) {
+        defer {
+            live.leave()
+            host.evictIfOver()
+        }
+        return try await applyInTurn(event, if: condition, once: once)
+    }
+
+    /// - Returns: also the sessions that have to end before the outcome is reported.
     private func applyInTurn(
         _ event: PostedEvent, if condition: VersionCondition?, once: IdempotentRequest?
-    ) async throws(SessionError) -> Outcome {
+    ) async throws(SessionError) -> (Outcome, [SessionEnding]) {
         if let once, live.mayHaveAnswered(once.key), let answer = try await host.answer(to: once.key, of: id) {
-            return try repeating(answer, to: once)
+            return (try repeating(answer, to: once), answer.endings)
         }
         let now = host.now()
         let before = try state(if: condition, at: now)
         let result = try await transition(event, on: before, at: now, once: once)
-        let token = result.transition.rotatesToken ? newToken(version: before.version + 1, once: once) : nil
-        let hasChanged = result.state != before.navigation || token != nil
+        let version = before.version + 1
+        let token = result.transition.rotatesToken ? newToken(version: version, once: once) : nil
+        let identity = before.identity.after(result.transition, token, for: self.token, at: now, version: version)
+        let hasChanged = result.state != before.navigation || identity != nil
         let state =
             hasChanged
             ? before.next(
-                result.state, as: token.map { before.identity.with($0, from: before.version + 1) },
+                result.state, as: identity ?? before.identity.withLastUses(),
                 expiresAt: host.settings.expiry(of: live.app, createdAt: before.identity.createdAt, usedAt: now))
             : before
         let applied = AppliedEvent(state: state, transition: result.transition, token: token)
-        let answer = once?.stored(applied, replacedToken: token == nil ? nil : before.identity.token)
-        guard hasChanged || answer != nil else { return .applied(applied) }
+        let answer = once?.stored(applied, replacedToken: token == nil ? nil : self.token)
+        let endings = result.transition.sessionEndings
+        guard hasChanged || answer != nil else { return (.applied(applied), endings) }
         let record =
             hasChanged
             ? EncodedRecord(state, result.transition, at: now, keptUntil: host.settings.keptUntil(state, of: live.app))
@@ -76,7 +89,7 @@ public struct AuthorizedSession: Sendable {
         if let failure = host.unloadIfOutdated(live, after: await host.store.commit([change])) { throw failure }
         live.publish(state, answered: answer?.key, limit: host.retention.answers)
         if hasChanged { host.feed.report(id, SessionUpdate(state, result.transition)) }
-        return answer.map { .answered($0, token: token) } ?? .applied(applied)
+        return (answer.map { .answered($0, token: token) } ?? .applied(applied), endings)
     }
 
     private func transition(
@@ -91,20 +104,22 @@ public struct AuthorizedSession: Sendable {
         } catch {
             throw .refused(error, state: state)
         }
-        run.origin = host.origin(of: event, id, version: state.version, once: once, isDryRun: isDryRun)
+        run.origin = host.origin(
+            of: event, id, user: state.identity.user, version: state.version, once: once, isDryRun: isDryRun)
         let result = try await result(of: run, within: host.settings.handlerDeadline) { .refused($0, state: state) }
         if let caught = result.caught { host.report(caught, in: id, of: live.app) }
         return result
     }
 
-    /// The answer to an event that was already applied.
+    /// The answer to a request that was already carried out.
     private func repeating(_ answer: StoredAnswer, to once: IdempotentRequest) throws(SessionError) -> Outcome {
-        let newToken = once.token(replayedBy: answer, to: live.identity, secret: host.store.secret)
+        let identity = live.identity
+        let newToken = once.token(replayedBy: answer, to: identity, for: token, secret: host.store.secret)
         // The token may have been replaced while this waited. The event that replaced it may still be replayed with it.
-        guard (newToken != nil && answer.replacedToken == token) || live.isOpen(to: token) else { throw .unauthorized }
+        guard let access = identity.access(of: newToken?.digest ?? token) else { throw .unauthorized }
         guard answer.fingerprint == once.fingerprint else { throw .keyReused }
-        // What was before the token was replaced is sealed, see `Navigator.rotateToken`.
-        guard answer.body != nil, answer.version >= live.identity.firstVersion else {
+        // What was before the token is sealed, see `AccessToken.firstVersion`.
+        guard answer.body != nil, answer.version >= access.firstVersion else {
             throw .answerForgotten(try? live.current(for: token, at: host.now()))
         }
         return .answered(answer, replayedAt: live.version, token: newToken)

@@ -1,12 +1,15 @@
 public import FoundationEssentials
 
-/// At most a given number of requests a second, and at most as many at once: the generic cell rate algorithm
+/// At most a given number of requests in a period, and at most as many at once: the generic cell rate algorithm
 /// (ITU-T I.371).
 public struct RateLimit: Sendable {
-    /// How many requests are allowed in a second.
+    /// How many requests are allowed in a period.
     public let rate: Int
+    /// The period in seconds.
+    public let seconds: Int
     /// The least mean time between two requests, in nanoseconds.
     private let interval: Int
+    private var period: Int { seconds * RateLimit.second }
 
     private static let second = 1_000_000_000
 
@@ -23,9 +26,16 @@ public struct RateLimit: Sendable {
 
     /// - Returns: `nil` for 0, which means no limit.
     public init?(perSecond rate: Int) {
+        self.init(rate, in: 1)
+    }
+
+    /// - Parameter seconds: from 1 to a day.
+    /// - Returns: `nil` for a rate of 0, which means no limit.
+    public init?(_ rate: Int, in seconds: Int) {
         guard rate > 0 else { return nil }
         self.rate = min(rate, RateLimit.second)
-        interval = RateLimit.second / self.rate
+        self.seconds = seconds
+        interval = seconds * RateLimit.second / self.rate
     }
 
     /// Counts a request if it is allowed.
@@ -33,17 +43,30 @@ public struct RateLimit: Sendable {
     /// - Returns: the whole seconds after which to try again; `nil` if the request is allowed now.
     public func take(_ due: inout Due, at now: Date) -> Int? {
         let now = now.nanoseconds
-        // It is never more than a second ahead, unless the clock was set back.
-        let next = due.time > now + RateLimit.second ? now : max(due.time, now)
-        let wait = next - now + interval - RateLimit.second
-        guard wait <= 0 else { return (wait + RateLimit.second - 1) / RateLimit.second }
+        let next = next(due, at: now)
+        if let wait = wait(until: next, at: now) { return wait }
         due.time = next + interval
         return nil
     }
 
+    /// What `take` would return, without counting a request.
+    public func wait(_ due: Due, at now: Date) -> Int? {
+        wait(until: next(due, at: now.nanoseconds), at: now.nanoseconds)
+    }
+
+    private func next(_ due: Due, at now: Int) -> Int {
+        // It is never more than a period ahead, unless the clock was set back.
+        due.time > now + period ? now : max(due.time, now)
+    }
+
+    private func wait(until next: Int, at now: Int) -> Int? {
+        let wait = next - now + interval - period
+        return wait > 0 ? (wait + RateLimit.second - 1) / RateLimit.second : nil
+    }
+
     /// How many more requests are allowed now, all at once. Call after `take`, with the same time.
     public func remaining(_ due: Due, at now: Date) -> Int {
-        (RateLimit.second - (due.time - now.nanoseconds)) / interval
+        (period - (due.time - now.nanoseconds)) / interval
     }
 }
 

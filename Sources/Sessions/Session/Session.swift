@@ -36,9 +36,9 @@ final class Session: Sendable {
     /// Of the last committed state.
     var version: Int { state.withLock { $0.committed.version } }
 
-    /// Whether the token is the session's.
+    /// Whether the token is one of the session's.
     func isOpen(to token: SHA256Digest) -> Bool {
-        state.withLock { $0.committed.identity.token == token }
+        state.withLock { $0.committed.identity.isOpen(to: token) }
     }
 
     /// Counts an event against the rate limit.
@@ -52,7 +52,10 @@ final class Session: Sendable {
     /// - Parameter token: the caller's; `nil` for the server itself.
     func current(for token: SHA256Digest?, at now: Date) throws(SessionError) -> SessionState {
         let (committed, hasEnded) = state.withLock { ($0.committed, $0.hasEnded) }
-        guard token == nil || committed.identity.token == token else { throw .unauthorized }
+        if let token {
+            guard let access = committed.identity.access(of: token) else { throw .unauthorized }
+            access.noteUse(at: now)
+        }
         guard !hasEnded else { throw .ended }
         guard committed.expiresAt > now else { throw .expired }
         return committed

@@ -1,55 +1,198 @@
+internal import Coordinators
 public import FoundationEssentials
 internal import JSONCoding
 public import Sodium
 
-/// What is the same in every version of a session; only the token changes if the app replaces it.
+/// What is the same in every version of a session, except that its tokens and its user may change.
 public final class SessionIdentity: Sendable {
     public let id: SessionID
     /// The name of its app.
     public let app: String
+    /// At least one.
+    public let tokens: [AccessToken]
+    /// The first one's digest, beside the others because most sessions have no others.
     public let token: SHA256Digest
+    /// The largest number that a token of the session ever had.
+    let lastNumber: Int
     /// In whole seconds. A fork has its origin's, because it may not live longer.
     public let createdAt: Date
     /// The session that it was forked from.
     public let origin: SessionID?
-    /// The first version that the token gives access to: earlier ones were made before the token was replaced.
-    public let firstVersion: Int
+    /// Who is signed in: the app's own name for the user, see `UserID`.
+    public let user: String?
     /// Its members in a record's JSON text. Encoded once, because every full record contains them.
     let encodedMembers: [UInt8]
+    /// The sum of the last uses that are in `encodedMembers`. They only grow.
+    private let encodedUses: Int
 
-    public init(
-        id: SessionID, app: String, token: SHA256Digest, createdAt: Date, origin: SessionID? = nil,
-        firstVersion: Int = 1
+    /// - Parameter tokens: at least one.
+    init(
+        id: SessionID, app: String, tokens: [AccessToken], lastNumber: Int? = nil, createdAt: Date,
+        origin: SessionID? = nil, user: String? = nil
     ) {
         self.id = id
         self.app = app
-        self.token = token
+        self.tokens = tokens
+        self.token = tokens[0].digest
+        let largestNumber = tokens.reduce(1) { max($0, $1.number) }
+        self.lastNumber = max(lastNumber ?? 1, largestNumber)
         self.createdAt = createdAt
         self.origin = origin
-        self.firstVersion = firstVersion
+        self.user = user
+        self.encodedUses = SessionIdentity.uses(of: tokens)
         var writer = JSONWriter()
         writer.member("session", id.text)
         writer.member("app", app)
-        writer.member("token", token.hex)
+        let isPlain = tokens.count == 1 && tokens[0].isFirst(of: createdAt) && self.lastNumber == 1
+        if isPlain { writer.member("token", tokens[0].digest.hex) }
         writer.member("createdAt", createdAt.milliseconds)
         writer.member("origin", ifAny: origin?.text)
-        writer.member("firstVersion", ifAny: firstVersion > 1 ? firstVersion : nil)
+        if isPlain {
+            let firstVersion = tokens[0].firstVersion
+            writer.member("firstVersion", ifAny: firstVersion > 1 ? firstVersion : nil)
+        } else {
+            writer.name("tokens")
+            writer.array { writer in for token in tokens { token.write(to: &writer) } }
+            writer.member("lastToken", ifAny: self.lastNumber > largestNumber ? self.lastNumber : nil)
+        }
+        writer.member("user", ifAny: user)
         self.encodedMembers = writer.bytes
+    }
+
+    /// A session with one token.
+    convenience init(
+        id: SessionID, app: String, token: SHA256Digest, createdAt: Date, tokenCreatedAt: Date? = nil,
+        origin: SessionID? = nil, firstVersion: Int = 1, user: String? = nil
+    ) {
+        let token = AccessToken(token, createdAt: tokenCreatedAt ?? createdAt, firstVersion: firstVersion)
+        self.init(id: id, app: app, tokens: [token], createdAt: createdAt, origin: origin, user: user)
     }
 }
 
+extension AccessToken {
+    /// Whether a record need not have a list of tokens.
+    fileprivate func isFirst(of session: Date) -> Bool {
+        number == 1 && label == nil && createdAt == session.bounded.wholeSeconds
+    }
+}
+
+// Access.
 extension SessionIdentity {
-    /// The same session with another token, which gives no access to versions before `version`.
-    func with(_ token: SessionToken, from version: Int) -> SessionIdentity {
+    /// Whether the token is one of the session's.
+    func isOpen(to digest: SHA256Digest) -> Bool {
+        token == digest || (tokens.count > 1 && access(of: digest) != nil)
+    }
+
+    /// - Returns: `nil` if the token is not one of the session's.
+    public func access(of digest: SHA256Digest) -> AccessToken? {
+        tokens.first { $0.digest == digest }
+    }
+
+    /// The first version that any of the tokens gives access to.
+    public var firstVersion: Int { tokens.reduce(.max) { min($0, $1.firstVersion) } }
+}
+
+// Changes. A changed identity is another object, so that the next record is a full record.
+extension SessionIdentity {
+    private func with(_ tokens: [AccessToken]) -> SessionIdentity {
         SessionIdentity(
-            id: id, app: app, token: token.digest, createdAt: createdAt, origin: origin, firstVersion: version)
+            id: id, app: app, tokens: tokens, lastNumber: lastNumber, createdAt: createdAt, origin: origin, user: user)
+    }
+
+    /// With another token in place of `digest`. No token gives access to versions before `version` any more.
+    ///
+    /// - Parameter revokingOthers: whether the other tokens are removed.
+    func replacing(
+        _ digest: SHA256Digest, with token: SHA256Digest, revokingOthers: Bool, at now: Date, from version: Int
+    ) -> SessionIdentity {
+        let kept = revokingOthers ? tokens.filter { $0.digest == digest } : tokens
+        return with(kept.map { $0.with($0.digest == digest ? token : nil, at: now, from: version) })
+    }
+
+    /// After a transition.
+    ///
+    /// - Parameters:
+    ///   - token: the new token of the client that posted the event, if the transition replaces it.
+    ///   - caller: that client's token before.
+    ///   - version: the transition's.
+    /// - Returns: `nil` if nothing has changed.
+    func after(
+        _ transition: Transition, _ token: SessionToken?, for caller: SHA256Digest, at now: Date, version: Int
+    ) -> SessionIdentity? {
+        var identity: SessionIdentity?
+        if let rotation = transition.tokenRotation, let token {
+            identity = replacing(
+                caller, with: token.digest, revokingOthers: rotation == .revokingOthers, at: now, from: version)
+        }
+        if let change = transition.userChange, change.user != user {
+            identity = (identity ?? self).with(user: change.user)
+        }
+        return identity
+    }
+
+    /// With another user signed in, or nobody.
+    func with(user: String?) -> SessionIdentity {
+        SessionIdentity(
+            id: id, app: app, tokens: tokens, lastNumber: lastNumber, createdAt: createdAt, origin: origin, user: user)
+    }
+
+    /// With one more token, which gives access from `version` on.
+    func adding(_ token: SHA256Digest, label: String?, at now: Date, from version: Int) -> SessionIdentity {
+        with(
+            tokens + [
+                AccessToken(number: lastNumber + 1, token, label: label, createdAt: now, firstVersion: version)
+            ])
+    }
+
+    /// Without the token of that number.
+    ///
+    /// - Returns: `nil` if it has none, or no other one.
+    func revoking(_ number: Int) -> SessionIdentity? {
+        let rest = tokens.filter { $0.number != number }
+        return rest.isEmpty || rest.count == tokens.count ? nil : with(rest)
+    }
+
+    /// The same with the tokens' last uses, if it has several tokens and these are out of date.
+    func withLastUses() -> SessionIdentity? {
+        tokens.count > 1 && SessionIdentity.uses(of: tokens) != encodedUses ? with(tokens) : nil
+    }
+
+    private static func uses(of tokens: [AccessToken]) -> Int { tokens.reduce(0) { $0 + $1.lastUseSeconds } }
+}
+
+// In a record.
+extension SessionIdentity {
+    /// - Parameter version: the record's.
+    convenience init(_ json: JSON, version: Int) throws(RecordError) {
+        let createdAt = try json.time("createdAt")
+        let tokens: [AccessToken]
+        var lastNumber: Int?
+        if let list = json["tokens"] {
+            tokens = try (list.array ?? []).map { json throws(RecordError) in try AccessToken(json) }
+            lastNumber = json["lastToken"] == nil ? nil : try json.version("lastToken")
+            guard (1...AccessToken.limit).contains(tokens.count), Set(tokens.map(\.number)).count == tokens.count,
+                Set(tokens.map(\.digest)).count == tokens.count
+            else { throw .invalid(member: "tokens") }
+        } else {
+            let firstVersion = json["firstVersion"] == nil ? 1 : try json.part("firstVersion") as Int
+            tokens = [AccessToken(try json.digest("token"), createdAt: createdAt, firstVersion: firstVersion)]
+        }
+        guard tokens.allSatisfy({ (1...version).contains($0.firstVersion) }) else {
+            throw .invalid(member: "firstVersion")
+        }
+        let user: String? = json["user"] == nil ? nil : try json.part("user")
+        guard user.map(UserID.isValid) ?? true else { throw .invalid(member: "user") }
+        self.init(
+            id: try json.id(), app: try json.part("app"), tokens: tokens, lastNumber: lastNumber, createdAt: createdAt,
+            origin: json["origin"] == nil ? nil : try json.id("origin"), user: user)
     }
 }
 
 extension SessionIdentity: Equatable {
     public static func == (left: SessionIdentity, right: SessionIdentity) -> Bool {
-        left.id == right.id && left.app == right.app && left.token == right.token && left.createdAt == right.createdAt
-            && left.origin == right.origin && left.firstVersion == right.firstVersion
+        left.id == right.id && left.app == right.app && left.tokens == right.tokens
+            && left.lastNumber == right.lastNumber && left.createdAt == right.createdAt && left.origin == right.origin
+            && left.user == right.user
     }
 }
 

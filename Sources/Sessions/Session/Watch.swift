@@ -34,6 +34,7 @@ public final class Watch: Sendable {
     public enum End: String, Sendable {
         case ended, expired
         case tokenReplaced = "token-replaced"
+        case tokenRevoked = "token-revoked"
     }
 
     private struct State {
@@ -46,7 +47,8 @@ public final class Watch: Sendable {
     }
 
     let id: SessionID
-    private let token: SHA256Digest
+    /// The watcher's; `nil` for the operator, who needs none.
+    private let token: SHA256Digest?
     private let host: SessionHost
     private let state = Mutex(State())
 
@@ -92,7 +94,7 @@ public final class Watch: Sendable {
 
     func receive(_ update: SessionUpdate) {
         wake { state in
-            if update.state.identity.token != token { state.end = state.end ?? .tokenReplaced }
+            if let token, state.end == nil { state.end = update.state.identity.end(of: token, state.newest) }
             guard state.end == nil, update.state.version > state.newest?.state.version ?? 0 else { return }
             state.newest = update
         }
@@ -115,6 +117,18 @@ public final class Watch: Sendable {
         }
         waiting?.resume()
         onChange?()
+    }
+}
+
+extension SessionIdentity {
+    /// Why the token gives access no more; `nil` if it does.
+    ///
+    /// - Parameter newest: the last state that it gave access to; `nil` if there is none.
+    fileprivate func end(of token: SHA256Digest, _ newest: SessionUpdate?) -> Watch.End? {
+        guard !isOpen(to: token) else { return nil }
+        // A replaced token keeps its number.
+        let number = newest?.state.identity.access(of: token)?.number
+        return tokens.contains { $0.number == number } ? .tokenReplaced : .tokenRevoked
     }
 }
 
@@ -149,7 +163,7 @@ extension AuthorizedSession {
             switch end {
             case .ended?: throw .ended
             case .expired?: throw .expired
-            case .tokenReplaced?: throw .unauthorized
+            case .tokenReplaced?, .tokenRevoked?: throw .unauthorized
             case nil: break
             }
             let left = deadline - .now

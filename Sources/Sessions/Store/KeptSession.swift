@@ -13,6 +13,8 @@ final class KeptSession: DueHeapElement {
     /// When to check whether the session can be forgotten. If it is used until then, it is kept longer.
     var due: Date
     var place = 0
+    /// The user that the store lists it under.
+    var user: String?
 
     init(_ change: SessionChange, _ first: EncodedRecord, _ retention: Retention) {
         id = change.id

@@ -11,6 +11,8 @@ public final class MemoryStore: SessionStore {
         var ended: Ring<SessionID>
         /// The forks of each session.
         var forks: [SessionID: Set<SessionID>] = [:]
+        /// The sessions of each user.
+        var users: [String: Set<SessionID>] = [:]
         /// About how many bytes the sessions take.
         var bytes = 0
         var latestTime = Date.distantPast
@@ -27,6 +29,7 @@ public final class MemoryStore: SessionStore {
             if let record = change.record { latestTime = max(latestTime, record.time) }
             if let session, change.record?.isEnd != true {
                 bytes -= session.footprint
+                if let record = change.record { move(session, to: record.identity.user) }
                 session.keep(change, retention)
                 bytes += session.footprint
                 if let keptUntil = change.record?.keptUntil, keptUntil < session.due {
@@ -46,11 +49,23 @@ public final class MemoryStore: SessionStore {
             kept[session.id] = session
             due.insert(session)
             bytes += session.footprint
+            if !session.hasEnded { move(session, to: session.versions.newest?.identity.user) }
             if let origin { forks[origin, default: []].insert(session.id) }
+        }
+
+        private mutating func move(_ session: KeptSession, to user: String?) {
+            guard user != session.user else { return }
+            if let before = session.user {
+                users[before]?.remove(session.id)
+                if users[before]?.isEmpty == true { users[before] = nil }
+            }
+            if let user { users[user, default: []].insert(session.id) }
+            session.user = user
         }
 
         private mutating func forget(_ id: SessionID) {
             guard let session = kept.removeValue(forKey: id) else { return }
+            move(session, to: nil)
             due.remove(session)
             bytes -= session.footprint
             guard let origin = session.versions.newest?.identity.origin else { return }
@@ -107,7 +122,7 @@ public final class MemoryStore: SessionStore {
         let found = sessions.withLock { sessions in
             sessions.kept[id].map { ($0.versions, $0.answers?.newestFirst.reversed().map(\.key) ?? []) }
         }
-        guard let (versions, keys) = found, token == nil || versions.newest?.identity.token == token,
+        guard let (versions, keys) = found, token.map({ versions.newest?.identity.isOpen(to: $0) == true }) ?? true,
             let record = try records(versions, from: .max, limit: 1, bytes: .max).first
         else { return nil }
         return LoadedSession(record: record, answeredKeys: keys)
@@ -139,6 +154,10 @@ public final class MemoryStore: SessionStore {
 
     public func forks(of id: SessionID) -> [SessionID] {
         sessions.withLock { Array($0.forks[id] ?? []) }
+    }
+
+    public func sessions(ofUser user: String) -> [SessionID] {
+        sessions.withLock { Array($0.users[user] ?? []) }
     }
 
     public func history(

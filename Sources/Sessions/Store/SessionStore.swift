@@ -20,12 +20,16 @@ public protocol SessionStore: Sendable {
 
     /// The last committed version.
     ///
-    /// - Parameter token: the token that the session must have, compared before the record is read; `nil` for any.
-    /// - Returns: `nil` if there is no such session, it is no longer kept, or it has another token.
+    /// - Parameter token: a token that the session must have, compared before the record is read; `nil` for any.
+    /// - Returns: `nil` if there is no such session, it is no longer kept, or it has no such token.
     func load(_ id: SessionID, token: SHA256Digest?) async throws(StoreError) -> LoadedSession?
 
     /// The sessions that were forked from this one, as far as they are known; some may have ended.
     func forks(of id: SessionID) async throws(StoreError) -> [SessionID]
+
+    /// The sessions that a user is signed in to, as far as they are known. Some may have ended, or be another user's by
+    /// now.
+    func sessions(ofUser user: String) async throws(StoreError) -> [SessionID]
 
     /// The store's health, for `/readyz`.
     var condition: StoreCondition { get }

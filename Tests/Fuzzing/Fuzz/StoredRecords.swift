@@ -26,7 +26,12 @@ enum StoredRecords: FuzzTarget {
             let answer = StoredAnswer(
                 session: identity.id, key: "key", fingerprint: identity.token, version: 7, body: Array("{\"a\":1}".utf8)
             )
-            return records + [end.text, answer.encoded]
+            let shared = identity.adding(SHA256Digest(of: "tv"), label: "TV", at: time, from: 3).with(user: "ann")
+            let sharedEnd = EncodedRecord(endOf: shared, after: 7, at: time, keptUntil: time)
+            let ending = StoredAnswer(
+                session: identity.id, key: "key", fingerprint: identity.token, version: 7, body: Array("{}".utf8),
+                endings: [SessionEnding(user: "ann", sessions: .others)])
+            return records + [end.text, answer.encoded, sharedEnd.text, ending.encoded]
                 + [StoredRecords.base, leaning, "7\n1=700 2:70 3", "1\n9"].map { Array($0.utf8) }
         }
     }
@@ -82,6 +87,6 @@ enum StoredRecords: FuzzTarget {
     }
 
     private static func row(_ version: Int, _ rows: String) -> CompactedSession? {
-        CompactedSession(version: version, rows: Array(rows.utf8), token: "", origin: nil, of: identity.id)
+        CompactedSession(version: version, rows: Array(rows.utf8), tokens: "", origin: nil, of: identity.id)
     }
 }

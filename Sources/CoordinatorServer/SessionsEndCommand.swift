@@ -1,0 +1,59 @@
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Glibc
+internal import SQLiteStore
+internal import Sessions
+
+/// `sessions end`: ends stored sessions.
+struct SessionsEndCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "end", abstract: "Ends sessions: those that are named, or all that a user is signed in to.",
+        discussion: """
+            Their clients get 410, as after DELETE. Forks of a user's sessions are the user's, too. No server may run on \
+            the store. Sessions that are over already stay as they are. The exit code is 1 if a session does not exist, \
+            or is damaged.
+            """)
+    @OptionGroup var stored: StoredOptions
+    @Option(help: "All that this user is signed in to.") var user: String?
+    @Argument(help: "The sessions' ids.", transform: SessionID.parse) var ids: [SessionID] = []
+
+    func validate() throws {
+        if user != nil, !ids.isEmpty { throw ValidationError("Give either session ids or --user, not both.") }
+        if user == nil, ids.isEmpty { throw ValidationError("Name sessions, or give --user.") }
+    }
+
+    func run() async throws {
+        let store = try stored.openExisting { StandardError.print($0) }
+        do {
+            let (count, isWhole) = try await end(try stored.snapshot(), store)
+            await store.close()
+            print("ended: \(count)")
+            guard isWhole else { throw ExitCode(1) }
+        } catch {
+            await store.close()
+            throw error
+        }
+    }
+
+    private func end(_ snapshot: StoreSnapshot, _ store: SQLiteStore) async throws -> (count: Int, isWhole: Bool) {
+        let wanted = try user.map { user in try stored.sessions(ofUser: user, in: snapshot) } ?? ids
+        // Without ids, all sessions would be meant.
+        guard !wanted.isEmpty else { return (0, true) }
+        var changes: [SessionChange] = []
+        var hasUnknown = false
+        let isWhole = try stored.forEach(
+            wanted, in: snapshot,
+            { id throws(SQLiteStoreError) in
+                guard let last = try snapshot.load(id) else {
+                    hasUnknown = true
+                    return StandardError.print("Error: there is no session \(id.text)")
+                }
+                guard user == nil || last.identity.user == user, let record = last.end(at: Date()) else { return }
+                changes.append(SessionChange(id: id, expectedVersion: last.version, record: record))
+            })
+        guard case .success(let conflicts) = await store.commit(changes), conflicts.isEmpty else {
+            throw ExitCode.cannotStart(EX_IOERR, "the sessions cannot be ended")
+        }
+        return (changes.count, isWhole && !hasUnknown)
+    }
+}

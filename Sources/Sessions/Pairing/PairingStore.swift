@@ -1,0 +1,121 @@
+internal import FoundationEssentials
+internal import Sodium
+internal import Synchronization
+
+/// What a pairing code stands for.
+struct Pairing: Sendable {
+    let session: SessionID
+    /// The token that asked for the code. The code is worthless once that token is.
+    let issuer: SHA256Digest
+    /// What the other device is to be called.
+    let label: String?
+    let expiresAt: Date
+}
+
+/// Keeps what pairing codes stand for, by their digests, and bounds how many codes can be guessed at and how often.
+/// Servers that share a store must share these, too, and the bounds with them.
+protocol PairingStore: Sendable {
+    /// Opens a code. An earlier one of the same token is closed.
+    ///
+    /// - Throws: `tooManyCodes`.
+    func open(_ code: SHA256Digest, for pairing: Pairing, at now: Date) async throws(SessionError)
+
+    /// What a code stands for that somebody has sent. Counts a code that stands for nothing.
+    ///
+    /// - Parameter key: the hashed `Idempotency-Key` of the request. A used code is found by the key that it was used
+    ///   under, for a while.
+    /// - Throws: `unknownCode`; `tooManyTries`, whether or not there is such a code.
+    func find(_ code: SHA256Digest, key: String?, at now: Date) async throws(SessionError) -> Pairing
+
+    /// Takes an open code out of use, for one of those who have found it.
+    ///
+    /// - Returns: whether the caller is that one.
+    func take(_ code: SHA256Digest, key: String?, at now: Date) async -> Bool
+
+    /// Opens a code again that was taken in vain.
+    func giveBack(_ code: SHA256Digest) async
+}
+
+/// The pairing codes of one server. A restart forgets them.
+final class PairingsInMemory: PairingStore {
+    /// How many codes may be open.
+    static let openLimit = 256
+    /// How many wrong codes may be sent, by all clients together. With 2⁴⁰ codes, `openLimit` open ones and 4,200 wrong
+    /// ones in an hour, a guess succeeds once in a million hours; see `docs/security.md`.
+    static let wrongTries = (count: 70, seconds: 60)
+    /// How many used codes are kept, and how long, for requests that are sent again.
+    private static let (usedLimit, usedLifetime) = (4096, TimeInterval(600))
+
+    private struct State {
+        var open: [SHA256Digest: Pairing] = [:]
+        /// By the issuers of the open codes.
+        var codes: [SHA256Digest: SHA256Digest] = [:]
+        var used: [SHA256Digest: Used] = [:]
+        var wrong = RateLimit.Due()
+
+        mutating func close(_ code: SHA256Digest) -> Pairing? {
+            guard let pairing = open.removeValue(forKey: code) else { return nil }
+            if codes[pairing.issuer] == code { codes[pairing.issuer] = nil }
+            return pairing
+        }
+
+    }
+
+    private struct Used {
+        let pairing: Pairing
+        let key: String?
+        let at: Date
+
+        func isOver(at now: Date) -> Bool { at + usedLifetime <= now }
+    }
+
+    private let state = Mutex(State())
+    private let wrongLimit = RateLimit(wrongTries.count, in: wrongTries.seconds)
+
+    func open(_ code: SHA256Digest, for pairing: Pairing, at now: Date) throws(SessionError) {
+        try state.withLock { state throws(SessionError) in
+            if let earlier = state.codes[pairing.issuer] { _ = state.close(earlier) }
+            if state.open.count >= PairingsInMemory.openLimit {
+                for (code, pairing) in state.open where pairing.expiresAt <= now { _ = state.close(code) }
+            }
+            guard state.open.count < PairingsInMemory.openLimit else { throw .tooManyCodes }
+            state.open[code] = pairing
+            state.codes[pairing.issuer] = code
+        }
+    }
+
+    func find(_ code: SHA256Digest, key: String?, at now: Date) throws(SessionError) -> Pairing {
+        try state.withLock { state throws(SessionError) in
+            // Before the code is looked up, because otherwise guessing could go on.
+            if let wait = wrongLimit?.wait(state.wrong, at: now) { throw .tooManyTries(retryAfter: wait) }
+            if let pairing = state.open[code], pairing.expiresAt > now { return pairing }
+            if let key, let used = state.used[code], used.key == key, !used.isOver(at: now) { return used.pairing }
+            _ = wrongLimit?.take(&state.wrong, at: now)
+            throw .unknownCode
+        }
+    }
+
+    func take(_ code: SHA256Digest, key: String?, at now: Date) -> Bool {
+        state.withLock { state in
+            guard let pairing = state.close(code), pairing.expiresAt > now else { return false }
+            if state.used.count >= PairingsInMemory.usedLimit {
+                state.used = state.used.filter { !$0.value.isOver(at: now) }
+            }
+            // Beyond the limit, a request cannot be sent again if its answer was lost.
+            if state.used.count < PairingsInMemory.usedLimit {
+                state.used[code] = Used(pairing: pairing, key: key, at: now)
+            }
+            return true
+        }
+    }
+
+    func giveBack(_ code: SHA256Digest) {
+        state.withLock { state in
+            guard let pairing = state.used.removeValue(forKey: code)?.pairing else { return }
+            // Meanwhile the device may have another code.
+            guard state.codes[pairing.issuer] == nil else { return }
+            state.open[code] = pairing
+            state.codes[pairing.issuer] = code
+        }
+    }
+}

@@ -1,0 +1,85 @@
+internal import Coordinators
+internal import Sodium
+
+extension SessionHost {
+    /// Gives a device a token of its own for the session that a code stands for. A code can be used once.
+    ///
+    /// - Parameters:
+    ///   - code: as it was typed.
+    ///   - label: what the device calls itself; whoever asked for the code may have given it another label.
+    ///   - once: if given, the token is derived from the key, so that the same request gets it again for ten minutes,
+    ///     unless the server is restarted.
+    /// - Throws: `unknownCode`, `tooManyTries`, `tooManyTokens`.
+    public func pair(
+        _ code: String, label: String? = nil, once: IdempotentRequest? = nil
+    ) async throws(SessionError) -> CreatedSession {
+        // What can be no code is no guess.
+        guard let digest = PairingCode(typed: code)?.digest(store.secret) else { throw .unknownCode }
+        let pairing = try await pairings.find(digest, key: once?.key, at: now())
+        do throws(SessionError) {
+            while true {
+                let session = try await inMemory(pairing.session, for: nil)
+                switch await session.enter(limit: settings.waitingLimit) {
+                case .entered:
+                    defer {
+                        session.leave()
+                        evictIfOver()
+                    }
+                    return try await pair(digest, pairing, label, with: session, once: once)
+                case .full: throw .tooManyWaiting
+                case .closed: continue
+                }
+            }
+        } catch {
+            switch error {
+            // Nobody learns from a code what has become of its session.
+            case .unauthorized, .ended, .expired: throw .unknownCode
+            default: throw error
+            }
+        }
+    }
+
+    /// Call while holding the session's turn.
+    private func pair(
+        _ code: SHA256Digest, _ pairing: Pairing, _ label: String?, with session: Session, once: IdempotentRequest?
+    ) async throws(SessionError) -> CreatedSession {
+        if let once, session.mayHaveAnswered(once.key), let answer = try await answer(to: once.key, of: session.id) {
+            return try repeating(answer, to: once, of: session)
+        }
+        let now = now()
+        let before = try session.current(for: nil, at: now)
+        // The token that asked for the code may have been revoked or replaced since.
+        guard before.identity.isOpen(to: pairing.issuer) else { throw .unknownCode }
+        guard before.identity.tokens.count < AccessToken.limit else { throw .tooManyTokens }
+        guard await pairings.take(code, key: once?.key, at: now) else { throw .unknownCode }
+        let version = before.version + 1
+        let token = once?.token(version: version, of: session.id, secret: store.secret) ?? .random()
+        let identity = before.identity.adding(
+            token.digest, label: pairing.label ?? label, at: now, from: version)
+        do throws(SessionError) {
+            let (applied, answer) = try await commit(
+                identity, after: before, BuiltInEvent.tokenAddition, of: session, once: once)
+            return CreatedSession(
+                outcome: answer.map { .answered($0) } ?? .applied(applied), id: session.id, token: token)
+        } catch {
+            // If the outcome is unknown, somebody may have got a token for it.
+            if case .unknownOutcome = error {} else { await pairings.giveBack(code) }
+            throw error
+        }
+    }
+
+    /// The answer to an earlier request under the same key.
+    private func repeating(
+        _ answer: StoredAnswer, to once: IdempotentRequest, of session: Session
+    ) throws(SessionError) -> CreatedSession {
+        guard answer.fingerprint == once.fingerprint else { throw .keyReused }
+        let state = try session.current(for: nil, at: now())
+        // The token may have been revoked or replaced since.
+        guard answer.body != nil,
+            let token = once.token(version: answer.version, of: session.id, secret: store.secret),
+            state.identity.isOpen(to: token.digest)
+        else { throw .answerForgotten(nil) }
+        return CreatedSession(
+            outcome: .answered(answer, replayedAt: state.version), id: session.id, token: token)
+    }
+}

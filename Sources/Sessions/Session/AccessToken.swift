@@ -1,0 +1,105 @@
+public import FoundationEssentials
+internal import JSONCoding
+public import Sodium
+internal import Synchronization
+
+/// What is kept of one of a session's tokens. Of the token itself only the digest is.
+public final class AccessToken: Sendable {
+    /// How many tokens a session may have.
+    public static let limit = 8
+
+    /// Distinguishes the session's tokens. A session gives each number once; a token that replaces another one has that
+    /// one's.
+    public let number: Int
+    public let digest: SHA256Digest
+    /// What the device is called: given with its pairing code, or by the device itself.
+    public let label: String?
+    /// In whole seconds.
+    public let createdAt: Date
+    /// The first version that the token gives access to: the one that it was made in, or in which another token of the
+    /// session was replaced.
+    public let firstVersion: Int
+    /// Seconds since 1970.
+    private let lastUse: Atomic<Int>
+
+    /// - Parameter usedAt: `nil` if it has not been used since it was made.
+    init(
+        number: Int = 1, _ digest: SHA256Digest, label: String? = nil, createdAt: Date, usedAt: Date? = nil,
+        firstVersion: Int = 1
+    ) {
+        self.number = number
+        self.digest = digest
+        self.label = label
+        self.createdAt = createdAt.bounded.wholeSeconds
+        self.firstVersion = firstVersion
+        self.lastUse = Atomic((usedAt ?? createdAt).seconds)
+    }
+
+    /// When it was last used, to the minute.
+    public var usedAt: Date { Date(timeIntervalSince1970: TimeInterval(lastUseSeconds)) }
+
+    /// Since 1970.
+    var lastUseSeconds: Int { lastUse.load(ordering: .relaxed) }
+
+    /// How many seconds a use may be later than the one that is known.
+    static let usePrecision = 60
+
+    /// Notes a use. It costs a comparison, except once a minute.
+    func noteUse(at now: Date) {
+        let now = now.seconds
+        guard now - lastUseSeconds >= AccessToken.usePrecision else { return }
+        lastUse.max(now, ordering: .relaxed)
+    }
+
+    /// What a label may be: 1 to 64 characters (Unicode scalars), without control characters.
+    public static func isLabel(_ text: String) -> Bool {
+        (1...64).contains(text.unicodeScalars.count)
+            && !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
+    }
+}
+
+extension AccessToken {
+    /// The same device with another token, or, without one, with access from a later version on.
+    func with(_ digest: SHA256Digest?, at now: Date, from version: Int) -> AccessToken {
+        AccessToken(
+            number: number, digest ?? self.digest, label: label, createdAt: digest == nil ? createdAt : now,
+            usedAt: digest == nil ? usedAt : now, firstVersion: version)
+    }
+}
+
+/// Compared without their last uses.
+extension AccessToken: Equatable {
+    public static func == (left: AccessToken, right: AccessToken) -> Bool {
+        left.number == right.number && left.digest == right.digest && left.label == right.label
+            && left.createdAt == right.createdAt && left.firstVersion == right.firstVersion
+    }
+}
+
+// In a record.
+extension AccessToken {
+    func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("number", number)
+            writer.member("token", digest.hex)
+            writer.member("label", ifAny: label)
+            writer.member("createdAt", createdAt.milliseconds)
+            writer.member("usedAt", usedAt.milliseconds)
+            writer.member("firstVersion", ifAny: firstVersion > 1 ? firstVersion : nil)
+        }
+    }
+
+    /// - Parameter json: an element of a record's `tokens`.
+    convenience init(_ json: JSON) throws(RecordError) {
+        let label: String? = json["label"] == nil ? nil : try json.part("label")
+        guard label.map(AccessToken.isLabel) ?? true else { throw .invalid(member: "label") }
+        self.init(
+            number: try json.version("number"), try json.digest("token"), label: label,
+            createdAt: try json.time("createdAt"), usedAt: try json.time("usedAt"),
+            firstVersion: json["firstVersion"] == nil ? 1 : try json.version("firstVersion"))
+    }
+}
+
+extension Date {
+    /// Since 1970.
+    fileprivate var seconds: Int { Int(bounded.timeIntervalSince1970.rounded(.down)) }
+}

@@ -1,0 +1,190 @@
+import Foundation
+import JSONCoding
+import MicroHTTP
+import NavigationAPI
+import Testing
+import TestSupport
+
+/// Pairing, and the list of tokens, over HTTP.
+@Suite struct PairingTests {
+    /// A client whose address is what it says.
+    static func client() async throws -> Client {
+        var settings = NavigationHandler.Settings()
+        settings.proxies = ["127.0.0.0/8"].compactMap(IPNetwork.init)
+        return try await Client(handler: settings)
+    }
+
+    static func pair(
+        _ client: Client, _ body: String, _ headers: [String: String] = [:], from address: Int = 1
+    ) async throws -> Answer {
+        var headers = headers
+        headers["Content-Type"] = "application/json"
+        headers["X-Forwarded-For"] = "192.0.2.\(address)"
+        return try await client.connection.request("POST", "/v1/pairings", headers: headers, body: Data(body.utf8))
+    }
+
+    static func open(_ client: Client, _ body: String = "") async throws -> Answer {
+        let headers = ["Authorization": "Bearer \(client.token)", "Content-Type": "application/json"]
+        return try await client.connection.request(
+            "POST", "\(client.path)/pairings", headers: headers, body: Data(body.utf8))
+    }
+
+    static func code(_ client: Client) async throws -> String {
+        try #require(try JSON(parsing: Array(try await open(client).body))["code"]?.string)
+    }
+
+    @Test func `two devices share a session until one is revoked`() async throws {
+        let client = try await PairingTests.client()
+        let wrong = try await client.call("GET", client.path, token: "wrong").withoutRequestID()
+        let opened = try await PairingTests.open(client, #"{"label":"TV"}"#)
+        let code = try #require(try JSON(parsing: Array(opened.body))["code"]?.string)
+        #expect(opened.status == 201 && opened.headers["cache-control"] == "no-store")
+
+        let paired = try await PairingTests.pair(client, #"{"code":"\#(code.lowercased())"}"#)
+
+        let body = try JSON(parsing: Array(paired.body))
+        let token = try #require(body["token"]?.string)
+        #expect(paired.status == 201 && paired.headers["etag"] == "\"2\"")
+        #expect(paired.headers["location"] == client.path)
+        #expect(paired.headers["ratelimit-policy"] == #""pairings";q=5;w=60"#)
+        #expect(paired.headers["ratelimit"] == #""pairings";r=4;t=60"#)
+        #expect(body["session"]?["id"] == .string(client.id) && body["visible"]?["name"] == "counter")
+        #expect(try await client.call("GET", client.path, token: token).status == 200)
+
+        let list = try await client.call("GET", "\(client.path)/tokens")
+        let listed = try JSON(parsing: Array(list.body))["tokens"]
+        #expect(listed?.array?.map { $0["number"] } == [1, 2])
+        #expect(listed?.array?.map { $0["label"] } == [nil, "TV"])
+        #expect(listed?.array?.map { $0["isOwn"] } == [true, nil])
+        #expect(listed?.array?.map { $0["firstVersion"] } == [1, 2])
+        #expect(!list.text.contains(token) && !list.text.contains(client.token))
+
+        let revoked = try await client.call("DELETE", "\(client.path)/tokens/2")
+        #expect(revoked.status == 204 && revoked.headers["etag"] == "\"3\"")
+        let refused = try await client.call("GET", client.path, token: token)
+        #expect(try refused.status == 401 && refused.withoutRequestID() == wrong)
+        try await client.call("DELETE", "\(client.path)/tokens/2").expect(404, "unknown-token")
+        try await client.call("DELETE", "\(client.path)/tokens/1").expect(409, "last-token")
+        #expect(try await client.version() == 3)
+    }
+
+    @Test(arguments: ["0", "-1", "01", "x", "+1", "99999999999999999999", "3"])
+    func `what is no token's number names none`(number: String) async throws {
+        let client = try await Client()
+        try await client.call("DELETE", "\(client.path)/tokens/\(number)").expect(404, "unknown-token")
+    }
+
+    @Test func `without the session's token there is neither a code nor a list`() async throws {
+        let client = try await Client()
+        for (method, path) in [("POST", "pairings"), ("GET", "tokens"), ("DELETE", "tokens/1")] {
+            try await client.call(method, "\(client.path)/\(path)", token: "wrong").expect(401, "unauthorized")
+        }
+    }
+
+    @Test func `a token is revoked only on the expected version`() async throws {
+        let client = try await PairingTests.client()
+        _ = try await PairingTests.pair(client, #"{"code":"\#(try await PairingTests.code(client))"}"#)
+
+        try await client.call("DELETE", "\(client.path)/tokens/2", headers: ["If-Match": "\"1\""])
+            .expect(412, "version-mismatch")
+        #expect(
+            try await client.call("DELETE", "\(client.path)/tokens/2", headers: ["If-Match": "\"2\""]).status == 204)
+    }
+
+    @Test func `an address may try five codes in a minute, right or wrong`() async throws {
+        let client = try await PairingTests.client()
+        let code = try await PairingTests.code(client)
+
+        for _ in 1...5 {
+            try await PairingTests.pair(client, #"{"code":"00000000"}"#).expect(404, "unknown-code")
+        }
+        let refused = try await PairingTests.pair(client, #"{"code":"\#(code)"}"#)
+
+        try refused.expect(429, "too-many-tries")
+        #expect((1...12).contains(Int(refused.headers["retry-after"] ?? "") ?? 0))
+        #expect(refused.headers["ratelimit"] == #""pairings";r=0;t=60"#)
+        #expect(try await PairingTests.pair(client, #"{"code":"\#(code)"}"#, from: 2).status == 201)
+    }
+
+    @Test func `all addresses together may try 70 wrong codes in a minute`() async throws {
+        let client = try await PairingTests.client()
+        let code = try await PairingTests.code(client)
+        var address = 0
+        var last = try await PairingTests.pair(client, #"{"code":"00000000"}"#, from: 1)
+        var tries = 0
+        while last.status == 404, tries < 200 {
+            tries += 1
+            address = (address + 1) % 50
+            last = try await PairingTests.pair(client, #"{"code":"00000000"}"#, from: 1 + address)
+        }
+
+        try last.expect(429, "too-many-tries")
+        #expect((70...80).contains(tries))
+        try await PairingTests.pair(client, #"{"code":"\#(code)"}"#, from: 200).expect(429, "too-many-tries")
+    }
+
+    @Test func `a session has at most eight tokens`() async throws {
+        let client = try await PairingTests.client()
+        for device in 2...8 {
+            let paired = try await PairingTests.pair(
+                client, #"{"code":"\#(try await PairingTests.code(client))"}"#, from: device)
+            #expect(paired.status == 201)
+        }
+        try await PairingTests.open(client).expect(409, "too-many-tokens")
+    }
+
+    @Test func `a server has at most 256 open codes`() async throws {
+        var client = try await PairingTests.client()
+        for _ in 0..<256 {
+            #expect(try await PairingTests.open(client).status == 201)
+            let created = try JSON(parsing: Array(try await client.connection.request("POST", "/v1/sessions").body))
+            client.id = try #require(created["session"]?["id"]?.string)
+            client.token = try #require(created["token"]?.string)
+        }
+        let refused = try await PairingTests.open(client)
+        try refused.expect(503, "too-many-codes")
+        #expect(refused.headers["retry-after"] == "10")
+    }
+
+    @Test func `under a key the same request gets the same answer`() async throws {
+        let client = try await PairingTests.client()
+        let body = #"{"code":"\#(try await PairingTests.code(client))","label":"TV"}"#
+        let key = ["Idempotency-Key": UUID().uuidString]
+
+        let first = try await PairingTests.pair(client, body, key)
+        let again = try await PairingTests.pair(client, body, key)
+
+        #expect(first.status == 201 && again.status == 201 && first.body == again.body)
+        #expect(again.headers["idempotency-replayed"] == "true" && again.headers["session-version"] == "2")
+        try await PairingTests.pair(client, body, ["Idempotency-Key": "short"]).expect(400, "invalid-request")
+    }
+
+    @Test(arguments: [
+        "{}", #"{"code":7}"#, #"{"code":"00000000","label":""}"#, #"{"code":"00000000","label":"a\u0000b"}"#,
+        #"{"code":"00000000","label":"\#(String(repeating: "x", count: 65))"}"#, #"{"code":"00000000","x":1}"#,
+    ])
+    func `a body that is no pairing is a bad request`(body: String) async throws {
+        try await PairingTests.pair(try await PairingTests.client(), body).expect(400, "invalid-request")
+    }
+
+    @Test func `what a label may not be is refused where a code is asked for, too`() async throws {
+        let client = try await Client()
+        let answer = try await PairingTests.open(client, #"{"label":"\u0085"}"#)
+        try answer.expect(400, "invalid-request")
+        #expect(try JSON(parsing: Array(answer.body))["pointer"] == "/label")
+    }
+
+    @Test func `a device that waits learns that its token was revoked`() async throws {
+        let client = try await PairingTests.client()
+        let paired = try await PairingTests.pair(client, #"{"code":"\#(try await PairingTests.code(client))"}"#)
+        let token = try #require(try JSON(parsing: Array(paired.body))["token"]?.string)
+        let connection = try Connection(port: client.server.port)
+        let headers = ["Authorization": "Bearer \(token)", "If-None-Match": "\"2\"", "Prefer": "wait=30"]
+        async let waiting = connection.request("GET", client.path, headers: headers)
+        try await Task.sleep(for: .milliseconds(200))
+
+        #expect(try await client.call("DELETE", "\(client.path)/tokens/2").status == 204)
+
+        try await waiting.expect(401, "unauthorized")
+    }
+}
