@@ -53,7 +53,11 @@ let package = Package(
         .target(
             name: "NavigationAPI",
             dependencies: ["Sessions", "Coordinators", "MicroHTTP", "JSONCoding", "Sodium"],
-            resources: [.embedInCode("openapi.yaml"), .embedInCode("openapi.json"), .embedInCode("problems.md")]),
+            resources: (["openapi.yaml", "openapi.json", "problems.md"]
+                + [
+                    "client.js", "console.css", "console.html", "dom.js", "form.js", "history.js", "json.js", "main.js",
+                    "map.js", "phone.js", "server.js", "session.js", "state.js", "tree.js",
+                ].map { "Console/\($0)" }).map { .embedInCode($0) }),
         .target(
             name: "CoordinatorServer",
             dependencies: [

@@ -63,6 +63,9 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
             """)
     var dataDirectory = "data"
 
+    @OptionGroup(title: "Console")
+    var console: ConsoleOptions
+
     @OptionGroup(title: "Options of the apps")
     var own: Server.Options
 
@@ -76,6 +79,9 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         let apps = try await Server.soundApps(&setup, by: .server)
         try await Server.checkLaunch(of: apps)
 
+        let console = try console.settings(
+            of: "\(Server.name)/\(Server.version ?? Release.version)", apps: apps, isDevelopment: development)
+
         let logger = Logger(label: Server.name) { _ in LineLogHandler(.standardError) }
         defer { LineOutput.standardError.flush(milliseconds: 1000) }
         let store = try storage.open(report: { logger.warning("\($0)") }) { reason in
@@ -85,10 +91,11 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
             _exit(EX_IOERR)
         }
         let host = SessionHost(
-            apps: apps, store: store, settings: settings, retention: storage.retention,
+            apps: apps, store: store, settings: settings(measuring: console != nil), retention: storage.retention,
             report: { logger.warning("\($0)") })
         var api = clients.settings
         api.basePath = address.basePath
+        api.console = console?.settings
         let handler = NavigationHandler(
             host: host, settings: api, report: FailureLog(logger).report)
         // Before any client can connect: from here on a signal drains.
@@ -96,7 +103,8 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         let server = try listen(clients.opened(handler))
         let listening = HTTPService(
             program: Server.announcement, server: server, handler: handler, drain: connections.drain,
-            address: HTTPAuthority(host: address.host, port: server.port), store: storage.announcement, logger: logger)
+            address: HTTPAuthority(host: address.host, port: server.port), store: storage.announcement,
+            console: console.map { "\(address.basePath?.text ?? "")/console\($0.remark)" }, logger: logger)
         let group = ServiceGroup(
             configuration: .init(
                 services: setup.services.map { .init(ofApps: $0) } + [
@@ -119,8 +127,9 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         guard eventsPerSecond >= 0 else { throw ValidationError("--events-per-second takes a number from 0.") }
     }
 
-    private var settings: SessionSettings {
+    private func settings(measuring: Bool) -> SessionSettings {
         var settings = SessionSettings()
+        settings.measuresHandlers = measuring
         lifetimes.apply(to: &settings)
         settings.liveLimit = liveSessions
         settings.liveMemory = liveMemory?.bytes ?? MachineMemory.size / 4

@@ -15,6 +15,8 @@ struct HTTPService: Service {
     let address: HTTPAuthority
     /// Describes the store and what it promises.
     let store: String
+    /// The path of the console, and a remark on it; `nil` if there is none.
+    let console: String?
     let logger: Logger
 
     func run() async {
@@ -24,6 +26,7 @@ struct HTTPService: Service {
         }
         defer { file?.remove(address) }
         LineOutput.standardOutput.write("\(program) listening on http://\(address) (store: \(store))")
+        if let console { LineOutput.standardOutput.write("console: http://\(address)\(console)") }
         try? await gracefulShutdown()
         handler.beginDraining()
         logger.info(

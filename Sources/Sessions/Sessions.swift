@@ -13,6 +13,8 @@ public enum SessionError: Error, Equatable, Sendable {
     case unknownApp
     /// No token, the wrong one, another session's, or no such session: reported alike.
     case unauthorized
+    /// No such session. Only the operator learns this.
+    case unknownSession
     /// Ended by its client.
     case ended
     /// Not used for too long, or too old.

@@ -721,7 +721,7 @@ walks = {walk.__name__: walk for walk in [
     tabs, shop, numbers, hostile, script, fork, motion, keyboard, two_windows, broken, endings, pages]}
 chosen = os.environ.get("CONSOLE_WALKS", " ".join(walks)).split()
 (work / "operator").write_text(operator)
-options = ["--operator-token-file", str(work / "operator")] if "CONSOLE_URL" not in os.environ else []
+options = ["--console", "--console-token-file", str(work / "operator")] if "CONSOLE_URL" not in os.environ else []
 server = Server(*options, port=int(os.environ.get("CONSOLE_PORT", 0)) or None)
 front = int(os.environ["CONSOLE_URL"].rsplit(":", 1)[1]) if "CONSOLE_URL" in os.environ else server.port
 relay = Relay(front)

@@ -9,7 +9,7 @@ export async function mapPage(main, app, config) {
   let map, way = [], counts = new Map(), withBuiltIn = false;
   const wait = setTimeout(() => render(main, loading("Exploring the app")), 300);
   try {
-    map = await ask(`console/api/apps/${encodeURIComponent(app)}/map`, { token: operator });
+    map = graph(app, await ask(`console/api/apps/${encodeURIComponent(app)}/map`, { token: operator }));
   } catch (problem) {
     return render(main, [401, 403].includes(problem.status) ? askForOperator(config, () => mapPage(main, app, config))
       : notice("There is no map", problem.message, h("a", { href: pages.all }, "All sessions")));
@@ -46,6 +46,15 @@ export async function mapPage(main, app, config) {
           .map(({ event, to }) => `${event} → ${map.nodes.find(({ id }) => id === to).name}`).join(", ")
           || "–")))));
   }
+}
+
+/** The map from what `coordinatord graph` writes: with the start as a node, and an edge for each event. */
+function graph(app, { nodes, edges }) {
+  return { nodes: [{ id: "start", name: app, coordinator: "", kind: "start" }, ...nodes.map(({ id, screen, alert,
+    coordinator }) => ({ id, name: screen ?? alert, coordinator, kind: screen === undefined ? "alert" : "screen" }))],
+  edges: [...nodes.slice(0, 1).map(({ id }) => ({ from: "start", to: id, event: "start", builtIn: false })),
+    ...edges.flatMap(({ from, to, events, isBuiltIn }) => events.map(event => ({ from, to, event,
+      builtIn: isBuiltIn })))] };
 }
 
 /**

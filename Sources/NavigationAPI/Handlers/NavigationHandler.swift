@@ -13,6 +13,8 @@ public final class NavigationHandler: HTTPHandler {
         public var proxies: [IPNetwork] = []
         /// What the paths in answers begin with. The HTTP server removes it from the paths of requests.
         public var basePath: BasePath?
+        /// The page for people; `nil` for none.
+        public var console: ConsoleSettings?
 
         public init() {}
     }
@@ -26,6 +28,7 @@ public final class NavigationHandler: HTTPHandler {
     /// By the app's name.
     private let descriptions: [String: Document]
     let report: @Sendable (ServerFailure) -> Void
+    let console: Console?
     private let draining = Atomic(false)
 
     /// - Parameter report: is called with every 5xx answer.
@@ -41,6 +44,7 @@ public final class NavigationHandler: HTTPHandler {
         self.apps = Document(AppsBody(host.apps))
         self.descriptions = Dictionary(host.apps.map { ($0.name, Document(AppBody($0))) }) { first, _ in first }
         self.report = report
+        self.console = settings.console.map(Console.init)
     }
 
     /// From now on `/readyz` answers that the server is stopping, and nobody waits for a session to change.
@@ -62,6 +66,7 @@ public final class NavigationHandler: HTTPHandler {
             try method.query.check(request.target.query)
             return try await method.action(self)(request)
         } catch {
+            console?.problems.count()
             if error.status >= 500 { report(ServerFailure(error, to: request.id, request.target)) }
             return error.response(to: request.id, includesControls: (try? request.includesControls()) ?? false)
         }
@@ -120,6 +125,7 @@ extension NavigationHandler {
                 try await host.fork(session(id, request), version: version, once: once)
             }
         }
+        console?.creations.count()
         var response = created.response(includesControls: includesControls, below: basePath)
         response.headers.append(contentsOf: limit)
         return response
@@ -205,7 +211,7 @@ extension NavigationHandler {
     func readVersion(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         try await translatingErrors { () async throws(SessionError) in
             let session = try await session(request.name, request)
-            let version = request.target.segments[4]
+            let version = request.target.segments.last ?? ""
             guard let number = Int(version), number > 0, String(number) == version else { throw .unknownVersion }
             return .json(StateBody(try await session.past(number)))
         }
@@ -243,6 +249,7 @@ extension NavigationHandler {
         do throws(SessionError) {
             guard isDryRun else {
                 let outcome = try await session.apply(event, if: condition, once: once)
+                console?.events.count()
                 return outcome.response(includesControls: includesControls)
             }
             // Without an entity tag: the state in this answer is not a version of the session.
@@ -272,6 +279,7 @@ extension NavigationHandler {
 extension NavigationHandler {
     /// The session that the request has a right to. Anything missing or malformed throws the error of a wrong token.
     func session(_ id: String, _ request: HTTPRequest) async throws(SessionError) -> AuthorizedSession {
+        if request.isOperators { return try await sessionForOperator(id, request) }
         guard let id = SessionID(id), let token = BearerToken(request.headers.only("Authorization")) else {
             throw .unauthorized
         }

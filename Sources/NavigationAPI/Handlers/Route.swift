@@ -20,6 +20,29 @@ struct Route: Sendable {
         Route("v1/sessions/{id}/screens/{key}/content", .get(NavigationHandler.readContent)),
         Route("v1/sessions/{id}/history", .get(NavigationHandler.readHistory, query: .only(["limit", "before"]))),
         Route("v1/sessions/{id}/history/{version}", .get(NavigationHandler.readVersion)),
+        Route("client.js", .get(NavigationHandler.sendClientModule, query: .ignored)),
+        Route("console", .get(NavigationHandler.sendConsolePage, query: .ignored)),
+        Route("console/config", .get(NavigationHandler.tellConsole)),
+        Route("console/server", .get(NavigationHandler.sendConsolePage, query: .ignored)),
+        Route("console/sessions/{id}", .get(NavigationHandler.sendConsolePage, query: .ignored)),
+        Route("console/apps/{name}", .get(NavigationHandler.sendConsolePage, query: .ignored)),
+        Route("console/api/apps/{name}/map", .get(NavigationHandler.drawMap)),
+        Route("console/api/server", .get(NavigationHandler.describeServer)),
+        Route(
+            "console/api/sessions",
+            .get(
+                NavigationHandler.listSessions,
+                query: .only(["app", "screen", "version", "user", "after", "limit"]))),
+        Route(
+            "console/api/sessions/{id}", .get(NavigationHandler.readState, query: .only(["include"])),
+            .delete(NavigationHandler.endSession)),
+        Route("console/api/sessions/{id}/updates", .get(NavigationHandler.sendUpdates, query: .only(["include"]))),
+        Route("console/api/sessions/{id}/coordinators", .get(NavigationHandler.readCoordinators)),
+        Route(
+            "console/api/sessions/{id}/history",
+            .get(NavigationHandler.readHistory, query: .only(["limit", "before"]))),
+        Route("console/api/sessions/{id}/history/{version}", .get(NavigationHandler.readVersion)),
+        Route("console/{file}", .get(NavigationHandler.sendConsoleFile, query: .ignored)),
         Route("v1/apps", .get(NavigationHandler.listApps, query: .ignored)),
         Route("v1/apps/{name}", .get(NavigationHandler.describeApp, query: .ignored)),
         Route("livez", .get(NavigationHandler.tellAlive, query: .ignored)),
@@ -98,6 +121,9 @@ struct Route: Sendable {
 }
 
 extension HTTPRequest {
-    /// The segment after `/v1/sessions/` or `/v1/apps/` in the path.
-    var name: String { target.segments[2] }
+    /// Whether it asks for something in the operator's name.
+    var isOperators: Bool { target.segments.first == "console" }
+
+    /// The segment after `/v1/sessions/` or `/v1/apps/` in the path, or after `/console/api/sessions/`.
+    var name: String { target.segments[isOperators ? 3 : 2] }
 }

@@ -22,6 +22,8 @@ extension Problem {
                 401, "unauthorized", "No right to this session",
                 "Send Authorization: Bearer with the session's token, from the latest answer that contained one.")
             self.headers.append("WWW-Authenticate", "Bearer")
+        case .unknownSession:
+            self.init(404, "unknown-session", "No such session", "It never existed, or is forgotten since it is over.")
         case .ended: self.init(410, "session-ended", "The session has ended", "Create another session.")
         case .expired: self.init(410, "session-expired", "The session has expired", "Create another session.")
         case .tooManyWaiting:

@@ -3,7 +3,7 @@ internal import MicroHTTP
 /// The path below which a proxy offers the API: `/nav`.
 public struct BasePath: Sendable {
     /// What the paths in answers begin with.
-    let text: String
+    public let text: String
     /// What the paths of requests may begin with.
     public let segments: [String]
 

@@ -9,8 +9,10 @@ struct Document: Sendable {
     private let whole: HTTPResponse
     private let unchanged: HTTPResponse
 
-    /// - Parameter isPrivate: whether only one client may see it, so that no shared cache may keep it.
-    init(_ body: [UInt8], type: String, isPrivate: Bool = false) {
+    /// - Parameters:
+    ///   - isPrivate: whether only one client may see it, so that no shared cache may keep it.
+    ///   - more: fields of the answer that has the body.
+    init(_ body: [UInt8], type: String, isPrivate: Bool = false, more: HTTPHeaders = [:]) {
         tag = "\"\(SHA256Digest(of: body).hex.prefix(32))\""
         var headers: HTTPHeaders = [
             "ETag": tag, "Cache-Control": isPrivate ? "private, no-cache" : "no-cache",
@@ -18,6 +20,7 @@ struct Document: Sendable {
         ]
         unchanged = HTTPResponse(status: 304, headers: headers)
         headers.append("Content-Type", type)
+        headers.append(contentsOf: more)
         whole = HTTPResponse(status: 200, headers: headers, body: body)
     }
 

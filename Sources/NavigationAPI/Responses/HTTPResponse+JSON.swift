@@ -18,6 +18,11 @@ extension HTTPResponse {
         HTTPResponse(status: status, headers: jsonHeaders, body: body)
     }
 
+    /// An object, written by a function.
+    static func json(_ members: (inout JSONWriter) -> Void) -> HTTPResponse {
+        json(JSONWriter.bytes(capacity: 1024) { writer in writer.object(members) }, status: 200)
+    }
+
     /// The answer to OPTIONS (RFC 9110, section 9.3.7).
     static func allowing(_ methods: [String]) -> HTTPResponse {
         HTTPResponse(status: 204, headers: ["Allow": methods.joined(separator: ", ")])

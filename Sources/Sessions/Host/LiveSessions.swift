@@ -39,6 +39,9 @@ struct LiveSessions {
 
     var count: Int { sessions.count }
 
+    /// Up to `limit` of them.
+    func some(_ limit: Int) -> [Session] { Array(sessions.prefix(limit)) }
+
     /// The session if it is in memory. It is in use from now on.
     subscript(id: SessionID) -> Session? {
         guard let place = places[id] else { return nil }

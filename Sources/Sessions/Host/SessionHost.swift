@@ -20,6 +20,8 @@ public final class SessionHost: Sendable {
     let live: Mutex<LiveSessions>
     let usage: LiveUsage
     let feed: ChangeFeed
+    /// How long handlers take; `nil` if nobody wants to know.
+    public let timings: HandlerTimings?
     let creations = KeyedTurns()
     let pairings: any PairingStore = PairingsInMemory()
     let pastReads = KeyedTurns()
@@ -40,6 +42,7 @@ public final class SessionHost: Sendable {
         self.retention = retention
         self.eventRate = RateLimit(perSecond: settings.eventRate)
         self.report = report
+        self.timings = settings.measuresHandlers ? HandlerTimings() : nil
         self.feed = ChangeFeed(limit: settings.watcherLimit, limitOfSession: SessionSettings.watchersOfSession)
         self.usage = LiveUsage(count: settings.liveLimit, bytes: settings.liveMemory)
         self.live = Mutex(LiveSessions(usage))

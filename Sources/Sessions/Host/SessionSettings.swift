@@ -25,6 +25,9 @@ public struct SessionSettings: Sendable {
     /// About how many bytes the live sessions may take; see `MemoryEstimate`.
     public var liveMemory = Int.max
 
+    /// Whether to measure how long handlers take, see `HandlerTimings`.
+    public var measuresHandlers = false
+
     public init() {}
 
     /// In whole seconds, as clients see it.

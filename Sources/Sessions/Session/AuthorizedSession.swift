@@ -8,6 +8,8 @@ public struct AuthorizedSession: Sendable {
     let live: Session
     /// The session's token when this was made. It may have been replaced since.
     let token: SHA256Digest
+    /// Whether the caller is the operator, whom no change of the tokens concerns.
+    var isOperators = false
 
     public var id: SessionID { live.id }
 
@@ -106,6 +108,8 @@ public struct AuthorizedSession: Sendable {
         }
         run.origin = host.origin(
             of: event, id, user: state.identity.user, version: state.version, once: once, isDryRun: isDryRun)
+        let start = ContinuousClock.now
+        defer { host.timings?.add(live.app.name, event.type, ContinuousClock.now - start) }
         let result = try await result(of: run, within: host.settings.handlerDeadline) { .refused($0, state: state) }
         if let caught = result.caught { host.report(caught, in: id, of: live.app) }
         return result
@@ -168,7 +172,9 @@ public struct AuthorizedSession: Sendable {
 
     /// The same session, loaded again after `live` was removed from memory.
     func again() async throws(SessionError) -> AuthorizedSession {
-        AuthorizedSession(host: host, live: try await host.inMemory(live.id, for: nil), token: token)
+        let live = try await host.inMemory(live.id, for: nil)
+        return AuthorizedSession(
+            host: host, live: live, token: isOperators ? live.identity.token : token, isOperators: isOperators)
     }
 }
 

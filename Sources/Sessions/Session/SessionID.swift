@@ -38,7 +38,7 @@ public struct SessionID: Sendable, Hashable {
 public struct SessionToken: Sendable {
     public let text: String
 
-    static func random() -> SessionToken {
+    public static func random() -> SessionToken {
         SessionToken(text: Base64URL.text(of: Sodium.randomBytes(32)))
     }
 

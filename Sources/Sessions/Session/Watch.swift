@@ -54,7 +54,7 @@ public final class Watch: Sendable {
 
     fileprivate init(_ session: AuthorizedSession) {
         id = session.id
-        token = session.token
+        token = session.isOperators ? nil : session.token
         host = session.host
     }
 
@@ -153,7 +153,7 @@ extension AuthorizedSession {
     /// - Parameter hasGone: whether the client has gone away meanwhile.
     /// - Returns: the last committed state, with the transition that led to it if that directly followed `version`.
     public func state(
-        after version: Int, within limit: Duration, unless hasGone: () -> Bool
+        after version: Int, within limit: Duration, unless hasGone: () -> Bool = { false }
     ) async throws(SessionError) -> (state: SessionState, transition: Transition?) {
         let deadline = ContinuousClock.now + limit
         let watch = try await watch()

@@ -1,0 +1,65 @@
+internal import AppMaps
+internal import ArgumentParser
+internal import Coordinators
+internal import FoundationEssentials
+internal import Glibc
+internal import NavigationAPI
+internal import Sessions
+
+/// The page for people at `/console`.
+struct ConsoleOptions: ParsableArguments {
+    @Flag(help: "Serves a page for people at /console; so does --development.")
+    var console = false
+
+    @Option(
+        help: """
+            The file with the token for the operator's part of it: all sessions, and the server's figures. At least 16 \
+            characters; with --development, one is made and printed if there is no file.
+            """)
+    var consoleTokenFile: String?
+
+    /// Characters of the shortest token.
+    private static let shortestToken = 16
+
+    func validate() throws {
+        guard !console || consoleTokenFile != nil else {
+            throw ValidationError("--console needs --console-token-file.")
+        }
+    }
+
+    /// - Returns: `nil` if there is no such page; `remark` says the token that was made for this start.
+    func settings(
+        of server: String, apps: [App], isDevelopment: Bool
+    ) throws -> (settings: ConsoleSettings, remark: String)? {
+        guard console || isDevelopment || consoleTokenFile != nil else { return nil }
+        let read = try consoleTokenFile.map(ConsoleOptions.token)
+        let made = read == nil ? SessionToken.random().text : nil
+        let settings = ConsoleSettings(
+            server: server, isDevelopment: isDevelopment,
+            operatorToken: read ?? made
+        ) { name in
+            // Exploring an app calls its handlers: only with the dependencies that are made for development.
+            guard isDevelopment, let app = apps.first(where: { $0.name == name }) else { return nil }
+            let map = try? await AppMap(exploring: app, limit: 500) { (run) async throws(NavigationError) in
+                try await result(of: run, within: .seconds(1))
+            }
+            return map?.drawn(as: .json, withBuiltIn: true)
+        }
+        return (settings, made.map { " (the operator's token: \($0))" } ?? "")
+    }
+
+    private static func token(in file: String) throws -> String {
+        let text: String
+        do {
+            text = try String(contentsOfFile: file, encoding: .utf8)
+        } catch {
+            throw ExitCode.cannotStart(EX_NOINPUT, "the file \(file) of --console-token-file cannot be read")
+        }
+        let token = text.split(whereSeparator: \.isWhitespace)
+        guard token.count == 1, token[0].utf8.count >= shortestToken else {
+            throw ExitCode.cannotStart(
+                EX_DATAERR, "the file \(file) must have one token of at least \(shortestToken) characters")
+        }
+        return String(token[0])
+    }
+}

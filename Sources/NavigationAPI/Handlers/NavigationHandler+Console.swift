@@ -1,0 +1,253 @@
+internal import Coordinators
+internal import FoundationEssentials
+internal import JSONCoding
+internal import MicroHTTP
+internal import Sessions
+internal import Sodium
+
+// The page for people. Its files; what it asks without a token; and what it asks with the operator's.
+extension NavigationHandler {
+    func sendClientModule(_ request: HTTPRequest) -> HTTPResponse { ConsoleFiles.clientModule.response(to: request) }
+
+    func sendConsolePage(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
+        _ = try openConsole()
+        // The page's links are relative to where the console begins.
+        return ConsoleFiles.page(depth: request.target.segments.count).response(to: request)
+    }
+
+    func sendConsoleFile(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
+        _ = try openConsole()
+        guard let file = ConsoleFiles.all[request.target.segments[1]] else { throw .unknownPath }
+        return file.response(to: request)
+    }
+
+    func tellConsole(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
+        let console = try openConsole()
+        return .json { writer in
+            writer.member("development", console.settings.isDevelopment)
+            writer.member("operator", console.operatorToken != nil)
+            writer.member("server", console.settings.server)
+        }
+    }
+
+    func drawMap(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let console = try openConsole()
+        if !console.settings.isDevelopment { try checkOperator(request) }
+        guard let map = await console.map(of: request.target.segments[3]) else { throw .unknownPath }
+        return .json(Array(map.utf8), status: 200)
+    }
+
+    private func openConsole() throws(Problem) -> Console {
+        guard let console else { throw .unknownPath }
+        return console
+    }
+
+    func sessionForOperator(
+        _ id: String, _ request: HTTPRequest
+    ) async throws(SessionError) -> AuthorizedSession {
+        do { try checkOperator(request) } catch { throw .unauthorized }
+        guard let id = SessionID(id) else { throw .unknownSession }
+        return try await host.sessionForOperator(id)
+    }
+
+    @discardableResult
+    private func checkOperator(_ request: HTTPRequest) throws(Problem) -> Console {
+        let console = try openConsole()
+        // Digests are compared: how long that takes says nothing about the token.
+        guard let expected = console.operatorToken,
+            let token = BearerToken(request.headers.only("Authorization")),
+            SHA256Digest(of: token.text) == expected
+        else { throw Problem(.unauthorized) }
+        return console
+    }
+}
+
+// With the operator's token.
+extension NavigationHandler {
+    /// Sessions that are looked at for one answer: those in memory, and of more than that a sample.
+    private static let sampleSize = 100_000
+
+    func listSessions(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        try checkOperator(request)
+        let limit = try request.integer("limit", in: 1...1000) ?? 50
+        func wanted(_ name: String) -> String? { request.target.query.first { $0.name == name }?.value }
+        let (app, screen, version, after) = (wanted("app"), wanted("screen"), wanted("version"), wanted("after"))
+        let states: [SessionState]
+        if let user = wanted("user") {
+            states = try await signedIn(user)
+        } else {
+            states = host.liveStates(limit: NavigationHandler.sampleSize)
+        }
+        let found = states.filter { state in
+            (app == nil || state.app == app) && (screen == nil || state.navigation.visible?.screen.name == screen)
+                && (version == nil || version == host.version(of: state.app).map(String.init))
+                && (after == nil || state.id.text > after!)
+        }.sorted { $0.id.text < $1.id.text }
+        let page = found.prefix(limit)
+        return .json { writer in
+            writer.name("sessions")
+            writer.array { writer in
+                for state in page { writer.object { writer in writer.overview(of: state) } }
+            }
+            writer.member("next", ifAny: found.count > limit ? page.last?.id.text : nil)
+            writer.member("sampled", wanted("user") == nil && states.count < host.store.sessionCount)
+        }
+    }
+
+    private func signedIn(_ user: String) async throws(Problem) -> [SessionState] {
+        do throws(SessionError) {
+            var states: [SessionState] = []
+            for found in try await host.sessions(ofUser: user, limit: 1000) {
+                guard let id = SessionID(found.id) else { continue }
+                // It may have ended meanwhile.
+                if let state = try? await host.sessionForOperator(id).state() { states.append(state) }
+            }
+            return states
+        } catch {
+            throw Problem(error)
+        }
+    }
+
+    func describeServer(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let console = try checkOperator(request)
+        let states = host.liveStates(limit: NavigationHandler.sampleSize)
+        let (store, condition) = (host.store, host.store.condition)
+        return .json { writer in
+            writer.member("server", console.settings.server)
+            writer.member("uptimeSeconds", Int((ContinuousClock.now - console.start) / .seconds(1)))
+            writer.name("store")
+            writer.object { writer in
+                writer.member("name", store.name)
+                writer.member("condition", condition.failure ?? condition.remarks.first ?? "good")
+            }
+            writer.name("sessions")
+            writer.object { writer in
+                writer.member("total", store.sessionCount)
+                writer.member("live", host.liveCount)
+                writer.census(of: states, versions: host.version(of:))
+                writer.member("sampled", states.count < store.sessionCount)
+                writer.member("sample", states.count)
+            }
+            writer.name("rates")
+            writer.object { writer in
+                writer.member("eventsPerSecond", JSON.number(console.events.perSecond))
+                writer.member("creationsPerSecond", JSON.number(console.creations.perSecond))
+                writer.member("problemsPerSecond", JSON.number(console.problems.perSecond))
+            }
+            writer.member("watchers", host.watcherCount)
+            writer.name("slowest")
+            writer.array { writer in
+                for entry in host.timings?.slowest(20) ?? [] { writer.object { $0.timing(entry) } }
+            }
+        }
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func overview(of state: SessionState) {
+        member("id", state.id.text)
+        member("app", state.app)
+        member("version", state.version)
+        member("screen", ifAny: state.navigation.visible?.screen.name)
+        member("createdAt", Timestamp.text(of: state.identity.createdAt))
+        member("usedAt", Timestamp.text(of: state.usedAt))
+        member("expiresAt", Timestamp.text(of: state.expiresAt))
+        member("user", ifAny: state.identity.user)
+    }
+
+    fileprivate mutating func timing(_ entry: HandlerTimings.Entry) {
+        func rounded(_ milliseconds: Double) -> JSON { .number((milliseconds * 100).rounded() / 100) }
+        member("app", entry.app)
+        member("event", entry.event)
+        member("count", entry.count)
+        member("p50Ms", rounded(entry.percentile(0.5)))
+        member("p99Ms", rounded(entry.percentile(0.99)))
+        member("maxMs", rounded(entry.longest))
+    }
+
+    /// How many sessions there are of each app, on each screen, and of each age.
+    fileprivate mutating func census(of states: [SessionState], versions: (String) -> Int?) {
+        name("byApp")
+        array { writer in
+            for (app, states) in Dictionary(grouping: states, by: \.app).sorted(by: { $0.key < $1.key }) {
+                writer.object { writer in
+                    writer.member("app", app)
+                    writer.member("count", states.count)
+                    writer.name("screens")
+                    writer.array { writer in
+                        let screens = Dictionary(grouping: states) { $0.navigation.visible?.screen.name ?? "" }
+                        for (screen, states) in screens.sorted(by: {
+                            ($1.value.count, $0.key) < ($0.value.count, $1.key)
+                        }) {
+                            writer.object { writer in
+                                writer.member("screen", screen)
+                                writer.member("count", states.count)
+                            }
+                        }
+                    }
+                    writer.name("versions")
+                    writer.array { writer in
+                        // Sessions in memory have been brought to the app's version.
+                        writer.object { writer in
+                            writer.member("version", versions(app) ?? 1)
+                            writer.member("count", states.count)
+                        }
+                    }
+                }
+            }
+        }
+        let now = Date()
+        let ages = states.map { now.timeIntervalSince($0.usedAt) }
+        name("ages")
+        array { writer in
+            var least = -Double.infinity
+            for limit in [60, 600, 3600, 86_400, 30 * 86_400] {
+                writer.object { writer in
+                    writer.member("upTo", limit)
+                    writer.member("count", ages.count { $0 > least && $0 <= Double(limit) })
+                }
+                least = Double(limit)
+            }
+        }
+    }
+}
+
+/// The page's files, compiled in.
+private enum ConsoleFiles {
+    private static let (script, style) = ("text/javascript; charset=utf-8", "text/css; charset=utf-8")
+
+    /// For everybody's pages.
+    static let clientModule = Document(PackageResources.client_js, type: script)
+
+    static let all: [String: Document] = [
+        "console.css": Document(PackageResources.console_css, type: style),
+        "dom.js": Document(PackageResources.dom_js, type: script),
+        "form.js": Document(PackageResources.form_js, type: script),
+        "history.js": Document(PackageResources.history_js, type: script),
+        "json.js": Document(PackageResources.json_js, type: script),
+        "main.js": Document(PackageResources.main_js, type: script),
+        "map.js": Document(PackageResources.map_js, type: script),
+        "phone.js": Document(PackageResources.phone_js, type: script),
+        "server.js": Document(PackageResources.server_js, type: script),
+        "session.js": Document(PackageResources.session_js, type: script),
+        "state.js": Document(PackageResources.state_js, type: script),
+        "tree.js": Document(PackageResources.tree_js, type: script),
+    ]
+
+    /// - Parameter depth: segments of the path at which it is sent.
+    static func page(depth: Int) -> Document { pages[min(depth, pages.count) - 1] }
+
+    private static let pages = ["console/", "./", "../"].map { base in
+        let text = String(decoding: PackageResources.console_html, as: UTF8.self)
+            .replacing(#"<base href="./">"#, with: #"<base href="\#(base)">"#)
+        return Document(
+            Array(text.utf8), type: "text/html; charset=utf-8",
+            more: ["Content-Security-Policy": policy, "Referrer-Policy": "no-referrer"])
+    }
+
+    /// Nothing from elsewhere, nothing inline, in nobody's frame.
+    private static let policy = """
+        default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+        base-uri 'self'; form-action 'none'; frame-ancestors 'none'
+        """
+}
