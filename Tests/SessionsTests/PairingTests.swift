@@ -441,6 +441,17 @@ extension PairingTests {
         await #expect(throws: SessionError.unknownCode) { try await host.pair(code, once: once) }
     }
 
+    @Test func `a request is answered again even while too many wrong codes are sent`() async throws {
+        let phone = try await host.create()
+        let code = try await open(phone).openPairing(label: nil).code.text
+        let once = IdempotentRequest.make(PairingTests.key)
+        let first = try await host.pair(code, once: once)
+        for _ in 0..<70 { await #expect(throws: SessionError.unknownCode) { try await host.pair(code) } }
+        await #expect(throws: SessionError.tooManyTries(retryAfter: 1)) { try await host.pair(code) }
+
+        #expect(try await host.pair(code, once: once).token.text == first.token.text)
+    }
+
     @Test func `a request that is sent again while it is carried out gets the same token`() async throws {
         let phone = try await host.create()
         let code = try await open(phone).openPairing(label: nil).code.text

@@ -24,7 +24,7 @@ protocol PairingStore: Sendable {
     ///
     /// - Parameter key: the hashed `Idempotency-Key` of the request. A used code is found by the key that it was used
     ///   under, for a while.
-    /// - Throws: `unknownCode`; `tooManyTries`, whether or not there is such a code.
+    /// - Throws: `unknownCode`; `tooManyTries`, whether or not there is such an open code.
     func find(_ code: SHA256Digest, key: String?, at now: Date) async throws(SessionError) -> Pairing
 
     /// Takes an open code out of use, for one of those who have found it.
@@ -86,10 +86,11 @@ final class PairingsInMemory: PairingStore {
 
     func find(_ code: SHA256Digest, key: String?, at now: Date) throws(SessionError) -> Pairing {
         try state.withLock { state throws(SessionError) in
+            // Nobody guesses the key.
+            if let key, let used = state.used[code], used.key == key, !used.isOver(at: now) { return used.pairing }
             // Before the code is looked up, because otherwise guessing could go on.
             if let wait = wrongLimit?.wait(state.wrong, at: now) { throw .tooManyTries(retryAfter: wait) }
             if let pairing = state.open[code], pairing.expiresAt > now { return pairing }
-            if let key, let used = state.used[code], used.key == key, !used.isOver(at: now) { return used.pairing }
             _ = wrongLimit?.take(&state.wrong, at: now)
             throw .unknownCode
         }
