@@ -26,7 +26,7 @@ binary = sys.argv[1]
 work = Path(tempfile.mkdtemp(prefix="test-console-"))
 screenshots, isPictured = os.environ.get("CONSOLE_SCREENSHOTS"), os.environ.get("CONSOLE_IMAGES")
 images = Path(__file__).parents[2] / "docs/images"
-operator = "operator-secret"
+operator = "operator-secret-of-tests"
 
 
 def free_port():

@@ -31,7 +31,7 @@ private final class TestStream: HTTPStream {
         state.withLock { state in
             state.asked += 1
             if isEndless { return .bytes([UInt8](repeating: 0x78, count: 5000)) }
-            if state.parts.isEmpty { return isQuiet ? .bytes(Array("quiet".utf8)) : .wait }
+            if state.parts.isEmpty { return isQuiet ? .bytes(Array("quiet".utf8)) : .wait() }
             return state.parts.removeFirst()
         }
     }

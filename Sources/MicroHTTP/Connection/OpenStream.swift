@@ -18,8 +18,10 @@ final class OpenStream: @unchecked Sendable, Cuttable {
     /// What is being sent, and how much of it the system has taken.
     private var rest: [UInt8]
     private var offset = 0
-    /// When the system has last taken something, or when the stream had nothing to send; in milliseconds.
+    /// When the system has last taken something, in milliseconds.
     private(set) var since: Int
+    /// When a stream that waits is asked again, in milliseconds.
+    private(set) var due = 0
     /// The number of `rest` in the sending budget, if it is large.
     var sendingNumber: Int?
     private var isClosed = false
@@ -87,10 +89,10 @@ final class OpenStream: @unchecked Sendable, Cuttable {
         offset = 0
     }
 
-    /// - Parameter spread: so that not all streams that became quiet together are asked together, in milliseconds.
-    func beginWaiting(spread: Int) {
+    /// - Parameter milliseconds: when to ask the stream again, if nothing wakes it.
+    func beginWaiting(atMost milliseconds: Int) {
         (rest, offset) = ([], 0)
-        since = Watchdog.now + Int.random(in: -spread...spread)
+        due = Watchdog.now + milliseconds
     }
 
     /// Closes the connection. Whoever can wake the stream may keep this object for longer.

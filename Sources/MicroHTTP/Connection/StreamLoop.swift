@@ -173,8 +173,10 @@ extension StreamLoop {
             case nil:
                 stream.finish()
                 return remove(stream)
-            case .wait:
-                stream.beginWaiting(spread: limits.quiet / 5)
+            case .wait(let seconds):
+                // Not all streams that became quiet together are asked together.
+                let quiet = limits.quiet + Int.random(in: -limits.quiet / 5...limits.quiet / 5)
+                stream.beginWaiting(atMost: min(quiet, Int(max(0, min(seconds, 1e6)) * 1000)))
                 return waitFor(room: false, stream)
             case .end: stream.beginEnd()
             case .bytes(let part):
@@ -206,7 +208,7 @@ extension StreamLoop {
         for stream in streams.values {
             if !stream.isWaiting {
                 if now - stream.since > limits.sending { remove(stream) }
-            } else if now - stream.since > limits.quiet {
+            } else if now >= stream.due {
                 pump(stream, isQuiet: true)
             }
         }

@@ -11,14 +11,15 @@ public protocol HTTPStream: AnyObject, Sendable {
 
     /// The next part. Called on the connection's thread, and never twice at the same time: never block here.
     ///
-    /// - Parameter isQuiet: whether nothing was sent for `HTTPServer.Settings.Limits.quiet`.
+    /// - Parameter isQuiet: whether nothing was sent for `HTTPServer.Settings.Limits.quiet`, or for as long as the stream
+    ///   wanted to wait.
     func next(isQuiet: Bool) -> HTTPStreamPart
 }
 
 public enum HTTPStreamPart: Sendable {
     /// Must not be empty.
     case bytes([UInt8])
-    /// There is nothing to send before the next call of `wake`.
-    case wait
+    /// There is nothing to send before the next call of `wake`, or for so many seconds.
+    case wait(atMost: Double = .infinity)
     case end
 }

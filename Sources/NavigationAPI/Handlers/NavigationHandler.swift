@@ -59,6 +59,7 @@ public final class NavigationHandler: HTTPHandler {
                 if request.target.isServerWide { return .allowing(Route.allMethods) }
                 throw .unknownPath
             }
+            if request.isOperators, console == nil { throw .unknownPath }
             guard let method = route.method(request.method) else {
                 if request.method == "OPTIONS" { return .allowing(route.methods) }
                 throw .methodNotAllowed(route.methods)

@@ -121,7 +121,7 @@ struct Route: Sendable {
 }
 
 extension HTTPRequest {
-    /// Whether it asks for something in the operator's name.
+    /// Whether it asks for the console, or for something in the operator's name.
     var isOperators: Bool { target.segments.first == "console" }
 
     /// The segment after `/v1/sessions/` or `/v1/apps/` in the path, or after `/console/api/sessions/`.

@@ -46,7 +46,7 @@ final class UpdateStream: HTTPStream {
                 return .bytes(Array("event: end\ndata: {\"reason\":\"\(end.rawValue)\"}\n\n".utf8))
             }
             guard let update, update.state.version != state.version else {
-                return isQuiet ? .bytes(UpdateStream.signOfLife) : .wait
+                return isQuiet ? .bytes(UpdateStream.signOfLife) : .wait(atMost: watch.secondsToExpiry)
             }
             let isNext = update.transition != nil && update.state.version - 1 == state.version
             state.version = update.state.version

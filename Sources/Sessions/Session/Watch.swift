@@ -75,6 +75,11 @@ public final class Watch: Sendable {
         return (newest, end)
     }
 
+    /// How long the newest state can be used if nothing happens; 0 or less if no longer.
+    public var secondsToExpiry: Double {
+        state.withLock(\.newest)?.state.expiresAt.timeIntervalSince(host.now()) ?? .infinity
+    }
+
     /// Waits until something has changed since the last call, or `limit` has passed.
     fileprivate func wait(within limit: Duration) async {
         let timer = Task {

@@ -1,0 +1,161 @@
+import Coordinators
+import Foundation
+import JSONCoding
+import MicroHTTP
+import NavigationAPI
+import Sessions
+import TestSupport
+import Testing
+
+/// The page for people: who may see what. What it shows is tested in a browser, see `scripts/test-console`.
+@Suite struct ConsoleTests {
+    private static let token = "the operator's token of this test"
+
+    private static func client(_ app: App? = nil, isDevelopment: Bool = false) async throws -> Client {
+        var settings = NavigationHandler.Settings()
+        settings.console = ConsoleSettings(
+            server: "test/1", isDevelopment: isDevelopment, operatorToken: token,
+            map: { $0 == "counter" && isDevelopment ? #"{"nodes":[]}"# : nil })
+        return try await Client(app ?? App("counter", root: { CounterCoordinator() }), handler: settings) {
+            $0.measuresHandlers = true
+        }
+    }
+
+    private static func ask(_ client: Client, _ path: String, token: String = token) async throws -> JSON {
+        let answer = try await client.call("GET", "/console/api/" + path, token: token)
+        #expect(answer.status == 200)
+        return try JSON(parsing: Array(answer.body))
+    }
+
+    @Test(arguments: [
+        "/console", "/console/config", "/console/main.js", "/console/server", "/console/sessions/x", "/console/apps/x",
+        "/console/api/server", "/console/api/sessions", "/console/api/sessions/x", "/console/api/apps/counter/map",
+    ])
+    func `without settings there is no console`(path: String) async throws {
+        let client = try await Client()
+        let answer = try await client.call("GET", path)
+        try answer.expect(404, "unknown-path")
+        #expect(try await client.call("GET", "/client.js").status == 200)
+    }
+
+    @Test(arguments: [
+        ("/console", "console/"), ("/console/server", "./"), ("/console/sessions/s_x", "../"),
+        ("/console/apps/counter", "../"),
+    ])
+    func `every page is the same, but for where its files are`(path: String, base: String) async throws {
+        let client = try await ConsoleTests.client()
+        let answer = try await client.connection.request("GET", path)
+        #expect(answer.status == 200 && answer.headers["content-type"] == "text/html; charset=utf-8")
+        #expect(answer.text.contains(#"<base href="\#(base)">"#))
+        let policy = answer.headers["content-security-policy"] ?? ""
+        #expect(policy.hasPrefix("default-src 'none'; script-src 'self';") && !policy.contains("unsafe"))
+    }
+
+    @Test func `the files are sent with their types, and no others`() async throws {
+        let client = try await ConsoleTests.client()
+        for file in try FileManager.default.contentsOfDirectory(
+            atPath: repository.appending(path: "Sources/NavigationAPI/Console").path)
+        where file != "console.html" {
+            let answer = try await client.connection.request(
+                "GET", file == "client.js" ? "/client.js" : "/console/\(file)")
+            #expect(answer.status == 200, "\(file)")
+            #expect(answer.headers["x-content-type-options"] == "nosniff")
+            #expect(
+                answer.headers["content-type"]?.hasPrefix(file.hasSuffix("css") ? "text/css" : "text/javascript")
+                    == true)
+        }
+        for path in ["/console/console.html", "/console/x.js", "/console/a/b/c", "/console/"] {
+            #expect(try await client.connection.request("GET", path).status == 404, "\(path)")
+        }
+    }
+
+    @Test func `the operator's token opens every session to look at, and to end`() async throws {
+        let client = try await ConsoleTests.client()
+        for token in [client.token, "", "wrong", ConsoleTests.token + "x"] {
+            for path in ["server", "sessions", "sessions/\(client.id)", "sessions/\(client.id)/updates"] {
+                #expect(try await client.call("GET", "/console/api/\(path)", token: token).status == 401)
+            }
+        }
+        #expect(try await client.call("GET", client.path, token: ConsoleTests.token).status == 401)
+
+        #expect(try await ConsoleTests.ask(client, "sessions/\(client.id)")["session"]?["id"]?.string == client.id)
+        #expect(try await ConsoleTests.ask(client, "sessions/\(client.id)/coordinators")["count"] == 1)
+        #expect(try await ConsoleTests.ask(client, "sessions/\(client.id)/history")["history"] != nil)
+        #expect(try await ConsoleTests.ask(client, "sessions/\(client.id)/history/1")["session"] != nil)
+        let unknown = try await client.call("GET", "/console/api/sessions/s_0000000000000", token: ConsoleTests.token)
+        try unknown.expect(404, "unknown-session")
+        let posted = try await client.connection.request(
+            "POST", "/console/api/sessions/\(client.id)/events",
+            headers: ["Authorization": "Bearer \(ConsoleTests.token)", "Content-Type": "application/json"],
+            body: Data(#"{"type":"add","payload":1}"#.utf8))
+        #expect(posted.status == 404)
+
+        let path = "/console/api/sessions/\(client.id)"
+        #expect(try await client.call("DELETE", path, token: client.token).status == 401)
+        #expect(try await client.call("DELETE", path, token: ConsoleTests.token).status == 204)
+        #expect(try await client.call("GET", client.path).status == 410)
+    }
+
+    @Test func `a new token does not end what the operator watches`() async throws {
+        let client = try await ConsoleTests.client(TokenRotationTests.app)
+        let connection = try Connection(port: client.server.port)
+        let headers = ["Authorization": "Bearer \(ConsoleTests.token)"]
+        try await connection.send(
+            Connection.bytes("GET", "/console/api/sessions/\(client.id)/updates", headers: headers))
+        #expect(try await connection.receive(bodyless: true).status == 200)
+        _ = try await client.post(TokenRotationTests.enter)
+        var received = ""
+        while !received.contains(#"id: "2""#) {
+            received += String(decoding: try #require(try await connection.receiveChunk()), as: UTF8.self)
+        }
+        #expect(!received.contains("event: end") && !received.contains(#""token""#))
+    }
+
+    @Test func `sessions are listed in pages, and found by what they show`() async throws {
+        let client = try await ConsoleTests.client()
+        for _ in 0..<6 { _ = try await client.connection.request("POST", "/v1/sessions") }
+        var ids: [String] = []
+        var after = ""
+        for _ in 0..<4 {
+            let page = try await ConsoleTests.ask(client, "sessions?limit=2\(after)")
+            ids += page["sessions"]?.array?.compactMap { $0["id"]?.string } ?? []
+            guard let next = page["next"]?.string else { break }
+            after = "&after=\(next)"
+        }
+        #expect(ids.count == 7 && Set(ids).count == 7 && ids.contains(client.id))
+        for (query, count) in [
+            ("app=counter", 7), ("app=other", 0), ("screen=counter", 7), ("screen=x", 0), ("version=1", 7),
+        ] {
+            let found = try await ConsoleTests.ask(client, "sessions?\(query)")
+            #expect(found["sessions"]?.array?.count == count, "\(query)")
+        }
+        let text = try await client.call("GET", "/console/api/sessions", token: ConsoleTests.token).text
+        #expect(!text.contains(client.token) && !text.contains("canary"))
+    }
+
+    @Test func `the server's figures`() async throws {
+        let client = try await ConsoleTests.client()
+        for _ in 0..<5 { _ = try await client.post(#"{"type":"add","payload":1}"#) }
+        _ = try await client.post(#"{"type":"add","payload":"x"}"#)
+
+        let figures = try await ConsoleTests.ask(client, "server")
+        #expect(figures["server"]?.string == "test/1" && figures["store"]?["name"]?.string == "memory")
+        #expect(figures["sessions"]?["total"]?.integer == 1)
+        #expect(figures["sessions"]?["byApp"]?.array?.first?["screens"]?.array?.first?["screen"]?.string == "counter")
+        let slowest = try #require(figures["slowest"]?.array?.first)
+        #expect(slowest["event"]?.string == "add" && slowest["count"]?.integer ?? 0 >= 5)
+        try await eventually {
+            let rates = try await ConsoleTests.ask(client, "server")["rates"]
+            return rates?["eventsPerSecond"] != .number(0) && rates?["problemsPerSecond"] != .number(0)
+        }
+    }
+
+    @Test func `a map is drawn only for development`() async throws {
+        let client = try await ConsoleTests.client(isDevelopment: true)
+        #expect(try await client.call("GET", "/console/api/apps/counter/map", token: "").text == #"{"nodes":[]}"#)
+        #expect(try await client.call("GET", "/console/api/apps/x/map").status == 404)
+        let other = try await ConsoleTests.client()
+        #expect(try await other.call("GET", "/console/api/apps/counter/map").status == 401)
+        #expect(try await other.call("GET", "/console/api/apps/counter/map", token: ConsoleTests.token).status == 404)
+    }
+}
