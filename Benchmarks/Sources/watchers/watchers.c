@@ -1,5 +1,5 @@
-// The client of Benchmarks/watchers: one thread that posts events to sessions at a steady rate, and reads the streams
-// of those who watch them. It prints how soon events were answered, and told to the watchers.
+// The client of Benchmarks/watchers: one process posts events to sessions at a steady rate, and another reads the streams
+// of those who watch them. They print how soon events were answered, and told to the watchers.
 //
 //   watchers PORT WATCHERS RATE OTHER_RATE SECONDS SERVER_PID < SESSIONS
 //
@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,7 +30,7 @@ struct queue { int first, last; };
 
 static struct session *sessions;
 static int session_count, *owners; // By descriptor: the session of a stream, or -1 - session of a poster.
-static int port, poll_set;
+static int port, poll_set, watch_set;
 
 static double now(void) {
     struct timespec time;
@@ -52,10 +54,10 @@ static int connect_to_server(void) {
     return descriptor;
 }
 
-static void add(int descriptor, int owner) {
+static void add(int set, int descriptor, int owner) {
     owners[descriptor] = owner;
     struct epoll_event event = {.events = EPOLLIN, .data.fd = descriptor};
-    if (epoll_ctl(poll_set, EPOLL_CTL_ADD, descriptor, &event) < 0) fail("epoll_ctl");
+    if (epoll_ctl(set, EPOLL_CTL_ADD, descriptor, &event) < 0) fail("epoll_ctl");
 }
 
 static void note(struct times *times, double value) {
@@ -124,16 +126,18 @@ int main(int count, char **arguments) {
     port = atoi(arguments[1]);
     int watchers = atoi(arguments[2]), rate = atoi(arguments[3]), other_rate = atoi(arguments[4]);
     int seconds = atoi(arguments[5]), pid = atoi(arguments[6]);
-    sessions = calloc(200000, sizeof *sessions);
+    // Shared: one process writes when it has asked for a version, the other reads that.
+    sessions = mmap(NULL, 200000 * sizeof *sessions, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     owners = calloc(1 << 20, sizeof *owners);
     poll_set = epoll_create1(0);
+    watch_set = epoll_create1(0);
     int watched = 0;
     struct queue idle = {-1, -1}, others = {-1, -1};
     while (scanf("%31s %63s %d %d", sessions[session_count].id, sessions[session_count].token,
                  &sessions[session_count].is_other, &sessions[session_count].version) == 4) {
         struct session *session = &sessions[session_count];
         session->socket = connect_to_server();
-        add(session->socket, -1 - session_count);
+        add(poll_set, session->socket, -1 - session_count);
         put(session->is_other ? &others : &idle, session_count);
         if (!session->is_other) watched = session_count + 1; // They come first.
         session_count++;
@@ -157,7 +161,7 @@ int main(int count, char **arguments) {
                 if (more <= 0) fail("a stream was refused");
                 data[size += more] = 0;
             } while (!strstr(data, "event: state") || !strstr(data, "}\n\n"));
-            add(streams[index], index % watched);
+            add(watch_set, streams[index], index % watched);
         }
         printf("memory %.2f\n", (double)(resident(pid) - before) / watchers);
         double used = processor(pid);
@@ -168,8 +172,11 @@ int main(int count, char **arguments) {
     struct times answers = {malloc(CAPACITY * sizeof(double))}, other_answers = {malloc(CAPACITY * sizeof(double))};
     struct times told = {malloc(CAPACITY * sizeof(double))};
     double start = now(), next = start, next_other = start, used = processor(pid), time;
+    fflush(stdout);
+    int isReader = watchers > 0 && fork() == 0;
+    if (isReader) poll_set = watch_set, rate = other_rate = 0;
     while ((time = now()) < start + seconds + 1) {
-        int is_over = time > start + seconds;
+        int is_over = isReader || time > start + seconds;
         for (struct session *session; !is_over && next <= time && (session = take(&idle)); next += 1.0 / rate)
             post(session, time);
         for (struct session *session; !is_over && next_other <= time && (session = take(&others)); next_other += 1.0 / other_rate)
@@ -193,9 +200,10 @@ int main(int count, char **arguments) {
             }
         }
     }
+    if (isReader) return print("told", &told), fflush(stdout), 0;
+    while (wait(NULL) > 0) {}
     printf("processor %.0f\n", (processor(pid) - used) * 100 / (seconds + 1));
     print("answered", &answers);
     print("others", &other_answers);
-    print("told", &told);
     for (int index = 0; index < session_count; index++) fprintf(stderr, "%d\n", sessions[index].version);
 }
