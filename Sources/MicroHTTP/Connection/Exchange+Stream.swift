@@ -38,8 +38,14 @@ extension Exchange {
             close(taken)
             return nil
         }
-        var size = Exchange.socketBuffer
-        setsockopt(taken, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<CInt>.size))
+        // Every part is sent at once, whatever libmicrohttpd has set for its own answers.
+        for (level, option, value) in [
+            (SOL_SOCKET, SO_SNDBUF, Exchange.socketBuffer), (CInt(IPPROTO_TCP), TCP_CORK, 0),
+            (CInt(IPPROTO_TCP), TCP_NODELAY, 1),
+        ] {
+            var value = value
+            setsockopt(taken, level, option, &value, socklen_t(MemoryLayout<CInt>.size))
+        }
         return taken
     }
 

@@ -153,9 +153,10 @@ extension WatchedConnection: Cuttable {
         shutdown(socket, CInt(SHUT_RDWR))
     }
 
-    /// Whether the client has closed its side. libmicrohttpd does not look at a suspended connection.
+    /// Whether the client has closed its side, or the connection is broken. libmicrohttpd does not look at a suspended
+    /// connection.
     var hasHungUp: Bool {
-        info { CInt($0[0]) == CInt(TCP_CLOSE_WAIT) } ?? false
+        info { [TCP_CLOSE_WAIT, TCP_CLOSE].contains(Int($0[0])) } ?? false
     }
 
     /// Shuts the socket down for reading: libmicrohttpd reads what has arrived, then the end.
