@@ -64,8 +64,8 @@ extension NavigationHandler {
 
 // With the operator's token.
 extension NavigationHandler {
-    /// Sessions that are looked at for one answer: those in memory, and of more than that a sample.
-    private static let sampleSize = 100_000
+    /// Sessions in memory that are looked at for one answer; if there are more, a sample of them.
+    private static let (listedSize, countedSize) = (100_000, 10_000)
 
     func listSessions(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         try checkOperator(request)
@@ -76,7 +76,7 @@ extension NavigationHandler {
         if let user = wanted("user") {
             states = try await signedIn(user)
         } else {
-            states = host.liveStates(limit: NavigationHandler.sampleSize)
+            states = host.liveStates(limit: NavigationHandler.listedSize)
         }
         let found = states.filter { state in
             (app == nil || state.app == app) && (screen == nil || state.navigation.visible?.screen.name == screen)
@@ -110,7 +110,7 @@ extension NavigationHandler {
 
     func describeServer(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let console = try checkOperator(request)
-        let states = host.liveStates(limit: NavigationHandler.sampleSize)
+        let states = host.liveStates(limit: NavigationHandler.countedSize)
         let (store, condition) = (host.store, host.store.condition)
         return .json { writer in
             writer.member("server", console.settings.server)

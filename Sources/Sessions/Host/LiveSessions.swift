@@ -39,8 +39,11 @@ struct LiveSessions {
 
     var count: Int { sessions.count }
 
-    /// Up to `limit` of them.
-    func some(_ limit: Int) -> [Session] { Array(sessions.prefix(limit)) }
+    /// Up to `limit` of them, evenly spread. The caller holds up all requests meanwhile.
+    func some(_ limit: Int) -> [Session] {
+        guard sessions.count > limit else { return sessions }
+        return (0..<limit).map { sessions[$0 * sessions.count / limit] }
+    }
 
     /// The session if it is in memory. It is in use from now on.
     subscript(id: SessionID) -> Session? {
