@@ -18,8 +18,8 @@ struct ConsoleOptions: ParsableArguments {
             """)
     var consoleTokenFile: String?
 
-    /// Characters of the shortest token.
-    private static let shortestToken = 16
+    /// Characters of a token. It travels in the head of a request.
+    private static let lengths = 16...512
 
     func validate() throws {
         guard !console || consoleTokenFile != nil else {
@@ -31,7 +31,12 @@ struct ConsoleOptions: ParsableArguments {
     func settings(
         of server: String, apps: [App], isDevelopment: Bool
     ) throws -> (settings: ConsoleSettings, remark: String)? {
-        guard console || isDevelopment || consoleTokenFile != nil else { return nil }
+        guard console || isDevelopment else {
+            guard consoleTokenFile == nil else {
+                throw ExitCode.cannotStart(EX_USAGE, "--console-token-file is for --console")
+            }
+            return nil
+        }
         let read = try consoleTokenFile.map(ConsoleOptions.token)
         let made = read == nil ? SessionToken.random().text : nil
         let settings = ConsoleSettings(
@@ -56,9 +61,12 @@ struct ConsoleOptions: ParsableArguments {
             throw ExitCode.cannotStart(EX_NOINPUT, "the file \(file) of --console-token-file cannot be read")
         }
         let token = text.split(whereSeparator: \.isWhitespace)
-        guard token.count == 1, token[0].utf8.count >= shortestToken else {
+        guard token.count == 1, lengths.contains(token[0].utf8.count),
+            token[0].utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else {
             throw ExitCode.cannotStart(
-                EX_DATAERR, "the file \(file) must have one token of at least \(shortestToken) characters")
+                EX_DATAERR,
+                "the file \(file) must have one token of \(lengths.lowerBound) to \(lengths.upperBound) ASCII characters")
         }
         return String(token[0])
     }

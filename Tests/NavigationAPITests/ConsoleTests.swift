@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("/console", "console/"), ("/console/server", "./"), ("/console/sessions/s_x", "../"),
+        ("/console", "console/"), ("/console/", "./"), ("/console/server", "./"), ("/console/sessions/s_x", "../"),
         ("/console/apps/counter", "../"),
     ])
     func `every page is the same, but for where its files are`(path: String, base: String) async throws {
@@ -64,7 +64,7 @@ import Testing
                 answer.headers["content-type"]?.hasPrefix(file.hasSuffix("css") ? "text/css" : "text/javascript")
                     == true)
         }
-        for path in ["/console/console.html", "/console/x.js", "/console/a/b/c", "/console/"] {
+        for path in ["/console/console.html", "/console/x.js", "/console/a/b/c"] {
             #expect(try await client.connection.request("GET", path).status == 404, "\(path)")
         }
     }
@@ -133,6 +133,24 @@ import Testing
         #expect(!text.contains(client.token) && !text.contains("canary"))
     }
 
+    @Test func `the sessions of a user are listed, and ended together`() async throws {
+        let client = try await ConsoleTests.client(App("member", root: { MemberCoordinator() }))
+        _ = try await client.connection.request("POST", "/v1/sessions")
+        _ = try await client.post(#"{"type":"enter"}"#)
+        let found = try await ConsoleTests.ask(client, "sessions?user=ann")
+        #expect(found["sessions"]?.array?.compactMap { $0["id"]?.string } == [client.id])
+        #expect(found["sessions"]?.array?.first?["user"]?.string == "ann")
+
+        let path = "/console/api/sessions"
+        #expect(try await client.call("DELETE", path + "?user=ann", token: client.token).status == 401)
+        for query in ["", "?user="] {
+            #expect(try await client.call("DELETE", path + query, token: ConsoleTests.token).status == 400)
+        }
+        #expect(try await client.call("DELETE", path + "?user=bob", token: ConsoleTests.token).text == #"{"ended":0}"#)
+        #expect(try await client.call("DELETE", path + "?user=ann", token: ConsoleTests.token).text == #"{"ended":1}"#)
+        #expect(try await client.call("GET", client.path).status == 410)
+    }
+
     @Test func `the server's figures`() async throws {
         let client = try await ConsoleTests.client()
         for _ in 0..<5 { _ = try await client.post(#"{"type":"add","payload":1}"#) }
@@ -158,4 +176,13 @@ import Testing
         #expect(try await other.call("GET", "/console/api/apps/counter/map").status == 401)
         #expect(try await other.call("GET", "/console/api/apps/counter/map", token: ConsoleTests.token).status == 404)
     }
+}
+
+/// Signs its user in.
+private struct MemberCoordinator: Coordinator {
+    enum Event: String, NavigationEvent, CaseIterable { case enter }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("door")) }
+
+    func handle(_ event: Event, _ navigator: inout Navigator) { navigator.signIn(user: "ann") }
 }

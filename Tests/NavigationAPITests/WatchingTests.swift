@@ -99,4 +99,21 @@ import Testing
         try await eventually { client.host.watcherCount == 0 }
         #expect(try await WatchingTests.wait(client, for: 2, "wait=0").status == 304)
     }
+
+    /// Some connections are reset, the others closed.
+    @Test func `whoever goes away while waiting makes room`() async throws {
+        let client = try await Client()
+        let request = Connection.bytes(
+            "GET", client.path,
+            headers: ["Authorization": "Bearer \(client.token)", "If-None-Match": "\"1\"", "Prefer": "wait=50"])
+        var connections: [Connection] = []
+        for _ in 0..<16 {
+            connections.append(try Connection(port: client.server.port))
+            try await connections[connections.count - 1].send(request)
+        }
+        try await eventually { client.host.watcherCount == 16 }
+        for connection in connections.prefix(8) { connection.resetOnClose() }
+        connections = []
+        try await eventually { client.host.watcherCount == 0 }
+    }
 }

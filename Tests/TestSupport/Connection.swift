@@ -43,6 +43,12 @@ public final class Connection: Sendable {
 
     deinit { Glibc.close(socket) }
 
+    /// Makes the end of this connection a reset, as if the client had crashed.
+    public func resetOnClose() {
+        var value = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(socket, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout<linger>.size))
+    }
+
     /// Bytes that this side may hold of what the server sends.
     public var receiveBuffer: Int {
         var size: Int32 = 0

@@ -21,6 +21,8 @@ final class WatchedConnection: Sendable {
     private let word: Atomic<Int>
     /// Requests that have ended.
     private let count = Atomic(0)
+    /// Whether the socket is closed, or is about to be.
+    let isClosed = Atomic(false)
 
     init(socket: CInt, peer: IPAddress) {
         self.socket = socket
@@ -156,7 +158,7 @@ extension WatchedConnection: Cuttable {
     /// Whether the client has closed its side, or the connection is broken. libmicrohttpd does not look at a suspended
     /// connection.
     var hasHungUp: Bool {
-        info { [TCP_CLOSE_WAIT, TCP_CLOSE].contains(Int($0[0])) } ?? false
+        isClosed.load(ordering: .relaxed) || info { [TCP_CLOSE_WAIT, TCP_CLOSE].contains(Int($0[0])) } ?? true
     }
 
     /// Shuts the socket down for reading: libmicrohttpd reads what has arrived, then the end.

@@ -282,6 +282,7 @@ final class Core: Sendable {
             core.openConnections.subtract(1, ordering: .relaxed)
             let watched = Unmanaged<WatchedConnection>.fromOpaque(pointer).takeRetainedValue()
             core.watchdog.remove(watched)
+            watched.isClosed.store(true, ordering: .relaxed)
             slot.pointee = nil
         }
     }

@@ -34,9 +34,24 @@ final class Console: Sendable {
     let start = ContinuousClock.now
     private let maps = Mutex<[String: Task<String?, Never>]>([:])
 
+    private let last = Mutex<Task<Void, Never>?>(nil)
+
     init(_ settings: ConsoleSettings) {
         self.settings = settings
         self.operatorToken = settings.operatorToken.map { SHA256Digest(of: $0) }
+    }
+
+    /// Does what takes a while, such as counting sessions: not on a connection's thread, which serves many clients, and
+    /// one at a time.
+    func inTurn<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
+        await last.withLock { last in
+            let task = Task.detached { [last] in
+                await last?.value
+                return work()
+            }
+            last = Task.detached { _ = await task.value }
+            return task
+        }.value
     }
 
     /// The map of an app, which is explored once.

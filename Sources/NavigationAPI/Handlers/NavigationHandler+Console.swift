@@ -68,30 +68,45 @@ extension NavigationHandler {
     private static let (listedSize, countedSize) = (100_000, 10_000)
 
     func listSessions(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        try checkOperator(request)
+        let console = try checkOperator(request)
         let limit = try request.integer("limit", in: 1...1000) ?? 50
-        func wanted(_ name: String) -> String? { request.target.query.first { $0.name == name }?.value }
-        let (app, screen, version, after) = (wanted("app"), wanted("screen"), wanted("version"), wanted("after"))
-        let states: [SessionState]
-        if let user = wanted("user") {
-            states = try await signedIn(user)
-        } else {
-            states = host.liveStates(limit: NavigationHandler.listedSize)
-        }
-        let found = states.filter { state in
-            (app == nil || state.app == app) && (screen == nil || state.navigation.visible?.screen.name == screen)
-                && (version == nil || version == host.version(of: state.app).map(String.init))
-                && (after == nil || state.id.text > after!)
-        }.sorted { $0.id.text < $1.id.text }
-        let page = found.prefix(limit)
-        return .json { writer in
-            writer.name("sessions")
-            writer.array { writer in
-                for state in page { writer.object { writer in writer.overview(of: state) } }
+        let known: [SessionState]?
+        if let user = request.value(of: "user") { known = try await signedIn(user) } else { known = nil }
+        return await console.inTurn { [host] in
+            let states = known ?? host.liveStates(limit: NavigationHandler.listedSize)
+            let found = NavigationHandler.found(states, by: request, host).sorted { $0.id.text < $1.id.text }
+            let page = found.prefix(limit)
+            return .json { writer in
+                writer.name("sessions")
+                writer.array { writer in
+                    for state in page { writer.object { writer in writer.overview(of: state) } }
+                }
+                writer.member("next", ifAny: found.count > limit ? page.last?.id.text : nil)
+                writer.member("sampled", known == nil && states.count < host.store.sessionCount)
             }
-            writer.member("next", ifAny: found.count > limit ? page.last?.id.text : nil)
-            writer.member("sampled", wanted("user") == nil && states.count < host.store.sessionCount)
         }
+    }
+
+    private static func found(
+        _ states: [SessionState], by request: HTTPRequest, _ host: SessionHost
+    ) -> [SessionState] {
+        let (app, screen) = (request.value(of: "app"), request.value(of: "screen"))
+        let (version, after) = (request.value(of: "version"), request.value(of: "after") ?? "")
+        return states.filter { state in
+            (app == nil || state.app == app) && (screen == nil || state.navigation.visible?.screen.name == screen)
+                && (version == nil || version == host.version(of: state.app).map(String.init)) && state.id.text > after
+        }
+    }
+
+    func endSessionsOfUser(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        try checkOperator(request)
+        guard let user = request.value(of: "user"), !user.isEmpty else {
+            throw .malformedParameter("user must name the user whose sessions are to end.")
+        }
+        let ended = try await translatingErrors { () async throws(SessionError) in
+            try await host.endSessions(ofUser: user)
+        }
+        return .json { writer in writer.member("ended", ended) }
     }
 
     private func signedIn(_ user: String) async throws(Problem) -> [SessionState] {
@@ -110,7 +125,13 @@ extension NavigationHandler {
 
     func describeServer(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let console = try checkOperator(request)
-        let states = host.liveStates(limit: NavigationHandler.countedSize)
+        return await console.inTurn { [host] in
+            NavigationHandler.description(of: host, console)
+        }
+    }
+
+    private static func description(of host: SessionHost, _ console: Console) -> HTTPResponse {
+        let states = host.liveStates(limit: countedSize)
         let (store, condition) = (host.store, host.store.condition)
         return .json { writer in
             writer.member("server", console.settings.server)
@@ -209,6 +230,12 @@ extension JSONWriter {
                 least = Double(limit)
             }
         }
+    }
+}
+
+extension HTTPRequest {
+    fileprivate func value(of parameter: String) -> String? {
+        target.query.first { $0.name == parameter }?.value
     }
 }
 

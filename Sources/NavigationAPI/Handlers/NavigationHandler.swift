@@ -148,7 +148,8 @@ extension NavigationHandler {
         let known = request.headers.values("If-None-Match")
         var state = try await state(request)
         var transition: Transition?
-        let wait = Preference.wait(request.headers)
+        // Whoever has no state yet is answered at once.
+        let wait = known.isEmpty ? nil : Preference.wait(request.headers)
         if let wait, EntityTag.matches(known, state.entityTag) {
             (state, transition) = try await translatingErrors { () async throws(SessionError) in
                 try await session(request.name, request)

@@ -22,6 +22,7 @@ struct Route: Sendable {
         Route("v1/sessions/{id}/history/{version}", .get(NavigationHandler.readVersion)),
         Route("client.js", .get(NavigationHandler.sendClientModule, query: .ignored)),
         Route("console", .get(NavigationHandler.sendConsolePage, query: .ignored)),
+        Route("console/", .get(NavigationHandler.sendConsolePage, query: .ignored)),
         Route("console/config", .get(NavigationHandler.tellConsole)),
         Route("console/server", .get(NavigationHandler.sendConsolePage, query: .ignored)),
         Route("console/sessions/{id}", .get(NavigationHandler.sendConsolePage, query: .ignored)),
@@ -32,7 +33,8 @@ struct Route: Sendable {
             "console/api/sessions",
             .get(
                 NavigationHandler.listSessions,
-                query: .only(["app", "screen", "version", "user", "after", "limit"]))),
+                query: .only(["app", "screen", "version", "user", "after", "limit"])),
+            .delete(NavigationHandler.endSessionsOfUser, query: .only(["user"]))),
         Route(
             "console/api/sessions/{id}", .get(NavigationHandler.readState, query: .only(["include"])),
             .delete(NavigationHandler.endSession)),
@@ -67,8 +69,8 @@ struct Route: Sendable {
             Method(name: "POST", query: query, action: action)
         }
 
-        fileprivate static func delete(_ action: @escaping Action) -> Method {
-            Method(name: "DELETE", query: .only([]), action: action)
+        fileprivate static func delete(_ action: @escaping Action, query: AcceptedQuery = .only([])) -> Method {
+            Method(name: "DELETE", query: query, action: action)
         }
     }
 
@@ -83,7 +85,8 @@ struct Route: Sendable {
     private let hasSession: Bool
 
     private init(_ path: String, _ methods: Method...) {
-        segments = path.split(separator: "/").map { $0.hasPrefix("{") ? nil : String($0) }
+        segments = path.split(separator: "/", omittingEmptySubsequences: false)
+            .map { $0.hasPrefix("{") ? nil : String($0) }
         supported = methods
         self.methods = methods.flatMap { $0.name == "GET" ? ["GET", "HEAD"] : [$0.name] } + ["OPTIONS"]
         hasSession = path.contains("sessions/{id}")

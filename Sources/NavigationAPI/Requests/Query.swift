@@ -57,7 +57,7 @@ extension Problem {
         return malformedParameter("\(subject) is unknown; this request takes \(list).")
     }
 
-    fileprivate static func malformedParameter(_ detail: String) -> Problem {
+    static func malformedParameter(_ detail: String) -> Problem {
         Problem(400, "invalid-request", "Malformed request", detail)
     }
 }

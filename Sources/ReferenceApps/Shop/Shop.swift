@@ -55,6 +55,7 @@ extension Shop {
                 navigator.shared[Membership.self].isSignedIn = false
                 navigator.shared[Cart.self].items = []
                 navigator.rotateToken()
+                navigator.signOut()
                 navigator.endChildren()
                 navigator.start(TabCoordinator())
             }

@@ -22,6 +22,7 @@ extension Shop {
                 let viewModel = LoginViewModel(useCase: try navigator.resolve())
                 try await viewModel.logIn(email: email, password: password, from: navigator.address) {
                     navigator.rotateToken()
+                    navigator.signIn(user: AccountName(email)?.text ?? email)
                     navigator.finish()
                 } onLoginFailure: { alert in
                     navigator.alert(alert)

@@ -14,12 +14,13 @@ public struct PairingCode: Sendable {
         PairingCode(valid: Sodium.randomBytes(length).map { digits[Int($0 & 31)] })
     }
 
-    /// A code as somebody has typed it: in either case, with O for 0 and I or L for 1, and with hyphens anywhere.
+    /// A code as somebody has typed it: in either case, with O for 0 and I or L for 1, and with hyphens and
+    /// spaces anywhere.
     ///
     /// - Returns: `nil` if it can be no code.
     public init?(typed text: String) {
         var code: [UInt8] = []
-        for byte in text.utf8 where byte != UInt8(ascii: "-") {
+        for byte in text.utf8 where byte != UInt8(ascii: "-") && byte != UInt8(ascii: " ") {
             let upper = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) ? byte & ~0x20 : byte
             let digit =
                 switch upper {

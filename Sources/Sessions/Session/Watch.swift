@@ -81,9 +81,11 @@ public final class Watch: Sendable {
     }
 
     /// Waits until something has changed since the last call, or `limit` has passed.
-    fileprivate func wait(within limit: Duration) async {
+    fileprivate func wait(within limit: Duration, unless hasGone: @escaping @Sendable () -> Bool) async {
+        // Not on the connection's thread: it need not be woken only to look for its client.
         let timer = Task {
-            try await Task.sleep(for: limit)
+            let end = ContinuousClock.now + limit
+            while .now < end, !hasGone() { try await Task.sleep(for: min(end - .now, Watch.patience)) }
             wake()
         }
         defer { timer.cancel() }
@@ -158,7 +160,7 @@ extension AuthorizedSession {
     /// - Parameter hasGone: whether the client has gone away meanwhile.
     /// - Returns: the last committed state, with the transition that led to it if that directly followed `version`.
     public func state(
-        after version: Int, within limit: Duration, unless hasGone: () -> Bool = { false }
+        after version: Int, within limit: Duration, unless hasGone: @escaping @Sendable () -> Bool = { false }
     ) async throws(SessionError) -> (state: SessionState, transition: Transition?) {
         let deadline = ContinuousClock.now + limit
         let watch = try await watch()
@@ -175,7 +177,7 @@ extension AuthorizedSession {
             if let update, update.state.version != version || left <= .zero || host.feed.isClosed || hasGone() {
                 return (update.state, update.state.version == version + 1 ? update.transition : nil)
             }
-            await watch.wait(within: min(left, Watch.patience))
+            await watch.wait(within: left, unless: hasGone)
         }
     }
 }
