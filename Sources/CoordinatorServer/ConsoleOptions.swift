@@ -66,7 +66,8 @@ struct ConsoleOptions: ParsableArguments {
         else {
             throw ExitCode.cannotStart(
                 EX_DATAERR,
-                "the file \(file) must have one token of \(lengths.lowerBound) to \(lengths.upperBound) ASCII characters")
+                "the file \(file) must have one token of \(lengths.lowerBound) to \(lengths.upperBound) ASCII characters"
+            )
         }
         return String(token[0])
     }

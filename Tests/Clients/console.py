@@ -323,16 +323,32 @@ def shop():
     assert page.button("Submit address", ".phone") is None, "an event can be posted in the past"
     assert page.marked(".tree .mark.added"), "nothing is marked in the tree"
     shot("past", "dark")
+    # A sign-in sealed what was before it: that can be seen in this tab, but nothing can begin there.
+    page.click("One version back", "footer")
+    page.says("sealed by a new token", "footer")
+    assert page.button("Fork from here", "footer") is None and page.button("Fork", ".tools") is None
+    page.press(Keys.ARROW_RIGHT)
+    page.says(f"Version {last - 3} of {last}", ".banner")
+    assert page.button("Fork from here", "footer")
+    # After a reload the address still names the version; what is sealed cannot be opened any more.
+    page.driver.refresh()
+    page.says(f"Version {last - 3} of {last}", ".banner")
+    page.shows("Address")
+    assert page.button("Submit address", ".phone") is None, "an event can be posted in the past"
+    assert page.button("One version back", "footer") is None, "a sealed version looks as if it could be opened"
+    assert len(page.marked(".dots .closed")) == last - 4, page.marked(".dots i")
     page.press(Keys.ARROW_RIGHT)
     page.says(f"Version {last - 2} of {last}", ".banner")
     page.click("Now", "footer")
     page.shows("Cart")
 
     # What a person points at lights up at its owner, and the other way round.
-    page.run(
-        """document.querySelector('.tree [data-owner$="home"]')
+    def lit():
+        page.run("""document.querySelector('.tree [data-owner$="home"]')
             .dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))""")
-    assert len(page.marked(".plane.lit")) == 2 and len(page.marked(".chip.lit")) == 2, page.marked(".lit")
+        return page.marked(".plane.lit"), page.marked(".chip.lit")
+    # What is still being read draws the page again.
+    page.until(lambda: f"not two of each: {lit()}", lambda: [len(found) for found in lit()] == [2, 2])
     page.click("k3 home", ".tree")
     page.until("the screen is not found in the JSON", lambda: page.run(
         "return document.querySelector('.json summary.found')?.dataset.key") == "k3")
@@ -350,6 +366,45 @@ def shop():
     shot("map", "light")
     page.field("Built-in events", "main").click()
     shot("map-built-in")
+
+
+def address():
+    """An address that names a version shows that version, also after the token was entered there."""
+    page.start("numbers")
+    for value in "12":
+        page.fill("Push", value, ".phone")
+        page.click("Push")
+        page.row("Value", value)
+    id, token = page.id(), page.token()
+    page.go(f"/console/sessions/{id}?v=2")
+    is_past()
+    page.run("sessionStorage.clear()")
+    page.driver.refresh()
+    page.field("The session's token", "main").send_keys(token, Keys.ENTER)
+    is_past()
+    # What another client does changes nothing of that.
+    page.post("push", 3)
+    page.version(4)
+    page.says("Version 2 of 4", ".banner")
+    page.row("Value", "1")
+    page.go(f"/console/sessions/{id}?v=7")
+    page.row("Value", "3")
+    assert not page.marked(".banner")[0]
+    page.go(f"/console/sessions/{id}?v=1")
+    page.says("Version 1 of 4", ".banner")
+    page.row("Value", "0")
+    page.until("the others cannot be opened", lambda: not page.marked(".dots .closed"))
+    call("DELETE", f"/v1/sessions/{id}", token)
+    page.says("This session has ended", ".banner")
+    # Only the shown one and the newest were read.
+    page.until("what cannot be read looks active", lambda: len(page.marked(".dots .closed")) == 2)
+
+
+def is_past():
+    page.says("Version 2 of 3. Nothing can be posted in the past.", ".banner")
+    page.row("Value", "1")
+    assert page.driver.current_url.endswith("?v=2"), page.driver.current_url
+    assert page.button("Push", ".phone") is None, "an event can be posted in the past"
 
 
 def numbers():
@@ -373,6 +428,22 @@ def numbers():
     page.click("Fail")
     page.says("The app has failed; nothing has changed.", "#note")
     shot("failed")
+    uncovered("footer.history")
+    assert page.field("Push").get_property("placeholder") == "e.g. 1"
+    page.fill("Push", "8", ".phone")
+    page.click("Push")
+    page.row("Value", "8")
+    page.until("the failure is still said", lambda: not page.marked("#note")[0])
+
+
+def uncovered(selector):
+    """On a small screen the line with what has happened covers nothing of this."""
+    page.size(360, 760)
+    covers = page.run("""
+        const [a, b] = ['#note', arguments[0]].map(name => document.querySelector(name).getBoundingClientRect());
+        return a.height === 0 || a.top < b.bottom && b.top < a.bottom""", selector)
+    page.size(1600, 1000)
+    assert not covers, f"#note covers {selector}"
 
 
 def hostile():
@@ -410,7 +481,9 @@ def script():
     page.version(6)
     text = copied()
     assert text.count("# Gap") == 1
-    assert "PAYLOAD_6" in run_script(text, fails=True)
+    known = len(sessions())
+    assert "PAYLOAD_6: is missing" in run_script(text, fails=True)
+    assert len(sessions()) == known, "the script creates a session before it asks for what is missing"
     assert run_script(text, PAYLOAD_6='{"id": 1}').splitlines()[-1].startswith("6  ")
 
     page.start("clean-login")
@@ -422,6 +495,10 @@ def script():
     assert "correct horse" not in text and page.token() not in text and "ann@example.com" in text, text
     payload = json.dumps({"email": "ann@example.com", "password": "correct horse"})
     assert run_script(text, PAYLOAD_2=payload).splitlines()[-1] == "2  Main"
+
+
+def sessions():
+    return call("GET", "/console/api/sessions?app=list-detail", operator)["sessions"]
 
 
 def copied():
@@ -668,6 +745,12 @@ def pages():
     page.go("/console")
     page.until("no apps", lambda: page.marked(".apps li"))
     shot("all")
+    path = page.field("A link to begin at", "main")
+    assert page.marked(".links select option") == ["shop"], page.marked(".links select option")
+    links = page.run("return [...arguments[0].list.options].map(({ value }) => value)", path)
+    assert links == call("GET", "/v1/apps/shop")["links"], links
+    path.send_keys("/products/42", Keys.ENTER)
+    page.shows("Product 42")
     page.go("/console/server")
     page.says("For the operator", "main")
     shot("operator")
@@ -675,8 +758,20 @@ def pages():
     page.says("does not fit", "#note")
     page.field("The operator's token", "main").send_keys(operator, Keys.ENTER)
     page.says("Slowest events", "main")
+    page.until("the refusal is still said", lambda: not page.marked("#note")[0])
+    width = page.run("return document.querySelector('h1').getBoundingClientRect().width")
+    assert width <= 1, "the page's name is seen twice"
+    page.run("document.getElementById('note').textContent = 'Something has failed. '.repeat(4)")
+    uncovered(".figures")
     shot("server")
     page.go("/console")
+    page.until("no sessions", lambda: page.marked("tbody tr"))
+    assert page.marked(".search h2") == ["Sessions in memory"]
+    page.fill("App version", "99", ".search")
+    page.click("Search", ".search")
+    page.says("No session is like that.", ".search")
+    page.field("App version", ".search").clear()
+    page.click("Search", ".search")
     page.until("no sessions", lambda: page.marked("tbody tr"))
     shot("search")
     # A session of somebody else, read only.
@@ -691,7 +786,7 @@ def pages():
     page.shows("Product 8")
     shot("read-only")
     page.go("/console/apps/nothing")
-    page.until("no sentence", lambda: page.marked(".notice"))
+    page.says("The server has no app with this name.", ".notice")
     shot("no-map")
 
 
@@ -718,10 +813,10 @@ def motion():
 
 faults = []
 walks = {walk.__name__: walk for walk in [
-    tabs, shop, numbers, hostile, script, fork, motion, keyboard, two_windows, broken, endings, pages]}
+    tabs, shop, address, numbers, hostile, script, fork, motion, keyboard, two_windows, broken, endings, pages]}
 chosen = os.environ.get("CONSOLE_WALKS", " ".join(walks)).split()
 (work / "operator").write_text(operator)
-options = ["--console", "--console-token-file", str(work / "operator")] if "CONSOLE_URL" not in os.environ else []
+options = ["--console", "--console-token-file", str(work / "operator")]
 server = Server(*options, port=int(os.environ.get("CONSOLE_PORT", 0)) or None)
 front = int(os.environ["CONSOLE_URL"].rsplit(":", 1)[1]) if "CONSOLE_URL" in os.environ else server.port
 relay = Relay(front)

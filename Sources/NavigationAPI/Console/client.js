@@ -10,10 +10,10 @@
 /** Why a request was not carried out: `status`, `kind` such as "session-ended", and the `body` of the answer. */
 export class Problem extends Error {
   constructor({ status, headers }, body) {
-    super(body.detail ?? body.title ?? `The server answered with ${status}.`);
+    super([body.title ?? `The server answered with ${status}`, body.detail].filter(Boolean).join(": "));
     const kind = String(body.type ?? "").split(":").pop(), retryAfter = Number(headers.get("Retry-After")) || undefined;
     const isTemporary = status === 429 || status === 503 && kind !== "session-damaged";
-    Object.assign(this, { status, kind, body, retryAfter, isTemporary });
+    Object.assign(this, { name: "Problem", status, kind, body, retryAfter, isTemporary });
   }
 }
 

@@ -82,6 +82,9 @@ export function say(sentence, title, action) {
   if (sentence && !title) timer = setTimeout(say, 6000);
 }
 
+/** After success: what failed before is said no longer. What has a button stays. */
+export const hush = () => { if (!document.querySelector("#note button")) say(); };
+
 /** What the page says while a request waits. */
 export const wait = waiting => {
   if (!waiting) return say();

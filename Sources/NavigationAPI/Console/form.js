@@ -1,6 +1,9 @@
 /** A form for an event's payload, made from its JSON Schema. The server judges what is typed. */
 import { h, plain, words } from "./dom.js";
 
+/** An example in an empty field, which does not look as if it were filled in. */
+const hint = example => example === undefined || example === "" ? "" : `e.g. ${example}`;
+
 const typeOf = ({ type }) => Array.isArray(type) ? type.find(name => name !== "null") : type;
 const pointerTo = name => name.replaceAll("~", "~0").replaceAll("/", "~1");
 
@@ -65,13 +68,13 @@ const fields = {
   string(schema, options) {
     const isLong = schema.maxLength > 200 && !schema.writeOnly, isRequired = options.isRequired;
     const input = h(isLong ? "textarea" : "input", { name: options.pointer, autocomplete: "off",
-      placeholder: schema.writeOnly ? "" : options.example ?? "" });
+      placeholder: schema.writeOnly ? "" : hint(options.example) });
     if (!isLong) input.type = schema.writeOnly ? "password" : inputTypes[schema.format] ?? "text";
     return labelled(input, () => input.value || (isRequired ? "" : undefined), schema, options);
   },
   number(schema, options) {
     const isInteger = typeOf(schema) === "integer";
-    const input = h("input", { name: options.pointer, type: "number", placeholder: options.example ?? "",
+    const input = h("input", { name: options.pointer, type: "number", placeholder: hint(options.example),
       min: schema.minimum, max: schema.maximum, step: schema.multipleOf ?? (isInteger ? 1 : "any") });
     return labelled(input, () => input.value === "" ? undefined : Number(input.value), schema, options);
   },
@@ -121,8 +124,7 @@ const fields = {
   },
   /** Anything else is typed as JSON. */
   other(schema, options) {
-    const example = options.example === undefined ? "" : JSON.stringify(options.example);
-    const input = h("textarea", { placeholder: example });
+    const input = h("textarea", { placeholder: hint(JSON.stringify(options.example)) });
     const read = () => { try { return JSON.parse(input.value); } catch { return input.value || undefined; } };
     return labelled(input, read, schema, options);
   },

@@ -3,32 +3,40 @@ import { clock, h, titleOf } from "./dom.js";
 
 /**
  * The line. `versions` are those of the history, oldest first; `shown` is the version that is drawn, and `newest` the
- * session's. `onShow` gets a version, or undefined for “now”.
+ * session's. Of the versions those in `open` can be shown. `onShow` gets one of them, or undefined for “now”.
  */
-export function historyView({ versions, shown, newest, onShow, onFork }) {
+export function historyView({ versions, open, shown, newest, onShow, onFork, whyNoFork }) {
   const first = versions[0]?.version ?? newest, at = shown ?? newest,
     entry = versions.find(({ version }) => version === at);
   const text = entry ? [entry.event ?? "start", titleOf(entry.visible), clock(entry.time)] : [];
-  const go = version => onShow(version >= newest ? undefined : Math.max(version, first));
+  const before = open.findLast(version => version < at), after = open.find(version => version > at);
+  const go = version => onShow(version >= newest ? undefined : version);
   const range = h("input", { type: "range", min: first, max: newest, value: at, step: 1, "data-focus": "range",
     "aria-label": "Version", "aria-valuetext": `${at} of ${newest}: ${text.join(", ")}`,
-    oninput: () => go(Number(range.value)), disabled: first === newest });
+    oninput: () => {
+      const to = Number(range.value), nearest = to < at ? open.find(version => version >= to)
+        : open.findLast(version => version <= to);
+      if (nearest === at) range.value = at; else go(nearest ?? newest);
+    }, disabled: !before && !after });
   const dots = versions.map(({ version, event, visible }) => {
-    const dot = h(`i${version === at ? ".at" : version > at ? ".later" : ""}${event ? "" : ".start"}`,
-      { title: `${version} ${event ?? "start"}, ${titleOf(visible)}` });
+    const isClosed = version !== at && !open.includes(version);
+    const style = `${version === at ? ".at" : version > at ? ".later" : ""}${event ? "" : ".start"}`;
+    const name = `${version} ${event ?? "start"}, ${titleOf(visible)}${isClosed ? ", cannot be shown" : ""}`;
+    const dot = h(`i${style}${isClosed ? ".closed" : ""}`, { title: name });
     dot.style.setProperty("--at", newest === first ? 1 : (version - first) / (newest - first));
     return dot;
   });
   return h(".line", {},
-    h("button.plain", { onclick: () => go(at - 1), disabled: at <= first, "aria-label": "One version back",
+    h("button.plain", { onclick: () => go(before), disabled: !before, "aria-label": "One version back",
       "data-focus": "less" }, "‹"),
     h(".track", {}, h(".dots", { "aria-hidden": "true" }, dots), range),
-    h("button.plain", { onclick: () => go(at + 1), disabled: at >= newest, "aria-label": "One version on",
+    h("button.plain", { onclick: () => go(after ?? newest), disabled: at >= newest, "aria-label": "One version on",
       "data-focus": "more" }, "›"),
     h("p.readout", {}, h("b", {}, `v${at}`), h("span.quiet", {}, ` of ${newest}`),
       ...text.map(part => h("span", {}, part))),
-    shown !== undefined && h(".actions", {}, onFork && h("button", { onclick: onFork, "data-focus": "fork" },
-      "Fork from here"),
+    shown !== undefined && h(".actions", {}, onFork && whyNoFork && h("span.quiet", { id: "why-no-fork" }, whyNoFork),
+      onFork && h("button", { onclick: onFork, "data-focus": "fork", disabled: !!whyNoFork,
+        "aria-describedby": whyNoFork && "why-no-fork" }, "Fork from here"),
       h("button.primary", { onclick: () => onShow(undefined), "data-focus": "now" }, "Now")));
 }
 
@@ -36,12 +44,11 @@ const quoted = text => `'${text.replaceAll("'", "'\\''")}'`;
 
 /**
  * The walk as a script with curl and jq. The history has no payloads: `typed` maps versions to what was posted from
- * this
- * console, and `schemas` events to whether they
- * need one. What is missing is a variable that the script asks for.
+ * this console, and `schemas` events to whether they need one. What is missing is an environment variable, which the
+ * script demands before it does anything.
  */
 export function scriptOf({ app, id, body: opening, versions, typed, schemas, server }) {
-  const isWhole = versions[0]?.version === 1;
+  const isWhole = versions[0]?.version === 1, needs = [];
   const posts = versions.filter(({ event }) => event && event !== "migrate").map(({ version, event, visible }) => {
     const known = typed[version], left = known?.left ?? [],
       comment = `# ${version}: ${titleOf(visible).replace(/[\r\n]+/g, " ")}`;
@@ -52,13 +59,15 @@ export function scriptOf({ app, id, body: opening, versions, typed, schemas, ser
     const body = JSON.stringify({ type: event }).slice(0, -1);
     const why = known ? `secret at ${left.join(", ")}, beside ${JSON.stringify(known.payload)}`
       : "the history keeps no payloads";
-    const gap = `"\${PAYLOAD_${version}:?the payload of ${event.replace(/[^\w-]/g, "")}, as JSON}"`;
-    return `${comment}\n# Gap: ${why}.\npost ${quoted(`${body},"payload":`)}${gap}'}'`;
+    needs.push(`: "\${PAYLOAD_${version}:?is missing: the payload of ${event.replace(/[^\w-]/g, "")}, as JSON}"`);
+    return `${comment}\n# Gap: ${why}.\npost ${quoted(`${body},"payload":`)}"$PAYLOAD_${version}"'}'`;
   });
   return `#!/usr/bin/env bash
 # Makes the walk of session ${id} again, in a new session of ${app}.${isWhole ? "" : `
 # Incomplete: the versions before ${versions[0]?.version} are not kept any more.`}
-set -euo pipefail
+set -euo pipefail${needs.length ? `
+# Needs these environment variables.
+${needs.join("\n")}` : ""}
 server=\${1:-${quoted(server)}}
 state=$(curl -fsS --json ${quoted(JSON.stringify(opening))} "$server/v1/sessions")
 url=$server/v1/sessions/$(jq -r .session.id <<< "$state")

@@ -1,5 +1,5 @@
 /** The console: which page an address means, what is around every page, and the page of all sessions. */
-import { ask, clock, h, kept, loading, notice, pages, render, root, say } from "./dom.js";
+import { ask, clock, h, hush, kept, loading, notice, pages, render, root, say } from "./dom.js";
 import { mapPage } from "./map.js";
 import { askForOperator, serverPage } from "./server.js";
 import { sessionPage, start } from "./session.js";
@@ -38,13 +38,15 @@ async function open() {
   const [page, name] = path;
   if (page === "sessions" && name) return sessionPage(main, name, config, about);
   if (page === "apps" && name) { entitle(`Map of ${name}`); return mapPage(main, name, config); }
-  if (page === "server") { entitle("Server"); return serverPage(main, config); }
-  entitle("Sessions");
+  if (page === "server") { entitle("Server", true); return serverPage(main, config); }
+  entitle("Sessions", true);
   return allPage(config);
 }
 
-function entitle(text) {
+/** The page's name, which is not seen if the navigation shows it. */
+function entitle(text, isInNavigation) {
   document.title = `${text} · coordinatord`;
+  title.classList.toggle("unseen", !!isInNavigation);
   render(title, text);
 }
 
@@ -52,10 +54,7 @@ function entitle(text) {
 async function allPage(config) {
   const { apps, defaultApp } = await ask("v1/apps"), own = kept.names("token ");
   const launch = what => start(what).then(id => location.assign(pages.session(id)), problem => say(problem.message));
-  const path = h("input", { placeholder: "/products/42", "aria-label": "A link to begin at" });
-  const chosen = h("select", { "aria-label": "App" },
-    apps.map(({ name }) => h("option", { selected: name === defaultApp }, name)));
-  const id = h("input", { placeholder: "s_…", "aria-label": "The session's id", required: true });
+  const id = h("input", { placeholder: "Id (s_…)", "aria-label": "The session's id", required: true });
   const token = h("input", { type: "password", placeholder: "Token", "aria-label": "The session's token",
     autocomplete: "off", required: true });
   render(main, h(".pagewide", {},
@@ -64,10 +63,7 @@ async function allPage(config) {
       h("span", {}, name === defaultApp && "default"), h("a", { href: pages.app(name) }, "Map"),
       h("button", { onclick: () => launch({ app: name }), "aria-label": `Start ${name}` }, "Start"))))),
     h(".pair", {},
-      h("section", {}, h("h2", {}, "Start at a link"), h("form.inline", { onsubmit: event => {
-        event.preventDefault();
-        launch({ app: chosen.value, link: path.value || undefined });
-      } }, chosen, path, h("button.primary", {}, "Start"))),
+      h("section.links", { hidden: true }),
       h("section", {}, h("h2", {}, "Open a session"), h("form.inline", { onsubmit: event => {
         event.preventDefault();
         kept.set(`token ${id.value.trim()}`, token.value.trim());
@@ -79,14 +75,39 @@ async function allPage(config) {
         : h("p.quiet", {}, "No session has been opened in this tab. Start one above.")),
     h("section.search", {})));
   search(main.querySelector(".search"), config);
+  startAtLink(main.querySelector(".links"), apps, defaultApp, launch).catch(problem => say(problem.message));
+}
+
+/** Starts a session at a link, of an app that has some; they are suggested. */
+async function startAtLink(host, apps, defaultApp, launch) {
+  const described = await Promise.all(apps.map(({ name }) => ask(`v1/apps/${encodeURIComponent(name)}`)));
+  const links = new Map(described.filter(({ links }) => links.length).map(({ name, links }) => [name, links]));
+  if (!links.size) return;
+  const list = h("datalist", { id: "links" });
+  const path = h("input", { required: true, "aria-label": "A link to begin at" });
+  path.setAttribute("list", list.id);
+  const suggest = () => {
+    const known = links.get(chosen.value);
+    list.replaceChildren(...known.map(value => h("option", { value })));
+    path.placeholder = `e.g. ${known[0]}`;
+  };
+  const chosen = h("select", { "aria-label": "App", onchange: suggest },
+    [...links.keys()].map(name => h("option", { selected: name === defaultApp }, name)));
+  suggest();
+  render(host, h("h2", {}, "Start at a link"), h("form.inline", { onsubmit: event => {
+    event.preventDefault();
+    launch({ app: chosen.value, link: path.value });
+  } }, chosen, path, list, h("button.primary", {}, "Start")));
+  host.hidden = false;
 }
 
 function search(host, config) {
   const token = kept.get("operator");
-  if (!token) return render(host, h("h2", {}, "All sessions"), askForOperator(config, () => search(host, config)));
-  const names = ["app", "screen", "version", "user"], result = h("div");
-  const inputs = names.map(name =>
-    h("input", { name, placeholder: name[0].toUpperCase() + name.slice(1), "aria-label": name }));
+  if (!token) return render(host, askForOperator(config, () => search(host, config)));
+  const names = { app: "App", screen: "Screen", version: "App version", user: "User" }, result = h("div");
+  const heading = h("h2", {}, "Sessions in memory");
+  const inputs = Object.entries(names).map(([name, title]) =>
+    h("input", { name, placeholder: title, "aria-label": title }));
   const form = h("form.inline", { onsubmit: event => { event.preventDefault(); list(); } }, inputs,
     h("button.primary", {}, "Search"));
   async function list(after) {
@@ -95,6 +116,8 @@ function search(host, config) {
     query.set("limit", 50);
     try {
       const answer = await ask(`console/api/sessions?${query}`, { token });
+      hush();
+      heading.textContent = query.has("user") ? "Sessions of a user" : "Sessions in memory";
       const time = time => h("td", {}, `${time.slice(0, 10)} ${clock(time)}`);
       render(result, answer.sessions.length ? h("table", {}, h("thead", {}, h("tr", {},
         ["Session", "App", "Version", "Screen", "User", "Used", "Expires"].map((name, index) =>
@@ -105,7 +128,7 @@ function search(host, config) {
           h("td", {}, found.user ?? "–"),
         time(found.usedAt), time(found.expiresAt)))))
           : h("p.quiet", {}, "No session is like that. Leave fields empty to see all."),
-      answer.sampled && h("p.quiet", {}, "A sample: there are more sessions than a search looks at."),
+      answer.sampled && h("p.quiet", {}, "These are sessions in memory; others are found by their id or user."),
       answer.next && h("button", { onclick: () => list(answer.next) }, "Next page"));
     } catch (problem) {
       if (problem.status === 401) kept.set("operator");
@@ -113,7 +136,7 @@ function search(host, config) {
         : render(result, h("p", {}, problem.message));
     }
   }
-  render(host, h("h2", {}, "All sessions"), form, result,
+  render(host, heading, form, result,
     h("button.plain", { onclick: () => { kept.set("operator"); search(host, config); } },
       "Forget the operator's token"));
   list();

@@ -12,7 +12,10 @@ export async function mapPage(main, app, config) {
     map = graph(app, await ask(`console/api/apps/${encodeURIComponent(app)}/map`, { token: operator }));
   } catch (problem) {
     return render(main, [401, 403].includes(problem.status) ? askForOperator(config, () => mapPage(main, app, config))
-      : notice("There is no map", problem.message, h("a", { href: pages.all }, "All sessions")));
+      : notice("There is no map", problem.status !== 404 ? problem.message : config.development
+        ? "The server has no app with this name."
+        : "It is drawn with --development only: drawing it calls the app's handlers.",
+      h("a", { href: pages.all }, "All sessions")));
   } finally { clearTimeout(wait); }
   const token = session && (kept.get(`token ${session}`) ?? operator);
   if (token) {

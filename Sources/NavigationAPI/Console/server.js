@@ -1,5 +1,5 @@
 /** The server's page: what lives in it, read every two seconds with the operator's token. */
-import { ask, clock, count, duration, h, kept, loading, notice, pages, render, say } from "./dom.js";
+import { ask, clock, count, duration, h, hush, kept, loading, notice, pages, render, say } from "./dom.js";
 
 /** The operator's token, for every session and the server's figures. `onToken` is called when there is one. */
 export function askForOperator(config, onToken) {
@@ -9,10 +9,11 @@ export function askForOperator(config, onToken) {
       h("a", { href: pages.all }, "Start a session"));
   }
   const input = h("input", { type: "password", autocomplete: "off", required: true,
-    "aria-label": "The operator's token" });
+    placeholder: "The operator's token", "aria-label": "The operator's token" });
   return notice("For the operator",
-    "The operator's token shows every session, read only, and the server's figures. It stays in this tab.",
+    "The operator's token opens any session, read only, and shows the server's figures. It stays in this tab.",
     h("form.inline", { onsubmit: event => { event.preventDefault(); kept.set("operator", input.value.trim());
+      hush();
       onToken(); } },
       input, h("button.primary", {}, "Continue")));
 }

@@ -1,6 +1,6 @@
 /** A session's page: the phone, the coordinators and the history of the same moment, side by side. */
 import { Problem, Session } from "../client.js";
-import { ask, clock, h, kept, loading, notice, pages, render, root, say, wait } from "./dom.js";
+import { ask, clock, count, h, hush, kept, loading, notice, pages, render, root, say, wait } from "./dom.js";
 import { withoutSecrets } from "./form.js";
 import { historyView, scriptOf } from "./history.js";
 import { jsonView } from "./json.js";
@@ -32,8 +32,9 @@ export async function sessionPage(main, id, config, tools) {
   if (!token && !operator) return askForToken(main, id, config);
   const isOperator = !token, typed = kept.get(`typed ${id}`) ?? {}, opened = new Map();
   const states = new Map(), coordinators = new Coordinators(), content = new Map();
+  const unreadable = new Set();
   let versions = [], schemas = new Map(), titles = new Map(), newest, drawn, connection, ended, search = "",
-    tab = "phone";
+    tab = "phone", oldest, isHistoryKnown = false; // `oldest` is the first version that the server still gives.
   let shown = Number(new URLSearchParams(location.search).get("v")) || undefined;
 
   const part = (name, title, ...more) => h(`section.${name}`, { "aria-label": title, "data-part": name },
@@ -58,14 +59,18 @@ export async function sessionPage(main, id, config, tools) {
   const phone = new Phone(phoneHost, post);
   const session = new Session({ server: root, id, token: token ?? operator,
     ...isOperator && { path: "console/api/sessions", query: "" }, onState: accept, onWaiting: wait,
-      onToken: token => kept.set(`token ${id}`, token),
+    onToken: token => {
+      kept.set(`token ${id}`, token);
+      kept.set(`renewed ${id}`, true);
+      readHistory().then(show);
+    },
     onConnection: (isLive, lost) => {
       connection = isLive ? undefined : { ...lost, since: connection?.since ?? Date.now() };
       if (isLive && !versions.length) readHistory().then(show);
       if (newest) show();
     },
     onEnd: (reason, problem) => {
-      ended = ends[reason] ?? [problem?.body.title ?? reason, problem?.message ?? ""];
+      ended = ends[reason] ?? [problem?.body.title ?? reason, problem?.body.detail ?? ""];
       show();
     } });
 
@@ -108,10 +113,30 @@ export async function sessionPage(main, id, config, tools) {
   }
 
   async function readHistory() {
+    const isRenewed = kept.get(`renewed ${id}`);
     const { history } = await session.get("/history?limit=100").catch(() => ({ history: [] }));
-    const older = (kept.get(`way ${id}`) ?? []).filter(({ version }) => version < history.at(-1)?.version);
+    oldest = history.at(-1)?.version;
+    if (isRenewed && oldest) {
+      kept.set(`sealed ${id}`, oldest);
+      kept.set(`renewed ${id}`);
+    }
+    const older = (kept.get(`way ${id}`) ?? []).filter(({ version }) => version < oldest);
     versions = [...older, ...history.reverse()];
+    isHistoryKnown = true;
     keepWay();
+  }
+
+  /** Why the server does not give a version, if it does not. */
+  function whyClosed(version) {
+    if (ended) return "the session is over";
+    if (version >= oldest && !unreadable.has(version)) return;
+    return version < kept.get(`sealed ${id}`) ? "sealed by a new token" : "not kept any more";
+  }
+
+  /** The versions that can be shown: those that were read, and those that can be. */
+  function openVersions() {
+    return versions.map(({ version }) => version)
+      .filter(version => version === newest.session.version || states.get(version) || !whyClosed(version));
   }
 
   /** What this tab has seen: the server's history begins anew when the token is replaced. */
@@ -128,6 +153,7 @@ export async function sessionPage(main, id, config, tools) {
     try {
       const { session: { version } } = await session.post(type, payload);
       form?.show([]);
+      hush();
       const { value, left } = withoutSecrets(payload, schema);
       if (version === from + 1) kept.set(`typed ${id}`, Object.assign(typed, { [version]: { payload: value, left } }));
     } catch (problem) {
@@ -137,7 +163,7 @@ export async function sessionPage(main, id, config, tools) {
       else if (status === 401 || status === 410) session.onEnd(kind, problem);
       else if (body.state) say(`The session has moved on. This is where it is now: v${newest.session.version}.`);
       else say(status === 500 ? `The app has failed; nothing has changed. Request ${body.requestId}.`
-        : `${body.title}. ${body.detail ?? ""}`);
+        : problem.message);
     }
   }
 
@@ -152,23 +178,30 @@ export async function sessionPage(main, id, config, tools) {
   function stateAt(version) {
     if (states.has(version)) return states.get(version);
     if (!versions.some(entry => entry.version === version) || version === newest.session.version) return;
+    if (whyClosed(version)) return;
     states.set(version, undefined);
     session.get(`/history/${version}`).then(({ transition, ...state }) => { states.set(version, state); show(); },
-      problem => { say(`Version ${version} cannot be read. ${problem.message}`); });
+      () => { unreadable.add(version); show(); });
   }
 
   function show() {
     if (!newest) return;
     const now = newest.session.version;
-    if (shown >= now || shown < (versions[0]?.version ?? now)) shown = undefined;
+    if (shown >= now) shown = undefined;
+    if (shown !== undefined && isHistoryKnown && !openVersions().includes(shown)) {
+      say(`Version ${shown} cannot be shown: ${whyClosed(shown) ?? "there is no such version"}.`);
+      return scrub();
+    }
     const at = shown ?? now, isPast = shown !== undefined, state = isPast ? stateAt(at) : newest;
+    const whyNoFork = isPast && isHistoryKnown ? whyClosed(at) : undefined;
     tools(newest.session.app, id, { version: now, isLive: !connection && !ended, isPast,
       actions: [h("button", { onclick: copy, "data-focus": "copy" }, "Copy as curl"),
         !isOperator && !ended
-          && h("button", { onclick: () => fork(isPast ? at : undefined), "data-focus": "forking" }, "Fork"),
+          && h("button", { onclick: () => fork(isPast ? at : undefined), "data-focus": "forking",
+            disabled: !!whyNoFork, title: whyNoFork ?? "" }, "Fork"),
         !ended && h("button.danger", { onclick: end, "data-focus": "end" }, "End")] });
-    render(line, historyView({ versions, shown, newest: now, onShow: scrub, onFork: isOperator || ended ? undefined
-      : () => fork(at) }));
+    render(line, historyView({ versions, open: openVersions(), shown, newest: now, onShow: scrub, whyNoFork,
+      onFork: isOperator || ended ? undefined : () => fork(at) }));
     showBanner(at);
     if (!state) return;
     const before = stateAt(at - 1), marks = screenMarks(state, before),
@@ -242,7 +275,8 @@ export async function sessionPage(main, id, config, tools) {
     const text = scriptOf({ app, id, body, versions, typed, schemas, server: root.replace(/\/$/, "") });
     const gaps = text.split("\n# Gap").length - 1;
     try { await navigator.clipboard.writeText(text); } catch { return save(text); }
-    say(`The script is in the clipboard: ${gaps ? `${gaps} payloads are to be filled in` : "it is complete"}.`);
+    say(`The script is in the clipboard: ${gaps ? `it needs ${count(gaps, "payload")} as environment variables`
+      : "it is complete"}.`);
   }
 
   function save(text) {
@@ -261,7 +295,7 @@ export async function sessionPage(main, id, config, tools) {
     dialog.showModal();
   }
 
-  function fail(problem) { say(problem.body?.title ? `${problem.body.title}. ${problem.message}` : problem.message); }
+  function fail(problem) { say(problem.message); }
 
   /** Screens and their owners light up together; a click finds them in the JSON; arrow keys go through the history. */
   function listen() {
@@ -285,9 +319,10 @@ export async function sessionPage(main, id, config, tools) {
     });
     addEventListener("keydown", ({ key, target, altKey, ctrlKey, metaKey }) => {
       if (altKey || ctrlKey || metaKey || target.closest("input, textarea, select, dialog")) return;
-      const at = shown ?? newest.session.version, first = versions[0]?.version ?? at;
-      if (key === "ArrowLeft" && at > first) scrub(at - 1);
-      if (key === "ArrowRight" && shown !== undefined) scrub(at + 1 < newest.session.version ? at + 1 : undefined);
+      const at = shown ?? newest.session.version, open = openVersions();
+      const before = open.findLast(version => version < at), after = open.find(version => version > at);
+      if (key === "ArrowLeft" && before) scrub(before);
+      if (key === "ArrowRight" && shown !== undefined) scrub(after < newest.session.version ? after : undefined);
       if (key === "Escape") shown !== undefined ? scrub() : newest.back && post("back");
     });
   }
@@ -308,10 +343,11 @@ export async function sessionPage(main, id, config, tools) {
 function askForToken(main, id, config, title = "This session needs its token", sentence =
   "The client that opened it has the token. It stays in this tab, and goes when the tab is closed.") {
   const input = h("input", { type: "password", autocomplete: "off", required: true,
-    "aria-label": "The session's token" });
+    placeholder: "The session's token", "aria-label": "The session's token" });
   const form = h("form.inline", { onsubmit: event => {
     event.preventDefault();
     kept.set(`token ${id}`, input.value.trim());
+    if (kept.get(`way ${id}`)) kept.set(`renewed ${id}`, true);
     location.reload();
   } }, input, h("button.primary", {}, "Open"));
   render(main, notice(title, sentence, form, h("a", { href: pages.all }, config.operator ? "Use the operator's token"
@@ -325,7 +361,7 @@ function refuse(main, id, problem, config) {
     kept.set(`token ${id}`);
     return askForToken(main, id, config, ...ends.unauthorized);
   }
-  const [title, sentence] = ends[kind] ?? [body?.title ?? "This cannot be shown", problem.message];
+  const [title, sentence] = ends[kind] ?? [body?.title ?? "This cannot be shown", body?.detail ?? problem.message];
   render(main, notice(title, sentence.replace(" Its last state is shown.", ""),
     h("a.primary", { href: pages.all }, "Start another session")));
 }
