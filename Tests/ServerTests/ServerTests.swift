@@ -17,7 +17,7 @@ import TestSupport
         return (program, port, line)
     }
 
-    @Test func `the server says where it listens and what its store does, in one line`() async throws {
+    @Test func `the server says where it listens and what its store does, and where its console is`() async throws {
         let (program, port, line) = try await ServerTests.start()
 
         #expect(
@@ -25,8 +25,23 @@ import TestSupport
                 coordinatord 0.1.0 listening on http://127.0.0.1:\(port) (store: memory, sessions end with this process)
                 """
         )
+        let console = try await program.line()
+        let expected = /console: http:\/\/127\.0\.0\.1:\d+\/console \(the operator's token: [-\w]{43}\)/
+        #expect(console.wholeMatch(of: expected) != nil, "\(console)")
         program.signal(SIGTERM)
         #expect(try await program.exit().output == "")
+    }
+
+    @Test(arguments: ["short", "two tokens of which each is long enough", String(repeating: "x", count: 600)])
+    func `a console without a usable token does not start`(text: String) async throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "console-token-\(UUID())")
+        try text.write(to: file, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let flags = ["serve", "--port", "0", "--store", "memory", "--console", "--console-token-file", file.path]
+        let ended = try await Program(Program.server, flags).exit()
+        #expect(ended.code == 65 && !ended.errors.contains(text))
+        let alone = try await Program(Program.server, ["serve", "--port", "0", "--store", "memory", "--console"]).exit()
+        #expect(alone.code == 64)
     }
 
     @Test(arguments: [SIGTERM, SIGINT]) func `a signal ends the server with exit code 0`(signal: Int32) async throws {
