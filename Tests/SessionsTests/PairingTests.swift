@@ -34,6 +34,16 @@ import Testing
         return devices
     }
 
+    @Test func `what the operator looks at is not used by its tokens`() async throws {
+        let phone = try await host.create()
+        clock.advance(3600)
+        _ = try await host.sessionForOperator(phone.id).state()
+        let identity = try await host.sessionForOperator(phone.id).state().identity
+        #expect(identity.tokens.map(\.usedAt) == [identity.createdAt])
+        _ = try await open(phone).state()
+        #expect(identity.tokens[0].usedAt > identity.createdAt)
+    }
+
     @Test func `a code gives another device a token of its own for the same session`() async throws {
         let phone = try await host.create()
         let code = try await open(phone).openPairing(label: "TV").code.text

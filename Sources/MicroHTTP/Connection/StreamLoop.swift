@@ -43,16 +43,7 @@ final class StreamLoop: @unchecked Sendable {
         guard poll >= 0, signal >= 0, CEpoll_await(poll, signal, CEpoll_readable, 0) == 0 else {
             throw .cannotStart(errno)
         }
-        let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { context in
-            if let context { Unmanaged<StreamLoop>.fromOpaque(context).takeRetainedValue().run() }
-            return nil
-        }
-        let this = Unmanaged.passRetained(self)
-        let code = pthread_create(&thread, nil, run, this.toOpaque())
-        guard code == 0 else {
-            this.release()
-            throw .cannotStart(code)
-        }
+        thread = try BlockingWork.thread { self.run() }
     }
 
     deinit {

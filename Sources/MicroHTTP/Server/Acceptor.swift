@@ -36,16 +36,7 @@ final class Acceptor: @unchecked Sendable {
         let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
         guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw .cannotStart(errno) }
         stopSignal = (sender: ends[1], receiver: ends[0])
-        let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { context in
-            if let context { Unmanaged<Acceptor>.fromOpaque(context).takeRetainedValue().run() }
-            return nil
-        }
-        let this = Unmanaged.passRetained(self)
-        let code = pthread_create(&thread, nil, run, this.toOpaque())
-        guard code == 0 else {
-            this.release()
-            throw .cannotStart(code)
-        }
+        thread = try BlockingWork.thread { self.run() }
     }
 
     /// Begins the end: the thread accepts the last connections, for as long as that takes, and closes the listening

@@ -7,6 +7,23 @@ enum BlockingWork {
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
     }
 
+    /// Starts a thread, which the caller must join.
+    static func thread(_ body: @escaping @Sendable () -> Void) throws(HTTPServerError) -> pthread_t {
+        // Owned by the thread from its start on.
+        let work = Unmanaged.passRetained(Work(body))
+        let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { work in
+            if let work { Unmanaged<Work>.fromOpaque(work).takeRetainedValue().body() }
+            return nil
+        }
+        var thread = pthread_t()
+        let code = pthread_create(&thread, nil, run, work.toOpaque())
+        guard code == 0 else {
+            work.release()
+            throw .cannotStart(code)
+        }
+        return thread
+    }
+
     static func run(_ body: @escaping @Sendable () -> Void) async {
         await withCheckedContinuation { continuation in
             start {
@@ -18,18 +35,8 @@ enum BlockingWork {
 
     /// The same, without waiting for the end.
     static func start(_ body: @escaping @Sendable () -> Void) {
-        // Owned by the thread from its start on.
-        let work = Unmanaged.passRetained(Work(body))
-        let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { work in
-            if let work { Unmanaged<Work>.fromOpaque(work).takeRetainedValue().body() }
-            return nil
-        }
-        var thread = pthread_t()
-        if pthread_create(&thread, nil, run, work.toOpaque()) == 0 {
-            pthread_detach(thread)
-        } else {
-            // Better here than not at all.
-            work.takeRetainedValue().body()
-        }
+        // If there is no thread for it: better here than not at all.
+        guard let thread = try? thread(body) else { return body() }
+        pthread_detach(thread)
     }
 }

@@ -29,7 +29,7 @@ public final class NavigationHandler: HTTPHandler {
     private let descriptions: [String: Document]
     let report: @Sendable (ServerFailure) -> Void
     let console: Console?
-    private let draining = Atomic(false)
+    let draining = Atomic(false)
 
     /// - Parameter report: is called with every 5xx answer.
     public init(
@@ -141,42 +141,6 @@ extension NavigationHandler {
             throw Problem.tooManyCreations(retryAfter: wait).with { $0.headers.append(contentsOf: limit) }
         }
         return limit
-    }
-
-    func readState(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let includesControls = try request.includesControls()
-        let known = request.headers.values("If-None-Match")
-        var state = try await state(request)
-        var transition: Transition?
-        // Whoever has no state yet is answered at once.
-        let wait = known.isEmpty ? nil : Preference.wait(request.headers)
-        if let wait, EntityTag.matches(known, state.entityTag) {
-            (state, transition) = try await translatingErrors { () async throws(SessionError) in
-                try await session(request.name, request)
-                    .state(after: state.version, within: .seconds(wait)) { request.hasHungUp }
-            }
-        }
-        let tag = state.entityTag
-        let isKnown = EntityTag.matches(known, tag)
-        let body = StateBody(state, transition: transition, includesControls: includesControls)
-        var response = isKnown ? HTTPResponse.notModified : .json(body)
-        response.headers.append("ETag", tag)
-        if let wait {
-            response.headers.append("Preference-Applied", "wait=\(wait)")
-            // The wait was cut short: whoever repeats it at once would only be told the same.
-            if isKnown, draining.load(ordering: .relaxed) { response.headers.append("Retry-After", "1") }
-        }
-        return response
-    }
-
-    func sendUpdates(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let includesControls = try request.includesControls()
-        guard !draining.load(ordering: .relaxed) else { throw .draining }
-        let watch = try await translatingErrors { () async throws(SessionError) in
-            try await session(request.name, request).watch()
-        }
-        let lastID = request.headers.only("Last-Event-ID")
-        return .updates(UpdateStream(watch, lastID: lastID, includesControls: includesControls))
     }
 
     func readCoordinators(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
@@ -293,7 +257,7 @@ extension NavigationHandler {
         do throws(SessionError) { return try await session(request.name, request) } catch { throw Problem(error) }
     }
 
-    private func state(_ request: HTTPRequest) async throws(Problem) -> SessionState {
+    func state(_ request: HTTPRequest) async throws(Problem) -> SessionState {
         let session = try await session(request)
         let condition = try EntityTag.condition(request.headers.values("If-Match"))
         do throws(SessionError) { return try session.state(if: condition) } catch { throw Problem(error) }

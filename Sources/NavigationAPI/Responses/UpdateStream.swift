@@ -41,16 +41,16 @@ final class UpdateStream: HTTPStream {
             }
             guard !state.hasEnded else { return .end }
             let (update, end) = watch.current
+            if let update, update.state.version != state.version {
+                let isNext = update.transition != nil && update.state.version - 1 == state.version
+                state.version = update.state.version
+                return .bytes(event(update, withTransition: isNext))
+            }
             if let end {
                 state.hasEnded = true
                 return .bytes(Array("event: end\ndata: {\"reason\":\"\(end.rawValue)\"}\n\n".utf8))
             }
-            guard let update, update.state.version != state.version else {
-                return isQuiet ? .bytes(UpdateStream.signOfLife) : .wait(atMost: watch.secondsToExpiry)
-            }
-            let isNext = update.transition != nil && update.state.version - 1 == state.version
-            state.version = update.state.version
-            return .bytes(event(update, withTransition: isNext))
+            return isQuiet ? .bytes(UpdateStream.signOfLife) : .wait(atMost: watch.secondsToExpiry)
         }
     }
 

@@ -21,7 +21,7 @@ public struct AuthorizedSession: Sendable {
     }
 
     private func state(if condition: VersionCondition?, at now: Date) throws(SessionError) -> SessionState {
-        let state = try live.current(for: token, at: now)
+        let state = try live.current(for: isOperators ? nil : token, at: now)
         try condition?.check(state)
         return state
     }
@@ -167,7 +167,7 @@ public struct AuthorizedSession: Sendable {
     /// Ends the session, and its forks if its app sets `endsForks`. A tombstone is kept for
     /// `SessionSettings.tombstoneLifetime`.
     public func end(if condition: VersionCondition? = nil) async throws(SessionError) {
-        try await host.end(live, for: token, if: condition)
+        try await host.end(live, for: isOperators ? nil : token, if: condition)
     }
 
     /// The same session, loaded again after `live` was removed from memory.
