@@ -56,6 +56,7 @@ let package = Package(
         .target(name: "AppMaps", dependencies: ["Coordinators"]),
         .target(name: "Sessions", dependencies: ["Coordinators", "JSONCoding", "Sodium"]),
         .target(name: "SQLiteStore", dependencies: ["Sessions", "SQLite", "Sodium"]),
+        .target(name: "PostgresStore", dependencies: ["Sessions", "Postgres", "Sodium"]),
         .target(
             name: "NavigationAPI",
             dependencies: ["Sessions", "Coordinators", "MicroHTTP", "JSONCoding", "Sodium"],
@@ -68,6 +69,7 @@ let package = Package(
             name: "CoordinatorServer",
             dependencies: [
                 "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP",
+                .target(name: "PostgresStore", condition: .when(traits: ["Postgres"])),
                 .target(name: "CJemalloc", condition: .when(traits: ["Jemalloc"])),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -108,7 +110,11 @@ let package = Package(
         .testTarget(name: "SessionsTests", dependencies: ["Sessions", "Sodium", "Coordinators", "JSONCoding"]),
         .testTarget(
             name: "StoreTests",
-            dependencies: ["Sessions", "SQLiteStore", "SQLite", "Sodium", "Coordinators", "JSONCoding"]),
+            dependencies: [
+                "Sessions", "SQLiteStore", "SQLite", "PostgresStore", "Postgres", "Sodium", "Coordinators",
+                "JSONCoding",
+                "TestSupport",
+            ]),
         .testTarget(
             name: "NavigationAPITests",
             dependencies: [

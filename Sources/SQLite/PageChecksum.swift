@@ -32,8 +32,8 @@ public enum PageChecksum {
     }
 
     /// Adds a word to a sum. A bijection for each word: data that differs in one word has another sum.
-    @inlinable @inline(__always)
-    public static func mixed(_ sum: UInt64, _ word: UInt64) -> UInt64 {
+    @inline(__always)
+    private static func mixed(_ sum: UInt64, _ word: UInt64) -> UInt64 {
         let both = sum ^ UInt64(littleEndian: word)
         return (both << 29 | both >> 35) &* 0x9E37_79B9_7F4A_7C15
     }

@@ -18,6 +18,9 @@ import Testing
         "SQLiteStore": [
             "Sessions", "SQLite", "Sodium", "Dispatch", "FoundationEssentials", "Glibc", "Synchronization",
         ],
+        "PostgresStore": [
+            "Sessions", "Postgres", "Sodium", "Dispatch", "FoundationEssentials", "Glibc", "Synchronization",
+        ],
         "NavigationAPI": [
             "Sessions", "Coordinators", "MicroHTTP", "JSONCoding", "Sodium", "FoundationEssentials", "Synchronization",
         ],

@@ -1,12 +1,14 @@
 import Foundation
+import PostgresStore
 import SQLiteStore
 import Sessions
 import Sodium
+import TestSupport
 import Testing
 
 /// Every kind of store; each test gets a new one.
 enum StoreKind: CaseIterable {
-    case memory, sqlite, relaxedSQLite
+    case memory, sqlite, relaxedSQLite, postgres
 
     func withStore(
         _ retention: Retention = Retention(), _ body: (any SessionStore) async throws -> Void
@@ -18,6 +20,13 @@ enum StoreKind: CaseIterable {
             let store = try SQLiteStore(
                 directory: directory.path, durability: self == .sqlite ? .strict : .relaxed, retention: retention
             ) { Issue.record("\($0)") }
+            try await body(store)
+            await store.close()
+        case .postgres:
+            let database = try await blocking { try PostgresCluster.shared.makeDatabase() }
+            let store = try await PostgresStore.open(uri: database, durability: .relaxed, retention: retention) {
+                text, _ in Issue.record("\(text)")
+            }
             try await body(store)
             await store.close()
         }
@@ -101,7 +110,7 @@ extension SessionStore {
 }
 
 /// Waits until work that a store does in the background is done.
-private func eventually(_ isDone: () async throws -> Bool) async throws {
+func eventually(_ isDone: () async throws -> Bool) async throws {
     for _ in 0..<600 {
         if try await isDone() { return }
         try await Task.sleep(for: .milliseconds(50))
@@ -361,7 +370,8 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
             for number in 1...30 {
                 let answer = try StoredAnswer.make(id, "k\(number)", size: 1000)
                 _ = await store.commit([
-                    SessionChange(id: id, expected: SessionStamp(version: 1), record: nil, answer: answer)
+                    SessionChange(
+                        id: id, expected: SessionStamp(version: 1, commits: number), record: nil, answer: answer)
                 ])
             }
 
@@ -377,7 +387,8 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
 
             let large = try StoredAnswer.make(id, "large", size: 20_000)
             _ = await store.commit([
-                SessionChange(id: id, expected: SessionStamp(version: 1), record: nil, answer: large)
+                SessionChange(
+                    id: id, expected: SessionStamp(version: 1, commits: 31), record: nil, answer: large)
             ])
             #expect(try await store.answer(to: "large", of: id) == large)
             try await eventually { try await store.answer(to: "k30", of: id)?.body == nil }

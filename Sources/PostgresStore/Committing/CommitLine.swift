@@ -1,0 +1,127 @@
+internal import Dispatch
+internal import Sessions
+internal import Synchronization
+
+/// The one line in which changes wait for a lane. A session is in one lane at a time, so that its changes stay in order.
+final class CommitLine: Sendable {
+    private struct State {
+        var waiting: [CommitItem] = []
+        /// The sessions of the batches that the lanes have.
+        var busy: Set<SessionID> = []
+        /// Which lanes have nothing to do.
+        var idle: Set<Int> = []
+        var isTimed = false
+        var isClosed = false
+    }
+
+    /// The most changes of a batch, and the most bytes unless it is a single one.
+    static let (batchSize, batchBytes) = (64, 256 << 10)
+    /// How many changes may wait.
+    static let limit = 4096
+    /// How long a change waits to be sent.
+    static let patience = Duration.seconds(2)
+
+    private let state = Mutex(State())
+    private let wake: @Sendable (Int) -> Void
+    private let timer = DispatchQueue(label: "coordinatord.postgres.line")
+
+    /// - Parameter wake: called with a lane that has been idle.
+    init(lanes: Int, wake: @escaping @Sendable (Int) -> Void) {
+        self.wake = wake
+        state.withLock { $0.idle = Set(0..<lanes) }
+    }
+
+    var count: Int { state.withLock { $0.waiting.count } }
+
+    func append(_ request: CommitRequest) {
+        let items = request.changes.indices.map { CommitItem(request: request, position: $0) }
+        // Decided without the database.
+        for item in items where !item.change.isPossible { item.finish(isConflict: true) }
+        let (refusal, lane, isFirst) = state.withLock { state -> (String?, Int?, Bool) in
+            if state.isClosed { return (PostgresStore.closed, nil, false) }
+            // A request with many changes is an import, which waits for each before it sends the next.
+            if state.waiting.count >= CommitLine.limit {
+                return ("\(CommitLine.limit) changes wait for the database", nil, false)
+            }
+            state.waiting += items.filter(\.change.isPossible)
+            defer { state.isTimed = true }
+            return (nil, state.idle.popFirst(), !state.isTimed)
+        }
+        if let refusal { return request.fail(.unavailable(reason: refusal)) }
+        if let lane { wake(lane) }
+        if isFirst { startTimer(CommitLine.patience) }
+    }
+
+    /// The next batch of a lane; none if the lane is idle from now on.
+    func next(for lane: Int) -> [CommitItem] {
+        state.withLock { state in
+            var batch: [CommitItem] = []
+            var left: [CommitItem] = []
+            var bytes = 0
+            // A session that is skipped is skipped to the end, because its changes stay in order.
+            var skipped: Set<SessionID> = []
+            var index = 0
+            while index < state.waiting.count, batch.count < CommitLine.batchSize {
+                let item = state.waiting[index]
+                let (id, size) = (item.change.id, item.change.size)
+                guard batch.isEmpty || bytes + size <= CommitLine.batchBytes else { break }
+                index += 1
+                if !skipped.contains(id), state.busy.insert(id).inserted {
+                    batch.append(item)
+                    bytes += size
+                } else {
+                    skipped.insert(id)
+                    left.append(item)
+                }
+            }
+            state.waiting.replaceSubrange(..<index, with: left)
+            if batch.isEmpty { state.idle.insert(lane) }
+            return batch
+        }
+    }
+
+    /// A batch is decided, or was given up.
+    func release(_ batch: [CommitItem]) {
+        let lane = state.withLock { state in
+            for item in batch { state.busy.remove(item.change.id) }
+            // What waited for these sessions can go on in another lane.
+            return state.waiting.isEmpty ? nil : state.idle.popFirst()
+        }
+        if let lane { wake(lane) }
+    }
+
+    /// No more changes are accepted; those that wait fail.
+    func close() {
+        let waiting = state.withLock { state in
+            state.isClosed = true
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for item in waiting { item.request.fail(.unavailable(reason: PostgresStore.closed)) }
+    }
+
+    var isClosed: Bool { state.withLock { $0.isClosed } }
+
+    // MARK: - Patience
+
+    private func startTimer(_ time: Duration) {
+        let milliseconds = max(1, Int(time / .milliseconds(1)) + 1)
+        timer.asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { self.refuseLate() }
+    }
+
+    private func refuseLate() {
+        let now = ContinuousClock.now
+        let (late, next) = state.withLock { state in
+            let late = state.waiting.filter { $0.limit <= now }
+            if !late.isEmpty { state.waiting.removeAll { $0.limit <= now } }
+            let next = state.waiting.lazy.map(\.limit).min()
+            state.isTimed = next != nil
+            return (late, next)
+        }
+        for item in late {
+            item.request.fail(.unavailable(reason: "the database is too slow: a change has waited too long to be sent"))
+        }
+        // A change that comes later may have an earlier limit.
+        if let next { startTimer(min(next - now, CommitLine.patience)) }
+    }
+}

@@ -1,0 +1,71 @@
+internal import Postgres
+internal import Sessions
+
+/// The one statement that commits a batch, which is one transaction.
+///
+/// It makes the changes whose expected stamp is the stored one, and skips sessions that somebody else has locked. It
+/// also writes the batch's row, by which everybody can find out later that it was committed.
+enum CommitStatement {
+    static let statement = PostgresStatement(
+        "commit",
+        """
+        WITH c AS (
+          SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[],
+            $8::text[], $9::text[], $10::text[], $11::bigint[], $12::text[], $13::text[], $14::bigint[], $15::bigint[])
+            AS t(id, stamp, version, base, kept_until, oldest, tokens, account, origin, record, checksum, key, answer,
+              size, answer_checksum)
+          WHERE (SELECT value FROM store WHERE name = 'generation') = $18::text),
+        n AS (
+          INSERT INTO sessions (id, stamp, version, oldest, due, tokens, account, origin)
+          SELECT id, 1, version, coalesce(oldest, 1), kept_until, coalesce(tokens, '{}')::bytea[], nullif(account, ''), origin
+          FROM c WHERE stamp = 0 ON CONFLICT (id) DO NOTHING RETURNING id),
+        l AS MATERIALIZED (
+          SELECT c.* FROM c JOIN sessions s ON s.id = c.id AND s.stamp = c.stamp FOR NO KEY UPDATE OF s SKIP LOCKED),
+        u AS (
+          UPDATE sessions s SET stamp = l.stamp + 1, version = l.version, oldest = coalesce(l.oldest, s.oldest),
+            due = least(s.due, l.kept_until), tokens = coalesce(l.tokens::bytea[], s.tokens),
+            account = CASE WHEN l.account IS NULL THEN s.account ELSE nullif(l.account, '') END
+          FROM l WHERE s.id = l.id),
+        w AS (SELECT * FROM l UNION ALL SELECT c.* FROM c JOIN n USING (id)),
+        j AS (
+          INSERT INTO journal (session, version, base, kept_until, record, checksum)
+          SELECT id, version, base, kept_until, record, checksum FROM w WHERE record IS NOT NULL),
+        k AS (
+          INSERT INTO answers (session, key, stamp, answer, size, checksum)
+          SELECT id, key, stamp + 1, answer, size, answer_checksum FROM w WHERE key IS NOT NULL
+          ON CONFLICT (session, key) DO UPDATE SET stamp = excluded.stamp, answer = excluded.answer,
+            size = excluded.size, checksum = excluded.checksum),
+        b AS (
+          INSERT INTO batches (lane, n, changed)
+          SELECT $16::bigint, $17::bigint, coalesce(array_agg(id || ' ' || version), '{}') FROM w)
+        SELECT coalesce((SELECT array_agg(id) FROM w), '{}'), (SELECT value FROM store WHERE name = 'generation')
+        """)
+
+    /// - Parameter items: at most one for each session.
+    static func values(_ items: [CommitItem], lane: Int, n: Int, generation: Int) -> [PostgresValue] {
+        let changes = items.map(\.change)
+        return [
+            .texts(changes.map(\.id.text)), .integers(changes.map(\.expected.commits)),
+            .integers(changes.map(\.version)), .integers(changes.map(\.record?.base)),
+            .integers(changes.map(\.record?.keptUntil)), .integers(changes.map { $0.isEnd ? $0.version : nil }),
+            .texts(changes.map(\.tokens)), .texts(changes.map(\.account)), .texts(changes.map(\.origin)),
+            .utf8s(changes.map(\.record?.text)), .integers(changes.map(\.record?.checksum)),
+            .texts(changes.map(\.answer?.key)), .utf8s(changes.map(\.answer?.text)),
+            .integers(changes.map(\.answer?.size)), .integers(changes.map(\.answer?.checksum)), .integer(lane),
+            .integer(n), .text("\(generation)"),
+        ]
+    }
+
+    /// The row that a batch has left, if it was committed.
+    static let changed = PostgresStatement("changed", "SELECT changed FROM batches WHERE lane = $1 AND n = $2")
+
+    /// The constraint that a batch violates which is committed already.
+    static let uniqueness = "batches_pkey"
+
+    /// - Returns: the id and the version of an element of `changed`; `nil` if it is not what was written.
+    static func parse(_ changed: String) -> (id: SessionID, version: Int)? {
+        let parts = changed.split(separator: " ")
+        guard parts.count == 2, let id = SessionID(String(parts[0])), let version = Int(parts[1]) else { return nil }
+        return (id, version)
+    }
+}

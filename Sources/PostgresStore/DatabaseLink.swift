@@ -1,0 +1,100 @@
+internal import Glibc
+internal import Postgres
+
+/// A connection that is made again when it was lost. It has one owner, on one thread.
+///
+/// Every connection looks first whether the server has lost what this replica knows to be committed, see
+/// `StoreState.check`.
+final class DatabaseLink {
+    private let settings: PostgresSettings
+    private let state: StoreState
+    /// Milliseconds after which the server gives up a statement.
+    private let statementTimeout: Int
+    private var connection: PostgresConnection?
+    /// The host that was the primary server last time.
+    private var host = 0
+
+    /// Within this time a connection is made, or the next attempt begins.
+    static let connectTime = Duration.milliseconds(1500)
+
+    init(_ settings: PostgresSettings, _ state: StoreState, statementTimeout: Int = 5000) {
+        self.settings = settings
+        self.state = state
+        self.statementTimeout = statementTimeout
+    }
+
+    func run(
+        _ statement: PostgresStatement, _ values: [PostgresValue] = [], within time: Duration
+    ) throws(PostgresError) -> PostgresRows {
+        let connection = try connected()
+        do throws(PostgresError) {
+            return try connection.run(statement, values, until: .now + time)
+        } catch {
+            // This server is a standby meanwhile, or about to stop.
+            if error.state?.isAboutServer == true { self.connection = nil }
+            throw error
+        }
+    }
+
+    /// - Throws: only errors after which nothing is changed.
+    func connected() throws(PostgresError) -> PostgresConnection {
+        if let connection, connection.isUsable { return connection }
+        connection = nil
+        // The primary server may be another one meanwhile, but the one before is the likely one.
+        let made = try PostgresConnection(settings, first: host, within: DatabaseLink.connectTime)
+        do throws(PostgresError) {
+            _ = try made.run(
+                DatabaseLink.setup, [.text("\(statementTimeout)")], until: .now + DatabaseLink.connectTime)
+            try state.check(made)
+        } catch {
+            throw .notSent(reason: error.description)
+        }
+        host = made.host
+        connection = made
+        return made
+    }
+
+    func close() { connection = nil }
+
+    /// Plans must not depend on statistics, which a new table does not have: every access is by an index, for each
+    /// element of the arrays. Of these settings those are made that the server knows.
+    private static let setup = PostgresStatement(
+        "setup",
+        """
+        SELECT set_config(name, value, false) FROM (VALUES
+          ('statement_timeout', $1::text), ('default_transaction_isolation', 'read committed'), ('jit', 'off'),
+          ('plan_cache_mode', 'force_generic_plan'), ('enable_seqscan', 'off'), ('enable_bitmapscan', 'off'),
+          ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off')
+        ) AS wanted(name, value) WHERE name IN (SELECT name FROM pg_settings)
+        """)
+}
+
+extension SQLState {
+    /// Read-only, shutting down, crashed, starting.
+    var isAboutServer: Bool { self == "25006" || isIn(class: "57P") }
+
+    /// The statement may succeed when it is tried again: too many connections, no memory, conflicts between
+    /// transactions, time-outs, and what `isAboutServer`.
+    var isTransient: Bool {
+        isAboutServer || isIn(class: "40") || isIn(class: "08")
+            || ["53000", "53200", "53300", "53400", "55P03", "57014"].contains(code)
+    }
+
+    var isNoSpace: Bool { self == "53100" }
+}
+
+/// Waits between two attempts: longer each time, and not as long as others who have failed at the same moment.
+struct Backoff {
+    private var limit = Duration.milliseconds(8)
+
+    mutating func wait(atMost most: Duration = .seconds(1)) {
+        sleep(min(most, limit * Double.random(in: 0.5...1)))
+        limit = min(limit * 2, .milliseconds(250))
+    }
+}
+
+/// Blocks the thread, which must not be one that tasks run on.
+func sleep(_ time: Duration) {
+    guard time > .zero else { return }
+    usleep(UInt32(clamping: Int64(time / .microseconds(1))))
+}

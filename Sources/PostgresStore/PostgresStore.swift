@@ -1,0 +1,264 @@
+// PostgresStore: keeps sessions in PostgreSQL, where any number of equal servers (replicas) share them.
+//
+// The database is the truth. A change states the stamp that it was made from; one statement for each batch compares the
+// stamps, makes the changes that fit and writes the batch's row (`CommitStatement`). Two lanes send batches
+// (`BatchWriter`), two readers answer what can be read in groups (`ReadLine`), one connection does the rest (`Upkeep`).
+// Each connection has a thread of its own, and every call a deadline.
+//
+// By the batch's row, a lane finds out whether a batch was committed whose answer was lost; every connection notices a
+// database that was replaced by one without the last commits (`StoreState.check`); and all replicas learn what the
+// others have changed (`FeedQuery`).
+//
+// The store knows from `Sessions` what a record is, and nothing about the navigation state in it. Start reading at
+// `PostgresStore.commit` and `BatchWriter.commit`.
+
+internal import Dispatch
+public import FoundationEssentials
+internal import Postgres
+public import Sessions
+public import Sodium
+internal import Synchronization
+
+public final class PostgresStore: SessionStore {
+    public enum Durability: String, Sendable, CaseIterable {
+        /// A server that may lose what it has acknowledged is refused.
+        case strict
+        /// Such a server is accepted, and `name` says so.
+        case relaxed
+    }
+
+    public let secret: [UInt8]
+    public let latestTime: Date
+    /// The database without secrets, for logs.
+    public let location: String
+    private let retention: Retention
+    private let state: StoreState
+    private let line: CommitLine
+    private let lanes: [CommitLane]
+    private let reads: ReadLine
+    private let readers: [Reader]
+    private let upkeep: Upkeep
+    private let damaged = Mutex(Set<SessionID>())
+    private let isFull: Atomic<Bool>
+    public let pairings: (any PairingStore)?
+
+    static let closed = "the store is closed"
+    static let laneCount = 2
+    private static let readerCount = 2
+
+    init(_ opening: StoreOpening, _ retention: Retention) {
+        secret = opening.secret
+        latestTime = opening.time
+        location = opening.settings.description
+        self.retention = retention
+        let (state, settings) = (opening.state, opening.settings)
+        self.state = state
+        let upkeep = Upkeep(
+            replica: opening.replica, sessionCount: opening.sessionCount, DatabaseLink(settings, state), state,
+            retention)
+        upkeep.notePromises(opening.off)
+        upkeep.note(clock: opening.clock, local: opening.localClock)
+        self.upkeep = upkeep
+        pairings = SharedPairings(upkeep)
+        let threads = Threads()
+        let line = CommitLine(lanes: PostgresStore.laneCount) { threads.wakeLane($0) }
+        self.line = line
+        lanes = (0..<PostgresStore.laneCount).map { index in
+            let writer = BatchWriter(
+                index, DatabaseLink(settings, state), state, isClosed: { line.isClosed },
+                followUp: { committed in
+                    let created = committed.count { $0.change.isCreation }
+                    if created > 0 { upkeep.sessionCount.add(created, ordering: .relaxed) }
+                    upkeep.prune(committed.lazy.map(\.change).filter { PruneQueries.isDue($0, retention) }.map(\.id))
+                })
+            return CommitLane(index, line, writer)
+        }
+        let reads = ReadLine(readers: PostgresStore.readerCount) { threads.wakeReader($0) }
+        self.reads = reads
+        readers = (0..<PostgresStore.readerCount).map { index in
+            Reader(index, reads, DatabaseLink(settings, state), state, retention)
+        }
+        isFull = Atomic(false)
+        threads.set(lanes, readers)
+        upkeep.begin()
+    }
+
+    public let isShared = true
+
+    public var name: String { upkeep.isRelaxed ? "postgres-relaxed" : "postgres" }
+
+    public var generation: Int { state.generation }
+
+    public var clockOffset: TimeInterval { upkeep.clockOffset }
+
+    public var sessionCount: Int { max(0, upkeep.sessionCount.load(ordering: .relaxed)) }
+
+    /// What was counted since the store was opened.
+    public var counters: PostgresStoreCounters {
+        var counters = state.counters.withLock { $0 }
+        counters.waiting = line.count
+        return counters
+    }
+
+    public var condition: StoreCondition {
+        var remarks: [String] = []
+        if isFull.load(ordering: .relaxed) { remarks.append(PostgresStore.full) }
+        let count = damaged.withLock { $0.count }
+        if count > 0 { remarks.append("damaged sessions: \(count)") }
+        if upkeep.isRelaxed {
+            remarks.append("the database server may lose what it has acknowledged: postgres-relaxed")
+        }
+        return StoreCondition(failure: upkeep.failure, remarks: remarks)
+    }
+
+    private static let full = "the database's disk is full: sessions can be read; nothing is accepted"
+
+    // MARK: - Committing
+
+    public func commit(_ changes: [SessionChange]) async -> CommitOutcome {
+        guard !changes.isEmpty else { return .success([]) }
+        let changes = changes.map(EncodedChange.init)
+        // Unchecked, because every event passes here; a request answers exactly once.
+        let outcome = await withUnsafeContinuation { continuation in
+            line.append(CommitRequest(changes) { continuation.resume(returning: $0) })
+        }
+        let isFull = outcome == .failure(.full)
+        if self.isFull.load(ordering: .relaxed) != isFull { self.isFull.store(isFull, ordering: .relaxed) }
+        return outcome
+    }
+
+    // MARK: - Reading
+
+    public func load(_ id: SessionID, token: SHA256Digest?) async throws(StoreError) -> LoadedSession? {
+        let token = token.flatMap { Hexadecimal.bytes(of: $0.hex) }
+        let outcome = await withUnsafeContinuation { continuation in
+            reads.append(ReadLine.Load(id: id, token: token, arrived: .now) { continuation.resume(returning: $0) })
+        }
+        guard let row = try outcome.get() else { return nil }
+        return try noting(id) { () throws(StoreError) in try row.loaded(id) }
+    }
+
+    public func isCurrent(_ stamp: SessionStamp, of id: SessionID) async throws(StoreError) -> Bool {
+        let outcome = await withUnsafeContinuation { continuation in
+            reads.append(
+                ReadLine.Confirmation(id: id, stamp: stamp, arrived: .now) { continuation.resume(returning: $0) })
+        }
+        return try outcome.get()
+    }
+
+    public func history(
+        of id: SessionID, from version: Int?, limit: Int, bytes: Int
+    ) async throws(StoreError) -> [SessionRecord] {
+        let retention = retention
+        let (rows, wanted) = try await reads.read { link throws(PostgresError) in
+            try PastQueries.history(of: id, from: version ?? .max, limit: limit, bytes: bytes, retention, link)
+        }
+        return try noting(id) { () throws(StoreError) in
+            var reader = RecordReader(of: id)
+            var records: [SessionRecord] = []
+            for version in wanted {
+                // It was pruned since it was found; then so are those before it.
+                guard let row = rows[version], row.base.map({ rows[$0] != nil }) ?? true else { break }
+                records.append(try JournalRow.read(row, of: id, &reader) { rows[$0] })
+            }
+            return records
+        }
+    }
+
+    public func answer(to key: String, of id: SessionID) async throws(StoreError) -> StoredAnswer? {
+        let limit = retention.answerBytes
+        let found: (text: [UInt8], isSound: Bool, isWhole: Bool)? = try await reads.read { link throws(PostgresError) in
+            let rows = try link.run(PastQueries.answer, [.text(id.text), .text(key)], within: Reader.time)
+            guard let text = rows.utf8(0, 0) else { return nil }
+            let isSound = rows.integer(0, 1) == EncodedAnswer.checksum(id.text, key, text)
+            return (text, isSound, (rows.integer(0, 2) ?? 0) <= limit || rows.boolean(0, 3) != true)
+        }
+        guard let found else { return nil }
+        return try noting(id) { () throws(StoreError) in
+            guard found.isSound, let answer = try? StoredAnswer(parsing: found.text), answer.session == id,
+                answer.key == key
+            else { throw .damaged(reason: "an answer of \(id.text) is damaged") }
+            return found.isWhole ? answer : answer.withoutBody
+        }
+    }
+
+    public func forks(of id: SessionID) async throws(StoreError) -> [SessionID] {
+        try await reads.read { link throws(PostgresError) in
+            PastQueries.ids(try link.run(PastQueries.forks, [.text(id.text)], within: Reader.time))
+        }
+    }
+
+    public func sessions(ofUser user: String) async throws(StoreError) -> [SessionID] {
+        try await reads.read { link throws(PostgresError) in
+            PastQueries.ids(try link.run(PastQueries.sessionsOfUser, [.text(user)], within: .seconds(5)))
+        }
+    }
+
+    public func changes(since position: FeedPosition?) async throws(StoreError) -> StoreChanges {
+        let state = state
+        return try await reads.read { link throws(PostgresError) in
+            try FeedQuery.changes(since: position, state, link)
+        }
+    }
+
+    /// Reports a damaged session the first time.
+    private func noting<Value>(
+        _ id: SessionID, _ read: () throws(StoreError) -> Value
+    ) throws(StoreError) -> Value {
+        do throws(StoreError) {
+            return try read()
+        } catch {
+            let isNews = damaged.withLock { $0.count < 1000 && $0.insert(id).inserted }
+            if isNews { state.report("session \(id.text) is refused: \(error)", false) }
+            throw error
+        }
+    }
+
+    // MARK: - Forgetting
+
+    public func sweep(at now: Date, limit: Int) async throws(StoreError) -> [SessionID] {
+        let milliseconds = Int(exactly: (now.timeIntervalSince1970 * 1000).rounded()) ?? .max / 2
+        var swept: [SessionID] = []
+        while swept.count < limit {
+            let size = min(SweepQuery.size, limit - swept.count)
+            let (examined, forgotten) = try await upkeep.run { link throws(PostgresError) in
+                try SweepQuery.sweep(at: milliseconds, limit: size, link)
+            }
+            upkeep.sessionCount.subtract(forgotten.count, ordering: .relaxed)
+            swept += forgotten
+            if examined < size { break }
+        }
+        return swept
+    }
+
+    /// Forgets a session permanently, whatever its `keptUntil`, even if it is damaged.
+    ///
+    /// - Returns: whether the session existed.
+    public func forget(_ id: SessionID) async throws(StoreError) -> Bool {
+        let count = try await upkeep.run { link throws(PostgresError) in
+            try link.run(SweepQuery.forgetting, [.text(id.text)], within: .seconds(10)).integer(0, 0) ?? 0
+        }
+        damaged.withLock { _ = $0.remove(id) }
+        upkeep.sessionCount.subtract(count, ordering: .relaxed)
+        return count > 0
+    }
+
+    public func close() async {
+        line.close()
+        reads.close()
+        for lane in lanes { await lane.close() }
+        for reader in readers { await reader.close() }
+        await upkeep.close()
+    }
+}
+
+/// The threads that lines wake, which are made after the lines.
+private final class Threads: Sendable {
+    private let all = Mutex<(lanes: [CommitLane], readers: [Reader])>(([], []))
+
+    func set(_ lanes: [CommitLane], _ readers: [Reader]) { all.withLock { $0 = (lanes, readers) } }
+
+    func wakeLane(_ index: Int) { all.withLock { $0.lanes[index] }.wake() }
+
+    func wakeReader(_ index: Int) { all.withLock { $0.readers[index] }.wake() }
+}

@@ -1,0 +1,131 @@
+internal import Dispatch
+internal import Postgres
+internal import Sessions
+internal import Synchronization
+
+/// Reads that share round trips: what waits when a connection is free goes in one query. A request never joins a query
+/// that was already sent, so that what it learns is not older than the request.
+final class ReadLine: Sendable {
+    /// Whether a session still has a stamp.
+    struct Confirmation: Sendable {
+        let id: SessionID
+        let stamp: SessionStamp
+        let arrived: ContinuousClock.Instant
+        let completion: @Sendable (Result<Bool, StoreError>) -> Void
+    }
+
+    /// A session to load, with a token that it must have.
+    struct Load: Sendable {
+        let id: SessionID
+        let token: [UInt8]?
+        let arrived: ContinuousClock.Instant
+        let completion: @Sendable (Result<SessionRow?, StoreError>) -> Void
+    }
+
+    /// Anything else.
+    struct Job: Sendable {
+        let arrived: ContinuousClock.Instant
+        let run: @Sendable (Result<DatabaseLink, StoreError>) -> Void
+    }
+
+    private struct State {
+        var confirmations: [Confirmation] = []
+        var loads: [Load] = []
+        var jobs: [Job] = []
+        var idle: Set<Int> = []
+        var isClosed = false
+    }
+
+    /// What a reader does next.
+    enum Work {
+        case confirmations([Confirmation])
+        case loads([Load])
+        case job(Job)
+    }
+
+    /// The most confirmations or loads in one query.
+    private static let groupSize = (confirmations: 1024, loads: 128)
+
+    private let state: Mutex<State>
+    private let wake: @Sendable (Int) -> Void
+
+    init(readers: Int, wake: @escaping @Sendable (Int) -> Void) {
+        self.wake = wake
+        state = Mutex(State(idle: Set(0..<readers)))
+    }
+
+    /// - Returns: `false` if the line is closed.
+    private func append(_ add: (inout State) -> Void) -> Bool {
+        let (isOpen, reader) = state.withLock { state in
+            guard !state.isClosed else { return (false, Int?.none) }
+            add(&state)
+            return (true, state.idle.popFirst())
+        }
+        if let reader { wake(reader) }
+        return isOpen
+    }
+
+    func append(_ one: Confirmation) {
+        if !append({ $0.confirmations.append(one) }) { one.completion(.failure(ReadLine.closed)) }
+    }
+
+    func append(_ one: Load) {
+        if !append({ $0.loads.append(one) }) { one.completion(.failure(ReadLine.closed)) }
+    }
+
+    /// Runs a read that shares its round trip with no other.
+    ///
+    /// - Parameter body: may be called again if the connection is lost.
+    func read<Value: Sendable>(
+        _ body: @escaping @Sendable (DatabaseLink) throws(PostgresError) -> Value
+    ) async throws(StoreError) -> Value {
+        let outcome: Result<Value, StoreError> = await withCheckedContinuation { continuation in
+            let arrived = ContinuousClock.now
+            let job = Job(arrived: arrived) { link in
+                continuation.resume(
+                    returning: link.flatMap { link in
+                        Result { () throws(StoreError) in try Reader.retrying(link, since: arrived, body) }
+                    })
+            }
+            if !append({ $0.jobs.append(job) }) { job.run(.failure(ReadLine.closed)) }
+        }
+        return try outcome.get()
+    }
+
+    /// Confirmations first, because they are the shortest.
+    ///
+    /// - Returns: `nil` if the reader is idle from now on.
+    func next(for reader: Int) -> Work? {
+        state.withLock { state in
+            if !state.confirmations.isEmpty {
+                return .confirmations(ReadLine.takeFirst(ReadLine.groupSize.confirmations, &state.confirmations))
+            }
+            if !state.loads.isEmpty { return .loads(ReadLine.takeFirst(ReadLine.groupSize.loads, &state.loads)) }
+            if !state.jobs.isEmpty { return .job(state.jobs.removeFirst()) }
+            state.idle.insert(reader)
+            return nil
+        }
+    }
+
+    private static func takeFirst<Element>(_ count: Int, _ elements: inout [Element]) -> [Element] {
+        guard elements.count > count else {
+            defer { elements = [] }
+            return elements
+        }
+        defer { elements.removeFirst(count) }
+        return Array(elements.prefix(count))
+    }
+
+    func close() {
+        let left = state.withLock { state in
+            state.isClosed = true
+            defer { (state.confirmations, state.loads, state.jobs) = ([], [], []) }
+            return (state.confirmations, state.loads, state.jobs)
+        }
+        for one in left.0 { one.completion(.failure(ReadLine.closed)) }
+        for one in left.1 { one.completion(.failure(ReadLine.closed)) }
+        for one in left.2 { one.run(.failure(ReadLine.closed)) }
+    }
+
+    private static let closed = StoreError.unavailable(reason: PostgresStore.closed)
+}

@@ -1,0 +1,80 @@
+internal import Postgres
+internal import Sodium
+
+/// Creates and upgrades the tables. Several programs may do it at once.
+enum Migration {
+    /// An upgrade may rewrite a large table.
+    private static let time = Duration.seconds(3600)
+
+    /// - Returns: the schema's version before; 0 if there was none.
+    static func migrate(_ connection: PostgresConnection) throws(PostgresStoreError) -> Int {
+        let secret = Sodium.randomBytes(KeyedDigest.keySize)
+        try run(connection, Schema.values)
+        try run(connection, Schema.firstValues(secret: Hexadecimal.text(of: secret)))
+        let before = try StoredValues(connection).schema
+        guard before <= Schema.version else { return before }
+        try run(connection, Schema.creation)
+        return before
+    }
+
+    private static func run(_ connection: PostgresConnection, _ sql: String) throws(PostgresStoreError) {
+        var tries = 0
+        while true {
+            do throws(PostgresError) {
+                try connection.execute(sql, until: .now + time)
+                return
+            } catch {
+                tries += 1
+                // Two that create the same table at once collide in the catalogue, in spite of IF NOT EXISTS.
+                let isCollision = ["23505", "42P07", "40001", "40P01"].contains(error.state?.code ?? "")
+                guard isCollision, tries < 20 else { throw PostgresStoreError(error) }
+                sleep(.milliseconds(50))
+            }
+        }
+    }
+}
+
+/// The single values of the store.
+struct StoredValues {
+    let schema: Int
+    let leastReader: Int
+    let secret: [UInt8]
+
+    /// - Throws: `noSchema` if there are no tables.
+    init(_ connection: PostgresConnection) throws(PostgresStoreError) {
+        var values: [String: String] = [:]
+        do throws(PostgresError) {
+            let statement = PostgresStatement("values", "SELECT name, value FROM store")
+            let rows = try connection.run(statement, until: .now + .seconds(5))
+            for row in rows.indices { values[rows.text(row, 0) ?? ""] = rows.text(row, 1) }
+        } catch {
+            throw error.state == "42P01" ? .noSchema : PostgresStoreError(error)
+        }
+        schema = values["schema"].flatMap { Int($0) } ?? 0
+        leastReader = values["least_reader"].flatMap { Int($0) } ?? 0
+        guard let secret = Hexadecimal.bytes(of: values["secret"] ?? ""), secret.count == KeyedDigest.keySize else {
+            throw .damaged("the store's secret is damaged")
+        }
+        self.secret = secret
+    }
+
+    func check() throws(PostgresStoreError) {
+        if schema < Schema.version { throw schema == 0 ? .noSchema : .olderSchema(schema) }
+        if leastReader > Schema.version { throw .newerSchema(schema) }
+    }
+}
+
+enum Hexadecimal {
+    private static let digits = Array("0123456789abcdef".utf8)
+
+    static func text(of bytes: [UInt8]) -> String {
+        String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+
+    /// - Returns: `nil` if the text has anything but pairs of digits.
+    static func bytes(of text: String) -> [UInt8]? {
+        let digits = text.utf8.map { digit in Hexadecimal.digits.firstIndex(of: digit) }
+        guard digits.count.isMultiple(of: 2), !digits.contains(nil) else { return nil }
+        return stride(from: 0, to: digits.count, by: 2).map { UInt8((digits[$0] ?? 0) << 4 | (digits[$0 + 1] ?? 0)) }
+    }
+}

@@ -1,0 +1,78 @@
+/// The tables. A person can read them: records are lines of JSON, `RecordText` describes their members.
+///
+/// They use only what PostgreSQL's relatives have, too: no sequences, triggers, enumerations or advisory locks.
+enum Schema {
+    /// The version that this program writes.
+    static let version = 1
+    /// The oldest program that can work with tables of this version, by its own `version`.
+    static let leastReader = 1
+
+    /// Creates what is missing, in one transaction. The first statement lets only one program at a time do it.
+    static let creation = """
+        SELECT value FROM store WHERE name = 'schema' FOR UPDATE;
+
+        CREATE TABLE IF NOT EXISTS sessions (
+          id text COLLATE "C" PRIMARY KEY,
+          -- How many commits the session has had: what a change is compared with.
+          stamp bigint NOT NULL,
+          -- The last version, and the oldest one that counts: the last one's if the session has ended.
+          version bigint NOT NULL, oldest bigint NOT NULL,
+          -- When to look whether it can be forgotten, in milliseconds since 1970. If it is used until then, it moves.
+          due bigint NOT NULL,
+          -- What is found without reading records: SHA-256 of each token, who is signed in, what it was forked from.
+          tokens bytea[] NOT NULL, account text COLLATE "C", origin text COLLATE "C"
+        ) WITH (fillfactor = 70);
+        CREATE INDEX IF NOT EXISTS sessions_by_due ON sessions (due);
+        CREATE INDEX IF NOT EXISTS sessions_by_account ON sessions (account) WHERE account IS NOT NULL;
+        CREATE INDEX IF NOT EXISTS sessions_by_origin ON sessions (origin) WHERE origin IS NOT NULL;
+
+        CREATE TABLE IF NOT EXISTS journal (
+          session text COLLATE "C", version bigint, base bigint, kept_until bigint NOT NULL, record text NOT NULL,
+          checksum bigint NOT NULL, PRIMARY KEY (session, version)
+        );
+
+        CREATE TABLE IF NOT EXISTS answers (
+          session text COLLATE "C", key text COLLATE "C", stamp bigint NOT NULL, answer text NOT NULL,
+          -- Bytes of the body; 0 once it is dropped.
+          size bigint NOT NULL, checksum bigint NOT NULL, PRIMARY KEY (session, key)
+        );
+
+        -- What each batch of a lane has changed: “id version”. Was a batch committed? What has changed since?
+        CREATE TABLE IF NOT EXISTS batches (
+          lane bigint, n bigint, changed text[] NOT NULL, at timestamptz NOT NULL DEFAULT clock_timestamp(),
+          PRIMARY KEY (lane, n)
+        );
+        CREATE INDEX IF NOT EXISTS batches_by_at ON batches (at);
+
+        CREATE TABLE IF NOT EXISTS replicas (
+          id bigint PRIMARY KEY, lanes bigint[] NOT NULL, started timestamptz NOT NULL DEFAULT clock_timestamp(),
+          seen timestamptz NOT NULL DEFAULT clock_timestamp()
+        );
+
+        CREATE TABLE IF NOT EXISTS pairings (
+          code bytea PRIMARY KEY, issuer bytea NOT NULL, session text COLLATE "C" NOT NULL, label text,
+          expires bigint NOT NULL,
+          -- Of a used code: when, and under which Idempotency-Key.
+          used bigint, key text
+        );
+        CREATE INDEX IF NOT EXISTS pairings_by_issuer ON pairings (issuer);
+
+        UPDATE store SET value = '\(version)' WHERE name = 'schema' AND value::bigint < \(version);
+        UPDATE store SET value = '\(leastReader)' WHERE name = 'least_reader' AND value::bigint < \(leastReader);
+        """
+
+    /// The table of single values, which comes first.
+    static let values = """
+        CREATE TABLE IF NOT EXISTS store (name text COLLATE "C" PRIMARY KEY, value text NOT NULL)
+        """
+
+    /// - Parameter secret: hexadecimal digits. If the store has a secret, it keeps it.
+    static func firstValues(secret: String) -> String {
+        """
+        INSERT INTO store (name, value)
+        VALUES ('schema', '0'), ('least_reader', '0'), ('generation', '1'), ('lanes', '0'), ('pairing_tries', '0'),
+          ('secret', '\(secret)')
+        ON CONFLICT (name) DO NOTHING
+        """
+    }
+}

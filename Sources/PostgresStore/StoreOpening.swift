@@ -1,0 +1,125 @@
+internal import Dispatch
+internal import FoundationEssentials
+internal import Postgres
+public import Sessions
+
+/// What opening a store finds out, before anything runs.
+struct StoreOpening: Sendable {
+    let settings: PostgresSettings
+    let state: StoreState
+    let secret: [UInt8]
+    let replica: Int
+    let sessionCount: Int
+    /// Settings of the server without which it may lose what it has acknowledged, as far as they are off.
+    let off: [String]
+    /// The database's time in milliseconds since 1970, and this machine's then.
+    let clock: Int
+    let localClock: Date
+
+    var time: Date { Date(timeIntervalSince1970: TimeInterval(clock) / 1000) }
+}
+
+extension PostgresStore {
+    /// Connects to a database, and creates the tables if there are none. Many servers may do it at once.
+    ///
+    /// - Parameters:
+    ///   - uri: `postgresql://user@h1:5432,h2:5432/database?…`, without a password, see `PostgresSettings`.
+    ///   - password: `nil` for what libpq finds in its environment or password file, if anything.
+    ///   - report: receives what an operator should know, and whether it is critical.
+    public static func open(
+        uri: String, password: String? = nil, durability: Durability = .strict, retention: Retention = Retention(),
+        report: @escaping @Sendable (_ text: String, _ isCritical: Bool) -> Void = { _, _ in }
+    ) async throws(PostgresStoreError) -> PostgresStore {
+        let opening = try await blocking { () throws(PostgresStoreError) in
+            try StoreOpening(uri, password, durability, report)
+        }
+        return PostgresStore(opening, retention)
+    }
+
+    /// Creates the tables, or upgrades them to this program's schema. Servers may run meanwhile.
+    ///
+    /// - Returns: the schema before, 0 if there was none, and after.
+    public static func migrate(
+        uri: String, password: String? = nil
+    ) async throws(PostgresStoreError) -> (before: Int, after: Int) {
+        try await blocking { () throws(PostgresStoreError) in
+            let connection = try StoreOpening.connect(try StoreOpening.settings(uri, password))
+            let before = try Migration.migrate(connection)
+            return (before, max(before, Schema.version))
+        }
+    }
+
+    /// Runs blocking work on a thread that no task runs on.
+    private static func blocking<Value: Sendable>(
+        _ work: @escaping @Sendable () throws(PostgresStoreError) -> Value
+    ) async throws(PostgresStoreError) -> Value {
+        let outcome: Result<Value, PostgresStoreError> = await withCheckedContinuation { continuation in
+            DispatchQueue(label: "coordinatord.postgres.opening").async {
+                continuation.resume(returning: Result { () throws(PostgresStoreError) in try work() })
+            }
+        }
+        return try outcome.get()
+    }
+}
+
+extension StoreOpening {
+    fileprivate init(
+        _ uri: String, _ password: String?, _ durability: PostgresStore.Durability,
+        _ report: @escaping @Sendable (String, Bool) -> Void
+    ) throws(PostgresStoreError) {
+        settings = try StoreOpening.settings(uri, password)
+        let values = try StoreOpening.values(settings)
+        secret = values.secret
+        state = StoreState(report: report)
+        replica = Int.random(in: 1...Int.max)
+        let link = DatabaseLink(settings, state)
+        do throws(PostgresError) {
+            off = try Upkeep.promises(link)
+            let lanes = try ReplicaQueries.newLanes(PostgresStore.laneCount, link)
+            try ReplicaQueries.register(replica, lanes: lanes, link)
+            state.setLanes(lanes)
+            sessionCount = try link.run(ReplicaQueries.count, within: .seconds(5)).integer(0, 0) ?? 0
+            let start = Date()
+            let time = try link.run(ReplicaQueries.time, within: .seconds(5))
+            localClock = start + Date().timeIntervalSince(start) / 2
+            clock = time.integer(0, 0) ?? 0
+            state.begin(generation: time.text(0, 1).flatMap { Int($0) } ?? 1)
+        } catch {
+            throw PostgresStoreError(error)
+        }
+        guard off.isEmpty || durability == .relaxed else { throw .relaxed(off) }
+    }
+
+    fileprivate static func settings(
+        _ uri: String, _ password: String?
+    ) throws(PostgresStoreError) -> PostgresSettings {
+        do throws(PostgresSettingsError) {
+            return try PostgresSettings(uri: uri, password: password)
+        } catch {
+            throw .unusableURI(reason: error.description)
+        }
+    }
+
+    fileprivate static func connect(_ settings: PostgresSettings) throws(PostgresStoreError) -> PostgresConnection {
+        do throws(PostgresError) {
+            return try PostgresConnection(settings, within: .seconds(5))
+        } catch {
+            throw PostgresStoreError(error)
+        }
+    }
+
+    private static func values(_ settings: PostgresSettings) throws(PostgresStoreError) -> StoredValues {
+        let connection = try connect(settings)
+        do throws(PostgresStoreError) {
+            let values = try StoredValues(connection)
+            try values.check()
+            return values
+        } catch {
+            guard error == .noSchema else { throw error }
+            _ = try Migration.migrate(connection)
+        }
+        let values = try StoredValues(connection)
+        try values.check()
+        return values
+    }
+}

@@ -1,0 +1,132 @@
+internal import Postgres
+internal import Synchronization
+
+/// What the store's parts know together.
+final class StoreState: Sendable {
+    /// A lane, and the last of its batches that was acknowledged.
+    struct Lane: Sendable {
+        var id: Int
+        var settled = 0
+        /// The generation in which that was.
+        var generation = 0
+    }
+
+    private struct Content {
+        var lanes: [Lane] = []
+        var changedGenerationAt: ContinuousClock.Instant?
+    }
+
+    private let content = Mutex(Content())
+    private let knownGeneration = Atomic(1)
+    /// Receives what an operator should know, and whether it is critical.
+    let report: @Sendable (String, Bool) -> Void
+    let counters = Mutex(PostgresStoreCounters())
+
+    init(report: @escaping @Sendable (String, Bool) -> Void) {
+        self.report = report
+    }
+
+    func count(_ body: (inout PostgresStoreCounters) -> Void) { counters.withLock { body(&$0) } }
+
+    // MARK: - Generations
+
+    var generation: Int { knownGeneration.load(ordering: .acquiring) }
+
+    /// When this replica has noticed the last change of the generation.
+    var changedGenerationAt: ContinuousClock.Instant? { content.withLock { $0.changedGenerationAt } }
+
+    /// Notes the generation that the database has. It never goes back.
+    func note(generation: Int) {
+        guard generation > self.generation else { return }
+        content.withLock { content in
+            guard generation > self.generation else { return }
+            content.changedGenerationAt = .now
+            knownGeneration.store(generation, ordering: .releasing)
+        }
+    }
+
+    /// The generation when the store is opened, which is no change.
+    func begin(generation: Int) { knownGeneration.store(generation, ordering: .releasing) }
+
+    // MARK: - Lanes
+
+    var lanes: [Lane] { content.withLock { $0.lanes } }
+
+    func setLanes(_ ids: [Int]) { content.withLock { $0.lanes = ids.map { Lane(id: $0) } } }
+
+    func lane(_ index: Int) -> Lane { content.withLock { $0.lanes[index] } }
+
+    /// A batch was acknowledged by the database.
+    func settle(_ n: Int, of index: Int, generation: Int) {
+        content.withLock { content in
+            content.lanes[index].settled = n
+            content.lanes[index].generation = generation
+        }
+    }
+
+    // MARK: - A lost log
+
+    /// Looks whether the database still has what it has acknowledged to this replica: a standby that was promoted
+    /// without the last part of the log does not. Then a new generation begins, and nobody believes a copy of before.
+    func check(_ connection: PostgresConnection) throws(PostgresError) {
+        // Before the database is asked, because the lanes go on.
+        let lanes = lanes
+        let rows = try connection.run(
+            StoreState.lastBatches, [.integers(lanes.map(\.id))], until: .now + .seconds(2))
+        guard let stored = rows.text(0, 0).flatMap({ Int($0) }) else { return }
+        var last: [Int: Int] = [:]
+        for row in rows.indices { if let lane = rows.integer(row, 1) { last[lane] = rows.integer(row, 2) } }
+        // In a later generation somebody else has noticed, or this replica has before.
+        let lost = lanes.filter { lane in
+            lane.settled > 0
+                && (stored < lane.generation || stored == lane.generation && last[lane.id, default: 0] < lane.settled)
+        }
+        guard let newest = lost.map(\.generation).max() else { return note(generation: stored) }
+        let next = max(newest, stored) + 1
+        let raised = try connection.run(
+            StoreState.raise, [.text("\(stored)"), .text("\(next)")], until: .now + .seconds(2))
+        if raised.count > 0 {
+            let missing = lost.map { "\($0.settled - last[$0.id, default: 0])" }.joined(separator: " and ")
+            report(
+                """
+                the database has lost commits that it had acknowledged: \(missing) batches of this server's lanes are \
+                missing. Generation \(next) begins; clients get the state that the database has
+                """, true)
+            note(generation: next)
+        } else {
+            // Somebody else was faster.
+            try check(connection)
+        }
+    }
+
+    private static let lastBatches = PostgresStatement(
+        "last-batches",
+        """
+        SELECT s.value, l.lane, (SELECT max(n) FROM batches b WHERE b.lane = l.lane)
+        FROM store s LEFT JOIN unnest($1::bigint[]) AS l(lane) ON true WHERE s.name = 'generation'
+        """)
+
+    private static let raise = PostgresStatement(
+        "raise", "UPDATE store SET value = $2 WHERE name = 'generation' AND value = $1 RETURNING value")
+}
+
+/// What the store has counted since it was opened, and its last measurements.
+public struct PostgresStoreCounters: Sendable, Equatable {
+    /// Batches that were committed, and the changes in them.
+    public var batches = 0
+    public var changes = 0
+    /// Changes whose session was another one meanwhile, or was locked.
+    public var conflicts = 0
+    /// Batches that were sent again.
+    public var retries = 0
+    /// Batches of which it was unknown for a while whether they were committed.
+    public var unknownOutcomes = 0
+    /// Connections that were lost or could not be made.
+    public var lostConnections = 0
+    /// Changes that wait to be sent.
+    public var waiting = 0
+    /// Seconds from a commit until this replica had read of it, in the last look at the feed that found any.
+    public var feedLag: Double = 0
+    /// See `SessionStore.clockOffset`.
+    public var clockOffset: Double = 0
+}

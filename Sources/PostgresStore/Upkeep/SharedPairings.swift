@@ -1,0 +1,133 @@
+internal import FoundationEssentials
+internal import Postgres
+internal import Sessions
+internal import Sodium
+
+/// The pairing codes of all replicas, and the bounds that they share; the same as in memory otherwise. Times are
+/// milliseconds since 1970.
+final class SharedPairings: PairingStore {
+    private let upkeep: Upkeep
+
+    init(_ upkeep: Upkeep) {
+        self.upkeep = upkeep
+    }
+
+    func open(_ code: SHA256Digest, for pairing: Pairing, at now: Date) async throws(SessionError) {
+        let values: [PostgresValue] = [
+            .bytes(code.bytes), .bytes(pairing.issuer.bytes), .text(pairing.session.text), .text(pairing.label),
+            .integer(pairing.expiresAt.pairingTime), .integer(now.pairingTime),
+        ]
+        let count = try await run { link throws(PostgresError) in
+            try link.run(SharedPairings.opening, values, within: .seconds(2)).count
+        }
+        if count == 0 { throw .tooManyCodes }
+    }
+
+    func find(_ code: SHA256Digest, key: String?, at now: Date) async throws(SessionError) -> Pairing {
+        let values: [PostgresValue] = [.bytes(code.bytes), .text(key), .integer(now.pairingTime)]
+        let (pairing, wait) = try await run { link throws(PostgresError) -> (Pairing?, Int) in
+            let rows = try link.run(SharedPairings.search, values, within: .seconds(2))
+            return (SharedPairings.pairing(rows), rows.integer(0, 4) ?? 0)
+        }
+        if let pairing { return pairing }
+        if wait > 0 { throw .tooManyTries(retryAfter: (wait + 999) / 1000) }
+        throw .unknownCode
+    }
+
+    func take(_ code: SHA256Digest, key: String?, at now: Date) async -> Bool {
+        let values: [PostgresValue] = [.bytes(code.bytes), .text(key), .integer(now.pairingTime)]
+        let count = try? await run { link throws(PostgresError) in
+            try link.run(SharedPairings.use, values, within: .seconds(2)).integer(0, 0) ?? 0
+        }
+        return count == 1
+    }
+
+    func giveBack(_ code: SHA256Digest) async {
+        _ = try? await run { link throws(PostgresError) in
+            try link.run(SharedPairings.returning, [.bytes(code.bytes)], within: .seconds(2)).count
+        }
+    }
+
+    private func run<Value: Sendable>(
+        _ body: @escaping @Sendable (DatabaseLink) throws(PostgresError) -> Value
+    ) async throws(SessionError) -> Value {
+        do throws(StoreError) {
+            return try await upkeep.run(isRepeatable: false, body)
+        } catch {
+            switch error {
+            case .unknownOutcome(let reason): throw .unknownOutcome(reason: reason)
+            case .full: throw .storageFull
+            case .unavailable(let reason), .damaged(let reason): throw .notApplied(reason: reason)
+            }
+        }
+    }
+
+    private static func pairing(_ rows: PostgresRows) -> Pairing? {
+        guard let issuer = rows.bytes(0, 0).flatMap({ SHA256Digest(hex: Hexadecimal.text(of: $0)) }),
+            let session = rows.text(0, 1).flatMap({ SessionID($0) }), let expires = rows.integer(0, 3)
+        else { return nil }
+        return Pairing(
+            session: session, issuer: issuer, label: rows.text(0, 2),
+            expiresAt: Date(timeIntervalSince1970: TimeInterval(expires) / 1000))
+    }
+
+    /// At most 256 codes are open. What has expired, and what was used more than ten minutes ago, is deleted.
+    private static let opening = PostgresStatement(
+        "open-pairing",
+        """
+        WITH o AS (
+          DELETE FROM pairings WHERE used IS NULL AND (issuer = $2 OR expires <= $6) OR used <= $6 - 600000)
+        INSERT INTO pairings (code, issuer, session, label, expires) SELECT $1, $2, $3, $4, $5
+        WHERE (SELECT count(*) FROM pairings WHERE used IS NULL AND expires > $6 AND issuer <> $2) < 256
+        RETURNING code
+        """)
+
+    /// At most 70 wrong codes in a minute, as `RateLimit` counts: one every 857 ms in the mean. The row of the count is
+    /// locked, so that codes sent at the same time are counted one after the other.
+    private static let search = PostgresStatement(
+        "find-pairing",
+        """
+        WITH t AS MATERIALIZED (SELECT value::bigint AS due FROM store WHERE name = 'pairing_tries' FOR UPDATE),
+        d AS (
+          SELECT next, next - $3 + 857 - 60000 AS wait FROM (
+            SELECT CASE WHEN due > $3 + 60000 THEN $3 ELSE greatest(due, $3) END AS next FROM t) x),
+        r AS (
+          SELECT issuer, session, label, expires FROM pairings WHERE code = $1 AND key = $2 AND used > $3 - 600000),
+        p AS (
+          SELECT issuer, session, label, expires FROM pairings, d
+          WHERE code = $1 AND used IS NULL AND expires > $3 AND d.wait <= 0 AND NOT EXISTS (SELECT FROM r)),
+        u AS (
+          UPDATE store s SET value = (d.next + 857)::text FROM d
+          WHERE s.name = 'pairing_tries' AND d.wait <= 0 AND NOT EXISTS (SELECT FROM r) AND NOT EXISTS (SELECT FROM p))
+        SELECT x.issuer, x.session, x.label, x.expires, (SELECT wait FROM d)
+        FROM (VALUES (1)) AS one(row) LEFT JOIN (SELECT * FROM r UNION ALL SELECT * FROM p) x ON true
+        """)
+
+    /// Beyond 4,096 used codes, a request cannot be sent again if its answer was lost.
+    private static let use = PostgresStatement(
+        "use-pairing",
+        """
+        WITH c AS MATERIALIZED (SELECT count(*) AS n FROM pairings WHERE used > $3 - 600000),
+        u AS (
+          UPDATE pairings p SET used = $3, key = CASE WHEN c.n < 4096 THEN $2 END FROM c
+          WHERE p.code = $1 AND p.used IS NULL AND p.expires > $3 RETURNING 1)
+        SELECT count(*) FROM u
+        """)
+
+    /// Meanwhile the device may have another code.
+    private static let returning = PostgresStatement(
+        "return-pairing",
+        """
+        UPDATE pairings p SET used = NULL, key = NULL WHERE p.code = $1 AND p.used IS NOT NULL
+          AND NOT EXISTS (SELECT FROM pairings o WHERE o.issuer = p.issuer AND o.used IS NULL)
+        RETURNING p.code
+        """)
+}
+
+extension SHA256Digest {
+    fileprivate var bytes: [UInt8] { Hexadecimal.bytes(of: hex) ?? [] }
+}
+
+extension Date {
+    fileprivate var pairingTime: Int { Int(exactly: (timeIntervalSince1970 * 1000).rounded()) ?? 0 }
+}

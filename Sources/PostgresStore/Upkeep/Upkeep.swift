@@ -1,0 +1,241 @@
+internal import Dispatch
+internal import FoundationEssentials
+internal import Postgres
+internal import Sessions
+internal import Synchronization
+
+/// What a replica does beside commits and reads, on a connection and a thread of its own: it looks every second whether
+/// the database answers, measures its clock, prunes, and runs what must not delay the readers.
+final class Upkeep: Sendable {
+    private struct State {
+        var failure: String?
+        /// Why the clock cannot be used; `nil` if it can.
+        var clock: String?
+        var isRelaxed = false
+        var clockOffset: TimeInterval = 0
+        /// The sessions to prune.
+        var due: Set<SessionID> = []
+        var ticks = 0
+        var isClosed = false
+    }
+
+    private let replica: Int
+    private let store: StoreState
+    private let retention: Retention
+    /// Serial, so libdispatch runs it on a thread outside its pools, which may block on the network.
+    private let queue = DispatchQueue(label: "coordinatord.postgres.upkeep")
+    /// Only used on `queue`.
+    private let link: Mutex<DatabaseLink>
+    private let state = Mutex(State())
+    let sessionCount: Atomic<Int>
+
+    private static let interval = DispatchTimeInterval.seconds(1)
+    /// The most sessions that are pruned at once.
+    private static let pruneSize = 128
+    /// How far the clocks may be apart, in seconds.
+    static let clockLimit: TimeInterval = 10
+
+    init(
+        replica: Int, sessionCount: Int, _ link: sending DatabaseLink, _ store: StoreState, _ retention: Retention
+    ) {
+        self.replica = replica
+        self.sessionCount = Atomic(sessionCount)
+        self.link = Mutex(link)
+        self.store = store
+        self.retention = retention
+    }
+
+    // MARK: - What it knows
+
+    var clockOffset: TimeInterval { state.withLock { $0.clockOffset } }
+
+    /// Why nothing can be committed.
+    var failure: String? { state.withLock { $0.failure ?? $0.clock } }
+
+    /// Whether the server may lose what it has acknowledged.
+    var isRelaxed: Bool { state.withLock { $0.isRelaxed } }
+
+    func notePromises(_ off: [String]) { state.withLock { $0.isRelaxed = !off.isEmpty } }
+
+    /// - Parameters:
+    ///   - stored: the database's time, in milliseconds since 1970.
+    ///   - local: this machine's in the middle between question and answer.
+    func note(clock stored: Int, local: Date) {
+        let offset = TimeInterval(stored) / 1000 - local.timeIntervalSince1970
+        store.count { $0.clockOffset = offset }
+        let isFar = abs(offset) > Upkeep.clockLimit
+        let text = isFar ? "the clocks of this machine and of the database are \(Int(abs(offset))) seconds apart" : nil
+        let isNews = state.withLock { state in
+            defer { (state.clockOffset, state.clock) = (offset, text) }
+            return isFar && state.clock == nil
+        }
+        if let text, isNews { store.report(text, false) }
+    }
+
+    // MARK: - What it is asked to do
+
+    /// Prunes these sessions soon.
+    func prune(_ ids: [SessionID]) {
+        guard !ids.isEmpty else { return }
+        let isMuch = state.withLock { state in
+            let before = state.due.count
+            state.due.formUnion(ids)
+            return before < Upkeep.pruneSize && state.due.count >= Upkeep.pruneSize
+        }
+        if isMuch { queue.async { self.withLink { self.pruneSome($0) } } }
+    }
+
+    /// - Parameter body: called again if the connection is lost, unless `isRepeatable` is `false` and it is unknown
+    ///   whether it was carried out.
+    func run<Value: Sendable>(
+        isRepeatable: Bool = true, _ body: @escaping @Sendable (DatabaseLink) throws(PostgresError) -> Value
+    ) async throws(StoreError) -> Value {
+        let arrived = ContinuousClock.now
+        let outcome: Result<Value, StoreError> = await withCheckedContinuation { continuation in
+            queue.async {
+                guard !self.state.withLock({ $0.isClosed }) else {
+                    return continuation.resume(returning: .failure(.unavailable(reason: PostgresStore.closed)))
+                }
+                let outcome = self.link.withLock { link in
+                    Upkeep.outcome(link, since: arrived, isRepeatable: isRepeatable, body)
+                }
+                continuation.resume(returning: outcome)
+            }
+        }
+        return try outcome.get()
+    }
+
+    private static func outcome<Value>(
+        _ link: DatabaseLink, since arrived: ContinuousClock.Instant, isRepeatable: Bool,
+        _ body: (DatabaseLink) throws(PostgresError) -> Value
+    ) -> Result<Value, StoreError> {
+        var uncertain: PostgresError?
+        do throws(StoreError) {
+            let value = try Reader.retrying(link, since: arrived) { link throws(PostgresError) in
+                do throws(PostgresError) {
+                    return try body(link) as Value?
+                } catch {
+                    guard !isRepeatable, !error.isCertain else { throw error }
+                    uncertain = error
+                    return nil
+                }
+            }
+            if let value { return .success(value) }
+            return .failure(.unknownOutcome(reason: uncertain?.description ?? ""))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    // MARK: - What it does by itself
+
+    func begin() {
+        queue.asyncAfter(deadline: .now() + Upkeep.interval) {
+            guard !self.state.withLock({ $0.isClosed }) else { return }
+            self.withLink { self.tick($0) }
+            self.begin()
+        }
+    }
+
+    func close() async {
+        await withCheckedContinuation { continuation in
+            queue.async {
+                self.state.withLock { $0.isClosed = true }
+                self.withLink { link in
+                    try? ReplicaQueries.leave(self.replica, link)
+                    link.close()
+                }
+                continuation.resume()
+            }
+        }
+    }
+
+    private func withLink(_ body: (DatabaseLink) -> Void) {
+        link.withLock { body($0) }
+    }
+
+    private func tick(_ link: DatabaseLink) {
+        let ticks = state.withLock { state in
+            state.ticks += 1
+            return state.ticks
+        }
+        guard look(link) else { return }
+        pruneSome(link)
+        attempt("its own registration") { () throws(PostgresError) in
+            if ticks.isMultiple(of: 5), try !ReplicaQueries.noteSeen(replica, link) {
+                try ReplicaQueries.register(replica, lanes: store.lanes.map(\.id), link)
+            }
+        }
+        if ticks.isMultiple(of: 10) {
+            attempt("the batches") { () throws(PostgresError) in try ReplicaQueries.prune(link) }
+        }
+        if ticks.isMultiple(of: 60) {
+            attempt("the number of sessions") { () throws(PostgresError) in
+                let rows = try link.run(ReplicaQueries.count, within: .seconds(5))
+                if let count = rows.integer(0, 0) { sessionCount.store(count, ordering: .relaxed) }
+                notePromises(try Upkeep.promises(link))
+            }
+        }
+    }
+
+    /// Whether the database answers; tried twice, because the first try may only find a connection that was lost.
+    private func look(_ link: DatabaseLink) -> Bool {
+        for isLast in [false, true] {
+            let start = Date()
+            do throws(PostgresError) {
+                let rows = try link.run(ReplicaQueries.time, within: .seconds(2))
+                let end = Date()
+                if let generation = rows.text(0, 1).flatMap({ Int($0) }) { store.note(generation: generation) }
+                // A slow answer says little about the clock.
+                if let stored = rows.integer(0, 0), end.timeIntervalSince(start) < 0.5 {
+                    note(clock: stored, local: start + end.timeIntervalSince(start) / 2)
+                }
+                if state.withLock({ state in
+                    defer { state.failure = nil }
+                    return state.failure != nil
+                }) {
+                    store.report("the database answers again", false)
+                }
+                return true
+            } catch {
+                store.count { $0.lostConnections += 1 }
+                guard isLast else { continue }
+                let isNews = state.withLock { state in
+                    defer { state.failure = error.description }
+                    return state.failure == nil
+                }
+                if isNews { store.report("the database does not answer: \(error)", false) }
+            }
+        }
+        return false
+    }
+
+    private func pruneSome(_ link: DatabaseLink) {
+        while true {
+            let ids = state.withLock { state in
+                let ids = Array(state.due.prefix(Upkeep.pruneSize))
+                state.due.subtract(ids)
+                return ids
+            }
+            guard !ids.isEmpty else { return }
+            attempt("old versions") { () throws(PostgresError) in try PruneQueries.prune(ids, retention, link) }
+        }
+    }
+
+    /// What fails is left to the next time: it only takes room until then.
+    private func attempt(_ what: String, _ chore: () throws(PostgresError) -> Void) {
+        do throws(PostgresError) {
+            try chore()
+        } catch {
+            if case .refused(let state, _, _) = error, !state.isTransient {
+                store.report("a chore of the store has failed, about \(what): \(error)", false)
+            }
+        }
+    }
+
+    /// The settings without which the server may lose what it has acknowledged, as far as they are off.
+    static func promises(_ link: DatabaseLink) throws(PostgresError) -> [String] {
+        let rows = try link.run(ReplicaQueries.promises, within: .seconds(5))
+        return rows.indices.compactMap { rows.text($0, 0) }
+    }
+}
