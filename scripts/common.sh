@@ -61,6 +61,13 @@ start_server() {
     return 1
 }
 
+# A port of 127.0.0.1 on which nothing listens, below those that the system gives to outgoing connections.
+free_port() {
+    local port
+    while port=$((RANDOM % 20000 + 12000)) && (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null; do :; done
+    echo "$port"
+}
+
 wait_for_port() {
     local try
     for try in $(seq 100); do
