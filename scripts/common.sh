@@ -78,6 +78,19 @@ wait_for_port() {
     return 1
 }
 
+# Starts nginx with deploy/nginx.conf on port `$2` of 127.0.0.1, in front of the ports after it; its files are in `$1`.
+start_nginx() {
+    local directory=$1 port=$2 replica
+    for replica in "${@:3}"; do echo "server 127.0.0.1:$replica max_fails=0;"; done > "$directory/replicas.conf"
+    sed -e "s|listen 8080;|listen 127.0.0.1:$port;|" -e "s|/tmp/nginx|$directory|" \
+        -e "s|/dev/stdout|$directory/access.log|" -e "s|/dev/stderr|$directory/error.log|" deploy/nginx.conf \
+        > "$directory/nginx.conf"
+    # The system's programs are not on every user's PATH.
+    PATH=$PATH:/usr/sbin nginx -p "$directory" -c "$directory/nginx.conf" -g 'daemon off;' 2> "$directory/start.log" &
+    children+=($!)
+    wait_for_port "$port" || { cat "$directory/start.log" >&2; return 1; }
+}
+
 # Builds the Swift tests; the arguments are for `swift build`. A warning is an error.
 build_tests() {
     local log
