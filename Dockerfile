@@ -2,7 +2,7 @@ FROM swift:6.3-bookworm AS build
 # Debian's stable release changes packages only for security, and keeps no superseded version to pin.
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libmicrohttpd-dev libsodium-dev libsqlite3-dev libjemalloc-dev \
+    && apt-get install -y --no-install-recommends libmicrohttpd-dev libsodium-dev libsqlite3-dev libpq-dev libjemalloc-dev \
         pkg-config \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
@@ -17,7 +17,7 @@ RUN swift build -c release --static-swift-stdlib --product coordinatord \
 FROM debian:bookworm-slim
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libmicrohttpd12 libsodium23 libsqlite3-0 libjemalloc2 \
+    && apt-get install -y --no-install-recommends libmicrohttpd12 libsodium23 libsqlite3-0 libpq5 libjemalloc2 \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /coordinatord /usr/local/bin/
 # The server's persistent data: mount a volume here.

@@ -15,7 +15,9 @@ let package = Package(
     traits: [
         // Disabled with `--disable-default-traits` for a sanitizer, which brings its own allocator.
         .trait(name: "Jemalloc", description: "Allocates memory with jemalloc."),
-        .default(enabledTraits: ["Jemalloc"]),
+        // Disabled, the server needs no libpq, and has no shared store.
+        .trait(name: "Postgres", description: "Keeps sessions in PostgreSQL, shared by several servers."),
+        .default(enabledTraits: ["Jemalloc", "Postgres"]),
     ],
     dependencies: [
         // The command line: subcommands, flags, help, exit code 64 on a usage error.
@@ -38,12 +40,16 @@ let package = Package(
         .systemLibrary(
             name: "CJemalloc", pkgConfig: "jemalloc",
             providers: [.apt(["libjemalloc-dev"]), .brew(["jemalloc"])]),
+        .systemLibrary(
+            name: "CPostgres", pkgConfig: "libpq",
+            providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
         .systemLibrary(name: "CEpoll"),
 
         .target(name: "JSONCoding"),
         .target(name: "MicroHTTP", dependencies: ["CMicroHTTPD", "CEpoll"]),
         .target(name: "Sodium", dependencies: ["CSodium"]),
         .target(name: "SQLite", dependencies: ["CSQLite"]),
+        .target(name: "Postgres", dependencies: ["CPostgres"]),
 
         .target(name: "Coordinators", dependencies: ["JSONCoding"]),
         .target(name: "CoordinatorsTesting", dependencies: ["Coordinators", "JSONCoding"]),
@@ -98,6 +104,7 @@ let package = Package(
         .testTarget(name: "MicroHTTPTests", dependencies: ["MicroHTTP", "TestSupport"]),
         .testTarget(name: "SodiumTests", dependencies: ["Sodium"]),
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
+        .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
         .testTarget(name: "SessionsTests", dependencies: ["Sessions", "Sodium", "Coordinators", "JSONCoding"]),
         .testTarget(
             name: "StoreTests",

@@ -110,6 +110,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
                 services: setup.services.map { .init(ofApps: $0) } + [
                     .init(service: StoreService(store: store, hasOthers: !setup.services.isEmpty, logger: logger)),
                     .init(service: SweepService(host: host, logger: logger)),
+                    .init(service: FollowingService(host: host)),
                     .init(service: listening),
                 ], logger: logger))
         do {

@@ -82,3 +82,16 @@ struct SweepService: Service {
         }
     }
 }
+
+/// Tells those who watch sessions here what other servers have committed.
+struct FollowingService: Service {
+    let host: SessionHost
+
+    func run() async {
+        await cancelWhenGracefulShutdown {
+            await host.follow()
+            // A service that ends stops the others.
+            while (try? await Task.sleep(for: .seconds(3600))) != nil {}
+        }
+    }
+}

@@ -56,13 +56,13 @@ final class SessionImport {
         guard record.version <= SessionRecord.importLimit else {
             throw Unfit(description: "not a record: its “version” is out of range")
         }
-        add(SessionChange(id: record.id, expectedVersion: version, record: record.encoded))
+        add(SessionChange(id: record.id, expected: SessionStamp(version: version), record: record.encoded))
         version = record.version
     }
 
     private func add(_ answer: StoredAnswer) throws {
         guard answer.session == session else { throw Unfit(description: "an answer without its session") }
-        add(SessionChange(id: answer.session, expectedVersion: version, record: nil, answer: answer))
+        add(SessionChange(id: answer.session, expected: SessionStamp(version: version), record: nil, answer: answer))
     }
 
     private func add(_ change: SessionChange) {

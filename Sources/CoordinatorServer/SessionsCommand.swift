@@ -162,7 +162,7 @@ struct SessionsCommand: AsyncParsableCommand {
             } catch {
                 throw ExitCode.cannotStart(1, reason(error, versions))
             }
-            let change = SessionChange(id: id, expectedVersion: last.version, record: record)
+            let change = SessionChange(id: id, expected: SessionStamp(version: last.version), record: record)
             if case .success(let conflicts) = await store.commit([change]), conflicts.isEmpty { return record.version }
             throw ExitCode.cannotStart(EX_IOERR, "the version cannot be written")
         }

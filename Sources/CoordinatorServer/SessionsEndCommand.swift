@@ -49,7 +49,7 @@ struct SessionsEndCommand: AsyncParsableCommand {
                     return StandardError.print("Error: there is no session \(id.text)")
                 }
                 guard user == nil || last.identity.user == user, let record = last.end(at: Date()) else { return }
-                changes.append(SessionChange(id: id, expectedVersion: last.version, record: record))
+                changes.append(SessionChange(id: id, expected: SessionStamp(version: last.version), record: record))
             })
         guard case .success(let conflicts) = await store.commit(changes), conflicts.isEmpty else {
             throw ExitCode.cannotStart(EX_IOERR, "the sessions cannot be ended")

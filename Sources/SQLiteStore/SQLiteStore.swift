@@ -111,7 +111,8 @@ public final class SQLiteStore: SessionStore {
             try reader.load(id, token: token, tail)
         }
         guard let found, let record = try records(found.record).first else { return nil }
-        return LoadedSession(record: record, answeredKeys: found.answeredKeys)
+        let stamp = SessionStamp(version: record.version)
+        return LoadedSession(record: record, stamp: stamp, answeredKeys: found.answeredKeys)
     }
 
     public func history(

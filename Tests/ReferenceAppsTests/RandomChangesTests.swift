@@ -99,7 +99,7 @@ import Testing
         let old = try SessionRecord(parsing: Array(line.description.utf8))
 
         let store = MemoryStore()
-        _ = try store.commit([SessionChange(id: old.id, expectedVersion: 0, record: old.encoded)]).get()
+        _ = try store.commit([SessionChange(id: old.id, expected: .none, record: old.encoded)]).get()
         let host = SessionHost(apps: [app], store: store)
         let plan = host.restorePlan(for: old)
         let session: AuthorizedSession

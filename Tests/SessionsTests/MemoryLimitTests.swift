@@ -178,6 +178,6 @@ extension SessionChange {
             "version":\(version),"time":0,"keptUntil":\(seconds * 1000)\(state)}
             """
         let record = try! SessionRecord(parsing: Array(text.utf8)).encoded
-        return SessionChange(id: id, expectedVersion: version - 1, record: record)
+        return SessionChange(id: id, expected: SessionStamp(version: version - 1), record: record)
     }
 }

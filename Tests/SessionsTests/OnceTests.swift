@@ -1,6 +1,6 @@
 import Coordinators
 import JSONCoding
-import Sessions
+public import Sessions
 import Testing
 
 extension IdempotentRequest {
@@ -13,7 +13,7 @@ extension IdempotentRequest {
 extension Outcome {
     /// The answer under a key: its text, and whether it is a replay.
     var answered: (text: String, isReplay: Bool)? {
-        guard case .answered(let answer, let replayedAt, _) = self else { return nil }
+        guard case .answered(let answer, _, let replayedAt, _) = self else { return nil }
         return (String(decoding: answer.body ?? [], as: UTF8.self), replayedAt != nil)
     }
 }
@@ -147,5 +147,11 @@ extension Outcome {
         _ = try await session.apply(PostedEvent("pass", payload: 4), if: .oneOf([3, 9]))
         await #expect(throws: SessionError.self) { try await session.end(if: .oneOf([1])) }
         try await session.end(if: .oneOf([4]))
+    }
+}
+
+extension VersionTag: ExpressibleByIntegerLiteral {
+    public init(integerLiteral version: Int) {
+        self.init(version)
     }
 }

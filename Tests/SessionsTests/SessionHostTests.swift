@@ -274,7 +274,7 @@ final class TestClock: Sendable {
         #expect(try await restored.apply(PostedEvent("pass", payload: 2)).state.version == 3)
     }
 
-    @Test func `a server that is behind sees a conflict, overwrites nothing, and catches up`() async throws {
+    @Test func `a server that is behind overwrites nothing, and catches up`() async throws {
         let store = MemoryStore()
         let first = SessionHostTests.make(store: store)
         let second = SessionHostTests.make(store: store)
@@ -283,13 +283,9 @@ final class TestClock: Sendable {
         let there = try await second.session(created.id, token: created.token.text)
         _ = try await here.apply(PostedEvent("pass", payload: 1))
 
-        let conflict = SessionError.notApplied(reason: "another server has changed the session meanwhile")
-        await #expect(throws: conflict) { try await there.apply(PostedEvent("pass", payload: 2)) }
-
-        let again = try await second.session(created.id, token: created.token.text)
-        let state = try await again.apply(PostedEvent("pass", payload: 3)).state
+        let state = try await there.apply(PostedEvent("pass", payload: 2)).state
         #expect(state.version == 3)
-        #expect(SessionHostTests.passed(state) == [1, 3])
+        #expect(SessionHostTests.passed(state) == [1, 2])
     }
 
     @Test func `ended sessions are remembered up to a limit`() async throws {

@@ -97,7 +97,7 @@ private struct DoorCoordinator: Coordinator {
         let session = try await open(created)
         let once = IdempotentRequest.make(TokenRotationTests.key)
         guard
-            case .answered(let first, replayedAt: nil, let token?) = try await session.apply(
+            case .answered(let first, generation: 1, replayedAt: nil, let token?) = try await session.apply(
                 PostedEvent("enter"), once: once)
         else { return #expect(Bool(false), "no token") }
 
@@ -108,7 +108,7 @@ private struct DoorCoordinator: Coordinator {
         ]
 
         for outcome in outcomes {
-            guard case .answered(first, replayedAt: _?, let repeated?) = outcome else {
+            guard case .answered(first, generation: 1, replayedAt: _?, let repeated?) = outcome else {
                 return #expect(Bool(false), "no token")
             }
             #expect(repeated.text == token.text)
@@ -120,7 +120,7 @@ private struct DoorCoordinator: Coordinator {
     @Test func `the old token gives only that answer, and only while the new token is valid`() async throws {
         let created = try await host.create()
         let once = IdempotentRequest.make(TokenRotationTests.key)
-        guard case .answered(_, _, let token?) = try await open(created).apply(PostedEvent("enter"), once: once)
+        guard case .answered(_, _, _, let token?) = try await open(created).apply(PostedEvent("enter"), once: once)
         else { return #expect(Bool(false), "no token") }
         let session = try await host.session(created.id, token: token.text)
         _ = try await session.apply(PostedEvent("look"), once: .make("another key, as long"))
@@ -143,7 +143,7 @@ private struct DoorCoordinator: Coordinator {
     @Test func `under a key that might be guessed no token is returned again`() async throws {
         let created = try await host.create()
         let once = IdempotentRequest.make("tap-1")
-        guard case .answered(_, _, let token?) = try await open(created).apply(PostedEvent("enter"), once: once)
+        guard case .answered(_, _, _, let token?) = try await open(created).apply(PostedEvent("enter"), once: once)
         else { return #expect(Bool(false), "no token") }
 
         await #expect(throws: SessionError.unauthorized) {
@@ -151,7 +151,8 @@ private struct DoorCoordinator: Coordinator {
         }
         let again = try await host.session(created.id, token: token.text)
         guard
-            case .answered(_, replayedAt: _?, token: nil) = try await again.apply(PostedEvent("enter"), once: once)
+            case .answered(_, generation: 1, replayedAt: _?, token: nil) = try await again.apply(
+                PostedEvent("enter"), once: once)
         else { return #expect(Bool(false), "returned again") }
     }
 
@@ -178,7 +179,7 @@ private struct DoorCoordinator: Coordinator {
     @Test func `after the end of the session, the old token gives no answer`() async throws {
         let created = try await host.create()
         let once = IdempotentRequest.make(TokenRotationTests.key)
-        guard case .answered(_, _, let token?) = try await open(created).apply(PostedEvent("enter"), once: once)
+        guard case .answered(_, _, _, let token?) = try await open(created).apply(PostedEvent("enter"), once: once)
         else { return #expect(Bool(false), "no token") }
         try await host.session(created.id, token: token.text).end()
 

@@ -82,7 +82,8 @@ import Testing
         #expect(store.latestTime == Date(timeIntervalSince1970: 0))
         try await store.commit(.make(1), versions: 1...7)
         _ = await store.commit([
-            SessionChange(id: try .make(1), expectedVersion: 7, record: nil, answer: try .make(.make(1), "a"))
+            SessionChange(
+                id: try .make(1), expected: SessionStamp(version: 7), record: nil, answer: try .make(.make(1), "a"))
         ])
         await store.close()
 

@@ -75,7 +75,7 @@ extension SessionChange {
         -> SessionChange
     {
         SessionChange(
-            id: id, expectedVersion: version - 1, record: try .make(id, version, keptUntil: keptUntil),
+            id: id, expected: SessionStamp(version: version - 1), record: try .make(id, version, keptUntil: keptUntil),
             answer: try key.map { try .make(id, $0, version: version) })
     }
 }
@@ -133,14 +133,14 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
 
             let outcome = await store.commit([
                 try .make(one, 2), try .make(one, 2), try .make(other, 1), try .make(one, 1),
-                try .make(unknown, 5), SessionChange(id: unknown, expectedVersion: 0, record: nil),
+                try .make(unknown, 5), SessionChange(id: unknown, expected: .none, record: nil),
             ])
 
             #expect(
                 outcome
                     == .success([
-                        CommitConflict(id: one, current: 2), CommitConflict(id: one, current: 2),
-                        CommitConflict(id: unknown, current: 0), CommitConflict(id: unknown, current: 0),
+                        CommitConflict(id: one), CommitConflict(id: one),
+                        CommitConflict(id: unknown), CommitConflict(id: unknown),
                     ]))
             #expect(try await store.load(one)?.record.version == 2)
             #expect(try await store.load(other)?.record.version == 1)
@@ -190,7 +190,7 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
             let id = try SessionID.make(1)
             _ = await store.commit([try .make(id, 1, key: "a"), try .make(id, 2, key: "b")])
             let nothingNew = SessionChange(
-                id: id, expectedVersion: 2, record: nil, answer: try .make(id, "c", version: 2))
+                id: id, expected: SessionStamp(version: 2), record: nil, answer: try .make(id, "c", version: 2))
             #expect(await store.commit([nothingNew]) == .success([]))
 
             #expect(try await store.answer(to: "b", of: id) == (try .make(id, "b", version: 2)))
@@ -261,7 +261,9 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
             let id = try SessionID.make(1)
             for (version, tokens) in [(1, ["ab"]), (2, ["ab", "cd", "ef"]), (3, ["ab", "ef"])] {
                 let record = try EncodedRecord.make(id, version, tokens: tokens)
-                _ = await store.commit([SessionChange(id: id, expectedVersion: version - 1, record: record)])
+                _ = await store.commit([
+                    SessionChange(id: id, expected: SessionStamp(version: version - 1), record: record)
+                ])
 
                 for digits in ["ab", "cd", "ef", "12"] {
                     let token = try #require(SHA256Digest(hex: String(repeating: digits, count: 32)))
@@ -279,7 +281,7 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
             func commit(_ number: Int, _ version: Int, _ user: String?, isEnd: Bool = false) async throws {
                 let id = try SessionID.make(number)
                 let record = try EncodedRecord.make(id, version, keptUntil: 4_000, isEnd: isEnd, user: user)
-                let change = SessionChange(id: id, expectedVersion: version - 1, record: record)
+                let change = SessionChange(id: id, expected: SessionStamp(version: version - 1), record: record)
                 #expect(await store.commit([change]) == .success([]))
             }
             // One stays, one signs in later, one signs out, one changes hands, one ends, one is nobody's.
@@ -320,7 +322,7 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
             try await store.commit(origin, versions: 1...2)
             for (id, from) in [(fork, origin), (other, origin), (ofFork, fork)] {
                 let first = try EncodedRecord.make(id, 1, keptUntil: 4_000, origin: from)
-                #expect(await store.commit([SessionChange(id: id, expectedVersion: 0, record: first)]) == .success([]))
+                #expect(await store.commit([SessionChange(id: id, expected: .none, record: first)]) == .success([]))
             }
 
             #expect(Set(try await store.forks(of: origin)) == [fork, other])
@@ -336,12 +338,14 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
             let id = try SessionID.make(1)
             for version in 1...30 {
                 let record = try EncodedRecord.make(id, version, size: 1000)
-                _ = await store.commit([SessionChange(id: id, expectedVersion: version - 1, record: record)])
+                _ = await store.commit([
+                    SessionChange(id: id, expected: SessionStamp(version: version - 1), record: record)
+                ])
             }
             try await eventually { (5...9).contains(try await store.history(of: id, from: nil, limit: 100).count) }
 
             let record = try EncodedRecord.make(id, 31, size: 20_000)
-            _ = await store.commit([SessionChange(id: id, expectedVersion: 30, record: record)])
+            _ = await store.commit([SessionChange(id: id, expected: SessionStamp(version: 30), record: record)])
 
             try await eventually { try await store.history(of: id, from: nil, limit: 100).count == 1 }
             #expect(try await store.history(of: id, from: nil, limit: 100).map(\.version) == [31])
@@ -356,7 +360,9 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
             try await store.commit(id, versions: 1...1)
             for number in 1...30 {
                 let answer = try StoredAnswer.make(id, "k\(number)", size: 1000)
-                _ = await store.commit([SessionChange(id: id, expectedVersion: 1, record: nil, answer: answer)])
+                _ = await store.commit([
+                    SessionChange(id: id, expected: SessionStamp(version: 1), record: nil, answer: answer)
+                ])
             }
 
             try await eventually { try await store.answer(to: "k1", of: id)?.body == nil }
@@ -370,7 +376,9 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
             #expect(try await store.load(id)?.answeredKeys.count == 30)
 
             let large = try StoredAnswer.make(id, "large", size: 20_000)
-            _ = await store.commit([SessionChange(id: id, expectedVersion: 1, record: nil, answer: large)])
+            _ = await store.commit([
+                SessionChange(id: id, expected: SessionStamp(version: 1), record: nil, answer: large)
+            ])
             #expect(try await store.answer(to: "large", of: id) == large)
             try await eventually { try await store.answer(to: "k30", of: id)?.body == nil }
             #expect(try await store.answer(to: "k30", of: id)?.body == nil)
@@ -396,7 +404,7 @@ private func eventually(_ isDone: () async throws -> Bool) async throws {
             let id = try SessionID.make(1)
             try await store.commit(id, versions: 1...3)
 
-            let end = SessionChange(id: id, expectedVersion: 3, record: try .make(id, 4, isEnd: true))
+            let end = SessionChange(id: id, expected: SessionStamp(version: 3), record: try .make(id, 4, isEnd: true))
             #expect(await store.commit([end]) == .success([]))
 
             #expect(try await store.load(id)?.record.isEnd == true)

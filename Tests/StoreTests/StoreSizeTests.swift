@@ -30,7 +30,7 @@ import Testing
     func flood(_ store: SQLiteStore, _ id: SessionID, _ versions: ClosedRange<Int>) async throws {
         for version in versions {
             let change = SessionChange(
-                id: id, expectedVersion: version - 1, record: try .make(id, version, bytes: 62 << 10),
+                id: id, expected: SessionStamp(version: version - 1), record: try .make(id, version, bytes: 62 << 10),
                 answer: try .make(id, "k\(version)", version: version, bytes: 62 << 10))
             #expect(await store.commit([change]) == .success([]))
         }
@@ -101,7 +101,7 @@ import Testing
         var full = 0
         for number in 1...200 {
             let change = SessionChange(
-                id: try .make(number), expectedVersion: 0,
+                id: try .make(number), expected: .none,
                 record: try .make(try .make(number), 1, keptUntil: 1000, bytes: 62 << 10))
             if await store.commit([change]) == .failure(.full) { full += 1 }
         }

@@ -201,7 +201,7 @@ extension NavigationHandler {
         let includesControls = try request.includesControls()
         let session: AuthorizedSession
         do throws(SessionError) {
-            session = try await self.session(request.name, request)
+            session = try await self.session(request.name, request, isConfirmed: isDryRun)
         } catch {
             guard case .unauthorized = error, !isDryRun else { throw Problem(error) }
             return try await repeatedAnswer(request)
@@ -244,13 +244,17 @@ extension NavigationHandler {
 // Finding a session.
 extension NavigationHandler {
     /// The session that the request has a right to. Anything missing or malformed throws the error of a wrong token.
-    func session(_ id: String, _ request: HTTPRequest) async throws(SessionError) -> AuthorizedSession {
+    ///
+    /// - Parameter isConfirmed: see `SessionHost.session`.
+    func session(
+        _ id: String, _ request: HTTPRequest, isConfirmed: Bool = true
+    ) async throws(SessionError) -> AuthorizedSession {
         if request.isOperators { return try await sessionForOperator(id, request) }
         guard let id = SessionID(id), let token = BearerToken(request.headers.only("Authorization")) else {
             throw .unauthorized
         }
         if let live = try host.liveSession(id, token: token.text) { return live }
-        return try await host.session(id, token: token.text)
+        return try await host.session(id, token: token.text, isConfirmed: isConfirmed)
     }
 
     func session(_ request: HTTPRequest) async throws(Problem) -> AuthorizedSession {

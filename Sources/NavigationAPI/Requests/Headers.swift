@@ -25,13 +25,23 @@ struct BearerToken {
 
 /// Entity tags (RFC 9110, section 8.8.3).
 enum EntityTag {
-    static func text(_ version: Int) -> String { "\"" + String(version) + "\"" }
+    /// `"9"`; `"9.2"` in the second generation of the store.
+    static func text(_ tag: VersionTag) -> String {
+        "\"" + String(tag.version) + (tag.generation > 1 ? ".\(tag.generation)" : "") + "\""
+    }
+
+    /// - Parameter text: without its quotes.
+    private static func version(_ text: Substring) -> VersionTag? {
+        let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false).map { Int($0) }
+        guard let version = parts[0], version > 0, let generation = parts.count == 1 ? 1 : parts[1] else { return nil }
+        return VersionTag(version, generation: generation)
+    }
 
     /// The condition of an `If-Match`; `nil` if there is none. The comparison is strong (section 13.1.1): a weak tag,
     /// or one that is not a version, matches nothing.
     static func condition(_ fields: [String]) throws(Problem) -> VersionCondition? {
         guard !fields.isEmpty else { return nil }
-        var versions: Set<Int> = []
+        var versions: Set<VersionTag> = []
         for field in fields {
             for item in field.split(separator: ",", omittingEmptySubsequences: false) {
                 let item = item.trimmed
@@ -41,7 +51,7 @@ enum EntityTag {
                     throw .invalidRequestHeader("If-Match", "* or a list of entity tags in quotes")
                 }
                 // Tags are compared as texts: "01" is not the tag of version 1.
-                if isStrong, let version = Int(item.dropFirst().dropLast()), version > 0, item == text(version) {
+                if isStrong, let version = version(item.dropFirst().dropLast()), item == text(version) {
                     versions.insert(version)
                 }
             }
@@ -100,5 +110,5 @@ extension Substring {
 }
 
 extension SessionState {
-    var entityTag: String { EntityTag.text(version) }
+    var entityTag: String { EntityTag.text(tag) }
 }

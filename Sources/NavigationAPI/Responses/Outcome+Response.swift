@@ -5,7 +5,7 @@ extension Outcome {
     func response(includesControls: Bool) -> HTTPResponse {
         switch self {
         case .applied(let applied): response(includesControls, token: applied.token)
-        case .answered(_, _, let token): response(includesControls, token: token)
+        case .answered(_, _, _, let token): response(includesControls, token: token)
         }
     }
 
@@ -20,13 +20,13 @@ extension Outcome {
                 applied.state, transition: applied.transition, token: token, includesControls: includesControls)
             response = .json(body, status: status)
             response.headers.append("ETag", applied.state.entityTag)
-        case .answered(let answer, let replayedAt, _):
+        case .answered(let answer, let generation, let replayedAt, _):
             let member = token.map { "{\"token\":\"\($0.text)\"," }
             // An answer has a body; if that is no longer kept, an error was thrown instead.
             let kept = answer.body ?? []
             let body = member.map { Array($0.utf8) + kept.dropFirst() } ?? kept
             response = .json(body, status: status)
-            response.headers.append("ETag", EntityTag.text(answer.version))
+            response.headers.append("ETag", EntityTag.text(VersionTag(answer.version, generation: generation)))
             if let replayedAt {
                 response.headers.append("Idempotency-Replayed", "true")
                 response.headers.append("Session-Version", String(replayedAt))

@@ -171,8 +171,8 @@ struct EncodedChange: Sendable {
 
     init(_ change: SessionChange) {
         id = change.id
-        expectedVersion = change.expectedVersion
-        record = change.record.map { JournalRow($0, isFirst: change.expectedVersion == 0) }
+        expectedVersion = change.expected.version
+        record = change.record.map { JournalRow($0, isFirst: change.expected.version == 0) }
         answer = change.answer.map(JournalRow.init)
     }
 

@@ -33,7 +33,7 @@ extension JournalWriter {
                 let id = change.id
                 let current = versions[id] ?? current[index]
                 guard current == change.expectedVersion, current > 0 || change.record != nil else {
-                    conflicts[index] = CommitConflict(id: id, current: current)
+                    conflicts[index] = CommitConflict(id: id)
                     continue
                 }
                 for row in [change.record, change.answer] {

@@ -48,6 +48,18 @@ final class ChangeFeed: Sendable {
         for watch in watches(of: id) ?? [] { watch.end(.ended) }
     }
 
+    /// Those that are watched and, as far as the watchers know, may have the version or an earlier one.
+    ///
+    /// - Parameter versions: `nil` for all that are watched.
+    func watched(before versions: [SessionID: Int]?) -> [SessionID] {
+        state.withLock { state in
+            guard let versions else { return Array(state.watches.keys) }
+            return versions.compactMap { id, version in
+                state.watches[id]?.contains { $0.version < version } == true ? id : nil
+            }
+        }
+    }
+
     private func watches(of id: SessionID) -> [Watch]? {
         count.load(ordering: .relaxed) > 0 ? state.withLock { $0.watches[id] } : nil
     }

@@ -70,6 +70,7 @@ struct LiveSessions {
     ///   again.
     mutating func insert(_ session: Session, by load: Load, since departures: Int) -> Session? {
         if let earlier = self[session.id] {
+            earlier.takeOver(session)
             finish(load)
             return earlier
         }

@@ -54,7 +54,15 @@ extension SessionHost {
         case .closed: return try await fork(try await session.again(), version: version, once: once)
         }
         defer { session.live.leave() }
-        return try await create(once, from: session, version)
+        let fork = try await create(once, from: session, version)
+        do throws(SessionError) {
+            // Another server may have ended the other session meanwhile, before it could see the fork.
+            try await isCurrent(session.live)
+        } catch {
+            try await end(fork.id)
+            throw error
+        }
+        return fork
     }
 
     private func create(
@@ -105,14 +113,16 @@ extension SessionHost {
         let identity = SessionIdentity(
             id: id, app: app.name, token: token.digest, createdAt: createdAt.wholeSeconds, tokenCreatedAt: now,
             origin: origin?.id, user: result.transition.userChange.map(\.user) ?? origin?.user)
+        let before = SessionStamp.none(in: store.generation)
         let state = SessionState(
-            identity, version: 1, expiresAt: settings.expiry(of: app, createdAt: createdAt, usedAt: now),
+            identity, stamp: before.next(version: 1),
+            expiresAt: settings.expiry(of: app, createdAt: createdAt, usedAt: now),
             navigation: result.state)
         guard origin == nil || state.expiresAt > now else { throw .expired }
         let applied = AppliedEvent(state: state, transition: result.transition)
         let answer = once?.stored(applied)
         let change = SessionChange(
-            id: id, expectedVersion: 0,
+            id: id, expected: before,
             record: EncodedRecord(state, result.transition, at: now, keptUntil: settings.keptUntil(state, of: app)),
             answer: answer)
         let keys = answer.map { AnsweredKeys([$0.key], limit: retention.answers) }
@@ -121,7 +131,8 @@ extension SessionHost {
         case .success(let conflicts) where !conflicts.isEmpty: return nil
         case .success: break
         }
-        return CreatedSession(outcome: answer.map { .answered($0) } ?? .applied(applied), id: id, token: token)
+        let outcome = answer.map { Outcome.answered($0, generation: state.stamp.generation) }
+        return CreatedSession(outcome: outcome ?? .applied(applied), id: id, token: token)
     }
 
     /// The answer to an earlier creation under the same key.
@@ -136,6 +147,9 @@ extension SessionHost {
         guard let answer = try await answer(to: once.key, of: id) else { throw .answerForgotten(nil) }
         guard answer.fingerprint == once.fingerprint else { throw .keyReused }
         guard answer.body != nil else { throw .answerForgotten(nil) }
-        return CreatedSession(outcome: .answered(answer, replayedAt: loaded.record.version), id: id, token: token)
+        return CreatedSession(
+            outcome:
+                .answered(answer, generation: loaded.stamp.generation, replayedAt: loaded.record.version), id: id,
+            token: token)
     }
 }

@@ -22,17 +22,21 @@ extension SessionHost {
             return try await end(again, for: token, of: user, if: condition, after: ending)
         }
         defer { session.leave() }
-        let last = try session.current(for: token, at: now())
-        try condition?.check(last)
-        guard user == nil || last.identity.user == user else { return false }
-        // While this has the turn, nobody forks the session.
-        if session.app.endsForks { try await endForks(of: session.id, after: ending) }
-        if let failure = unloadIfOutdated(session, after: await commitEnd(of: last.identity, after: last.version)) {
-            throw failure
+        let hasEnded = try await changing(session) { () async throws(SessionError) in
+            let last = try session.current(for: token, at: now())
+            try condition?.check(last)
+            guard user == nil || last.identity.user == user else { return .unchanged(false) }
+            // While this has the turn, nobody forks the session here.
+            if session.app.endsForks { try await endForks(of: session.id, after: ending) }
+            let end = end(of: last.identity, after: last.stamp)
+            return try await commit(end, of: session) ? .committed(true) : .outdated
         }
+        guard hasEnded else { return false }
         session.end()
         live.withLock { $0.remove(session) }
         feed.reportEnd(of: session.id)
+        // Another server may have forked it before it had ended. One that does so afterwards finds that out.
+        if session.app.endsForks, store.isShared { try await endForks(of: session.id, after: ending) }
         return true
     }
 
@@ -65,10 +69,10 @@ extension SessionHost {
         // It cannot be used, but its forks may be.
         if user == nil { try await endForks(of: id, after: ending) }
         // It is ended all the same, so that a build that knows its app cannot use it either.
-        guard let record = try await loaded(id, for: nil)?.record, let expiresAt = record.expiresAt, expiresAt > now(),
-            user == nil || record.identity.user == user
+        guard let loaded = try await loaded(id, for: nil), let expiresAt = loaded.record.expiresAt, expiresAt > now(),
+            user == nil || loaded.record.identity.user == user
         else { return false }
-        let outcome = await commitEnd(of: record.identity, after: record.version)
+        let outcome = await store.commit([end(of: loaded.record.identity, after: loaded.stamp)])
         live.withLock { $0.remove(id) }
         switch outcome {
         case .success(let conflicts) where conflicts.isEmpty:
@@ -79,9 +83,10 @@ extension SessionHost {
         }
     }
 
-    private func commitEnd(of identity: SessionIdentity, after version: Int) async -> CommitOutcome {
+    private func end(of identity: SessionIdentity, after stamp: SessionStamp) -> SessionChange {
         let now = now()
-        let end = EncodedRecord(endOf: identity, after: version, at: now, keptUntil: now + settings.tombstoneLifetime)
-        return await store.commit([SessionChange(id: identity.id, expectedVersion: version, record: end)])
+        let end = EncodedRecord(
+            endOf: identity, after: stamp.version, at: now, keptUntil: now + settings.tombstoneLifetime)
+        return SessionChange(id: identity.id, expected: stamp, record: end)
     }
 }

@@ -40,7 +40,7 @@ extension SessionHost {
     }
 
     /// A load is only tried again if another request had or changed the session meanwhile.
-    private static let loadAttempts = 16
+    static let loadAttempts = 16
 
     private func outcome(of load: Load) async -> Load.Outcome {
         do throws(SessionError) {
@@ -71,22 +71,6 @@ extension SessionHost {
     func unload(_ session: Session) {
         live.withLock { $0.remove(session) }
         session.close()
-    }
-
-    /// After a conflict with another server, or an unknown outcome, the session in memory may be out of date: it is
-    /// removed, and the next request loads it again.
-    ///
-    /// - Returns: why the commit failed; `nil` if it did not.
-    func unloadIfOutdated(_ session: Session, after outcome: CommitOutcome) -> SessionError? {
-        switch outcome {
-        case .success(let conflicts):
-            if conflicts.isEmpty { return nil }
-            unload(session)
-            return .conflict
-        case .failure(let error):
-            if case .unknownOutcome = error { unload(session) }
-            return SessionError(error)
-        }
     }
 
     /// Evicts sessions if they exceed the limits: all were busy when others came, or they have grown since.

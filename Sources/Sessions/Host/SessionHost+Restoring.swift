@@ -36,10 +36,10 @@ extension SessionHost {
         let state: SessionState?
         switch app.restoration(of: content.state) {
         case .success(let restoration):
-            state = try await restored(restoration, record, content, expiresAt: expiresAt, of: app)
+            state = try await restored(restoration, loaded, content, expiresAt: expiresAt, of: app)
         case .failure(let error):
             guard case .nothingLeft = error, app.incompatibleSessions == .relaunched else { throw error.refusal }
-            state = try await relaunched(record, content.state, because: error, of: app)
+            state = try await relaunched(loaded, content.state, because: error, of: app)
         }
         let keys = loaded.answeredKeys.isEmpty ? nil : AnsweredKeys(loaded.answeredKeys, limit: retention.answers)
         return state.map { Session($0, of: app, answered: keys) }
@@ -47,20 +47,20 @@ extension SessionHost {
 
     /// - Returns: `nil` if another request changed the session first.
     private func restored(
-        _ restoration: Restoration, _ record: SessionRecord, _ content: SessionRecord.Content, expiresAt: Date,
+        _ restoration: Restoration, _ loaded: LoadedSession, _ content: SessionRecord.Content, expiresAt: Date,
         of app: App
     ) async throws(SessionError) -> SessionState? {
+        let record = loaded.record
         guard restoration.needsTransition else {
             // A migrated state differs from the record, which then is no base for the next records.
             let isAsSaved = record.isFull && content.state.isSaved(as: restoration.state)
             let base = isAsSaved ? DeltaBase(version: record.version, record.identity, restoration.state) : nil
             return SessionState(
-                record.identity, version: record.version, expiresAt: expiresAt, navigation: restoration.state,
-                base: base)
+                record.identity, stamp: loaded.stamp, expiresAt: expiresAt, navigation: restoration.state, base: base)
         }
         let now = now()
         let result = try await settled(restoration, record, at: now, of: app)
-        let state = try await commit(result, after: record, at: now, expiresAt: expiresAt, of: app)
+        let state = try await commit(result, after: loaded, at: now, expiresAt: expiresAt, of: app)
         if state != nil, !restoration.losses.isEmpty { report(.reduced(restoration.losses), record, of: app) }
         return state
     }
@@ -91,8 +91,9 @@ extension SessionHost {
 
     /// - Returns: `nil` if another request changed the session first.
     private func relaunched(
-        _ record: SessionRecord, _ saved: JSON, because error: RestoreError, of app: App
+        _ loaded: LoadedSession, _ saved: JSON, because error: RestoreError, of app: App
     ) async throws(SessionError) -> SessionState? {
+        let record = loaded.record
         let now = now()
         let result = try await launched(
             app, record.id, user: record.identity.user, version: record.version
@@ -100,21 +101,23 @@ extension SessionHost {
             try app.beginRelaunch(of: saved, at: now)
         }
         let expiresAt = settings.expiry(of: app, createdAt: record.identity.createdAt, usedAt: now)
-        let state = try await commit(result, after: record, at: now, expiresAt: expiresAt, of: app)
+        let state = try await commit(result, after: loaded, at: now, expiresAt: expiresAt, of: app)
         if state != nil { report(.relaunched(reason: error.explanation), record, of: app) }
         return state
     }
 
     /// - Returns: `nil` if another request changed the session first.
     private func commit(
-        _ result: TransitionResult, after record: SessionRecord, at now: Date, expiresAt: Date, of app: App
+        _ result: TransitionResult, after loaded: LoadedSession, at now: Date, expiresAt: Date, of app: App
     ) async throws(SessionError) -> SessionState? {
+        let record = loaded.record
         // The app may sign the user out. Nobody is there to get another token.
         let identity = result.transition.userChange.map { record.identity.with(user: $0.user) } ?? record.identity
         let state = SessionState(
-            identity, version: record.version + 1, expiresAt: expiresAt, navigation: result.state)
+            identity, stamp: loaded.stamp.next(version: record.version + 1), expiresAt: expiresAt,
+            navigation: result.state)
         let change = SessionChange(
-            id: record.id, expectedVersion: record.version,
+            id: record.id, expected: loaded.stamp,
             record: EncodedRecord(
                 state, result.transition, at: now, keptUntil: settings.keptUntil(state, of: app)))
         switch await store.commit([change]) {

@@ -23,7 +23,7 @@ public final class SessionHost: Sendable {
     /// How long handlers take; `nil` if nobody wants to know.
     public let timings: HandlerTimings?
     let creations = KeyedTurns()
-    let pairings: any PairingStore = PairingsInMemory()
+    let pairings: any PairingStore
     let pastReads = KeyedTurns()
     /// How many sessions were reduced or relaunched, because what was saved of them no longer fits their app.
     let changedSessions = Atomic(0)
@@ -40,6 +40,7 @@ public final class SessionHost: Sendable {
         self.store = store
         self.settings = settings
         self.retention = retention
+        self.pairings = store.pairings ?? PairingsInMemory()
         self.eventRate = RateLimit(perSecond: settings.eventRate)
         self.report = report
         self.timings = settings.measuresHandlers ? HandlerTimings() : nil
@@ -51,7 +52,7 @@ public final class SessionHost: Sendable {
         if let now {
             self.clock = SteadyClock(startingAt: start, wall: now) { 0 }
         } else {
-            self.clock = SteadyClock(startingAt: start) { Date() }
+            self.clock = SteadyClock(startingAt: start) { Date() + store.clockOffset }
         }
         let behind = start.timeIntervalSince(now?() ?? Date())
         if behind > 1 {
@@ -62,16 +63,24 @@ public final class SessionHost: Sendable {
     /// The time, which never goes back.
     func now() -> Date { clock.now() }
 
-    /// The same as `session(_:token:)` for a live session, which needs no `await`; `nil` if it is not in memory.
+    /// The same as `session(_:token:)` for a live session, which needs no `await`; `nil` if it is not in memory, or has
+    /// to be confirmed.
     public func liveSession(_ id: SessionID, token: String) throws(SessionError) -> AuthorizedSession? {
-        guard let session = live.withLock({ $0[id] }) else { return nil }
+        guard !store.isShared, let session = live.withLock({ $0[id] }) else { return nil }
         return try authorized(session, SessionToken.digest(of: token))
     }
 
     /// The session that the token gives access to, loaded from the store if it is not in memory.
-    public func session(_ id: SessionID, token: String) async throws(SessionError) -> AuthorizedSession {
+    ///
+    /// - Parameter isConfirmed: whether the session is needed as it is now. For a change that is not necessary: if the
+    ///   session is another one meanwhile, the change finds that out.
+    public func session(
+        _ id: SessionID, token: String, isConfirmed: Bool = true
+    ) async throws(SessionError) -> AuthorizedSession {
         let token = SessionToken.digest(of: token)
-        return try authorized(try await inMemory(id, for: token), token)
+        let session = try await inMemory(id, for: token)
+        if isConfirmed || !session.isOpen(to: token) { try await isCurrent(session) }
+        return try authorized(session, token)
     }
 
     private func authorized(
@@ -95,7 +104,8 @@ public final class SessionHost: Sendable {
         else { throw .unauthorized }
         guard answer.body != nil else { throw .answerForgotten(nil) }
         if !answer.endings.isEmpty { try await endSessions(answer.endings, for: id) }
-        return .answered(answer, replayedAt: loaded.record.version, token: token)
+        return .answered(
+            answer, generation: loaded.stamp.generation, replayedAt: loaded.record.version, token: token)
     }
 
     /// The answer that is kept under the key.

@@ -1,20 +1,27 @@
-internal import FoundationEssentials
-internal import Sodium
+public import FoundationEssentials
+public import Sodium
 internal import Synchronization
 
 /// What a pairing code stands for.
-struct Pairing: Sendable {
-    let session: SessionID
+public struct Pairing: Sendable {
+    public let session: SessionID
     /// The token that asked for the code. The code is worthless once that token is.
-    let issuer: SHA256Digest
+    public let issuer: SHA256Digest
     /// What the other device is to be called.
-    let label: String?
-    let expiresAt: Date
+    public let label: String?
+    public let expiresAt: Date
+
+    public init(session: SessionID, issuer: SHA256Digest, label: String?, expiresAt: Date) {
+        self.session = session
+        self.issuer = issuer
+        self.label = label
+        self.expiresAt = expiresAt
+    }
 }
 
 /// Keeps what pairing codes stand for, by their digests, and bounds how many codes can be guessed at and how often.
 /// Servers that share a store must share these, too, and the bounds with them.
-protocol PairingStore: Sendable {
+public protocol PairingStore: Sendable {
     /// Opens a code. An earlier one of the same token is closed.
     ///
     /// - Throws: `tooManyCodes`.

@@ -25,7 +25,9 @@ extension SessionHost {
                         session.leave()
                         evictIfOver()
                     }
-                    return try await pair(digest, pairing, label, with: session, once: once)
+                    return try await changing(session) { () async throws(SessionError) in
+                        try await pair(digest, pairing, label, with: session, once: once)
+                    }
                 case .full: throw .tooManyWaiting
                 case .closed: continue
                 }
@@ -42,9 +44,9 @@ extension SessionHost {
     /// Call while holding the session's turn.
     private func pair(
         _ code: SHA256Digest, _ pairing: Pairing, _ label: String?, with session: Session, once: IdempotentRequest?
-    ) async throws(SessionError) -> CreatedSession {
+    ) async throws(SessionError) -> Attempt<CreatedSession> {
         if let once, session.mayHaveAnswered(once.key), let answer = try await answer(to: once.key, of: session.id) {
-            return try repeating(answer, to: once, of: session)
+            return .unchanged(try repeating(answer, to: once, of: session))
         }
         let now = now()
         let before = try session.current(for: nil, at: now)
@@ -57,10 +59,14 @@ extension SessionHost {
         let identity = before.identity.adding(
             token.digest, label: pairing.label ?? label, at: now, from: version)
         do throws(SessionError) {
-            let (applied, answer) = try await commit(
+            let committed = try await commit(
                 identity, after: before, BuiltInEvent.tokenAddition, of: session, once: once)
-            return CreatedSession(
-                outcome: answer.map { .answered($0) } ?? .applied(applied), id: session.id, token: token)
+            guard let (applied, answer) = committed else {
+                await pairings.giveBack(code)
+                return .outdated
+            }
+            let outcome = answer.map { Outcome.answered($0, generation: before.stamp.generation) }
+            return .committed(CreatedSession(outcome: outcome ?? .applied(applied), id: session.id, token: token))
         } catch {
             // If the outcome is unknown, somebody may have got a token for it.
             if case .unknownOutcome = error {} else { await pairings.giveBack(code) }
@@ -80,6 +86,7 @@ extension SessionHost {
             state.identity.isOpen(to: token.digest)
         else { throw .answerForgotten(nil) }
         return CreatedSession(
-            outcome: .answered(answer, replayedAt: state.version), id: session.id, token: token)
+            outcome: .answered(answer, generation: state.stamp.generation, replayedAt: state.version), id: session.id,
+            token: token)
     }
 }

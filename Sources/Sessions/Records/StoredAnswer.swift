@@ -92,13 +92,25 @@ public struct IdempotentRequest: Sendable {
 /// The versions of a session that a request is meant for.
 public enum VersionCondition: Sendable, Equatable {
     case any
-    case oneOf(Set<Int>)
+    case oneOf(Set<VersionTag>)
 
-    func holds(for version: Int) -> Bool {
+    func holds(for version: VersionTag) -> Bool {
         switch self {
         case .any: true
         case .oneOf(let versions): versions.contains(version)
         }
+    }
+}
+
+/// Names what a session was at a version: if a shared store has lost commits, there is another version of that number
+/// in its next generation.
+public struct VersionTag: Sendable, Hashable {
+    public let version: Int
+    public let generation: Int
+
+    public init(_ version: Int, generation: Int = 1) {
+        self.version = version
+        self.generation = generation
     }
 }
 

@@ -54,7 +54,8 @@ extension AuthorizedSession {
             toContinue && restoration.needsTransition
             ? try await host.settled(restoration, record, at: host.now(), of: live.app).state : restoration.state
         return SessionState(
-            record.identity, version: version, expiresAt: content.expiresAt, navigation: navigation, base: nil)
+            record.identity, stamp: SessionStamp(version: version, generation: current.stamp.generation),
+            expiresAt: content.expiresAt, navigation: navigation, base: nil)
     }
 
     /// - Parameter current: the state that the token was checked against. Versions from before the token are left out,

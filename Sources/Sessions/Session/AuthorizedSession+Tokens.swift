@@ -44,12 +44,13 @@ extension AuthorizedSession {
             live.leave()
             host.evictIfOver()
         }
-        let before = try state(if: condition)
-        guard before.identity.tokens.contains(where: { $0.number == number }) else { throw .unknownToken }
-        guard let identity = before.identity.revoking(number) else { throw .lastToken }
-        return try await host.commit(
-            identity, after: before, BuiltInEvent.tokenRevocation, of: live
-        ).applied.state
+        return try await host.changing(live) { () async throws(SessionError) in
+            let before = try state(if: condition)
+            guard before.identity.tokens.contains(where: { $0.number == number }) else { throw .unknownToken }
+            guard let identity = before.identity.revoking(number) else { throw .lastToken }
+            let committed = try await host.commit(identity, after: before, BuiltInEvent.tokenRevocation, of: live)
+            return committed.map { .committed($0.applied.state) } ?? .outdated
+        }
     }
 }
 
@@ -60,10 +61,12 @@ extension OpenPairing {
 
 extension SessionHost {
     /// Commits a version that differs from the one before only in the session's tokens. Call while holding the turn.
+    ///
+    /// - Returns: `nil` after a conflict.
     func commit(
         _ identity: SessionIdentity, after before: SessionState, _ event: String, of session: Session,
         once: IdempotentRequest? = nil
-    ) async throws(SessionError) -> (applied: AppliedEvent, answer: StoredAnswer?) {
+    ) async throws(SessionError) -> (applied: AppliedEvent, answer: StoredAnswer?)? {
         let now = now()
         let state = before.next(
             before.navigation, as: identity,
@@ -73,8 +76,8 @@ extension SessionHost {
         let record = EncodedRecord(
             state, applied.transition, at: now, keptUntil: settings.keptUntil(state, of: session.app))
         let change = SessionChange(
-            id: session.id, expectedVersion: before.version, record: record, answer: answer)
-        if let failure = unloadIfOutdated(session, after: await store.commit([change])) { throw failure }
+            id: session.id, expected: before.stamp, record: record, answer: answer)
+        guard try await commit(change, of: session) else { return nil }
         session.publish(state, answered: answer?.key, limit: retention.answers)
         feed.report(session.id, SessionUpdate(state, applied.transition))
         return (applied, answer)

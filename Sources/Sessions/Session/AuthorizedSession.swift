@@ -56,15 +56,17 @@ public struct AuthorizedSession: Sendable {
             live.leave()
             host.evictIfOver()
         }
-        return try await applyInTurn(event, if: condition, once: once)
+        return try await host.changing(live) { () async throws(SessionError) in
+            try await attempt(event, if: condition, once: once)
+        }
     }
 
     /// - Returns: also the sessions that have to end before the outcome is reported.
-    private func applyInTurn(
+    private func attempt(
         _ event: PostedEvent, if condition: VersionCondition?, once: IdempotentRequest?
-    ) async throws(SessionError) -> (Outcome, [SessionEnding]) {
+    ) async throws(SessionError) -> Attempt<(Outcome, [SessionEnding])> {
         if let once, live.mayHaveAnswered(once.key), let answer = try await host.answer(to: once.key, of: id) {
-            return (try repeating(answer, to: once), answer.endings)
+            return .unchanged((try repeating(answer, to: once), answer.endings))
         }
         let now = host.now()
         let before = try state(if: condition, at: now)
@@ -82,16 +84,17 @@ public struct AuthorizedSession: Sendable {
         let applied = AppliedEvent(state: state, transition: result.transition, token: token)
         let answer = once?.stored(applied, replacedToken: token == nil ? nil : self.token)
         let endings = result.transition.sessionEndings
-        guard hasChanged || answer != nil else { return (.applied(applied), endings) }
+        guard hasChanged || answer != nil else { return .unchanged((.applied(applied), endings)) }
         let record =
             hasChanged
             ? EncodedRecord(state, result.transition, at: now, keptUntil: host.settings.keptUntil(state, of: live.app))
             : nil
-        let change = SessionChange(id: id, expectedVersion: before.version, record: record, answer: answer)
-        if let failure = host.unloadIfOutdated(live, after: await host.store.commit([change])) { throw failure }
-        live.publish(state, answered: answer?.key, limit: host.retention.answers)
+        let change = SessionChange(id: id, expected: before.stamp, record: record, answer: answer)
+        guard try await host.commit(change, of: live) else { return .outdated }
+        live.publish(hasChanged ? state : before.withAnswer(), answered: answer?.key, limit: host.retention.answers)
         if hasChanged { host.feed.report(id, SessionUpdate(state, result.transition)) }
-        return (answer.map { .answered($0, token: token) } ?? .applied(applied), endings)
+        let outcome = answer.map { Outcome.answered($0, generation: before.stamp.generation, token: token) }
+        return .committed((outcome ?? .applied(applied), endings))
     }
 
     private func transition(
@@ -117,7 +120,7 @@ public struct AuthorizedSession: Sendable {
 
     /// The answer to a request that was already carried out.
     private func repeating(_ answer: StoredAnswer, to once: IdempotentRequest) throws(SessionError) -> Outcome {
-        let identity = live.identity
+        let (identity, stamp) = (live.identity, live.stamp)
         let newToken = once.token(replayedBy: answer, to: identity, for: token, secret: host.store.secret)
         // The token may have been replaced while this waited. The event that replaced it may still be replayed with it.
         guard let access = identity.access(of: newToken?.digest ?? token) else { throw .unauthorized }
@@ -126,7 +129,7 @@ public struct AuthorizedSession: Sendable {
         guard answer.body != nil, answer.version >= access.firstVersion else {
             throw .answerForgotten(try? live.current(for: token, at: host.now()))
         }
-        return .answered(answer, replayedAt: live.version, token: newToken)
+        return .answered(answer, generation: stamp.generation, replayedAt: stamp.version, token: newToken)
     }
 
     /// Derived from the `Idempotency-Key` if there is one that cannot be guessed, so that a replay can return it again.
@@ -144,7 +147,7 @@ public struct AuthorizedSession: Sendable {
         let before = try state(if: condition, at: now)
         let result = try await transition(event, on: before, at: now, isDryRun: true)
         let after = SessionState(
-            before.identity, version: before.version, expiresAt: before.expiresAt, navigation: result.state, base: nil)
+            before.identity, stamp: before.stamp, expiresAt: before.expiresAt, navigation: result.state, base: nil)
         return AppliedEvent(state: after, transition: result.transition)
     }
 
@@ -180,6 +183,6 @@ public struct AuthorizedSession: Sendable {
 
 extension VersionCondition {
     func check(_ state: SessionState) throws(SessionError) {
-        guard holds(for: state.version) else { throw .stale(state) }
+        guard holds(for: state.tag) else { throw .stale(state) }
     }
 }

@@ -16,6 +16,14 @@ final class Session: Sendable {
         var nextEvent = RateLimit.Due()
         /// `nil` while no request has had an `Idempotency-Key`.
         var answered: AnsweredKeys?
+
+        /// - Returns: `false` if the committed state is not earlier.
+        mutating func replace(_ later: SessionState) -> Bool {
+            guard committed.stamp.precedes(later.stamp) else { return false }
+            usage?.add(bytes: later.footprint - committed.footprint)
+            committed = later
+            return true
+        }
     }
 
     let id: SessionID
@@ -34,7 +42,7 @@ final class Session: Sendable {
     var identity: SessionIdentity { state.withLock { $0.committed.identity } }
 
     /// Of the last committed state.
-    var version: Int { state.withLock { $0.committed.version } }
+    var stamp: SessionStamp { state.withLock { $0.committed.stamp } }
 
     /// Whether the token is one of the session's.
     func isOpen(to token: SHA256Digest) -> Bool {
@@ -61,22 +69,26 @@ final class Session: Sendable {
         return committed
     }
 
-    /// Call while holding the turn, after the store has committed.
+    /// Call while holding the turn, after the store has committed. Meanwhile a reader may have found a later state.
     ///
     /// - Parameters:
     ///   - key: the hashed `Idempotency-Key` of its event; `nil` if that had none.
     ///   - limit: how many keys to keep.
     func publish(_ committed: SessionState, answered key: String?, limit: Int) {
         state.withLock { state in
-            state.usage?.add(bytes: committed.footprint - state.committed.footprint)
-            state.committed = committed
-            guard let key else { return }
+            guard state.replace(committed), let key else { return }
             // With a second reference, `insert` would copy the elements.
             var keys = state.answered ?? AnsweredKeys([], limit: limit)
             state.answered = nil
             keys.insert(key)
             state.answered = keys
         }
+    }
+
+    /// Takes over what another object of the session has loaded, if that is later.
+    func takeOver(_ loaded: Session) {
+        let (committed, answered) = loaded.state.withLock { ($0.committed, $0.answered) }
+        state.withLock { if $0.replace(committed) { $0.answered = answered } }
     }
 
     func end() {

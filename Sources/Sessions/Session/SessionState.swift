@@ -4,8 +4,7 @@ public import FoundationEssentials
 /// A committed state of a session: what every answer shows. Immutable, and shared by all its readers.
 public final class SessionState: Sendable {
     public let identity: SessionIdentity
-    /// 1, 2, 3 … without a gap.
-    public let version: Int
+    let stamp: SessionStamp
     public let expiresAt: Date
     public let navigation: NavigationState
     /// The base version of this version's record, or this version itself if that is a full record. The next version's
@@ -17,23 +16,26 @@ public final class SessionState: Sendable {
     let footprint: Int
 
     init(
-        _ identity: SessionIdentity, version: Int, expiresAt: Date, navigation: NavigationState, base: DeltaBase?
+        _ identity: SessionIdentity, stamp: SessionStamp, expiresAt: Date, navigation: NavigationState,
+        base: DeltaBase?
     ) {
         self.identity = identity
-        self.version = version
+        self.stamp = stamp
         self.expiresAt = expiresAt
         self.navigation = navigation
         self.base = base
         let baseSize = base?.size ?? 0
-        let isBase = base?.version == version
+        let isBase = base?.version == stamp.version
         savedSize = isBase ? baseSize : navigation.savedSize(beside: base?.parts)
         footprint = MemoryEstimate.session + MemoryEstimate.bytesPerSavedByte * (savedSize + (isBase ? 0 : baseSize))
     }
 
     /// A state with a full record.
-    convenience init(_ identity: SessionIdentity, version: Int, expiresAt: Date, navigation: NavigationState) {
-        let base = DeltaBase(version: version, identity, navigation)
-        self.init(identity, version: version, expiresAt: expiresAt, navigation: navigation, base: base)
+    convenience init(
+        _ identity: SessionIdentity, stamp: SessionStamp, expiresAt: Date, navigation: NavigationState
+    ) {
+        let base = DeltaBase(version: stamp.version, identity, navigation)
+        self.init(identity, stamp: stamp, expiresAt: expiresAt, navigation: navigation, base: base)
     }
 
     /// The next version of the session.
@@ -41,13 +43,22 @@ public final class SessionState: Sendable {
     /// - Parameter identity: the new one if it changes; `nil` if not.
     func next(_ navigation: NavigationState, as identity: SessionIdentity?, expiresAt: Date) -> SessionState {
         let identity = identity ?? self.identity
-        guard let base, base.suits(version + 1, of: identity, navigation) else {
-            return SessionState(identity, version: version + 1, expiresAt: expiresAt, navigation: navigation)
+        let stamp = stamp.next(version: version + 1)
+        guard let base, base.suits(stamp.version, of: identity, navigation) else {
+            return SessionState(identity, stamp: stamp, expiresAt: expiresAt, navigation: navigation)
         }
-        return SessionState(
-            identity, version: version + 1, expiresAt: expiresAt, navigation: navigation, base: base)
+        return SessionState(identity, stamp: stamp, expiresAt: expiresAt, navigation: navigation, base: base)
     }
 
+    /// The same after a commit that kept an answer.
+    func withAnswer() -> SessionState {
+        SessionState(
+            identity, stamp: stamp.next(version: nil), expiresAt: expiresAt, navigation: navigation, base: base)
+    }
+
+    /// 1, 2, 3 … without a gap.
+    public var version: Int { stamp.version }
+    public var tag: VersionTag { VersionTag(version, generation: stamp.generation) }
     public var id: SessionID { identity.id }
     public var app: String { identity.app }
 }
@@ -75,7 +86,8 @@ public enum Outcome: Sendable {
     ///
     /// The session's token is not in it: the token is returned beside the answer if the event replaced an earlier one,
     /// and only while it has not been replaced itself. `replayedAt` is the session's version now, if this is a replay.
-    case answered(StoredAnswer, replayedAt: Int? = nil, token: SessionToken? = nil)
+    /// `generation` is the store's.
+    case answered(StoredAnswer, generation: Int, replayedAt: Int? = nil, token: SessionToken? = nil)
 }
 
 /// A session that was just created.

@@ -75,6 +75,9 @@ public final class Watch: Sendable {
         return (newest, end)
     }
 
+    /// The newest version that this watch has seen; 0 if none.
+    var version: Int { state.withLock(\.newest)?.state.version ?? 0 }
+
     /// How long the newest state can be used if nothing happens; 0 or less if no longer.
     public var secondsToExpiry: Double {
         state.withLock(\.newest)?.state.expiresAt.timeIntervalSince(host.now()) ?? .infinity
@@ -147,7 +150,9 @@ extension AuthorizedSession {
         // Read after the watch was registered, so that no change is missed. The session may have been removed from
         // memory, and loaded again.
         do {
-            watch.receive(SessionUpdate(try await again().state()))
+            let session = try await again()
+            try await host.isCurrent(session.live)
+            watch.receive(SessionUpdate(try session.state()))
             return watch
         } catch {
             watch.cancel()

@@ -6,6 +6,8 @@ final class KeptSession: DueHeapElement {
     private(set) var versions: Ring<EncodedRecord>
     /// `nil` while no request has had an `Idempotency-Key`.
     private(set) var answers: Ring<StoredAnswer>?
+    /// See `SessionStamp`.
+    private(set) var commits: Int
     private var versionBytes = 0
     private var answerBytes = 0
     /// How many answers, the newest ones, still have their bodies.
@@ -16,7 +18,8 @@ final class KeptSession: DueHeapElement {
     /// The user that the store lists it under.
     var user: String?
 
-    init(_ change: SessionChange, _ first: EncodedRecord, _ retention: Retention) {
+    init(_ change: SessionChange, _ first: EncodedRecord, _ retention: Retention, commits: Int) {
+        self.commits = commits
         id = change.id
         due = first.keptUntil
         versions = Ring(capacity: retention.retainedVersions)
@@ -26,6 +29,7 @@ final class KeptSession: DueHeapElement {
     var hasEnded: Bool { versions.newest?.isEnd ?? false }
 
     func keep(_ change: SessionChange, _ retention: Retention) {
+        commits += 1
         if let record = change.record {
             versionBytes += record.text.count - (versions.append(record)?.text.count ?? 0)
             let needed = 1 + record.version - (record.baseVersion ?? record.version)
@@ -59,7 +63,7 @@ final class KeptSession: DueHeapElement {
     /// How many bytes a change adds at most; 0 if it ends the session.
     static func growth(by change: SessionChange) -> Int {
         if change.record?.isEnd == true { return 0 }
-        var growth = change.expectedVersion == 0 ? MemoryEstimate.session : 0
+        var growth = change.expected.version == 0 ? MemoryEstimate.session : 0
         if let record = change.record { growth += MemoryEstimate.version + record.text.count }
         if let answer = change.answer { growth += MemoryEstimate.answer + answer.bodySize }
         return growth

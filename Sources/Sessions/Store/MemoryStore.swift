@@ -18,14 +18,19 @@ public final class MemoryStore: SessionStore {
         var latestTime = Date.distantPast
         /// How many bytes the last change that was refused for lack of room would have added; 0 if none was.
         var refusedGrowth = 0
+        /// The last commits, for `changes(since:)`, if the store is shared.
+        var commits: Ring<(SessionID, version: Int)>?
+        var commitCount = 0
 
         /// Makes the change if the stored version is the expected one.
         mutating func commit(_ change: SessionChange, _ retention: Retention) -> CommitConflict? {
             let session = kept[change.id]
             let current = session?.versions.newest?.version ?? 0
-            guard current == change.expectedVersion, current > 0 || change.record != nil else {
-                return CommitConflict(id: change.id, current: current)
-            }
+            guard current == change.expected.version, current > 0 || change.record != nil,
+                commits == nil || session?.commits ?? 0 == change.expected.commits
+            else { return CommitConflict(id: change.id) }
+            commits?.append((change.id, change.stamp.version))
+            commitCount += 1
             if let record = change.record { latestTime = max(latestTime, record.time) }
             if let session, change.record?.isEnd != true {
                 bytes -= session.footprint
@@ -37,8 +42,9 @@ public final class MemoryStore: SessionStore {
                     due.settle(session)
                 }
             } else if let record = change.record {
+                let commits = session?.commits ?? 0
                 forget(change.id)
-                insert(KeptSession(change, record, retention), forkOf: record.identity.origin)
+                insert(KeptSession(change, record, retention, commits: commits), forkOf: record.identity.origin)
                 // Bounded, or a client that keeps creating and ending sessions would fill the memory.
                 if record.isEnd, let oldest = ended.append(change.id), kept[oldest]?.hasEnded == true { forget(oldest) }
             }
@@ -99,13 +105,21 @@ public final class MemoryStore: SessionStore {
     private let byteLimit: Int
 
     public let name = "memory"
+    public let isShared: Bool
     public let secret = Sodium.randomBytes(KeyedDigest.keySize)
 
-    /// - Parameter limitBytes: about how much memory it may take; above that, sessions can only be read and ended.
-    public init(retention: Retention = Retention(), limitBytes: Int = .max) {
+    /// How many commits `changes(since:)` knows.
+    static let commitLimit = 4096
+
+    /// - Parameters:
+    ///   - limitBytes: about how much memory it may take; above that, sessions can only be read and ended.
+    ///   - isShared: whether several hosts use it, as several servers use a shared store: for tests.
+    public init(retention: Retention = Retention(), limitBytes: Int = .max, isShared: Bool = false) {
+        self.isShared = isShared
         self.retention = retention
         self.byteLimit = limitBytes
-        self.sessions = Mutex(Sessions(ended: Ring(capacity: MemoryStore.endedLimit)))
+        let commits = isShared ? Ring<(SessionID, version: Int)>(capacity: MemoryStore.commitLimit) : nil
+        self.sessions = Mutex(Sessions(ended: Ring(capacity: MemoryStore.endedLimit), commits: commits))
     }
 
     public var sessionCount: Int { sessions.withLock { $0.kept.count } }
@@ -120,12 +134,36 @@ public final class MemoryStore: SessionStore {
 
     public func load(_ id: SessionID, token: SHA256Digest?) throws(StoreError) -> LoadedSession? {
         let found = sessions.withLock { sessions in
-            sessions.kept[id].map { ($0.versions, $0.answers?.newestFirst.reversed().map(\.key) ?? []) }
+            sessions.kept[id].map {
+                ($0.versions, $0.commits, $0.answers?.newestFirst.reversed().map(\.key) ?? [])
+            }
         }
-        guard let (versions, keys) = found, token.map({ versions.newest?.identity.isOpen(to: $0) == true }) ?? true,
+        guard let (versions, commits, keys) = found,
+            token.map({ versions.newest?.identity.isOpen(to: $0) == true }) ?? true,
             let record = try records(versions, from: .max, limit: 1, bytes: .max).first
         else { return nil }
-        return LoadedSession(record: record, answeredKeys: keys)
+        let stamp = SessionStamp(version: record.version, commits: commits)
+        return LoadedSession(record: record, stamp: stamp, answeredKeys: keys)
+    }
+
+    public func isCurrent(_ stamp: SessionStamp, of id: SessionID) -> Bool {
+        !isShared || sessions.withLock { $0.kept[id]?.commits } == stamp.commits
+    }
+
+    public func changes(since position: FeedPosition?) -> StoreChanges {
+        sessions.withLock { sessions in
+            let count = sessions.commitCount
+            let fresh = count - (position?.lanes[0] ?? 0)
+            var versions: [SessionID: Int] = [:]
+            if let commits = sessions.commits {
+                for (id, version) in commits.newestFirst.prefix(fresh) where versions[id] == nil {
+                    versions[id] = version
+                }
+            }
+            return StoreChanges(
+                versions: versions, isComplete: position != nil && fresh <= MemoryStore.commitLimit,
+                position: FeedPosition(lanes: [0: count], time: .now))
+        }
     }
 
     /// - Parameter bytes: the most bytes of the texts together. At least one record is returned if there is any.

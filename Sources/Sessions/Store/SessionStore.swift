@@ -3,11 +3,21 @@ public import Sodium
 
 /// Where sessions are kept. It holds ids, versions and texts, and knows no coordinators.
 ///
-/// Several servers may share one: a change states the version that it was made from, and a change that comes too late
-/// is a conflict, never an overwrite.
+/// Several servers may share one: a change states the stamp that it was made from, and a change that comes too late is
+/// a conflict, never an overwrite.
 public protocol SessionStore: Sendable {
-    /// The kind of store and its durability, for `/readyz`: `memory`, `sqlite`, `sqlite-relaxed`.
+    /// The kind of store and its durability, for `/readyz`: `memory`, `sqlite`, `sqlite-relaxed`, `postgres`.
     var name: String { get }
+
+    /// Whether other servers change the sessions, too. If so, what is in memory counts only once it is confirmed.
+    var isShared: Bool { get }
+
+    /// 1, and one more each time that the store has lost commits which it had acknowledged: since then a version may
+    /// have another content than before.
+    var generation: Int { get }
+
+    /// How much later the store's clock is than this machine's, in seconds. Servers that share a store share its time.
+    var clockOffset: TimeInterval { get }
 
     /// How many sessions there are, including ended and expired ones that are still kept.
     var sessionCount: Int { get }
@@ -47,7 +57,18 @@ public protocol SessionStore: Sendable {
     /// The answer that is kept under the key.
     func answer(to key: String, of id: SessionID) async throws(StoreError) -> StoredAnswer?
 
-    /// Commits together all changes whose expected version is the stored one. A store that writes to disk groups what
+    /// Whether the stamp is still the session's. Only a shared store has to look.
+    func isCurrent(_ stamp: SessionStamp, of id: SessionID) async throws(StoreError) -> Bool
+
+    /// What all servers have committed since `position`, for those who watch sessions.
+    ///
+    /// - Parameter position: from an earlier call; `nil` to begin.
+    func changes(since position: FeedPosition?) async throws(StoreError) -> StoreChanges
+
+    /// The pairing codes of all servers; `nil` if the store is not shared, and each server keeps its own.
+    var pairings: (any PairingStore)? { get }
+
+    /// Commits together all changes whose expected stamp is the stored one. A store that writes to disk groups what
     /// several callers commit at the same time.
     ///
     /// - Returns: the conflicts, once the other changes are as durable as the store makes them.
@@ -65,12 +86,79 @@ public protocol SessionStore: Sendable {
 /// A session as a store returns it.
 public struct LoadedSession: Sendable {
     public let record: SessionRecord
+    public let stamp: SessionStamp
     /// The keys whose answers are kept, oldest first.
     public let answeredKeys: [String]
 
-    public init(record: SessionRecord, answeredKeys: [String]) {
+    public init(record: SessionRecord, stamp: SessionStamp, answeredKeys: [String]) {
         self.record = record
+        self.stamp = stamp
         self.answeredKeys = answeredKeys
+    }
+}
+
+/// Which commit of a session somebody has seen.
+public struct SessionStamp: Sendable, Hashable {
+    /// The session's version.
+    public let version: Int
+    /// How many commits the session has had, those included that keep an answer and make no version. A store that is
+    /// not shared may compare the version alone.
+    public let commits: Int
+    /// The store's `generation` then.
+    public let generation: Int
+
+    /// - Parameter commits: as many as versions if no number is given.
+    public init(version: Int, commits: Int? = nil, generation: Int = 1) {
+        self.version = version
+        self.commits = commits ?? version
+        self.generation = generation
+    }
+
+    /// Of a session that does not exist yet.
+    public static let none = none(in: 1)
+
+    public static func none(in generation: Int) -> SessionStamp { SessionStamp(version: 0, generation: generation) }
+
+    /// After one more commit.
+    ///
+    /// - Parameter version: the new one if the commit makes one.
+    public func next(version: Int?) -> SessionStamp {
+        SessionStamp(version: version ?? self.version, commits: commits + 1, generation: generation)
+    }
+
+    /// Whether the other stamp is later, as far as one server can know.
+    func precedes(_ other: SessionStamp) -> Bool {
+        (generation, commits) < (other.generation, other.commits)
+    }
+}
+
+/// Up to where the changes of a shared store are known.
+public struct FeedPosition: Sendable {
+    /// The number of the last known batch by lane: each server commits its batches in a few lanes, and numbers them in
+    /// each from 1 on.
+    public var lanes: [Int: Int]
+    /// When it was read.
+    public var time: ContinuousClock.Instant
+
+    public init(lanes: [Int: Int], time: ContinuousClock.Instant) {
+        self.lanes = lanes
+        self.time = time
+    }
+}
+
+/// What was committed between two positions.
+public struct StoreChanges: Sendable {
+    /// The newest version of each changed session.
+    public let versions: [SessionID: Int]
+    /// Whether all changes are known. Not after a pause so long that the store has forgotten some, and not at the
+    /// beginning.
+    public let isComplete: Bool
+    public let position: FeedPosition
+
+    public init(versions: [SessionID: Int], isComplete: Bool, position: FeedPosition) {
+        self.versions = versions
+        self.isComplete = isComplete
+        self.position = position
     }
 }
 
@@ -102,18 +190,21 @@ public struct Retention: Sendable, Equatable {
 /// A change of one session to commit: its next version, an answer to keep, or both.
 public struct SessionChange: Sendable {
     public let id: SessionID
-    /// The version that it was made from; 0 for a new session.
-    public let expectedVersion: Int
+    /// What it was made from; `none` for a new session.
+    public let expected: SessionStamp
     /// The next version; `nil` where the event changed nothing.
     public let record: EncodedRecord?
     public let answer: StoredAnswer?
 
-    public init(id: SessionID, expectedVersion: Int, record: EncodedRecord?, answer: StoredAnswer? = nil) {
+    public init(id: SessionID, expected: SessionStamp, record: EncodedRecord?, answer: StoredAnswer? = nil) {
         self.id = id
-        self.expectedVersion = expectedVersion
+        self.expected = expected
         self.record = record
         self.answer = answer
     }
+
+    /// The session's stamp once it is committed.
+    public var stamp: SessionStamp { expected.next(version: record?.version) }
 }
 
 /// The conflicts, in the order of the changes; none if all changes were committed.
@@ -123,6 +214,24 @@ extension SessionStore {
     public func close() {}
 
     public var condition: StoreCondition { StoreCondition() }
+}
+
+// A store of one server.
+extension SessionStore {
+    public var isShared: Bool { false }
+
+    public var generation: Int { 1 }
+
+    public var clockOffset: TimeInterval { 0 }
+
+    public var pairings: (any PairingStore)? { nil }
+
+    public func isCurrent(_ stamp: SessionStamp, of id: SessionID) -> Bool { true }
+
+    public func changes(since position: FeedPosition?) -> StoreChanges {
+        StoreChanges(
+            versions: [:], isComplete: true, position: position ?? FeedPosition(lanes: [:], time: .now))
+    }
 }
 
 /// The health of a store.
@@ -141,15 +250,13 @@ public struct StoreCondition: Sendable, Equatable {
     }
 }
 
-/// A change that was not made, because the stored version is not the one it was made from.
+/// A change that was not made: the session's stamp is not the one it was made from, or another server is changing the
+/// session at this moment.
 public struct CommitConflict: Error, Sendable, Equatable {
     public let id: SessionID
-    /// The stored version; 0 if there is no such session.
-    public let current: Int
 
-    public init(id: SessionID, current: Int) {
+    public init(id: SessionID) {
         self.id = id
-        self.current = current
     }
 }
 

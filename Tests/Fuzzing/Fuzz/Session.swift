@@ -60,7 +60,8 @@ struct Session {
         else { fatalError("broken: what is saved can be restored") }
         promise("what is restored is equal", restored == state)
         promise("what is restored is saved alike", restored.encoded == saved)
-        let session = SessionState(StoredRecords.identity, version: 1, expiresAt: .distantFuture, navigation: state)
+        let session = SessionState(
+            StoredRecords.identity, stamp: SessionStamp(version: 1), expiresAt: .distantFuture, navigation: state)
         let answer = try? JSON(parsing: StateBody(session, transition: transition).bytes, maximumDepth: .max)
         promise("the answer is JSON", answer != nil)
     }

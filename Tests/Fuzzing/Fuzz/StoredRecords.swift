@@ -18,7 +18,7 @@ enum StoredRecords: FuzzTarget {
     static var seeds: [[UInt8]] {
         get async throws {
             let states = try await Fuzz.walks().flatMap(\.states).map {
-                SessionState(identity, version: 7, expiresAt: time, navigation: $0)
+                SessionState(identity, stamp: SessionStamp(version: 7), expiresAt: time, navigation: $0)
             }
             let transition = Transition(event: "push", operations: [.push(key: "k1")], finished: ["home"])
             let records = states.map { EncodedRecord($0, transition, at: time, keptUntil: time + 60).text }

@@ -1,0 +1,118 @@
+internal import CPostgres
+
+/// Where a database is and how to connect to it.
+public struct PostgresSettings: Sendable {
+    /// A server of which the database may be the primary one.
+    struct Host: Sendable, Equatable {
+        /// Keywords and values of libpq: `host`, `hostaddr`, `port`.
+        var options: [String: String]
+    }
+
+    /// In the order in which they are tried.
+    let hosts: [Host]
+    /// Keywords and values of libpq, without those of `hosts`.
+    private(set) var options: [String: String]
+    /// For logs: the URI's user, hosts and database.
+    public let description: String
+
+    /// Settings from a URI as libpq reads it: `postgresql://user@h1:5432,h2:5432/database?sslmode=verify-full`. What it
+    /// leaves out comes from libpq's environment variables, `PGPASSWORD` and `PGPASSFILE` among them.
+    ///
+    /// - Parameters:
+    ///   - password: from a file, say; `nil` for what the environment or the password file has.
+    ///   - program: how the server's operator sees the connections (`application_name`).
+    public init(
+        uri: String, password: String? = nil, program: String = "coordinatord"
+    ) throws(PostgresSettingsError) {
+        guard uri.hasPrefix("postgresql://") || uri.hasPrefix("postgres://") else { throw .notURI }
+        // The text of libpq's error quotes the URI, and with it a password that may be there.
+        guard let parsed = PQconninfoParse(uri, nil) else { throw .invalid }
+        defer { PQconninfoFree(parsed) }
+        var options: [String: String] = [:]
+        var next = parsed
+        while let keyword = next.pointee.keyword {
+            if let value = next.pointee.val {
+                let keyword = String(cString: keyword)
+                // libpq marks what must not be shown.
+                if next.pointee.dispchar?.pointee == CChar(bitPattern: UInt8(ascii: "*")) {
+                    throw .hasSecret(keyword: keyword)
+                }
+                options[keyword] = String(cString: value)
+            }
+            next += 1
+        }
+        hosts = try PostgresSettings.hosts(&options)
+        description = PostgresSettings.describe(hosts, options)
+        for (keyword, value) in PostgresSettings.defaults where options[keyword] == nil { options[keyword] = value }
+        options["application_name"] = options["application_name"] ?? program
+        options["client_encoding"] = "UTF8"
+        if let password { options["password"] = password }
+        self.options = options
+    }
+
+    /// A dead server or network is noticed within seconds: unacknowledged bytes after 2 s, an idle connection after 3.
+    private static let defaults = [
+        "target_session_attrs": "read-write", "tcp_user_timeout": "2000", "keepalives": "1", "keepalives_idle": "1",
+        "keepalives_interval": "1", "keepalives_count": "2", "gssencmode": "disable",
+    ]
+
+    /// Takes the hosts out of the options. They are tried one by one, each with a deadline, which libpq does not do when
+    /// it is used without blocking.
+    private static func hosts(_ options: inout [String: String]) throws(PostgresSettingsError) -> [Host] {
+        let lists = ["host", "hostaddr", "port"].compactMap { keyword in
+            options.removeValue(forKey: keyword).map { list in
+                (keyword, list.split(separator: ",", omittingEmptySubsequences: false).map(String.init))
+            }
+        }
+        let count = lists.lazy.filter { $0.0 != "port" }.map(\.1.count).max() ?? 1
+        // One port may be that of all hosts.
+        guard lists.allSatisfy({ $0.1.count == count || ($0.0 == "port" && $0.1.count == 1) }) else { throw .invalid }
+        return (0..<count).map { index in
+            var options: [String: String] = [:]
+            for (keyword, values) in lists {
+                let value = values.count == 1 ? values[0] : values[index]
+                if !value.isEmpty { options[keyword] = value }
+            }
+            return Host(options: options)
+        }
+    }
+
+    private static func describe(_ hosts: [Host], _ options: [String: String]) -> String {
+        let places = hosts.map { host in
+            let name = host.options["host"] ?? host.options["hostaddr"] ?? ""
+            return host.options["port"].map { "\(name):\($0)" } ?? name
+        }
+        let user = options["user"].map { "\($0)@" } ?? ""
+        return "postgresql://\(user)\(places.joined(separator: ","))/\(options["dbname"] ?? "")"
+    }
+}
+
+extension PostgresSettings: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public var debugDescription: String { description }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// Why a URI cannot be used.
+public enum PostgresSettingsError: Error, Equatable, Sendable {
+    case notURI
+    case invalid
+    /// It contains a password, or another secret.
+    case hasSecret(keyword: String)
+}
+
+extension PostgresSettingsError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .notURI: "a PostgreSQL database is named by a URI: postgresql://user@host:5432/database"
+        case .invalid:
+            """
+            libpq cannot read this URI; see "Connection URIs" in https://www.postgresql.org/docs/15/libpq-connect.html
+            """
+        case .hasSecret(let keyword):
+            """
+            the URI contains a \(keyword), which every user of this machine could read in the list of processes: put it \
+            into a file, PGPASSFILE or PGPASSWORD, and take it out of the URI
+            """
+        }
+    }
+}

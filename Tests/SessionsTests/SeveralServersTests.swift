@@ -1,0 +1,249 @@
+import Coordinators
+import Foundation
+import Sessions
+import Sodium
+import Synchronization
+import Testing
+
+/// A shared store that answers late, sometimes, and refuses commits as if another server held the session.
+final class SlowSharedStore: SessionStore {
+    private let store = MemoryStore(isShared: true)
+    private let isBusy: @Sendable () -> Bool
+
+    init(isBusy: @escaping @Sendable () -> Bool = { false }) {
+        self.isBusy = isBusy
+    }
+
+    let name = "slow"
+    let isShared = true
+    var secret: [UInt8] { store.secret }
+    var sessionCount: Int { store.sessionCount }
+    var latestTime: Date { store.latestTime }
+
+    private func pause() async { try? await Task.sleep(for: .microseconds(Int.random(in: 0...500))) }
+
+    func load(_ id: SessionID, token: SHA256Digest?) async throws(StoreError) -> LoadedSession? {
+        await pause()
+        let loaded = try store.load(id, token: token)
+        await pause()
+        return loaded
+    }
+
+    func isCurrent(_ stamp: SessionStamp, of id: SessionID) async throws(StoreError) -> Bool {
+        await pause()
+        let isCurrent = store.isCurrent(stamp, of: id)
+        await pause()
+        return isCurrent
+    }
+
+    func commit(_ changes: [SessionChange]) async -> CommitOutcome {
+        await pause()
+        if isBusy() { return .success(changes.map { CommitConflict(id: $0.id) }) }
+        let outcome = store.commit(changes)
+        await pause()
+        return outcome
+    }
+
+    func answer(to key: String, of id: SessionID) async throws(StoreError) -> StoredAnswer? {
+        await pause()
+        return store.answer(to: key, of: id)
+    }
+
+    func changes(since position: FeedPosition?) -> StoreChanges { store.changes(since: position) }
+    func forks(of id: SessionID) -> [SessionID] { store.forks(of: id) }
+    func sessions(ofUser user: String) -> [SessionID] { store.sessions(ofUser: user) }
+    func sweep(at now: Date, limit: Int) -> [SessionID] { store.sweep(at: now, limit: limit) }
+    func history(
+        of id: SessionID, from version: Int?, limit: Int, bytes: Int
+    ) throws(StoreError) -> [SessionRecord] {
+        try store.history(of: id, from: version, limit: limit, bytes: bytes)
+    }
+}
+
+/// Several servers on one store: none of them may show that there are others.
+@Suite(.timeLimit(.minutes(1))) struct SeveralServersTests {
+    let store = MemoryStore(isShared: true)
+    let clock = TestClock()
+    let here: SessionHost
+    let there: SessionHost
+
+    init() {
+        here = SeveralServersTests.host(on: store, clock)
+        there = SeveralServersTests.host(on: store, clock)
+    }
+
+    static func host(on store: any SessionStore, _ clock: TestClock) -> SessionHost {
+        SessionHost(
+            apps: [ForkTests.bound, TokenRotationTests.app], store: store, now: clock.read)
+    }
+
+    func open(_ created: CreatedSession, on host: SessionHost) async throws -> AuthorizedSession {
+        try await host.session(created.id, token: created.token.text)
+    }
+
+    /// For an event, which needs no confirmed session.
+    func openForEvent(_ created: CreatedSession, on host: SessionHost) async throws -> AuthorizedSession {
+        try await host.session(created.id, token: created.token.text, isConfirmed: false)
+    }
+
+    /// A session that both hosts have in memory, at version 1 there and at version 2 here.
+    func split() async throws -> CreatedSession {
+        let created = try await here.create()
+        _ = try await open(created, on: there)
+        _ = try await open(created, on: here).apply(PostedEvent("pass", payload: 1))
+        return created
+    }
+
+    @Test func `a session is read as another server has left it`() async throws {
+        let created = try await split()
+        #expect(try await open(created, on: there).state().version == 2)
+        #expect(SessionHostTests.passed(try await open(created, on: there).state()) == [1])
+    }
+
+    @Test func `an event is applied to what another server has left`() async throws {
+        let created = try await split()
+        let applied = try await openForEvent(created, on: there).apply(PostedEvent("pass", payload: 2))
+        #expect(applied.state.version == 3 && SessionHostTests.passed(applied.state) == [1, 2])
+    }
+
+    @Test func `an event that changes nothing shows what another server has left`() async throws {
+        let created = try await split()
+        let applied = try await openForEvent(created, on: there).apply(PostedEvent("nothing"))
+        #expect(applied.state.version == 2)
+    }
+
+    @Test func `a condition is compared with the version that another server has made`() async throws {
+        let created = try await split()
+        let session = try await openForEvent(created, on: there)
+        await #expect(throws: SessionError.self) {
+            try await session.apply(PostedEvent("pass", payload: 9), if: .oneOf([1]))
+        }
+        _ = try await session.apply(PostedEvent("pass", payload: 2), if: .oneOf([2]))
+        #expect(SessionHostTests.passed(try session.state()) == [1, 2])
+    }
+
+    @Test func `a refusal shows the state that another server has left`() async throws {
+        let created = try await split()
+        do {
+            _ = try await openForEvent(created, on: there).apply(PostedEvent("unheard of"))
+            Issue.record("it is not refused")
+        } catch SessionError.refused(_, let state) {
+            #expect(state.version == 2)
+        }
+    }
+
+    @Test func `a session that another server has ended is ended`() async throws {
+        let created = try await here.create()
+        let stale = try await open(created, on: there)
+        try await open(created, on: here).end()
+
+        await #expect(throws: SessionError.ended) { try await stale.apply(PostedEvent("pass", payload: 1)) }
+        await #expect(throws: SessionError.ended) { try await open(created, on: there).state() }
+        await #expect(throws: SessionError.ended) { try await stale.end() }
+    }
+
+    @Test func `a token that another server has replaced gives access to nothing`() async throws {
+        let created = try await here.create(SessionRequest(app: "door"))
+        let stale = try await open(created, on: there)
+        let entered = try await open(created, on: here).apply(PostedEvent("enter"))
+        let token = try #require(entered.token).text
+
+        await #expect(throws: SessionError.unauthorized) { try await stale.apply(PostedEvent("look")) }
+        await #expect(throws: SessionError.unauthorized) { try await open(created, on: there) }
+        let session = try await there.session(created.id, token: token, isConfirmed: false)
+        #expect(try await session.apply(PostedEvent("look")).state.version == 3)
+    }
+
+    @Test(arguments: [
+        PostedEvent("pass", payload: 1), PostedEvent("nothing"),
+    ])
+    func `one key at all servers at once is applied once`(event: PostedEvent) async throws {
+        let store = SlowSharedStore()
+        let hosts = (0..<3).map { _ in SeveralServersTests.host(on: store, clock) }
+        let created = try await hosts[0].create()
+        for round in 1...20 {
+            let outcomes = try await withThrowingTaskGroup(of: Outcome.self) { group in
+                for host in hosts {
+                    group.addTask {
+                        try await openForEvent(created, on: host).apply(event, once: .make("key \(round)"))
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(Set(outcomes.map(\.answered?.text)).count == 1)
+            #expect(outcomes.count { $0.answered?.isReplay == false } == 1, "round \(round)")
+        }
+        let state = try await open(created, on: hosts[1]).state()
+        #expect(state.version == (event.type == "pass" ? 21 : 1))
+    }
+
+    @Test func `one key of a creation at all servers at once creates one session`() async throws {
+        let store = SlowSharedStore()
+        let hosts = (0..<3).map { _ in SeveralServersTests.host(on: store, clock) }
+        let all = try await withThrowingTaskGroup(of: CreatedSession.self) { group in
+            for host in hosts { group.addTask { try await host.create(once: .make("a key that is long")) } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(Set(all.map(\.id)).count == 1 && Set(all.map(\.token.text)).count == 1)
+        #expect(all.count { $0.outcome.answered?.isReplay == false } == 1)
+    }
+
+    @Test func `a session that other servers change without end is not applied to, after some attempts`() async throws {
+        let isBusy = Mutex(false)
+        let attempts = Mutex(0)
+        let store = SlowSharedStore {
+            let isBusy = isBusy.withLock { $0 }
+            if isBusy { attempts.withLock { $0 += 1 } }
+            return isBusy
+        }
+        let host = SeveralServersTests.host(on: store, clock)
+        let created = try await host.create()
+        let session = try await open(created, on: host)
+        isBusy.withLock { $0 = true }
+        await #expect(throws: SessionError.conflict) { try await session.apply(PostedEvent("pass", payload: 1)) }
+        #expect((3...10).contains(attempts.withLock { $0 }))
+        isBusy.withLock { $0 = false }
+        #expect(try await session.apply(PostedEvent("pass", payload: 2)).state.version == 2)
+    }
+
+    @Test func `watchers see what other servers commit, and why there is no more to see`() async throws {
+        let created = try await here.create()
+        let watch = try await open(created, on: there).watch()
+        let following = Task { await there.follow() }
+        defer { following.cancel() }
+        let session = try await open(created, on: here)
+        for version in 2...4 {
+            _ = try await session.apply(PostedEvent("pass", payload: .integer(version)))
+            try await SessionHostTests.eventually { watch.current.update?.state.version == version }
+        }
+        try await session.end()
+        try await SessionHostTests.eventually { watch.current.end == .ended }
+    }
+
+    @Test func `who waits at one server for a version is told of another server's`() async throws {
+        let created = try await here.create()
+        let following = Task { await there.follow() }
+        defer { following.cancel() }
+        let waiting = Task { [there, created] in
+            try await there.session(created.id, token: created.token.text).state(after: 1, within: .seconds(20))
+        }
+        try await SessionHostTests.eventually { there.watcherCount == 1 }
+        _ = try await open(created, on: here).apply(PostedEvent("pass", payload: 1))
+        #expect(try await waiting.value.state.version == 2)
+    }
+
+    @Test func `a session and what is forked from it at another server end together`() async throws {
+        let store = SlowSharedStore()
+        let (here, there) = (SeveralServersTests.host(on: store, clock), SeveralServersTests.host(on: store, clock))
+        for _ in 0..<50 {
+            let created = try await here.create()
+            let (one, other) = (try await open(created, on: here), try await open(created, on: there))
+            async let fork = try? await there.fork(other, version: nil)
+            async let end: Void = one.end()
+            try await end
+            if let fork = await fork {
+                await #expect(throws: SessionError.ended) { try await open(fork, on: here).state() }
+            }
+        }
+    }
+}
