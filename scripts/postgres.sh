@@ -2,7 +2,8 @@
 #
 # PostgreSQL refuses to run as root: root's cluster belongs to Debian's user `postgres`, and is where that user may be.
 
-if [ "$(id -u)" -eq 0 ]; then CLUSTERS=/var/lib/postgresql/coordinatord; else CLUSTERS=$PWD/data/postgres; fi
+if [ "$(id -u)" -eq 0 ]; then clusters_home=/var/lib/postgresql/coordinatord; else clusters_home=$PWD/data/postgres; fi
+CLUSTERS=${COORDINATORD_CLUSTERS:-$clusters_home}
 
 # Runs a command as the cluster's user, with PostgreSQL's programs on PATH.
 as_postgres() (
