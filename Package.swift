@@ -116,6 +116,9 @@ let package = Package(
                 "TestSupport",
             ]),
         .testTarget(
+            name: "PostgresStoreTests",
+            dependencies: ["PostgresStore", "Postgres", "Sessions", "Sodium", "TestSupport"]),
+        .testTarget(
             name: "NavigationAPITests",
             dependencies: [
                 "NavigationAPI", "Sessions", "Sodium", "Coordinators", "MicroHTTP", "JSONCoding", "TestSupport",

@@ -20,8 +20,15 @@ public struct PostgresStatement: Sendable {
 public final class PostgresConnection {
     /// Owned: finished in `deinit`.
     private let pointer: OpaquePointer
-    /// Owned: libpq counts warnings here, on the thread that makes the call. Freed after the connection.
-    private let warnings: UnsafeMutablePointer<Int>
+    /// What the server says beside its results.
+    private struct Notices {
+        var warnings = 0
+        /// Whether it has said that it ends the connection.
+        var isEnding = false
+    }
+
+    /// Owned: libpq writes here, on the thread that makes the call. Freed after the connection.
+    private let notices: UnsafeMutablePointer<Notices>
     private var prepared: Set<String> = []
     /// Which of the settings' hosts it is connected to.
     public let host: Int
@@ -60,14 +67,19 @@ public final class PostgresConnection {
         guard let pointer = PostgresConnection.start(options) else { throw .notSent(reason: "there is no memory") }
         self.pointer = pointer
         self.host = host
-        warnings = .allocate(capacity: 1)
-        warnings.initialize(to: 0)
+        notices = .allocate(capacity: 1)
+        notices.initialize(to: Notices())
         PQsetNoticeReceiver(
             pointer,
             { context, notice in
-                let severity = PQresultErrorField(notice, CInt(UInt8(ascii: "V"))).map { String(cString: $0) }
-                if severity == "WARNING" { context?.assumingMemoryBound(to: Int.self).pointee += 1 }
-            }, warnings)
+                func field(_ code: UInt8) -> String? {
+                    PQresultErrorField(notice, CInt(code)).map { String(cString: $0) }
+                }
+                guard let notices = context?.assumingMemoryBound(to: Notices.self) else { return }
+                if field(UInt8(ascii: "V")) == "WARNING" { notices.pointee.warnings += 1 }
+                // Shutting down, crashed.
+                if field(UInt8(ascii: "C"))?.hasPrefix("57P") == true { notices.pointee.isEnding = true }
+            }, notices)
         // From here on `deinit` frees both, also if this throws.
         try establish(until: deadline)
         PQsetnonblocking(pointer, 1)
@@ -75,7 +87,7 @@ public final class PostgresConnection {
 
     deinit {
         PQfinish(pointer)
-        warnings.deallocate()
+        notices.deallocate()
     }
 
     private static func start(_ options: [String: String]) -> OpaquePointer? {
@@ -157,10 +169,13 @@ public final class PostgresConnection {
 
     /// Notices a connection that the server has closed meanwhile, before anything is sent on it.
     private func checkUsable() throws(PostgresError) {
-        if isUsable, poll(POLLIN, 0) != 0 { isUsable = PQconsumeInput(pointer) == 1 }
+        if isUsable, poll(POLLIN, 0) != 0 {
+            // The server's last words come before the end of the connection.
+            isUsable = PQconsumeInput(pointer) == 1 && PQisBusy(pointer) == 0 && !notices.pointee.isEnding
+        }
         isUsable = isUsable && PQstatus(pointer) == CONNECTION_OK
         guard isUsable else { throw .notSent(reason: message) }
-        warnings.pointee = 0
+        notices.pointee.warnings = 0
     }
 
     /// Sends what is left to send, and receives all results of a call.
@@ -189,7 +204,7 @@ public final class PostgresConnection {
             PQclear(last)
             throw refusal
         }
-        return PostgresRows(last, warnings: warnings.pointee)
+        return PostgresRows(last, warnings: notices.pointee.warnings)
     }
 
     private func flush(until deadline: ContinuousClock.Instant) throws(PostgresError) {

@@ -7,6 +7,8 @@ struct Reply: Equatable {
     let isReplay: Bool
     /// Whether the server closes the connection after it.
     let isLast: Bool
+    /// The entity tag.
+    let tag: String?
     let body: [UInt8]
 
     var text: String { String(decoding: body, as: UTF8.self) }
@@ -25,7 +27,7 @@ struct Reply: Equatable {
 /// A client that blocks its thread: made for load, and used by one thread at a time.
 final class BlockingClient: @unchecked Sendable {
     // Unchecked: a test hands it from thread to thread, and never to two at once.
-    private let port: Int
+    let port: Int
     private var socket: Int32 = -1
     private var received: [UInt8] = []
     /// Whether nobody was listening at the last call.
@@ -37,13 +39,16 @@ final class BlockingClient: @unchecked Sendable {
 
     deinit { disconnect() }
 
-    /// - Parameter address: of the client, as a proxy sends it
+    /// - Parameters:
+    ///   - address: of the client, as a proxy sends it
+    ///   - condition: a header field
     /// - Returns: `nil` if the connection is refused or cut: then it is unknown what was done
     func call(
         _ method: String, _ path: String, token: String? = nil, key: String? = nil, address: String? = nil,
-        body: String? = nil
+        condition: String? = nil, body: String? = nil
     ) -> Reply? {
-        begin(method, path, token: token, key: key, address: address, body: body) ? finish() : nil
+        begin(method, path, token: token, key: key, address: address, condition: condition, body: body)
+            ? finish() : nil
     }
 
     /// Sends a request. `finish` waits for the reply. Meanwhile, other clients can begin requests.
@@ -51,12 +56,13 @@ final class BlockingClient: @unchecked Sendable {
     /// - Returns: whether it was sent
     func begin(
         _ method: String, _ path: String, token: String? = nil, key: String? = nil, address: String? = nil,
-        body: String? = nil
+        condition: String? = nil, body: String? = nil
     ) -> Bool {
         var head = "\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         if let token { head += "Authorization: Bearer \(token)\r\n" }
         if let address { head += "X-Forwarded-For: \(address)\r\n" }
         if let key { head += "Idempotency-Key: \(key)\r\n" }
+        if let condition { head += "\(condition)\r\n" }
         if let body { head += "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n" }
         isRefused = !connect()
         if !isRefused, send(Array((head + "\r\n" + (body ?? "")).utf8)) { return true }
@@ -132,6 +138,7 @@ final class BlockingClient: @unchecked Sendable {
         let reply = Reply(
             status: status, isReplay: lines.contains("Idempotency-Replayed: true"),
             isLast: lines.contains("Connection: close"),
+            tag: lines.first { $0.hasPrefix("ETag: ") }.map { String($0.dropFirst(6)) },
             body: Array(received[end.upperBound..<end.upperBound + length]))
         received.removeFirst(end.upperBound + length)
         return reply

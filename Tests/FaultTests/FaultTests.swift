@@ -31,19 +31,23 @@ final class ServerUnderTest: @unchecked Sendable {
     let directory: String
     private(set) var port = 0
     private(set) var program: Program
+    private let store: String
     private let flags: [String]
     private let environment: [String: String]
 
     /// - Parameters:
+    ///   - store: `nil` for SQLite in the directory.
     ///   - wrapper: a command line that the server's is appended to.
     ///   - environment: what is added to the test's own.
     init(
-        directory: String, flags: [String] = [], wrapper: [String] = [], environment: [String: String] = [:]
+        directory: String, store: String? = nil, flags: [String] = [], wrapper: [String] = [],
+        environment: [String: String] = [:]
     ) async throws {
         self.directory = directory
+        self.store = store ?? "sqlite:\(directory)/store"
         self.flags = flags
         self.environment = environment
-        program = try ServerUnderTest.program(directory, port: 0, flags, wrapper, environment)
+        program = try ServerUnderTest.program(directory, self.store, port: 0, flags, wrapper, environment)
         port = try await ready()
     }
 
@@ -55,11 +59,12 @@ final class ServerUnderTest: @unchecked Sendable {
     }
 
     private static func program(
-        _ directory: String, port: Int, _ flags: [String], _ wrapper: [String], _ environment: [String: String]
+        _ directory: String, _ store: String, port: Int, _ flags: [String], _ wrapper: [String],
+        _ environment: [String: String]
     ) throws -> Program {
         let command =
             try wrapper + [
-                executable, "serve", "--port", "\(port)", "--store", "sqlite:\(directory)/store",
+                executable, "serve", "--port", "\(port)", "--store", store,
                 "--data-directory", "\(directory)/apps",
             ] + flags
         return try Program(URL(filePath: "/usr/bin/env"), command, environment: environment)
@@ -77,9 +82,11 @@ final class ServerUnderTest: @unchecked Sendable {
     ///
     /// - Parameter more: flags in addition to those of `init`
     func restart(_ more: [String] = []) async throws {
-        program = try ServerUnderTest.program(directory, port: port, flags + more, [], environment)
+        program = try ServerUnderTest.program(directory, store, port: port, flags + more, [], environment)
         port = try await ready()
     }
+
+    func signal(_ number: Int32) { program.signal(number) }
 
     func kill() async throws {
         program.signal(SIGKILL)

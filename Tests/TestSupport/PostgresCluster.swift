@@ -201,6 +201,17 @@ public final class PostgresCluster: Sendable {
         throw TestFailure("the standby does not follow")
     }
 
+    /// Cuts a standby off from its primary server, so that it misses what is committed from now on.
+    public func stopFollowing() throws {
+        try query("ALTER SYSTEM SET primary_conninfo = ''")
+        try reload()
+        for _ in 0..<200 {
+            if try query("SELECT count(*) FROM pg_stat_wal_receiver") == "0" { return }
+            usleep(50_000)
+        }
+        throw TestFailure("the standby still follows")
+    }
+
     /// Makes a standby the primary server, and waits until it can be written to.
     public func promote() throws {
         try run("pg_ctl", "promote", "--wait", "--silent", "--pgdata", data)

@@ -26,7 +26,8 @@ enum Migration {
             } catch {
                 tries += 1
                 // Two that create the same table at once collide in the catalogue, in spite of IF NOT EXISTS.
-                let isCollision = ["23505", "42P07", "40001", "40P01"].contains(error.state?.code ?? "")
+                let isCollision = ["23505", "42P07", "42710", "40001", "40P01", "XX000"].contains(error.state?.code)
+                if error.state == "42501" { throw .noSchema }
                 guard isCollision, tries < 20 else { throw PostgresStoreError(error) }
                 sleep(.milliseconds(50))
             }

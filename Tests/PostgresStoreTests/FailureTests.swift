@@ -1,0 +1,267 @@
+import Foundation
+import Sessions
+import TestSupport
+import Testing
+
+@testable import PostgresStore
+
+/// What the failure table in the design promises, provoked really. One test after the other: each disturbs a whole
+/// server.
+@Suite(.serialized) struct FailureTests {
+    private static func clock(_ body: () async throws -> Void) async rethrows -> Duration {
+        try await ContinuousClock().measure { try await body() }
+    }
+
+    @Test func `connections that are ended under load cost no commit, and none is made twice`() async throws {
+        let database = try await Database()
+        let store = try await database.open()
+        let ending = Task {
+            var count = 0
+            while !Task.isCancelled {
+                count += try await database.terminateConnections()
+                try? await Task.sleep(for: .milliseconds(30))
+            }
+            return count
+        }
+
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<40 { group.addTask { try await store.commit(.make(number), versions: 50) } }
+            try await group.waitForAll()
+        }
+        ending.cancel()
+
+        #expect(try await ending.value > 10)
+        #expect(store.counters.unknownOutcomes > 0)
+        #expect(try await database.query("SELECT count(*), sum(stamp), sum(version) FROM sessions") == "40|2000|2000")
+        #expect(try await database.query("SELECT count(*) FROM journal") == "2000")
+        #expect(store.generation == 1 && database.reports.critical == [])
+        await store.close()
+    }
+
+    @Test func `while the database is away, nothing is sent and two seconds are waited; then it goes on`() async throws
+    {
+        let cluster = try await blocking { try PostgresCluster(isDurable: true) }
+        let database = try await Database(on: cluster)
+        let store = try await database.open()
+        let stamp = try await store.commit(.make(1), versions: 1)
+        try await blocking { try cluster.stop(.immediate) }
+
+        let change = try SessionChange.make(.make(1), after: stamp)
+        let time = try await Self.clock {
+            let outcome = await store.commit([change])
+            guard case .failure(.unavailable) = outcome else { throw TestFailure("the outcome is \(outcome)") }
+        }
+        await #expect(throws: StoreError.self) { try await store.isCurrent(stamp, of: .make(1)) }
+        try await eventually { store.condition.failure != nil }
+        #expect((.milliseconds(1500)..<Duration.milliseconds(4000)).contains(time), "\(time)")
+
+        try await blocking { try cluster.start() }
+        let back = try await Self.clock {
+            try await eventually { await store.commit([change]) == .success([]) }
+        }
+        #expect(back < .seconds(3), "\(back)")
+        try await eventually { store.condition.failure == nil }
+        #expect(try await store.isCurrent(change.stamp, of: .make(1)))
+        await store.close()
+    }
+
+    @Test func `a database that is frozen leaves the outcome unknown, and it is found out later`() async throws {
+        let cluster = try await blocking { try PostgresCluster() }
+        let database = try await Database(on: cluster)
+        let store = try await database.open()
+        let stamp = try await store.commit(.make(1), versions: 1)
+        // Both lanes have a connection.
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 2..<10 { group.addTask { try await store.commit(.make(number), versions: 1) } }
+            try await group.waitForAll()
+        }
+        try await blocking { try cluster.setFrozen(true) }
+
+        let change = try SessionChange.make(.make(1), after: stamp)
+        var outcome: CommitOutcome?
+        let time = await Self.clock { outcome = await store.commit([change]) }
+        guard case .failure(.unknownOutcome) = outcome else { throw TestFailure("the outcome is \(outcome as Any)") }
+        #expect((.seconds(4)..<Duration.seconds(9)).contains(time), "\(time)")
+
+        try await blocking { try cluster.setFrozen(false) }
+        // The lane decides the change before it sends another one of this session.
+        try await eventually { try await store.isCurrent(change.stamp, of: .make(1)) }
+        let next = try SessionChange.make(.make(1), after: change.stamp)
+        #expect(await store.commit([next]) == .success([]))
+        #expect(
+            try await database.query("SELECT count(*) FROM journal WHERE session = '\(SessionID.make(1).text)'") == "3")
+        await store.close()
+    }
+
+    @Test func `a server that only reads for a while is waited for`() async throws {
+        let cluster = try await blocking { try PostgresCluster() }
+        let database = try await Database(on: cluster)
+        let store = try await database.open()
+        let stamp = try await store.commit(.make(1), versions: 1)
+        try await database.query("ALTER SYSTEM SET default_transaction_read_only = on")
+        try await blocking { try cluster.reload() }
+        let writable = Task {
+            try await Task.sleep(for: .milliseconds(600))
+            try await database.query("ALTER SYSTEM RESET default_transaction_read_only")
+            try await blocking { try cluster.reload() }
+        }
+        try await Task.sleep(for: .milliseconds(200))
+
+        try await store.commit(.make(1), versions: 1, after: stamp)
+
+        try await writable.value
+        #expect(store.counters.retries > 0)
+        await store.close()
+    }
+
+    @Test func `too many connections are waited for`() async throws {
+        let database = try await Database()
+        // A superuser is not limited.
+        _ = try await PostgresStore.migrate(uri: database.uri)
+        try await database.query("GRANT ALL ON ALL TABLES IN SCHEMA public TO secured")
+        let limited = try await PostgresStore.open(
+            uri: database.uri.replacing("postgres@", with: "secured@"), password: "secured", durability: .relaxed)
+        let stamp = try await limited.commit(.make(1), versions: 1)
+        try await database.query("ALTER DATABASE \(database.name) CONNECTION LIMIT 0")
+        try await database.terminateConnections()
+        let raising = Task {
+            try await Task.sleep(for: .milliseconds(500))
+            try await database.query("ALTER DATABASE \(database.name) CONNECTION LIMIT -1")
+        }
+
+        try await limited.commit(.make(1), versions: 1, after: stamp)
+
+        try await raising.value
+        #expect(limited.counters.retries > 0)
+        await limited.close()
+    }
+
+    @Test func `a session that somebody has locked is a conflict at once, and a locked table is waited for`()
+        async throws
+    {
+        let database = try await Database()
+        let store = try await database.open()
+        let stamp = try await store.commit(.make(1), versions: 1)
+        let change = try SessionChange.make(.make(1), after: stamp)
+
+        let row = Task {
+            try await database.query("BEGIN; SELECT FROM sessions FOR UPDATE; SELECT pg_sleep(1.5); COMMIT")
+        }
+        try await database.waitForSleep()
+        let time = await Self.clock {
+            #expect(await store.commit([change]) == .success([CommitConflict(id: .make(1))]))
+        }
+        #expect(time < .seconds(1))
+        _ = try await row.value
+
+        let table = Task { try await database.query("BEGIN; LOCK TABLE batches; SELECT pg_sleep(0.7); COMMIT") }
+        try await database.waitForSleep()
+        #expect(await store.commit([change]) == .success([]))
+        _ = try await table.value
+        await store.close()
+    }
+
+    @Test func `deadlocks and time-outs are tried again, and a full disk is reported`() async throws {
+        let database = try await Database()
+        let store = try await database.open()
+        try await store.commit(.make(1), versions: 1)
+        try await database.query(
+            """
+            CREATE SEQUENCE tries;
+            CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+              IF NEW.session LIKE '%2' AND nextval('tries') <= 3 THEN RAISE EXCEPTION 'x' USING ERRCODE = '40P01'; END IF;
+              IF NEW.session LIKE '%3' AND nextval('tries') <= 6 THEN RAISE EXCEPTION 'x' USING ERRCODE = '40001'; END IF;
+              IF NEW.session LIKE '%4' THEN RAISE EXCEPTION 'x' USING ERRCODE = '53100'; END IF;
+              IF NEW.session LIKE '%5' THEN RAISE EXCEPTION 'x' USING ERRCODE = '23514'; END IF;
+              RETURN NEW; END $$;
+            CREATE TRIGGER fail BEFORE INSERT ON journal FOR EACH ROW EXECUTE FUNCTION fail();
+            """)
+
+        try await store.commit(.make(2), versions: 1)
+        try await store.commit(.make(3), versions: 1)
+        #expect(store.counters.retries == 5)
+
+        #expect(await store.commit([try .make(.make(4))]) == .failure(.full))
+        #expect(store.condition.remarks.contains { $0.contains("full") })
+        #expect(try await store.load(.make(4)) == nil)
+        await store.close()
+    }
+
+    @Test func `a change that the database refuses costs no other change its batch`() async throws {
+        let database = try await Database()
+        let store = try await database.open()
+        try await store.commit(.make(1), versions: 1)
+        try await database.query("ALTER TABLE journal ADD CHECK (session NOT LIKE '%5')")
+
+        let outcomes = try await withThrowingTaskGroup(of: (Int, Bool).self) { group in
+            for number in 10..<60 {
+                let change = try SessionChange.make(.make(number))
+                group.addTask { (number, await store.commit([change]) == .success([])) }
+            }
+            return try await group.reduce(into: [Int: Bool]()) { $0[$1.0] = $1.1 }
+        }
+
+        for (number, isCommitted) in outcomes { #expect(isCommitted == (number % 10 != 5), "\(number)") }
+        #expect(database.reports.all.count == 5)
+        await store.close()
+    }
+
+    @Test func `what waits while both lanes are busy is bounded in number and time`() async throws {
+        let database = try await Database()
+        let store = try await database.open()
+        try await store.commit(.make(1), versions: 1)
+        let lock = Task { try await database.query("BEGIN; LOCK TABLE batches; SELECT pg_sleep(3.5); COMMIT") }
+        try await database.waitForSleep()
+
+        let outcomes = try await withThrowingTaskGroup(of: (CommitOutcome, Duration).self) { group in
+            for number in 0..<4400 {
+                let change = try SessionChange.make(.make(10 + number))
+                group.addTask {
+                    let start = ContinuousClock.now
+                    return (await store.commit([change]), .now - start)
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        _ = try await lock.value
+
+        let failed = outcomes.filter { $0.0 != .success([]) }
+        for (outcome, time) in failed {
+            guard case .failure(.unavailable) = outcome else { throw TestFailure("\(outcome)") }
+            #expect(time < .seconds(3.4))
+        }
+        #expect(outcomes.count - failed.count <= 2 * CommitLine.batchSize)
+        #expect(outcomes.count - failed.count > 0)
+        #expect(failed.contains { $0.1 < .seconds(1) })
+        // Nothing of what failed was done.
+        #expect(try await database.query("SELECT count(*) FROM sessions") == "\(1 + outcomes.count - failed.count)")
+        await store.close()
+    }
+
+    @Test func `a closed store refuses, and leaves nothing waiting`() async throws {
+        let database = try await Database()
+        let store = try await database.open()
+        await store.close()
+
+        guard case .failure(.unavailable) = await store.commit([try .make(.make(1))]) else {
+            throw TestFailure("a closed store has committed")
+        }
+        await #expect(throws: StoreError.self) { try await store.load(.make(1)) }
+        await #expect(throws: StoreError.self) { try await store.isCurrent(.none, of: .make(1)) }
+        await #expect(throws: StoreError.self) { try await store.changes(since: nil) }
+        await #expect(throws: StoreError.self) { try await store.sweep(at: Date(), limit: 1) }
+    }
+}
+
+extension Database {
+    /// Waits until a client of the database sleeps, and so has its locks.
+    func waitForSleep() async throws {
+        try await eventually {
+            try await query(
+                """
+                SELECT count(*) FROM pg_stat_activity
+                WHERE wait_event = 'PgSleep' AND datname = current_database()
+                """) == "1"
+        }
+    }
+}

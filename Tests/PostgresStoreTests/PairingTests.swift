@@ -1,0 +1,127 @@
+import Foundation
+import Sessions
+import Sodium
+import TestSupport
+import Testing
+
+@testable import PostgresStore
+
+@Suite struct SharedPairingTests {
+    private static let start = Date(timeIntervalSince1970: 1_800_000_000)
+
+    private static func pairing(_ issuer: Int, seconds: TimeInterval = 60) -> Pairing {
+        Pairing(
+            session: .make(issuer), issuer: SHA256Digest(of: "issuer \(issuer)"), label: issuer == 1 ? nil : "TV",
+            expiresAt: start + seconds)
+    }
+
+    private static func code(_ number: Int) -> SHA256Digest { SHA256Digest(of: "code \(number)") }
+
+    private func withPairings(_ body: (any PairingStore, any PairingStore, Database) async throws -> Void) async throws
+    {
+        let database = try await Database()
+        let (one, other) = (try await database.open(), try await database.open())
+        try await body(try #require(one.pairings), try #require(other.pairings), database)
+        await one.close()
+        await other.close()
+    }
+
+    @Test func `a code that one server gave out is used once, at whichever server`() async throws {
+        try await withPairings { one, other, _ in
+            let (code, now) = (Self.code(1), Self.start)
+            try await one.open(code, for: Self.pairing(2), at: now)
+
+            let found = try await other.find(code, key: nil, at: now)
+            #expect(found.session == .make(2) && found.label == "TV" && found.expiresAt == now + 60)
+            #expect(found.issuer == SHA256Digest(of: "issuer 2"))
+            async let first = one.take(code, key: "k", at: now)
+            async let second = other.take(code, key: "other", at: now)
+            #expect(await [first, second].count { $0 } == 1)
+
+            await #expect(throws: SessionError.unknownCode) { _ = try await one.find(code, key: nil, at: now) }
+        }
+    }
+
+    @Test func `a used code is found for ten minutes by the key that it was used under`() async throws {
+        try await withPairings { one, other, _ in
+            let (code, now) = (Self.code(1), Self.start)
+            try await one.open(code, for: Self.pairing(1), at: now)
+            #expect(await one.take(code, key: "k", at: now))
+
+            #expect(try await other.find(code, key: "k", at: now + 599).label == nil)
+            await #expect(throws: SessionError.unknownCode) { _ = try await other.find(code, key: "j", at: now) }
+            await #expect(throws: SessionError.unknownCode) { _ = try await other.find(code, key: "k", at: now + 601) }
+        }
+    }
+
+    @Test func `a code expires, and is replaced by the next one of the same token`() async throws {
+        try await withPairings { one, other, _ in
+            let now = Self.start
+            try await one.open(Self.code(1), for: Self.pairing(1), at: now)
+            try await other.open(Self.code(2), for: Self.pairing(1), at: now)
+
+            await #expect(throws: SessionError.unknownCode) { _ = try await one.find(Self.code(1), key: nil, at: now) }
+            #expect(try await one.find(Self.code(2), key: nil, at: now + 59).session == .make(1))
+            await #expect(throws: SessionError.unknownCode) {
+                _ = try await one.find(Self.code(2), key: nil, at: now + 60)
+            }
+            #expect(await !one.take(Self.code(2), key: nil, at: now + 60))
+        }
+    }
+
+    @Test func `a code that was taken in vain is open again, unless its token has another one`() async throws {
+        try await withPairings { one, other, _ in
+            let now = Self.start
+            try await one.open(Self.code(1), for: Self.pairing(1), at: now)
+            #expect(await one.take(Self.code(1), key: nil, at: now))
+            await other.giveBack(Self.code(1))
+            #expect(await other.take(Self.code(1), key: nil, at: now))
+
+            try await one.open(Self.code(2), for: Self.pairing(1), at: now)
+            await one.giveBack(Self.code(1))
+            #expect(await !one.take(Self.code(1), key: nil, at: now))
+        }
+    }
+
+    @Test func `the servers have 256 open codes together`() async throws {
+        try await withPairings { one, other, _ in
+            for number in 0..<256 {
+                try await (number % 2 == 0 ? one : other).open(
+                    Self.code(number), for: Self.pairing(number), at: Self.start)
+            }
+
+            await #expect(throws: SessionError.tooManyCodes) {
+                try await other.open(Self.code(256), for: Self.pairing(256), at: Self.start)
+            }
+            // In place of its own earlier one, and when the others have expired.
+            try await other.open(Self.code(257), for: Self.pairing(7), at: Self.start)
+            try await other.open(Self.code(258), for: Self.pairing(300, seconds: 99), at: Self.start + 60)
+        }
+    }
+
+    @Test func `wrong codes are counted together, and beyond 70 a minute no code is looked at`() async throws {
+        try await withPairings { one, other, _ in
+            let now = Self.start
+            try await one.open(Self.code(1), for: Self.pairing(1, seconds: 3600), at: now)
+            let refusals = try await withThrowingTaskGroup(of: Bool.self) { group in
+                for number in 100..<200 {
+                    group.addTask {
+                        do {
+                            _ = try await (number % 2 == 0 ? one : other).find(Self.code(number), key: nil, at: now)
+                            return false
+                        } catch SessionError.tooManyTries(let seconds) {
+                            return seconds == 1
+                        } catch SessionError.unknownCode { return false }
+                    }
+                }
+                return try await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+            }
+
+            #expect(refusals == 30)
+            await #expect(throws: SessionError.tooManyTries(retryAfter: 1)) {
+                _ = try await one.find(Self.code(1), key: nil, at: now)
+            }
+            #expect(try await one.find(Self.code(1), key: nil, at: now + 2).session == .make(1))
+        }
+    }
+}

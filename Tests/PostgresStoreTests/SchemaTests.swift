@@ -1,0 +1,75 @@
+import Sessions
+import TestSupport
+import Testing
+
+@testable import PostgresStore
+
+@Suite struct SchemaTests {
+    @Test func `many that open an empty database at once make its tables together`() async throws {
+        let database = try await Database()
+
+        let secrets = try await withThrowingTaskGroup(of: [UInt8].self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    let store = try await database.open()
+                    await store.close()
+                    return store.secret
+                }
+            }
+            return try await group.reduce(into: Set()) { $0.insert($1) }
+        }
+
+        #expect(secrets.count == 1)
+        #expect(try await database.query("SELECT count(DISTINCT l) FROM replicas, unnest(lanes) AS l") == "16")
+        #expect(try await PostgresStore.migrate(uri: database.uri) == (1, 1))
+    }
+
+    @Test func `a schema that is too old or too new is refused, and one that it can work with is not`() async throws {
+        let database = try await Database()
+        #expect(try await PostgresStore.migrate(uri: database.uri) == (0, 1))
+        try await database.open().close()
+
+        try await database.query("UPDATE store SET value = '7' WHERE name = 'schema'")
+        try await database.open().close()
+
+        try await database.query("UPDATE store SET value = '7' WHERE name = 'least_reader'")
+        let newer = await #expect(throws: PostgresStoreError.self) { _ = try await database.open() }
+        #expect(newer == .newerSchema(7))
+        #expect(try await PostgresStore.migrate(uri: database.uri) == (7, 7))
+
+        try await database.query("UPDATE store SET value = '0' WHERE name IN ('least_reader', 'schema')")
+        try await database.query(
+            "CREATE ROLE reader_\(database.name) LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader_\(database.name)"
+        )
+        let uri = database.uri.replacing("postgres@", with: "reader_\(database.name)@")
+        let older = await #expect(throws: PostgresStoreError.self) {
+            _ = try await PostgresStore.open(uri: uri, durability: .relaxed)
+        }
+        #expect("\(older!)".contains("coordinatord migrate"))
+    }
+
+    @Test func `a server that may lose commits is refused, unless that is accepted`() async throws {
+        let database = try await Database()
+
+        let error = await #expect(throws: PostgresStoreError.self) {
+            _ = try await PostgresStore.open(uri: database.uri)
+        }
+        let store = try await database.open()
+
+        #expect(error == .relaxed(["fsync", "full_page_writes", "synchronous_commit"]))
+        #expect(store.name == "postgres-relaxed")
+        #expect(store.condition.failure == nil && store.condition.remarks.count == 1)
+        await store.close()
+    }
+
+    @Test func `a database that cannot be reached, or a URI with a password, is refused`() async throws {
+        for uri in ["postgresql://postgres@127.0.0.1:1/d", "postgresql://a:hush@127.0.0.1/d", "nonsense"] {
+            let error = await #expect(throws: PostgresStoreError.self) { _ = try await PostgresStore.open(uri: uri) }
+            #expect(!"\(error!)".contains("hush"))
+        }
+    }
+}
+
+extension Database {
+    var name: String { String(uri.split(separator: "/").last ?? "") }
+}
