@@ -38,8 +38,15 @@
 
         init(_ address: PostgresAddress) throws {
             self.address = address
-            snapshot = try address.reading { () throws(PostgresStoreError) in
-                try PostgresSnapshot(uri: address.uri, password: address.password)
+            do throws(PostgresStoreError) {
+                snapshot = try PostgresSnapshot(uri: address.uri, password: address.password)
+            } catch .noSchema {
+                throw ExitCode.cannotStart(
+                    EX_NOINPUT,
+                    "there is no store in \(address.location); name another database, or run `coordinatord migrate` first"
+                )
+            } catch {
+                throw ExitCode.cannotUse(address.location, error)
             }
         }
 

@@ -80,9 +80,7 @@ extension ExitCode {
                     (EX_NOPERM, "GRANT SELECT, INSERT, UPDATE, DELETE on the store's tables to this role")
                 } else if says("certificate") {
                     (EX_UNAVAILABLE, "see sslmode, sslrootcert and the server's certificate")
-                } else if says("Connection refused") || says("could not translate host name")
-                    || says("did not accept a connection")
-                {
+                } else if says("could not translate host name") || says("did not accept a connection") {
                     (EX_UNAVAILABLE, "is the server running, and reachable from here?")
                 } else {
                     (EX_UNAVAILABLE, nil)

@@ -49,6 +49,8 @@ struct StoredOptions: ParsableArguments {
         case .postgres(let uri):
             #if Postgres
                 let address = PostgresAddress(uri: uri, password: try password.password())
+                // Opening it would make the tables.
+                _ = try PostgresReading(address)
                 return try await address.open(DurabilityChoice.relaxed.forPostgres, StoredOptions.everything) {
                     text, _ in report(text)
                 }
