@@ -61,6 +61,13 @@ start_server() {
     return 1
 }
 
+# A port of 127.0.0.1 on which nothing listens, below those that the system gives to outgoing connections.
+free_port() {
+    local port
+    while port=$((RANDOM % 20000 + 12000)) && (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null; do :; done
+    echo "$port"
+}
+
 wait_for_port() {
     local try
     for try in $(seq 100); do
@@ -69,6 +76,19 @@ wait_for_port() {
     done
     echo "nothing listens on port $1 after 10 s" >&2
     return 1
+}
+
+# Starts nginx with deploy/nginx.conf on port `$2` of 127.0.0.1, in front of the ports after it; its files are in `$1`.
+start_nginx() {
+    local directory=$1 port=$2 replica
+    for replica in "${@:3}"; do echo "server 127.0.0.1:$replica max_fails=0;"; done > "$directory/replicas.conf"
+    sed -e "s|listen 8080;|listen 127.0.0.1:$port;|" -e "s|/tmp/nginx|$directory|" \
+        -e "s|/dev/stdout|$directory/access.log|" -e "s|/dev/stderr|$directory/error.log|" deploy/nginx.conf \
+        > "$directory/nginx.conf"
+    # The system's programs are not on every user's PATH.
+    PATH=$PATH:/usr/sbin nginx -p "$directory" -c "$directory/nginx.conf" -g 'daemon off;' 2> "$directory/start.log" &
+    children+=($!)
+    wait_for_port "$port" || { cat "$directory/start.log" >&2; return 1; }
 }
 
 # Builds the Swift tests; the arguments are for `swift build`. A warning is an error.

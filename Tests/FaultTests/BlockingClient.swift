@@ -27,7 +27,7 @@ struct Reply: Equatable {
 /// A client that blocks its thread: made for load, and used by one thread at a time.
 final class BlockingClient: @unchecked Sendable {
     // Unchecked: a test hands it from thread to thread, and never to two at once.
-    private let port: Int
+    let port: Int
     private var socket: Int32 = -1
     private var received: [UInt8] = []
     /// Whether nobody was listening at the last call.

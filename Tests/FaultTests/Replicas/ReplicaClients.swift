@@ -10,7 +10,7 @@ final class ReplicaClients: Sendable {
         var answered = 0
         /// Requests that were sent again, by the reason.
         var again: [String: Int] = [:]
-        /// Of answered attempts.
+        /// Of answered attempts, except at servers that were kept from working then.
         var times: [Duration] = []
 
         func percentile(_ share: Double) -> Duration {
@@ -23,6 +23,8 @@ final class ReplicaClients: Sendable {
     private let numbers = Atomic(0)
     private let isEnding = Atomic(false)
     private let figures = Mutex(Figures())
+    /// The ports of servers that are kept from working, and until when they were.
+    private let hindered = Mutex<[Int: ContinuousClock.Instant?]>([:])
 
     /// - Parameter count: of sessions.
     init(_ count: Int, ports: [Int]) throws {
@@ -60,6 +62,18 @@ final class ReplicaClients: Sendable {
         }
     }
 
+    /// Notes that a server is kept from working while the body runs.
+    func hindering(_ port: Int, _ body: () async throws -> Void) async throws {
+        hindered.withLock { $0[port] = .some(nil) }
+        try await body()
+        hindered.withLock { $0[port] = .some(.now) }
+    }
+
+    private func isHindered(_ port: Int, since start: ContinuousClock.Instant) -> Bool {
+        guard let end = hindered.withLock({ $0[port] }) else { return false }
+        return end.map { $0 > start } ?? true
+    }
+
     /// Checks all histories. Call when no client runs.
     func check() throws -> [String] {
         var faults = results.faults
@@ -82,8 +96,9 @@ final class ReplicaClients: Sendable {
 
     private func read(_ session: ReplicaHistory, _ clients: [BlockingClient]) {
         let start = ContinuousClock.now
-        let reply = clients[Int.random(in: clients.indices)].call("GET", session.path, token: session.token)
-        if let reply, isAnswered(reply, since: start) { note(reply, session, since: start) }
+        let client = clients[Int.random(in: clients.indices)]
+        let reply = client.call("GET", session.path, token: session.token)
+        if let reply, isAnswered(reply, client, since: start) { note(reply, session, since: start) }
     }
 
     private func post(_ session: ReplicaHistory, _ clients: [BlockingClient]) {
@@ -94,7 +109,7 @@ final class ReplicaClients: Sendable {
             let client = clients[Int.random(in: clients.indices)]
             let reply = client.call(
                 "POST", "\(session.path)/events", token: session.token, key: "key-\(value)", body: event(value))
-            if isAnswered(reply, since: attempt) {
+            if isAnswered(reply, client, since: attempt) {
                 if let reply, reply.status == 200 { note(reply, session, value, since: start) }
                 return
             }
@@ -115,7 +130,7 @@ final class ReplicaClients: Sendable {
             }
             for client in begun {
                 let reply = client.finish()
-                if isAnswered(reply, since: attempt), let reply { answers.append(reply) }
+                if isAnswered(reply, client, since: attempt), let reply { answers.append(reply) }
             }
             if answers.isEmpty { usleep(.random(in: 5_000...40_000)) }
         }
@@ -136,13 +151,15 @@ final class ReplicaClients: Sendable {
     }
 
     /// Whether a request is answered, or a fault; otherwise it may be sent again.
-    private func isAnswered(_ reply: Reply?, since start: ContinuousClock.Instant) -> Bool {
-        let time = ContinuousClock.now - start
+    private func isAnswered(
+        _ reply: Reply?, _ client: BlockingClient, since start: ContinuousClock.Instant
+    ) -> Bool {
+        let time = isHindered(client.port, since: start) ? nil : ContinuousClock.now - start
         return figures.withLock { figures in
             switch reply?.status {
             case 200:
                 figures.answered += 1
-                figures.times.append(time)
+                if let time { figures.times.append(time) }
                 return true
             case nil:
                 figures.again["cut", default: 0] += 1

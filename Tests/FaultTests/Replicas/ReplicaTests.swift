@@ -25,15 +25,20 @@ extension Faults {
                 try await clients.run {
                     for round in 0..<30 * Scale.factor {
                         let server = replicas.servers[round % 3]
-                        try await server.kill()
-                        try await server.restart()
+                        try await clients.hindering(server.port) {
+                            try await server.kill()
+                            try await server.restart()
+                        }
                         try await Task.sleep(for: .milliseconds(.random(in: 0...300)))
                     }
                     for round in 0..<10 * Scale.factor {
                         let server = replicas.servers[round % 3]
-                        server.signal(SIGSTOP)
-                        try await Task.sleep(for: .milliseconds(.random(in: 1000...(Scale.factor > 1 ? 30_000 : 3000))))
-                        server.signal(SIGCONT)
+                        let longest = Scale.factor > 1 ? 30_000 : 3000
+                        try await clients.hindering(server.port) {
+                            server.signal(SIGSTOP)
+                            try await Task.sleep(for: .milliseconds(Int.random(in: 1000...longest)))
+                            server.signal(SIGCONT)
+                        }
                         try await Task.sleep(for: .milliseconds(.random(in: 0...300)))
                     }
                 }
@@ -73,11 +78,11 @@ extension Faults {
                     let clients = try ReplicaClients(20, ports: replicas.ports)
                     try await clients.run { try await Task.sleep(for: .seconds(1)) }
                     // The standby gets nothing of what follows.
-                    try await blocking { try replicas.standby?.setFrozen(true) }
+                    try await blocking { try replicas.standby?.stop() }
                     try await clients.run { try await Task.sleep(for: .seconds(1)) }
                     let client = BlockingClient(port: replicas.ports[0])
                     let before = clients.sessions.map { client.call("GET", $0.path, token: $0.token) }
-                    try await blocking { try replicas.failOver() }
+                    try await blocking { try replicas.failOver(isStandbyStopped: true) }
                     try await replicas.waitUntilServing()
 
                     var lost = 0

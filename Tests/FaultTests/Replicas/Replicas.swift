@@ -64,10 +64,10 @@ final class Replicas: Sendable {
     }
 
     /// Crashes the primary server, and promotes the standby.
-    func failOver() throws {
+    func failOver(isStandbyStopped: Bool = false) throws {
         guard let standby else { throw TestFailure("there is no standby") }
         try primary.kill()
-        try standby.setFrozen(false)
+        if isStandbyStopped { try standby.start() }
         try standby.promote()
         database.withLock { $0 = Database(primary: standby) }
     }
