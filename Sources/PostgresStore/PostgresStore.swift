@@ -37,7 +37,7 @@ public final class PostgresStore: SessionStore {
     private let lanes: [CommitLane]
     private let reads: ReadLine
     private let readers: [Reader]
-    let upkeep: Upkeep
+    private let upkeep: Upkeep
     private let damaged = Mutex(Set<SessionID>())
     private let isFull: Atomic<Bool>
     public let pairings: (any PairingStore)?

@@ -182,21 +182,6 @@ import Testing
         await store.close()
     }
 
-    @Test func `an operator lists sessions page by page, and their answers`() async throws {
-        let database = try await Database()
-        let store = try await database.open()
-        for number in 1...5 { _ = await store.commit([try .make(.make(number), key: "a")]) }
-        let next = try SessionChange.make(.make(3), after: SessionStamp(version: 1), key: "b")
-        _ = await store.commit([next])
-
-        #expect(try await store.sessions(after: nil, limit: 3) == [.make(1), .make(2), .make(3)])
-        #expect(try await store.sessions(after: .make(3), limit: 3) == [.make(4), .make(5)])
-        #expect(try await store.answers(of: .make(3)).map(\.version) == [1, 2])
-        #expect(try await store.answers(of: .make(3)).last == next.answer)
-        #expect(try await store.answers(of: .make(9)).isEmpty)
-        await store.close()
-    }
-
     @Test func `damaged records and answers are refused, and reported once`() async throws {
         let database = try await Database()
         let store = try await database.open()
