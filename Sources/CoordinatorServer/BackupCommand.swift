@@ -8,7 +8,8 @@ struct BackupCommand: ParsableCommand {
         commandName: "backup", abstract: "Copies the stored sessions into a new file; a server may be running.",
         discussion: """
             To restore it, put the file into an empty directory as sessions.sqlite and serve that directory. The file \
-            is written in a directory beside it, FILE.XXXXXX, which may be removed if kill -9 has left it.
+            is written in a directory beside it, FILE.XXXXXX, which may be removed if kill -9 has left it. A PostgreSQL \
+            database is backed up with PostgreSQL's own pg_dump or pg_basebackup.
             """)
 
     @OptionGroup var stored: StoredOptions
@@ -16,10 +17,24 @@ struct BackupCommand: ParsableCommand {
     @Argument(help: "The file to create. It must not exist yet.")
     var file: String
 
+    func validate() throws {
+        guard !stored.store.isPostgres else {
+            throw ValidationError(
+                """
+                `backup` copies a store in a file. Back up a PostgreSQL database with pg_dump, or its server with \
+                pg_basebackup.
+                """)
+        }
+    }
+
     func run() throws {
+        guard case .sqlite(let directory) = stored.store else { return }
         // Reaching the file's size limit then fails the write instead of ending the process.
         signal(SIGXFSZ, SIG_IGN)
-        let snapshot = try stored.snapshot()
+        let snapshot: StoreSnapshot
+        do throws(SQLiteStoreError) { snapshot = try StoreSnapshot(directory: directory) } catch {
+            throw ExitCode.cannotRead(directory, error)
+        }
         let count = try NewFile.make(file) { draft in
             let bar = ProgressBar()
             defer { bar.end() }
@@ -31,7 +46,7 @@ struct BackupCommand: ParsableCommand {
                 // The store was sound when it was opened, so it is the copy that failed.
                 throw ExitCode.cannotStart(EX_IOERR, "\(file) cannot be written: \(reason)")
             } catch {
-                throw stored.unusable(error)
+                throw ExitCode.cannotRead(directory, error)
             }
         }
         print("\(file): \(count) sessions")

@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
-internal import SQLiteStore
 internal import Sessions
 
 /// `check`: reports what this build would do with every stored session. Run it before a new build goes live; the old
@@ -52,14 +51,15 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
         lifetimes.apply(to: &settings)
         let host = SessionHost(apps: apps, store: MemoryStore(), settings: settings)
 
-        let snapshot = try stored.snapshot()
-        let (sessions, isWhole) = try stored.listing(in: snapshot)
+        let reader = try stored.reader()
         // Damaged pages may contain older versions, and a session needs all of those as well.
-        let damagedPages = snapshot.damagedPages()
-        let scan = try SessionScan(stored, threads: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        let damagedPages = reader.damagedPages()
+        let scan = try SessionScan(stored, threads: min(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 16))
         var summary = CheckSummary(damagedPages: damagedPages)
         let bar = ProgressBar()
-        do {
+        let count = try reader.sessionCount()
+        var before = 0
+        let isWhole = try await reader.forEachPage { sessions in
             try await scan.forEach(sessions, withPast: !damagedPages.isEmpty) { id, found in
                 CheckedSession(id, found, by: host)
             } each: { checked, done in
@@ -70,10 +70,9 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
                     }
                     print(json ? session.json : session.line)
                 }
-                bar.show(done, of: sessions.count)
+                bar.show(before + done, of: max(count, before + sessions.count))
             }
-        } catch let error as SQLiteStoreError {
-            throw stored.unusable(error)
+            before += sessions.count
         }
         bar.end()
         print(json ? summary.json : summary.text)
@@ -91,7 +90,7 @@ struct CheckedSession: Sendable, Encodable {
     let details: String
 
     /// - Returns: `nil` if there is no such session any more.
-    fileprivate init?(_ id: SessionID, _ found: Result<SessionRecord?, StoreSnapshot.Damage>, by host: SessionHost) {
+    fileprivate init?(_ id: SessionID, _ found: Result<SessionRecord?, SessionDamage>, by host: SessionHost) {
         session = id.text
         switch found {
         case .success(nil): return nil

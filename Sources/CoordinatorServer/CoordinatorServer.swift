@@ -6,7 +6,7 @@ public import ArgumentParser
 public import Coordinators
 
 /// A server of some apps. Marked `@main`, it is a program with the subcommands `serve`, `check`,
-/// `sessions`, `backup`, `graph` and `health`.
+/// `sessions`, `backup`, `migrate`, `graph` and `health`.
 ///
 /// ```swift
 /// @main struct ShopServer: NavigationServer {
@@ -61,7 +61,7 @@ struct ServerCommand<Server: NavigationServer>: AsyncParsableCommand {
             version: Server.announcement,
             subcommands: [
                 ServeCommand<Server>.self, CheckCommand<Server>.self, SessionsCommand.self, BackupCommand.self,
-                GraphCommand<Server>.self, HealthCommand.self,
+                MigrateCommand.self, GraphCommand<Server>.self, HealthCommand.self,
             ] + Server.commands)
     }
 }

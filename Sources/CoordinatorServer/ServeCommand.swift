@@ -84,7 +84,9 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
 
         let logger = Logger(label: Server.name) { _ in LineLogHandler(.standardError) }
         defer { LineOutput.standardError.flush(milliseconds: 1000) }
-        let store = try storage.open(report: { logger.warning("\($0)") }) { reason in
+        let store = try await storage.open(report: { text, isCritical in
+            logger.log(level: isCritical ? .critical : .warning, "\(text)")
+        }) { reason in
             // Only opening the store again can show what is on the disk.
             logger.critical("the storage has failed: \(reason)")
             LineOutput.standardError.flush(milliseconds: 500)

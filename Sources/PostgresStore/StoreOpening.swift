@@ -50,7 +50,7 @@ extension PostgresStore {
     }
 
     /// Runs blocking work on a thread that no task runs on.
-    private static func blocking<Value: Sendable>(
+    static func blocking<Value: Sendable>(
         _ work: @escaping @Sendable () throws(PostgresStoreError) -> Value
     ) async throws(PostgresStoreError) -> Value {
         let outcome: Result<Value, PostgresStoreError> = await withCheckedContinuation { continuation in
@@ -90,7 +90,7 @@ extension StoreOpening {
         guard off.isEmpty || durability == .relaxed else { throw .relaxed(off) }
     }
 
-    fileprivate static func settings(
+    static func settings(
         _ uri: String, _ password: String?
     ) throws(PostgresStoreError) -> PostgresSettings {
         do throws(PostgresSettingsError) {
@@ -100,7 +100,7 @@ extension StoreOpening {
         }
     }
 
-    fileprivate static func connect(_ settings: PostgresSettings) throws(PostgresStoreError) -> PostgresConnection {
+    static func connect(_ settings: PostgresSettings) throws(PostgresStoreError) -> PostgresConnection {
         do throws(PostgresError) {
             return try PostgresConnection(settings, within: .seconds(5))
         } catch {
@@ -108,7 +108,7 @@ extension StoreOpening {
         }
     }
 
-    private static func values(_ settings: PostgresSettings) throws(PostgresStoreError) -> StoredValues {
+    static func values(_ settings: PostgresSettings) throws(PostgresStoreError) -> StoredValues {
         let connection = try connect(settings)
         do throws(PostgresStoreError) {
             let values = try StoredValues(connection)

@@ -43,12 +43,13 @@ public final class SQLiteStore: SessionStore {
     ///
     /// - Parameters:
     ///   - sizeLimit: how many bytes of the file may be in use; 0 for no limit. Beyond it, commits fail with `full`.
+    ///   - newSecret: the secret of a store that is created; `nil` for a random one.
     ///   - report: receives what an operator should know, about each damaged session at most once a minute.
     ///   - failed: called when a flush has failed or the files are gone. From then on nothing is committed, and the
     ///     process should end: only opening the store again shows what is on the disk.
     public init(
         directory path: String, durability: Durability = .strict, retention: Retention = Retention(),
-        sizeLimit: Int = 0, report: @escaping @Sendable (String) -> Void = { _ in },
+        sizeLimit: Int = 0, newSecret: StoreSecret? = nil, report: @escaping @Sendable (String) -> Void = { _ in },
         failed: @escaping @Sendable (String) -> Void
     ) throws(SQLiteStoreError) {
         name = durability == .strict ? "sqlite" : "sqlite-relaxed"
@@ -59,9 +60,9 @@ public final class SQLiteStore: SessionStore {
         try StoreRebuild.rebuildIfNeeded(directory, retention, report)
         let database = directory.database
         func openWriter() throws(SQLiteStoreError) -> JournalWriter {
-            try JournalWriter(path: database, durability: durability, retention: retention, sizeLimit: sizeLimit) {
-                troubles.report($0)
-            }
+            try JournalWriter(
+                path: database, durability: durability, retention: retention, sizeLimit: sizeLimit, newSecret: newSecret
+            ) { troubles.report($0) }
         }
         let journalWriter: JournalWriter
         do throws(SQLiteStoreError) {

@@ -39,6 +39,7 @@ enum Migration {
 struct StoredValues {
     let schema: Int
     let leastReader: Int
+    let generation: Int
     let secret: [UInt8]
 
     /// - Throws: `noSchema` if there are no tables.
@@ -53,6 +54,7 @@ struct StoredValues {
         }
         schema = values["schema"].flatMap { Int($0) } ?? 0
         leastReader = values["least_reader"].flatMap { Int($0) } ?? 0
+        generation = values["generation"].flatMap { Int($0) } ?? 1
         guard let secret = Hexadecimal.bytes(of: values["secret"] ?? ""), secret.count == KeyedDigest.keySize else {
             throw .damaged("the store's secret is damaged")
         }

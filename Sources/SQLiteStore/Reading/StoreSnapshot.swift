@@ -67,6 +67,13 @@ public final class StoreSnapshot {
         }
     }
 
+    /// See `SessionStore.secret`.
+    public func secret() throws(SQLiteStoreError) -> [UInt8] {
+        do throws(SQLiteError) { return try JournalWriter.secret(in: reader.database) } catch {
+            throw SQLiteStoreError(error)
+        }
+    }
+
     public func load(_ id: SessionID) throws(SQLiteStoreError) -> SessionRecord? {
         try reading { () throws(ReadError) in
             if let damage = tail.damaged[id] { throw .damaged(damage) }

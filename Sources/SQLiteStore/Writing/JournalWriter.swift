@@ -50,9 +50,9 @@ final class JournalWriter {
 
     init(
         path: String, durability: SQLiteStore.Durability, retention: Retention, sizeLimit: Int = 0,
-        report: @escaping @Sendable (StoreTrouble) -> Void
+        newSecret: StoreSecret? = nil, report: @escaping @Sendable (StoreTrouble) -> Void
     ) throws(SQLiteStoreError) {
-        let database = try JournalWriter.open(path, durability)
+        let database = try JournalWriter.open(path, durability, newSecret)
         do throws(SQLiteError) {
             statements = try Statements(database)
             sessionLookup = try .session(database, path: path)
@@ -74,7 +74,7 @@ final class JournalWriter {
     }
 
     private static func open(
-        _ path: String, _ durability: SQLiteStore.Durability
+        _ path: String, _ durability: SQLiteStore.Durability, _ newSecret: StoreSecret?
     ) throws(SQLiteStoreError) -> SQLiteDatabase {
         let version: Int
         do throws(SQLiteError) {
@@ -102,7 +102,7 @@ final class JournalWriter {
                 throw SQLiteError(code: 0, message: "\(path) cannot have a write-ahead log")
             }
             version = try database.integer("PRAGMA user_version") ?? 0
-            if version == 0 { try makeTables(in: database) }
+            if version == 0 { try makeTables(in: database, newSecret) }
             if version == 0 || version == Schema.version { return database }
         } catch {
             throw SQLiteStoreError(error)
@@ -113,7 +113,9 @@ final class JournalWriter {
     /// How long the writer waits for another program's lock. Short, because everybody waits for the writer.
     static let busyTimeout = Duration.milliseconds(500)
 
-    private static func makeTables(in database: borrowing SQLiteDatabase) throws(SQLiteError) {
+    private static func makeTables(
+        in database: borrowing SQLiteDatabase, _ newSecret: StoreSecret?
+    ) throws(SQLiteError) {
         guard try database.integer("SELECT count(*) FROM sqlite_schema") == 0 else {
             throw .damage("the file is another program's database")
         }
@@ -123,7 +125,7 @@ final class JournalWriter {
             INSERT INTO store VALUES ('secret', ?1, ?2), ('compacted', 0, ?3), ('closed', 0, ?4), ('clock', 0, ?5),
                 ('damaged', 0, ?6)
             """)
-        let secret = Sodium.randomBytes(KeyedDigest.keySize)
+        let secret = newSecret?.bytes ?? Sodium.randomBytes(KeyedDigest.keySize)
         try insert.bind(1, secret)
         try insert.bind(2, StoredValue.secret(secret).checksum)
         try insert.bind(3, StoredValue.compacted(0).checksum)

@@ -1,4 +1,3 @@
-internal import SQLiteStore
 internal import Sessions
 internal import Synchronization
 
@@ -8,17 +7,17 @@ struct SessionScan {
     /// Sessions that one thread reads in one snapshot.
     private static let batch = 512
 
-    /// A snapshot is used by one thread at a time.
+    /// A reader is used by one thread at a time.
     private final class Worker: Sendable {
-        let snapshot: Mutex<StoreSnapshot>
+        let reader: Mutex<any StoreReading>
 
-        init(_ snapshot: sending StoreSnapshot) {
-            self.snapshot = Mutex(snapshot)
+        init(_ reader: sending any StoreReading) {
+            self.reader = Mutex(reader)
         }
     }
 
     init(_ stored: StoredOptions, threads: Int) throws {
-        workers = try (0..<max(threads, 1)).map { _ in Worker(try stored.snapshot()) }
+        workers = try (0..<max(threads, 1)).map { _ in Worker(try stored.reader()) }
     }
 
     /// - Parameters:
@@ -27,7 +26,7 @@ struct SessionScan {
     ///   - each: called with the results in order, those that are `nil` left out, and how many sessions are done.
     func forEach<Value: Sendable>(
         _ ids: [SessionID], withPast: Bool,
-        _ convert: @escaping @Sendable (SessionID, Result<SessionRecord?, StoreSnapshot.Damage>) -> Value?,
+        _ convert: @escaping @Sendable (SessionID, Result<SessionRecord?, SessionDamage>) -> Value?,
         each: ([Value], _ done: Int) -> Void
     ) async throws {
         var done = 0
@@ -39,8 +38,8 @@ struct SessionScan {
                 for (index, batch) in batches.enumerated() where !batch.isEmpty {
                     let worker = workers[index]
                     group.addTask {
-                        try worker.snapshot.withLock { snapshot in
-                            (index, try snapshot.last(of: batch, withPast: withPast).compactMap(convert))
+                        try worker.reader.withLock { reader in
+                            (index, try reader.checked(batch, withPast: withPast).compactMap(convert))
                         }
                     }
                 }

@@ -1,0 +1,39 @@
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Glibc
+
+/// Where the password of a database comes from, if not from libpq's own PGPASSWORD or password file.
+struct PasswordOptions: ParsableArguments {
+    static let variable = "COORDINATORD_STORE_PASSWORD"
+
+    @Option(
+        help: """
+            A file whose first line is the password of the database. (default: the environment variable \
+            \(PasswordOptions.variable), otherwise what libpq finds: PGPASSWORD, PGPASSFILE, ~/.pgpass)
+            """)
+    var storePasswordFile: String?
+
+    func validate(for store: StoreChoice) throws {
+        if storePasswordFile != nil, !store.isPostgres {
+            throw ValidationError("--store-password-file is for --store \(StoreChoice.postgresForm).")
+        }
+    }
+
+    /// The password; `nil` if libpq has to look for one.
+    ///
+    /// - Throws: an exit code, after printing the reason to standard error.
+    func password() throws -> String? {
+        guard let path = storePasswordFile else {
+            return getenv(PasswordOptions.variable).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+        }
+        guard let bytes = try? Data(contentsOf: URL(filePath: path)) else {
+            let reason = String(cString: strerror(errno)).lowercased()
+            throw ExitCode.cannotStart(EX_NOINPUT, "--store-password-file: \(path) cannot be read: \(reason)")
+        }
+        let line = bytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
+        guard !line.isEmpty, let password = String(validating: line, as: UTF8.self) else {
+            throw ExitCode.cannotStart(EX_NOINPUT, "--store-password-file: the first line of \(path) is no password")
+        }
+        return password
+    }
+}

@@ -1,0 +1,82 @@
+internal import ArgumentParser
+internal import SQLiteStore
+
+#if Postgres
+    internal import PostgresStore
+#endif
+
+/// The value of `--store`.
+enum StoreChoice: Equatable {
+    case memory
+    case sqlite(directory: String)
+    /// As libpq reads it, without a password.
+    case postgres(uri: String)
+
+    /// How a database is written, for help and errors.
+    static let postgresForm = "postgresql://USER@HOST:PORT[,HOST:PORT]/DATABASE"
+
+    static func parse(_ text: String) throws -> StoreChoice {
+        let scheme = "sqlite:"
+        if text == "memory" { return .memory }
+        // Not judged here: an error of an argument repeats it, and there may be a password in it.
+        if ["postgresql:", "postgres:"].contains(where: text.hasPrefix) { return .postgres(uri: text) }
+        guard text.hasPrefix(scheme), text != scheme else {
+            let directory = text.isEmpty || text == scheme ? "DIRECTORY" : text
+            throw ValidationError("Write sqlite:\(directory) for the directory \(directory).")
+        }
+        return .sqlite(directory: String(text.dropFirst(scheme.count)))
+    }
+
+    var isPostgres: Bool {
+        if case .postgres = self { true } else { false }
+    }
+
+    /// - Throws: `ValidationError`, if the store is one that cannot be named so, or that this program cannot use.
+    func validate() throws {
+        guard case .postgres(let uri) = self else { return }
+        #if Postgres
+            do throws(PostgresStoreError) { _ = try PostgresStore.location(of: uri) } catch {
+                throw ValidationError("--store: \(error).")
+            }
+        #else
+            throw ValidationError("This build has no PostgreSQL: it was built without the package trait Postgres.")
+        #endif
+    }
+}
+
+/// The value of `--durability`.
+enum DurabilityChoice: String, CaseIterable, ExpressibleByArgument {
+    case strict, relaxed
+
+    var forSQLite: SQLiteStore.Durability {
+        switch self {
+        case .strict: .strict
+        case .relaxed: .relaxed
+        }
+    }
+
+    #if Postgres
+        var forPostgres: PostgresStore.Durability {
+            switch self {
+            case .strict: .strict
+            case .relaxed: .relaxed
+            }
+        }
+    #endif
+}
+
+extension StoreChoice {
+    /// For people: without secrets.
+    var location: String {
+        switch self {
+        case .memory: return "memory"
+        case .sqlite(let directory): return "sqlite:\(directory)"
+        case .postgres(let uri):
+            #if Postgres
+                return PostgresAddress(uri: uri, password: nil).location
+            #else
+                return "postgresql://"
+            #endif
+        }
+    }
+}

@@ -1,0 +1,30 @@
+internal import Postgres
+
+extension PostgresStore {
+    /// Removes what only servers of earlier builds need, and shuts those out. Call when none of them runs any more.
+    ///
+    /// - Returns: the oldest schema whose servers were admitted before, and after.
+    public static func contract(
+        uri: String, password: String? = nil
+    ) async throws(PostgresStoreError) -> (before: Int, after: Int) {
+        try await blocking { () throws(PostgresStoreError) in
+            let connection = try StoreOpening.connect(try StoreOpening.settings(uri, password))
+            let before = try StoredValues(connection)
+            try before.check()
+            do throws(PostgresError) {
+                try connection.execute(Schema.contraction, until: .now + .seconds(3600))
+            } catch {
+                throw PostgresStoreError(error)
+            }
+            return (before.leastReader, try StoredValues(connection).leastReader)
+        }
+    }
+}
+
+extension Schema {
+    /// What follows the creation once only servers of this schema run, in one transaction. Schema 1 is the first one, so
+    /// there is nothing to remove.
+    fileprivate static let contraction = """
+        UPDATE store SET value = '\(version)' WHERE name = 'least_reader' AND value::bigint < \(version);
+        """
+}
