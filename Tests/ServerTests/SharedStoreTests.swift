@@ -189,7 +189,8 @@ import TestSupport
             storage.run(["sessions", "import"], input: export, store: other),
             storage.run(["sessions", "import"], input: export, store: other),
         ]
-        let file = try await storage.run("sessions", "import", input: export.replacing(#""secret":""#, with: #""secret":"0"#))
+        let wrong = export.replacing(#""secret":""#, with: #""secret":"0"#)
+        let file = try await storage.run("sessions", "import", input: wrong)
         let different = "{\"secret\":\"\(String(repeating: "0", count: 64))\"}\n"
         let another = try await storage.run("sessions", "import", input: different)
 
@@ -224,7 +225,7 @@ import TestSupport
         try cluster.query("CREATE ROLE reader LOGIN")
         let secured = cluster.uri(String(name), user: "secured")
         let cases: [(uri: String, code: Int32, advice: String)] = [
-            ("postgresql://postgres@127.0.0.1:1/x", 69, "is the server running, and reachable from here?"),
+            ("postgresql://postgres@127.0.0.1:1/x", 69, "Is the server running on that host"),
             (cluster.uri("nowhere"), 66, "createdb"),
             (secured, 77, "--store-password-file"),
             (cluster.uri(String(name), user: "nobody-here"), 77, "name another user"),
@@ -276,9 +277,10 @@ import TestSupport
         let newer = try await run("sessions", "list")
         let file = try await storage.run("migrate")
 
-        #expect(missing.code == 78 && missing.errors.contains("coordinatord migrate"))
+        #expect(missing.code == 66 && missing.errors.contains("coordinatord migrate"))
         #expect(first.code == 0 && first.output == "\(database): the tables of schema 1 were made\n", "\(first.errors)")
-        #expect(second.output.contains("have schema 1 already") && second.output.hasSuffix("nothing was left to remove\n"))
+        #expect(second.output.contains("have schema 1 already"))
+        #expect(second.output.hasSuffix("nothing was left to remove\n"))
         #expect(list.code == 0 && list.output == "")
         #expect(server.code == 65 && newer.code == 65 && newer.errors.contains("too new for this program"))
         #expect(file.code == 0 && file.output.contains("a store in a file is upgraded when it is opened"))

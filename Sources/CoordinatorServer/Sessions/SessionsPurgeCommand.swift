@@ -5,7 +5,7 @@ internal import Sessions
 /// `sessions purge`: removes sessions for good.
 struct SessionsPurgeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Removes sessions: those that are named, or all that have ended or expired.",
+        commandName: "purge", abstract: "Removes sessions: those that are named, or all that have ended or expired.",
         discussion: """
             No server may run on a store in a file. Damaged sessions are removed if they are named; with --over they \
             stay, and are reported on standard error. The exit code is 1 if a session does not exist, or stays.
