@@ -71,12 +71,8 @@ struct StorageOptions: ParsableArguments {
                 directory, durability.forSQLite, retention, sizeLimit: storeSize?.bytes ?? 0, by: .server,
                 report: { report($0, false) }, failed: failed)
         case .postgres(let uri):
-            #if Postgres
-                let address = PostgresAddress(uri: uri, password: try password.password())
-                return try await address.open(durability.forPostgres, retention, report: report)
-            #else
-                throw ExitCode(EX_USAGE)
-            #endif
+            return try await PostgresAddress(uri: uri, password: try password.password()).store(
+                durability, retention, report: report)
         }
     }
 

@@ -1,10 +1,6 @@
 internal import ArgumentParser
 internal import SQLiteStore
 
-#if Postgres
-    internal import PostgresStore
-#endif
-
 /// The value of `--store`.
 enum StoreChoice: Equatable {
     case memory
@@ -34,13 +30,7 @@ enum StoreChoice: Equatable {
     /// - Throws: `ValidationError`, if the store is one that cannot be named so, or that this program cannot use.
     func validate() throws {
         guard case .postgres(let uri) = self else { return }
-        #if Postgres
-            do throws(PostgresStoreError) { _ = try PostgresStore.location(of: uri) } catch {
-                throw ValidationError("--store: \(error).")
-            }
-        #else
-            throw ValidationError("This build has no PostgreSQL: it was built without the package trait Postgres.")
-        #endif
+        try PostgresAddress.validate(uri: uri)
     }
 }
 
@@ -54,29 +44,15 @@ enum DurabilityChoice: String, CaseIterable, ExpressibleByArgument {
         case .relaxed: .relaxed
         }
     }
-
-    #if Postgres
-        var forPostgres: PostgresStore.Durability {
-            switch self {
-            case .strict: .strict
-            case .relaxed: .relaxed
-            }
-        }
-    #endif
 }
 
 extension StoreChoice {
     /// For people: without secrets.
     var location: String {
         switch self {
-        case .memory: return "memory"
-        case .sqlite(let directory): return "sqlite:\(directory)"
-        case .postgres(let uri):
-            #if Postgres
-                return PostgresAddress(uri: uri, password: nil).location
-            #else
-                return "postgresql://"
-            #endif
+        case .memory: "memory"
+        case .sqlite(let directory): "sqlite:\(directory)"
+        case .postgres(let uri): PostgresAddress(uri: uri, password: nil).location
         }
     }
 }

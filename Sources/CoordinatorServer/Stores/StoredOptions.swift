@@ -27,11 +27,7 @@ struct StoredOptions: ParsableArguments {
         case .memory: throw ExitCode(EX_USAGE)
         case .sqlite(let directory): return try SQLiteReading(directory: directory)
         case .postgres(let uri):
-            #if Postgres
-                return try PostgresReading(PostgresAddress(uri: uri, password: try password.password()))
-            #else
-                throw ExitCode(EX_USAGE)
-            #endif
+            return try PostgresAddress(uri: uri, password: try password.password()).reader()
         }
     }
 
@@ -47,16 +43,8 @@ struct StoredOptions: ParsableArguments {
             }
             return try openSQLite(directory, report: report)
         case .postgres(let uri):
-            #if Postgres
-                let address = PostgresAddress(uri: uri, password: try password.password())
-                // Opening it would make the tables.
-                _ = try PostgresReading(address)
-                return try await address.open(DurabilityChoice.relaxed.forPostgres, StoredOptions.everything) {
-                    text, _ in report(text)
-                }
-            #else
-                throw ExitCode(EX_USAGE)
-            #endif
+            return try await PostgresAddress(uri: uri, password: try password.password()).writer(
+                StoredOptions.everything, report: report)
         }
     }
 
@@ -76,11 +64,7 @@ struct StoredOptions: ParsableArguments {
                 return (store, try SQLiteReading(directory: directory).page(after: nil).sessions)
             }
         case .postgres(let uri):
-            #if Postgres
-                return PostgresInserting(PostgresAddress(uri: uri, password: try password.password()))
-            #else
-                throw ExitCode(EX_USAGE)
-            #endif
+            return try PostgresAddress(uri: uri, password: try password.password()).inserter()
         }
     }
 

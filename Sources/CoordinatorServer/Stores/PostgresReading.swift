@@ -4,33 +4,6 @@
     internal import PostgresStore
     internal import Sessions
 
-    /// A database as the command line names it.
-    struct PostgresAddress: Sendable {
-        let uri: String
-        let password: String?
-
-        /// Without secrets.
-        var location: String { (try? PostgresStore.location(of: uri)) ?? "postgresql://" }
-
-        /// - Throws: an exit code, after printing the reason to standard error.
-        func open(
-            _ durability: PostgresStore.Durability, _ retention: Retention,
-            report: @escaping @Sendable (_ text: String, _ isCritical: Bool) -> Void
-        ) async throws -> PostgresStore {
-            do throws(PostgresStoreError) {
-                return try await PostgresStore.open(
-                    uri: uri, password: password, durability: durability, retention: retention, report: report)
-            } catch {
-                throw ExitCode.cannotUse(location, error)
-            }
-        }
-
-        /// - Throws: an exit code, after printing the reason to standard error.
-        func reading<Value>(_ body: () throws(PostgresStoreError) -> Value) throws -> Value {
-            do throws(PostgresStoreError) { return try body() } catch { throw ExitCode.cannotUse(location, error) }
-        }
-    }
-
     /// Reads a database.
     final class PostgresReading: StoreReading {
         private let address: PostgresAddress
@@ -89,37 +62,6 @@
             _ read: () throws(PostgresStoreError) -> [PostgresSnapshot.Found<Value>]
         ) throws -> [Found<Value>] {
             try address.reading(read).map { ($0.id, $0.value.mapError { SessionDamage(what: $0.what) }) }
-        }
-    }
-
-    extension PostgresStore: StoreWriting {}
-
-    /// Puts whole sessions into a database.
-    final class PostgresInserting: SessionInserting {
-        private let address: PostgresAddress
-        private var opened: PostgresInsertion?
-
-        init(_ address: PostgresAddress) { self.address = address }
-
-        func adopt(_ secret: StoreSecret) throws -> Bool {
-            let insertion = try insertion()
-            return try address.reading { () throws(PostgresStoreError) in try insertion.adopt(secret: secret.bytes) }
-        }
-
-        func insert(_ sessions: [StoredSession]) throws -> Set<SessionID> {
-            let insertion = try insertion()
-            return try address.reading { () throws(PostgresStoreError) in try insertion.insert(sessions) }
-        }
-
-        func close() {}
-
-        private func insertion() throws -> PostgresInsertion {
-            if let opened { return opened }
-            let insertion = try address.reading { () throws(PostgresStoreError) in
-                try PostgresInsertion(uri: address.uri, password: address.password)
-            }
-            opened = insertion
-            return insertion
         }
     }
 #endif
