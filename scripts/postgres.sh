@@ -1,6 +1,7 @@
 # A private PostgreSQL cluster for the scripts that source this file after common.sh. Debian's own cluster is left alone.
 #
 # PostgreSQL refuses to run as root: root's cluster belongs to Debian's user `postgres`, and is where that user may be.
+# COORDINATORD_CLUSTERS names another place.
 
 if [ "$(id -u)" -eq 0 ]; then clusters_home=/var/lib/postgresql/coordinatord; else clusters_home=$PWD/data/postgres; fi
 CLUSTERS=${COORDINATORD_CLUSTERS:-$clusters_home}

@@ -23,10 +23,14 @@ final class DatabaseLink {
         self.statementTimeout = statementTimeout
     }
 
+    /// - Parameters:
+    ///   - time: in which there must be an answer.
+    ///   - connectTime: in which there must be a connection, if there is none yet.
     func run(
-        _ statement: PostgresStatement, _ values: [PostgresValue] = [], within time: Duration
+        _ statement: PostgresStatement, _ values: [PostgresValue] = [], within time: Duration,
+        connecting connectTime: Duration = DatabaseLink.connectTime
     ) throws(PostgresError) -> PostgresRows {
-        let connection = try connected()
+        let connection = try connected(within: min(connectTime, DatabaseLink.connectTime))
         do throws(PostgresError) {
             return try connection.run(statement, values, until: .now + time)
         } catch {
@@ -37,14 +41,14 @@ final class DatabaseLink {
     }
 
     /// - Throws: only errors after which nothing is changed.
-    func connected() throws(PostgresError) -> PostgresConnection {
+    private func connected(within time: Duration) throws(PostgresError) -> PostgresConnection {
         if let connection, connection.isUsable { return connection }
         connection = nil
         // The primary server may be another one meanwhile, but the one before is the likely one.
-        let made = try PostgresConnection(settings, first: host, within: DatabaseLink.connectTime)
+        let made = try PostgresConnection(settings, first: host, within: time)
         do throws(PostgresError) {
             _ = try made.run(
-                DatabaseLink.setup, [.text("\(statementTimeout)")], until: .now + DatabaseLink.connectTime)
+                DatabaseLink.setup, [.text("\(statementTimeout)")], until: .now + time)
             try state.check(made)
         } catch {
             throw .notSent(reason: error.description)

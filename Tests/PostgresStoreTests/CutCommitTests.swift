@@ -39,8 +39,8 @@ import Testing
     {
         let database = try await Database()
         try await database.open().close()
-        let proxy = try database.proxy()
-        let uri = database.uri(through: proxy)
+        let proxy = try CuttingProxy(to: database.port)
+        let uri = database.uri(through: proxy.port)
         let report = database.reports.add
 
         let (cuts, unknown) = try await blocking {

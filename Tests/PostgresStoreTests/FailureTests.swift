@@ -65,6 +65,52 @@ import Testing
         await store.close()
     }
 
+    @Test(arguments: [NetworkLink.Condition.partitioned, .deafServer, .deafClients])
+    func `without a network, nothing is ready or applied; with it again, everything is decided`(
+        condition: NetworkLink.Condition
+    ) async throws {
+        let database = try await Database()
+        let link = try NetworkLink(to: database.port)
+        defer { link.close() }
+        let store = try await database.open(through: link.port)
+        for number in 1...4 { try await store.commit(.make(number), versions: 1) }
+        link.set(condition)
+        let start = ContinuousClock.now
+
+        let outcomes = try await withThrowingTaskGroup(of: (SessionChange, CommitOutcome, Duration).self) { group in
+            for number in 0..<60 {
+                let change = try SessionChange.make(.make(100 + number))
+                group.addTask {
+                    let start = ContinuousClock.now
+                    return (change, await store.commit([change]), .now - start)
+                }
+                try await Task.sleep(for: .milliseconds(50))
+            }
+            try await eventually { store.condition.failure != nil }
+            #expect(.now - start < .seconds(5.5))
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        link.set(.whole)
+        let back = try await Self.clock {
+            try await eventually { try await store.commit(.make(900), versions: 1).version == 1 }
+        }
+        #expect(back < .seconds(2.5), "\(back)")
+        try await eventually { store.condition.failure == nil }
+
+        for (change, outcome, time) in outcomes {
+            switch outcome {
+            case .success(let conflicts): #expect(conflicts.isEmpty)
+            case .failure(.unavailable):
+                #expect(time < .seconds(3), "\(time)")
+                #expect(try await store.load(change.id) == nil)
+            case .failure(.unknownOutcome): #expect(time < .seconds(6.5), "\(time)")
+            case .failure(let error): throw error
+            }
+        }
+        #expect(outcomes.contains { $0.1 != .success([]) })
+        await store.close()
+    }
+
     @Test func `a database that is frozen leaves the outcome unknown, and it is found out later`() async throws {
         let cluster = try await blocking { try PostgresCluster() }
         let database = try await Database(on: cluster)

@@ -127,9 +127,10 @@ import Testing
         await store.close()
     }
 
-    @Test func `a commit whose wait for the standby is cut off is acknowledged only when the standby has it`()
-        async throws
-    {
+    @Test(arguments: ["pg_terminate_backend", "pg_cancel_backend"])
+    func `a commit whose wait for the standby is cut off is acknowledged only when the standby has it`(
+        ending: String
+    ) async throws {
         let primary = try await blocking { try PostgresCluster(isDurable: true) }
         let standby = try await blocking { try primary.makeStandby(isSynchronous: true) }
         let store = try await PostgresStore.open(uri: Self.uri(primary, database: "postgres"))
@@ -143,7 +144,7 @@ import Testing
         }
         try await eventually { try await blocking { try waiting() } != "0" }
         // Committed on the primary server alone, which says so to nobody.
-        _ = try await blocking { try primary.query("SELECT pg_terminate_backend(\(waiting()))") }
+        _ = try await blocking { try primary.query("SELECT \(ending)(\(waiting()))") }
         try await eventually { try await blocking { try primary.query("SELECT count(*) FROM journal") } == "2" }
         let early = Task {
             try await Task.sleep(for: .milliseconds(700))

@@ -22,16 +22,17 @@ final class Database: Sendable {
         self.uri = uri
     }
 
-    func open(through proxy: CuttingProxy? = nil, retention: Retention = Retention()) async throws -> PostgresStore {
+    /// - Parameter port: of a proxy; `nil` for the server's own.
+    func open(through port: Int? = nil, retention: Retention = Retention()) async throws -> PostgresStore {
         try await PostgresStore.open(
-            uri: uri(through: proxy), durability: .relaxed, retention: retention, report: reports.add)
+            uri: uri(through: port), durability: .relaxed, retention: retention, report: reports.add)
     }
 
-    func uri(through proxy: CuttingProxy?) -> String {
-        proxy.map { uri.replacing(":\(cluster.port)/", with: ":\($0.port)/") } ?? uri
+    func uri(through port: Int?) -> String {
+        port.map { uri.replacing(":\(cluster.port)/", with: ":\($0)/") } ?? uri
     }
 
-    func proxy() throws -> CuttingProxy { try CuttingProxy(to: cluster.port) }
+    var port: Int { cluster.port }
 
     /// - Returns: the values, a line for each row.
     @discardableResult

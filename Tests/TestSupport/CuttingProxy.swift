@@ -14,7 +14,6 @@ public final class CuttingProxy: Sendable {
     private struct State {
         /// How many more bytes pass in that direction before the connection is cut.
         var cut: (direction: Direction, bytes: Int)?
-        var isBlocked = false
         var isClosed = false
         /// How many bytes have passed.
         var passed: [Direction: Int] = [:]
@@ -52,12 +51,6 @@ public final class CuttingProxy: Sendable {
     /// Lets `bytes` more bytes pass in one direction, of all connections together, and then cuts the connection that
     /// they pass on. The connections after it are whole.
     public func cut(after bytes: Int, _ direction: Direction) { shared.state.withLock { $0.cut = (direction, bytes) } }
-
-    /// Whether no cut is waiting to happen.
-    public var hasCut: Bool { shared.state.withLock { $0.cut == nil } }
-
-    /// While it is set, nothing passes, as in a network that loses everything; nobody is told.
-    public func setBlocked(_ isBlocked: Bool) { shared.state.withLock { $0.isBlocked = isBlocked } }
 
     /// How many bytes have passed since it was asked last.
     public func passed(_ direction: Direction) -> Int {
@@ -102,12 +95,7 @@ public final class CuttingProxy: Sendable {
     private static func forward(_ client: Int32, _ server: Int32, _ shared: Shared) {
         var buffer = [UInt8](repeating: 0, count: 65536)
         while true {
-            let (isBlocked, isClosed) = shared.state.withLock { ($0.isBlocked, $0.isClosed) }
-            if isClosed { return }
-            if isBlocked {
-                usleep(5000)
-                continue
-            }
+            if shared.state.withLock({ $0.isClosed }) { return }
             var ends = [client, server].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
             guard poll(&ends, 2, 20) >= 0 || errno == EINTR else { return }
             for (index, end) in ends.enumerated() where end.revents != 0 {

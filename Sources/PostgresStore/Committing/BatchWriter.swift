@@ -15,9 +15,11 @@ final class BatchWriter {
     private let isClosed: @Sendable () -> Bool
 
     /// How long those who wait learn nothing while the outcome is unknown.
-    private static let resolvingTime = Duration.seconds(5)
+    private static let resolvingTime = Duration.milliseconds(4900)
     /// How long the database may take for a batch.
-    private static let answerTime = Duration.milliseconds(5500)
+    private static let answerTime = Duration.seconds(5)
+    /// The least time for a connection.
+    private static let leastTime = Duration.milliseconds(200)
 
     /// - Parameter followUp: called with what was committed, to do the chores that follow from it.
     init(
@@ -94,7 +96,11 @@ final class BatchWriter {
         while true {
             let sent = ContinuousClock.now
             do throws(PostgresError) {
-                let rows = try link.run(CommitStatement.statement, values, within: BatchWriter.answerTime)
+                // Those who wait are told in time, also while no connection can be made.
+                let left = (unknownSince.map { $0 + BatchWriter.resolvingTime } ?? limit) - sent
+                let rows = try link.run(
+                    CommitStatement.statement, values, within: BatchWriter.answerTime,
+                    connecting: left > .zero ? max(left, BatchWriter.leastTime) : DatabaseLink.connectTime)
                 let now = rows.text(0, 1).flatMap { Int($0) } ?? generation
                 return decided(n, Set(rows.texts(0, 0) ?? []), now, items, sent, isReplicated: rows.warnings == 0)
             } catch {

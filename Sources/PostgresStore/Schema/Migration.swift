@@ -52,6 +52,8 @@ struct StoredValues {
         } catch {
             throw error.state == "42P01" ? .noSchema : PostgresStoreError(error)
         }
+        // Somebody else is making the tables at this moment.
+        if values.isEmpty { throw .noSchema }
         schema = values["schema"].flatMap { Int($0) } ?? 0
         leastReader = values["least_reader"].flatMap { Int($0) } ?? 0
         generation = values["generation"].flatMap { Int($0) } ?? 1

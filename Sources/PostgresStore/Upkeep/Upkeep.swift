@@ -183,7 +183,7 @@ final class Upkeep: Sendable {
         for isLast in [false, true] {
             let start = Date()
             do throws(PostgresError) {
-                let rows = try link.run(ReplicaQueries.time, within: .seconds(2))
+                let rows = try link.run(ReplicaQueries.time, within: .milliseconds(1500))
                 let end = Date()
                 if let generation = rows.text(0, 1).flatMap({ Int($0) }) { store.note(generation: generation) }
                 // A slow answer says little about the clock.
