@@ -57,9 +57,9 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
         let scan = try SessionScan(stored, threads: min(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 16))
         var summary = CheckSummary(damagedPages: damagedPages)
         let bar = ProgressBar()
-        let count = try reader.sessionCount()
         var before = 0
         let isWhole = try await reader.forEachPage { sessions in
+            let count = try reader.sessionCount()
             try await scan.forEach(sessions, withPast: !damagedPages.isEmpty) { id, found in
                 CheckedSession(id, found, by: host)
             } each: { checked, done in

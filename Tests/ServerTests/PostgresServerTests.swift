@@ -165,7 +165,9 @@ import TestSupport
         let created = try await create(connection)
         let session = try StorageTests.Session(created)
         let pushed = try await storage.push(7, session, connection, key: "a")
-        for number in 0..<20 { _ = try await storage.push(number, session, connection, key: "key \(number)") }
+        for number in 0..<20 {
+            #expect(try await storage.push(number, session, connection, key: "key-\(number)").status == 200)
+        }
         let fork = try await post(
             "/v1/sessions", #"{"forkOf":"\#(session.id)","version":3}"#, session.headers)
         #expect(fork.status == 201, "\(fork.text)")

@@ -6,6 +6,8 @@ internal import Sessions
 final class SQLiteReading: StoreReading {
     private let snapshot: StoreSnapshot
     private let directory: String
+    /// How many sessions were listed.
+    private var count: Int?
 
     init(directory: String) throws {
         self.directory = directory
@@ -14,12 +16,13 @@ final class SQLiteReading: StoreReading {
         }
     }
 
-    func sessionCount() throws -> Int { try reading(snapshot.sessions).count }
+    func sessionCount() throws -> Int { try count ?? reading(snapshot.sessions).count }
 
     /// All of them: they are in memory anyway.
     func page(after last: SessionID?) throws -> SessionPage {
         guard last == nil else { return SessionPage(sessions: [], isWhole: true) }
         let (sessions, isWhole) = try reading(snapshot.listing)
+        count = sessions.count
         return SessionPage(sessions: sessions, isWhole: isWhole)
     }
 
