@@ -4,6 +4,8 @@ internal import Postgres
 public enum PostgresStoreError: Error, Equatable, Sendable {
     /// The database's address cannot be used.
     case unusableURI(reason: String)
+    /// The address contains a password, or another secret.
+    case secretInURI(reason: String)
     /// The database has no tables of a store, and this role may not create them.
     case noSchema
     /// An earlier build of this program has made the tables.
@@ -37,7 +39,7 @@ extension PostgresStoreError: CustomStringConvertible {
             the database server has \(settings.joined(separator: ", ")) turned off, and may lose what it has \
             acknowledged: turn it on, or say --durability relaxed
             """
-        case .unusableURI(let reason), .damaged(let reason), .unavailable(let reason): reason
+        case .unusableURI(let reason), .secretInURI(let reason), .damaged(let reason), .unavailable(let reason): reason
         }
     }
 }

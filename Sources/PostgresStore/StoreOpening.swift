@@ -96,6 +96,7 @@ extension StoreOpening {
         do throws(PostgresSettingsError) {
             return try PostgresSettings(uri: uri, password: password)
         } catch {
+            if case .hasSecret = error { throw .secretInURI(reason: error.description) }
             throw .unusableURI(reason: error.description)
         }
     }

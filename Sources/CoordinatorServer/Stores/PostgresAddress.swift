@@ -19,7 +19,13 @@ struct PostgresAddress: Sendable {
 
         /// - Throws: `ValidationError`, also for a URI with a password.
         static func validate(uri: String) throws {
-            do throws(PostgresStoreError) { _ = try PostgresStore.location(of: uri) } catch {
+            do throws(PostgresStoreError) {
+                _ = try PostgresStore.location(of: uri)
+            } catch .secretInURI(let reason) {
+                throw ValidationError(
+                    "--store: \(reason). --store-password-file names such a file, \(PasswordOptions.variable) may have it, too."
+                )
+            } catch {
                 throw ValidationError("--store: \(error).")
             }
         }

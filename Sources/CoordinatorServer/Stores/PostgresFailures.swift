@@ -9,7 +9,7 @@
         /// - Parameter location: the database without secrets.
         static func cannotUse(_ location: String, _ error: PostgresStoreError) -> ExitCode {
             switch error {
-            case .unusableURI(let reason): cannotStart(EX_USAGE, "--store: \(reason)")
+            case .unusableURI(let reason), .secretInURI(let reason): cannotStart(EX_USAGE, "--store: \(reason)")
             case .noSchema, .olderSchema, .relaxed: cannotStart(EX_CONFIG, "\(location): \(error)")
             case .newerSchema, .damaged: cannotStart(EX_DATAERR, "\(location): \(error)")
             case .unavailable(let reason): unavailable(location, reason)

@@ -4,7 +4,7 @@ import Testing
 import TestSupport
 
 /// Servers and commands on a database that they share.
-@Suite struct SharedStoreTests {
+@Suite struct PostgresServerTests {
     let storage: StorageTests
     let database: String
     let cluster: PostgresCluster
@@ -133,6 +133,8 @@ import TestSupport
         #expect(try await status(session.session, connection) == 200)
         try await storage.stop(program)
         #expect(try await run("sessions", "list", "--user", "ann@example.com").output.split(separator: "\n").count == 1)
+        #expect(try await run("sessions", "end", "--user", "ann@example.com").output == "ended: 1\n")
+        #expect(try await run("sessions", "list", "--user", "ann@example.com").output == "")
     }
 
     private func create(_ connection: Connection) async throws -> Answer {
@@ -165,7 +167,7 @@ import TestSupport
         let pushed = try await storage.push(7, session, connection, key: "a")
         for number in 0..<20 { _ = try await storage.push(number, session, connection, key: "key \(number)") }
         let fork = try await post(
-            "/v1/sessions", #"{"forkOf":{"session":"\#(session.id)","version":3}}"#, session.headers)
+            "/v1/sessions", #"{"forkOf":"\#(session.id)","version":3}"#, session.headers)
         #expect(fork.status == 201, "\(fork.text)")
         let opened = try await post("\(session.path)/pairings", #"{"label":"TV"}"#, session.headers)
         let code = try #require(try JSON(parsing: Array(opened.body))["code"]?.string)
@@ -201,12 +203,36 @@ import TestSupport
         #expect(another.code == 65 && another.errors.contains("the store has a secret of its own"))
     }
 
+    @Test func `damaged sessions are named, and left out`() async throws {
+        _ = try await makeSessions()
+        let export = try await storage.run("sessions", "export").output
+        #expect(try await run("sessions", "import", input: export).code == 0)
+        let id = try cluster.query("SELECT min(id) FROM sessions", in: database)
+        try cluster.query("UPDATE journal SET record = record || ' ' WHERE session = '\(id)'", in: database)
+
+        let list = try await run("sessions", "list")
+        let check = try await run("check", "--data-directory", "/nonexistent")
+        let rest = try await run("sessions", "export")
+        let restore = try await run("sessions", "restore", id, "1")
+        let purge = try await run("sessions", "purge", id)
+
+        for result in [list, check, rest] {
+            #expect(result.code == 1 && result.errors.contains("Error: session \(id) is damaged: version "))
+        }
+        #expect(list.output.contains("\(id) damaged\n") && check.output.contains("damaged: 1\n"))
+        let others = export.split(separator: "\n").filter { !$0.contains(#""session":"\#(id)""#) }
+        #expect(rest.output.split(separator: "\n") == others)
+        #expect(restore.code == 65)
+        #expect(purge.output == "purged: 1\n")
+        #expect(try await run("sessions", "list").code == 0)
+    }
+
     @Test func `a store is refused that cannot be meant`() async throws {
         let withPassword = "postgresql://ann:hunter2@127.0.0.1/x"
         let cases: [([String], String)] = [
             (["serve", "--store", withPassword], "--store-password-file"),
             (["sessions", "list", "--store", withPassword], "list of processes"),
-            (["serve", "--store", "postgresql://ann@h:p:q/x"], "libpq cannot read this URI"),
+            (["serve", "--store", "postgresql://ann@[h/x"], "libpq cannot read this URI"),
             (["serve", "--store", database, "--store-size", "1M"], "not for PostgreSQL"),
             (["serve", "--store", "memory", "--store-password-file", "/x"], "--store-password-file is for --store"),
             (["backup", "/nowhere/file", "--store", database], "pg_basebackup"),
