@@ -25,7 +25,8 @@ import Testing
             "Sessions", "Coordinators", "MicroHTTP", "JSONCoding", "Sodium", "FoundationEssentials", "Synchronization",
         ],
         "CoordinatorServer": [
-            "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP", "CJemalloc",
+            "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "PostgresStore", "Coordinators", "MicroHTTP",
+            "CJemalloc",
             "ArgumentParser", "Logging", "ServiceLifecycle", "UnixSignals", "Dispatch", "FoundationEssentials", "Glibc",
             "Synchronization",
         ],

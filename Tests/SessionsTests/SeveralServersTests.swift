@@ -9,6 +9,11 @@ import Testing
 final class SlowSharedStore: SessionStore {
     private let store = MemoryStore(isShared: true)
     private let isBusy: @Sendable () -> Bool
+    private let current = Mutex(1)
+    var generation: Int { current.withLock { $0 } }
+
+    /// As if commits had been lost.
+    func beginGeneration() { current.withLock { $0 += 1 } }
 
     init(isBusy: @escaping @Sendable () -> Bool = { false }) {
         self.isBusy = isBusy
@@ -26,19 +31,27 @@ final class SlowSharedStore: SessionStore {
         await pause()
         let loaded = try store.load(id, token: token)
         await pause()
-        return loaded
+        return loaded.map { loaded in
+            LoadedSession(
+                record: loaded.record,
+                stamp: SessionStamp(
+                    version: loaded.stamp.version, commits: loaded.stamp.commits, generation: generation),
+                answeredKeys: loaded.answeredKeys)
+        }
     }
 
     func isCurrent(_ stamp: SessionStamp, of id: SessionID) async throws(StoreError) -> Bool {
         await pause()
         let isCurrent = store.isCurrent(stamp, of: id)
         await pause()
-        return isCurrent
+        return isCurrent && stamp.generation == generation
     }
 
     func commit(_ changes: [SessionChange]) async -> CommitOutcome {
         await pause()
-        if isBusy() { return .success(changes.map { CommitConflict(id: $0.id) }) }
+        if isBusy() || changes.contains(where: { $0.expected.generation != generation }) {
+            return .success(changes.map { CommitConflict(id: $0.id) })
+        }
         let outcome = store.commit(changes)
         await pause()
         return outcome
@@ -49,7 +62,13 @@ final class SlowSharedStore: SessionStore {
         return store.answer(to: key, of: id)
     }
 
-    func changes(since position: FeedPosition?) -> StoreChanges { store.changes(since: position) }
+    func changes(since position: FeedPosition?) -> StoreChanges {
+        let changes = store.changes(since: position)
+        var next = changes.position
+        next.lanes[-1] = generation
+        let isSame = position?.lanes[-1] == generation
+        return StoreChanges(versions: changes.versions, isComplete: changes.isComplete && isSame, position: next)
+    }
     func forks(of id: SessionID) -> [SessionID] { store.forks(of: id) }
     func sessions(ofUser user: String) -> [SessionID] { store.sessions(ofUser: user) }
     func sweep(at now: Date, limit: Int) -> [SessionID] { store.sweep(at: now, limit: limit) }
@@ -218,6 +237,30 @@ final class SlowSharedStore: SessionStore {
         }
         try await session.end()
         try await SessionHostTests.eventually { watch.current.end == .ended }
+    }
+
+    @Test func `after commits were lost, a version has another tag, and all who watch are told`() async throws {
+        let store = SlowSharedStore()
+        let host = SeveralServersTests.host(on: store, clock)
+        let created = try await host.create()
+        let session = try await open(created, on: host)
+        let watch = try await session.watch()
+        let following = Task { await host.follow() }
+        defer { following.cancel() }
+        try await Task.sleep(for: .milliseconds(300))
+        let waiting = Task { try await open(created, on: host).state(after: 1, within: .seconds(20)) }
+        try await SessionHostTests.eventually { host.watcherCount == 2 }
+
+        store.beginGeneration()
+
+        let tag = VersionTag(1, generation: 2)
+        try await SessionHostTests.eventually { watch.current.update?.state.tag == tag }
+        #expect(try await waiting.value.state.tag == tag)
+        await #expect(throws: SessionError.self) {
+            try await session.apply(PostedEvent("pass", payload: 1), if: .oneOf([1]))
+        }
+        _ = try await session.apply(PostedEvent("pass", payload: 1), if: .oneOf([tag]))
+        #expect(try session.state().tag == VersionTag(2, generation: 2))
     }
 
     @Test func `who waits at one server for a version is told of another server's`() async throws {

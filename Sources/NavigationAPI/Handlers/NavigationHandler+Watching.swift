@@ -15,7 +15,7 @@ extension NavigationHandler {
         if let wait, EntityTag.matches(known, state.entityTag) {
             (state, transition) = try await translatingErrors { () async throws(SessionError) in
                 try await session(request.name, request)
-                    .state(after: state.version, within: .seconds(wait)) { request.hasHungUp }
+                    .state(after: state.tag, within: .seconds(wait)) { request.hasHungUp }
             }
         }
         let tag = state.entityTag

@@ -7,8 +7,8 @@ internal import Synchronization
 /// reads slowly skips to the newest.
 final class UpdateStream: HTTPStream {
     private struct State {
-        /// The version that the client has; `nil` if it has none of this session.
-        var version: Int?
+        /// What the client has; `nil` if it has nothing of this session.
+        var known: VersionTag?
         var hasBegun = false
         var hasEnded = false
     }
@@ -24,7 +24,7 @@ final class UpdateStream: HTTPStream {
         self.watch = watch
         self.includesControls = includesControls
         let current = watch.current.update?.state
-        state = Mutex(State(version: lastID == current?.entityTag ? current?.version : nil))
+        state = Mutex(State(known: lastID == current?.entityTag ? current?.tag : nil))
     }
 
     deinit { watch.cancel() }
@@ -41,9 +41,9 @@ final class UpdateStream: HTTPStream {
             }
             guard !state.hasEnded else { return .end }
             let (update, end) = watch.current
-            if let update, update.state.version != state.version {
-                let isNext = update.transition != nil && update.state.version - 1 == state.version
-                state.version = update.state.version
+            if let update, update.state.tag != state.known {
+                let isNext = update.transition != nil && state.known.map(update.state.tag.follows) ?? false
+                state.known = update.state.tag
                 return .bytes(event(update, withTransition: isNext))
             }
             if let end {

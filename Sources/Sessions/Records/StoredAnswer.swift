@@ -112,6 +112,11 @@ public struct VersionTag: Sendable, Hashable {
         self.version = version
         self.generation = generation
     }
+
+    /// Whether it is the next version after that one.
+    public func follows(_ other: VersionTag) -> Bool {
+        self == VersionTag(other.version + 1, generation: other.generation)
+    }
 }
 
 /// The hashes of a session's last keys, as many as answers are kept. A key whose hash is not here counts as new: the

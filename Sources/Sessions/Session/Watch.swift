@@ -105,7 +105,9 @@ public final class Watch: Sendable {
     func receive(_ update: SessionUpdate) {
         wake { state in
             if let token, state.end == nil { state.end = update.state.identity.end(of: token, state.newest) }
-            guard state.end == nil, update.state.version > state.newest?.state.version ?? 0 else { return }
+            // Of a later generation, an earlier version may be the newest.
+            let isLater = state.newest.map { $0.state.stamp.precedes(update.state.stamp) } ?? true
+            guard state.end == nil, isLater else { return }
             state.newest = update
         }
     }
@@ -163,9 +165,9 @@ extension AuthorizedSession {
     /// Waits until the session has another version than the caller knows, but not longer than `limit`.
     ///
     /// - Parameter hasGone: whether the client has gone away meanwhile.
-    /// - Returns: the last committed state, with the transition that led to it if that directly followed `version`.
+    /// - Returns: the last committed state, with the transition that led to it if that directly followed `known`.
     public func state(
-        after version: Int, within limit: Duration, unless hasGone: @escaping @Sendable () -> Bool = { false }
+        after known: VersionTag, within limit: Duration, unless hasGone: @escaping @Sendable () -> Bool = { false }
     ) async throws(SessionError) -> (state: SessionState, transition: Transition?) {
         let deadline = ContinuousClock.now + limit
         let watch = try await watch()
@@ -179,8 +181,8 @@ extension AuthorizedSession {
             case nil: break
             }
             let left = deadline - .now
-            if let update, update.state.version != version || left <= .zero || host.feed.isClosed || hasGone() {
-                return (update.state, update.state.version == version + 1 ? update.transition : nil)
+            if let update, update.state.tag != known || left <= .zero || host.feed.isClosed || hasGone() {
+                return (update.state, update.state.tag.follows(known) ? update.transition : nil)
             }
             await watch.wait(within: left, unless: hasGone)
         }
