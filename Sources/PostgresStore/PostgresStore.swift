@@ -117,6 +117,8 @@ public final class PostgresStore: SessionStore {
 
     public func commit(_ changes: [SessionChange]) async -> CommitOutcome {
         guard !changes.isEmpty else { return .success([]) }
+        // At once, not after a wait: events of one session that wait for each other would add up.
+        if let failure = upkeep.failure { return .failure(.unavailable(reason: failure)) }
         let changes = changes.map(EncodedChange.init)
         // Unchecked, because every event passes here; a request answers exactly once.
         let outcome = await withUnsafeContinuation { continuation in

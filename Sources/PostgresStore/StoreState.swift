@@ -66,38 +66,86 @@ final class StoreState: Sendable {
 
     // MARK: - A lost log
 
-    /// Looks whether the database still has what it has acknowledged to this replica: a standby that was promoted
-    /// without the last part of the log does not. Then a new generation begins, and nobody believes a copy of before.
+    /// Looks whether the database may have lost something that was acknowledged: then a new generation begins, and
+    /// nobody believes a copy of before. Every connection begins with this, so nothing is read or committed before.
+    ///
+    /// A standby that was promoted may have been behind; nobody may be left who knows what is missing, so each promotion
+    /// counts. On the same timeline, a lane that misses its last batch knows of a loss.
     func check(_ connection: PostgresConnection) throws(PostgresError) {
         // Before the database is asked, because the lanes go on.
         let lanes = lanes
+        if try isPromoted(connection) { report("the database has another timeline: a standby was promoted", false) }
         let rows = try connection.run(
             StoreState.lastBatches, [.integers(lanes.map(\.id))], until: .now + .seconds(2))
         guard let stored = rows.text(0, 0).flatMap({ Int($0) }) else { return }
         var last: [Int: Int] = [:]
         for row in rows.indices { if let lane = rows.integer(row, 1) { last[lane] = rows.integer(row, 2) } }
-        // In a later generation somebody else has noticed, or this replica has before.
-        let lost = lanes.filter { lane in
-            lane.settled > 0
-                && (stored < lane.generation || stored == lane.generation && last[lane.id, default: 0] < lane.settled)
+        let missing = lanes.filter { $0.settled > last[$0.id, default: 0] }
+        guard missing.contains(where: { $0.generation >= stored }) || lanes.contains(where: { $0.generation > stored })
+        else {
+            // In a later generation somebody has noticed already.
+            reportLoss(of: missing, last)
+            return note(generation: stored)
         }
-        guard let newest = lost.map(\.generation).max() else { return note(generation: stored) }
-        let next = max(newest, stored) + 1
+        let next = max(stored, lanes.map(\.generation).max() ?? 0) + 1
         let raised = try connection.run(
             StoreState.raise, [.text("\(stored)"), .text("\(next)")], until: .now + .seconds(2))
-        if raised.count > 0 {
-            let missing = lost.map { "\($0.settled - last[$0.id, default: 0])" }.joined(separator: " and ")
-            report(
-                """
-                the database has lost commits that it had acknowledged: \(missing) batches of this server's lanes are \
-                missing. Generation \(next) begins; clients get the state that the database has
-                """, true)
-            note(generation: next)
-        } else {
-            // Somebody else was faster.
-            try check(connection)
+        // Unless somebody else was faster.
+        guard raised.count > 0 else { return try check(connection) }
+        reportLoss(of: missing, last)
+        note(generation: next)
+    }
+
+    private func reportLoss(of missing: [Lane], _ last: [Int: Int]) {
+        guard !missing.isEmpty else { return }
+        let isNews = content.withLock { content in
+            var isNews = false
+            for lane in missing {
+                guard let index = content.lanes.firstIndex(where: { $0.id == lane.id && $0.settled == lane.settled })
+                else { continue }
+                content.lanes[index].settled = last[lane.id, default: 0]
+                isNews = true
+            }
+            return isNews
+        }
+        guard isNews else { return }
+        let counts = missing.map { "\($0.settled - last[$0.id, default: 0])" }.joined(separator: " and ")
+        report(
+            """
+            the database has lost commits that it had acknowledged: \(counts) batches of this server's lanes are \
+            missing. A new generation begins; clients get the state that the database has
+            """, true)
+    }
+
+    /// Whether a standby was promoted since anybody has looked. Then the generation is raised, once for all servers.
+    private func isPromoted(_ connection: PostgresConnection) throws(PostgresError) -> Bool {
+        do throws(PostgresError) {
+            let rows = try connection.run(StoreState.timelines, until: .now + .seconds(2))
+            guard let known = rows.text(0, 0), let current = rows.text(0, 1), known != current else { return false }
+            let raised = try connection.run(
+                StoreState.follow, [.text(known), .text(current)], until: .now + .seconds(2))
+            // In a new store there is nothing to lose.
+            return raised.count > 0 && known != "0"
+        } catch {
+            // PostgreSQL's relatives have no timelines.
+            if case .refused(let state, _, _) = error, state == "42883" || state == "0A000" { return false }
+            throw error
         }
     }
+
+    private static let timelines = PostgresStatement(
+        "timelines",
+        "SELECT value, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) FROM store WHERE name = 'timeline'")
+
+    private static let follow = PostgresStatement(
+        "follow-timeline",
+        """
+        WITH t AS (UPDATE store SET value = $2 WHERE name = 'timeline' AND value = $1 RETURNING name),
+        g AS (
+          UPDATE store SET value = (value::bigint + 1)::text
+          WHERE name = 'generation' AND $1 <> '0' AND EXISTS (SELECT FROM t))
+        SELECT name FROM t
+        """)
 
     private static let lastBatches = PostgresStatement(
         "last-batches",

@@ -19,7 +19,7 @@ final class CommitLine: Sendable {
     /// How many changes may wait.
     static let limit = 4096
     /// How long a change waits to be sent.
-    static let patience = Duration.seconds(2)
+    static let patience = Duration.milliseconds(1900)
 
     private let state = Mutex(State())
     private let wake: @Sendable (Int) -> Void

@@ -70,7 +70,7 @@ enum Schema {
     static func firstValues(secret: String) -> String {
         """
         INSERT INTO store (name, value)
-        VALUES ('schema', '0'), ('least_reader', '0'), ('generation', '1'), ('lanes', '0'), ('pairing_tries', '0'),
+        VALUES ('schema', '0'), ('least_reader', '0'), ('generation', '1'), ('timeline', '0'), ('lanes', '0'), ('pairing_tries', '0'),
           ('secret', '\(secret)')
         ON CONFLICT (name) DO NOTHING
         """

@@ -30,6 +30,8 @@ final class Upkeep: Sendable {
     let sessionCount: Atomic<Int>
 
     private static let interval = DispatchTimeInterval.seconds(1)
+    /// How long it waits to look again while the database does not answer.
+    private static let intervalOfFailure = DispatchTimeInterval.milliseconds(200)
     /// The most sessions that are pruned at once.
     private static let pruneSize = 128
     /// How far the clocks may be apart, in seconds.
@@ -130,7 +132,8 @@ final class Upkeep: Sendable {
     // MARK: - What it does by itself
 
     func begin() {
-        queue.asyncAfter(deadline: .now() + Upkeep.interval) {
+        let hasFailed = state.withLock { $0.failure != nil }
+        queue.asyncAfter(deadline: .now() + (hasFailed ? Upkeep.intervalOfFailure : Upkeep.interval)) {
             guard !self.state.withLock({ $0.isClosed }) else { return }
             self.withLink { self.tick($0) }
             self.begin()

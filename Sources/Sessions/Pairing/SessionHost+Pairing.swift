@@ -53,7 +53,11 @@ extension SessionHost {
         // The token that asked for the code may have been revoked or replaced since.
         guard before.identity.isOpen(to: pairing.issuer) else { throw .unknownCode }
         guard before.identity.tokens.count < AccessToken.limit else { throw .tooManyTokens }
-        guard await pairings.take(code, key: once?.key, at: now) else { throw .unknownCode }
+        guard await pairings.take(code, key: once?.key, at: now) else {
+            guard let once, (try? await pairings.find(code, key: once.key, at: now)) != nil else { throw .unknownCode }
+            // Another server is carrying out the same request.
+            return .outdated
+        }
         let version = before.version + 1
         let token = once?.token(version: version, of: session.id, secret: store.secret) ?? .random()
         let identity = before.identity.adding(
