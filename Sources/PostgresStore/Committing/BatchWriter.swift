@@ -155,40 +155,53 @@ final class BatchWriter {
     }
 
     /// - Parameter isReplicated: `false` if the commit may be on this server alone, although it has a synchronous
-    ///   standby: the wait for that was cut off. Then another batch is committed, which is on the standby only if all
-    ///   before it is.
+    ///   standby: the wait for that was cut off.
     private func decided(
         _ n: Int, _ ids: Set<String>, _ generation: Int, _ items: [CommitItem], _ since: ContinuousClock.Instant,
         isReplicated: Bool
     ) -> Outcome {
-        state.settle(n, of: index, generation: generation)
         state.note(generation: generation)
-        if !isReplicated { awaitReplication(items, since) }
+        if isReplicated {
+            state.settle(n, of: index, generation: generation)
+        } else if !awaitReplication(of: n, items, since) {
+            return .decided([], generation: state.generation)
+        }
         return .decided(ids, generation: generation)
     }
 
-    private func awaitReplication(_ items: [CommitItem], _ since: ContinuousClock.Instant) {
+    /// Commits another batch, without changes, which is on the standby only if all before it is.
+    ///
+    /// - Returns: whether the batch is there still: the standby may have been promoted without it.
+    private func awaitReplication(of n: Int, _ items: [CommitItem], _ since: ContinuousClock.Instant) -> Bool {
+        let lane = state.lane(index).id
+        var next = n + 1
         var backoff = Backoff()
         while !isClosed() {
-            let lane = state.lane(index)
-            let n = lane.settled + 1
             let generation = state.generation
-            let values = CommitStatement.values([], lane: lane.id, n: n, generation: generation)
+            let values = CommitStatement.values([], lane: lane, n: next, generation: generation)
             do throws(PostgresError) {
                 let rows = try link.run(CommitStatement.statement, values, within: BatchWriter.answerTime)
-                state.settle(n, of: index, generation: rows.text(0, 1).flatMap { Int($0) } ?? generation)
-                if rows.warnings == 0 { return }
+                if rows.warnings == 0 {
+                    // The connection may lead to another server by now.
+                    let found = try link.run(
+                        CommitStatement.changed, [.integer(lane), .integer(n)], within: .seconds(2))
+                    state.settle(next, of: index, generation: rows.text(0, 1).flatMap { Int($0) } ?? generation)
+                    return found.count > 0
+                }
+                next += 1
             } catch {
                 // Committed by an earlier try, and perhaps here alone: the next number decides.
-                if case .refused("23505", _, CommitStatement.uniqueness) = error {
-                    state.settle(n, of: index, generation: generation)
-                }
+                if case .refused("23505", _, CommitStatement.uniqueness) = error { next += 1 }
             }
-            if .now - since > BatchWriter.resolvingTime {
-                let error = StoreError.unknownOutcome(reason: "the standby database does not confirm the change")
-                for item in items { item.request.fail(error) }
-            }
+            if .now - since > BatchWriter.resolvingTime { failUnreplicated(items) }
             backoff.wait()
         }
+        failUnreplicated(items)
+        return true
+    }
+
+    private func failUnreplicated(_ items: [CommitItem]) {
+        let error = StoreError.unknownOutcome(reason: "the standby database does not confirm the change")
+        for item in items { item.request.fail(error) }
     }
 }

@@ -98,7 +98,7 @@ final class ReplicaClients: Sendable {
         let start = ContinuousClock.now
         let client = clients[Int.random(in: clients.indices)]
         let reply = client.call("GET", session.path, token: session.token)
-        if let reply, isAnswered(reply, client, since: start) { note(reply, session, since: start) }
+        if let reply, isAnswered(reply, client, since: start) { note(reply, session, client, since: start) }
     }
 
     private func post(_ session: ReplicaHistory, _ clients: [BlockingClient]) {
@@ -110,7 +110,7 @@ final class ReplicaClients: Sendable {
             let reply = client.call(
                 "POST", "\(session.path)/events", token: session.token, key: "key-\(value)", body: event(value))
             if isAnswered(reply, client, since: attempt) {
-                if let reply, reply.status == 200 { note(reply, session, value, since: start) }
+                if let reply, reply.status == 200 { note(reply, session, client, value, since: start) }
                 return
             }
             usleep(.random(in: 5_000...40_000))
@@ -134,7 +134,7 @@ final class ReplicaClients: Sendable {
             }
             if answers.isEmpty { usleep(.random(in: 5_000...40_000)) }
         }
-        note(answers[0], session, value, since: start)
+        note(answers[0], session, clients[0], value, since: start)
         if answers.contains(where: { $0.body != answers[0].body }) { fault("one key has different answers") }
         if answers.count(where: { !$0.isReplay }) > 1 { fault("one key was applied twice") }
     }
@@ -142,12 +142,15 @@ final class ReplicaClients: Sendable {
     private func event(_ value: Int) -> String { #"{"type":"update","payload":\#(value)}"# }
 
     private func note(
-        _ reply: Reply, _ session: ReplicaHistory, _ value: Int? = nil, since start: ContinuousClock.Instant
+        _ reply: Reply, _ session: ReplicaHistory, _ client: BlockingClient, _ value: Int? = nil,
+        since start: ContinuousClock.Instant
     ) {
         let shown = reply.text.firstMatch(of: /"value":(-?\d+)/).flatMap { Int($0.output.1) }
         guard let version = reply.version, let shown else { return fault("not a state: \(reply.text)") }
         if let value, value != shown { fault("the answer to \(value) shows \(shown)") }
-        session.add(isEvent: value != nil, version: version, value: shown, since: start)
+        session.add(
+            isEvent: value != nil, version: version, value: shown, since: start, isReplay: reply.isReplay,
+            port: client.port)
     }
 
     /// Whether a request is answered, or a fault; otherwise it may be sent again.

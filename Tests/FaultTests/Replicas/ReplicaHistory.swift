@@ -10,7 +10,16 @@ final class ReplicaHistory: Sendable {
         let value: Int
         let start: ContinuousClock.Instant
         let end: ContinuousClock.Instant
+        let isReplay: Bool
+        let port: Int
+
+        func described(since begin: ContinuousClock.Instant) -> String {
+            let times = "\(start - begin) to \(end - begin)"
+            return "\(isEvent ? isReplay ? "a replay" : "an event" : "a read") at port \(port) from \(times)"
+        }
     }
+
+    private let begin = ContinuousClock.now
 
     let id: String
     let token: String
@@ -27,8 +36,9 @@ final class ReplicaHistory: Sendable {
     /// - Parameters:
     ///   - value: of the event, or what was read.
     ///   - start: before the request was sent. For an event that was sent several times: the first time.
-    func add(isEvent: Bool, version: Int, value: Int, since start: ContinuousClock.Instant) {
-        let entry = Entry(isEvent: isEvent, version: version, value: value, start: start, end: .now)
+    func add(isEvent: Bool, version: Int, value: Int, since start: ContinuousClock.Instant, isReplay: Bool, port: Int) {
+        let entry = Entry(
+            isEvent: isEvent, version: version, value: value, start: start, end: .now, isReplay: isReplay, port: port)
         entries.withLock { $0.append(entry) }
     }
 
@@ -45,12 +55,16 @@ final class ReplicaHistory: Sendable {
             faults.append("versions \(twice ? "that two events have made" : "with gaps") in \(id)")
         }
         if last != versions.count + 1 { faults.append("\(id) has version \(last) after \(versions.count) events") }
-        var values: [Int: Int] = [1: 0]
+        var values: [Int: Entry] = [:]
         for entry in entries.sorted(by: { $0.isEvent && !$1.isEvent }) {
             let known = values[entry.version]
-            if known == nil { values[entry.version] = entry.value }
-            if let known, known != entry.value {
-                faults.append("version \(entry.version) of \(id) was \(known) and \(entry.value)")
+            if known == nil { values[entry.version] = entry }
+            if let known, known.value != entry.value {
+                faults.append(
+                    """
+                    version \(entry.version) of \(id) was \(known.value), \(known.described(since: begin)), and \
+                    \(entry.value), \(entry.described(since: begin))
+                    """)
             }
         }
         // What ended before another began comes before it.
