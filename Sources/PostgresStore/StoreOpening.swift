@@ -70,7 +70,7 @@ extension StoreOpening {
         settings = try StoreOpening.settings(uri, password)
         let values = try StoreOpening.values(settings)
         secret = values.secret
-        state = StoreState(report: report)
+        state = StoreState(isStrict: durability == .strict, report: report)
         replica = Int.random(in: 1...Int.max)
         let link = DatabaseLink(settings, state)
         do throws(PostgresError) {

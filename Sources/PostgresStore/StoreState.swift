@@ -16,13 +16,16 @@ final class StoreState: Sendable {
         var changedGenerationAt: ContinuousClock.Instant?
     }
 
+    /// Whether nothing is accepted while the server may lose what it acknowledges.
+    let isStrict: Bool
     private let content = Mutex(Content())
     private let knownGeneration = Atomic(1)
     /// Receives what an operator should know, and whether it is critical.
     let report: @Sendable (String, Bool) -> Void
     let counters = Mutex(PostgresStoreCounters())
 
-    init(report: @escaping @Sendable (String, Bool) -> Void) {
+    init(isStrict: Bool, report: @escaping @Sendable (String, Bool) -> Void) {
+        self.isStrict = isStrict
         self.report = report
     }
 

@@ -15,7 +15,7 @@ import Testing
 
         init(_ uri: String, _ report: @escaping @Sendable (String, Bool) -> Void) throws {
             let settings = try PostgresSettings(uri: uri)
-            let state = StoreState(report: report)
+            let state = StoreState(isStrict: false, report: report)
             let link = DatabaseLink(settings, state)
             let lanes = try ReplicaQueries.newLanes(1, link)
             try ReplicaQueries.register(1, lanes: lanes, link)

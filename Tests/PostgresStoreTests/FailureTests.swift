@@ -111,6 +111,22 @@ import Testing
         await store.close()
     }
 
+    @Test func `a server that comes back without its promises is refused from then on`() async throws {
+        let cluster = try await blocking { try PostgresCluster(isDurable: true) }
+        let store = try await PostgresStore.open(uri: cluster.uri())
+        let stamp = try await store.commit(.make(1), versions: 1)
+        try await blocking {
+            try cluster.append(["fsync = off"])
+            try cluster.restart()
+        }
+
+        try await eventually { store.condition.failure == "the database may lose what it acknowledges" }
+        guard case .failure(.unavailable) = await store.commit([try .make(.make(1), after: stamp)]) else {
+            throw TestFailure("it is not refused")
+        }
+        await store.close()
+    }
+
     @Test func `a database that is frozen leaves the outcome unknown, and it is found out later`() async throws {
         let cluster = try await blocking { try PostgresCluster() }
         let database = try await Database(on: cluster)

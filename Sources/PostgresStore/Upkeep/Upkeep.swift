@@ -52,7 +52,13 @@ final class Upkeep: Sendable {
     var clockOffset: TimeInterval { state.withLock { $0.clockOffset } }
 
     /// Why nothing can be committed.
-    var failure: String? { state.withLock { $0.failure ?? $0.clock } }
+    var failure: String? {
+        state.withLock { state in
+            // The database was restarted with other settings, or another one has taken over.
+            let promise = store.isStrict && state.isRelaxed ? "the database may lose what it acknowledges" : nil
+            return state.failure ?? state.clock ?? promise
+        }
+    }
 
     /// Whether the server may lose what it has acknowledged.
     var isRelaxed: Bool { state.withLock { $0.isRelaxed } }
@@ -169,6 +175,14 @@ final class Upkeep: Sendable {
                 try ReplicaQueries.register(replica, lanes: store.lanes.map(\.id), link)
             }
         }
+        attempt("the database's settings") { () throws(PostgresError) in
+            let off = try Upkeep.promises(link)
+            if !off.isEmpty, !isRelaxed {
+                store.report(
+                    "the database may lose what it acknowledges: \(off.joined(separator: ", ")) off", store.isStrict)
+            }
+            notePromises(off)
+        }
         if ticks.isMultiple(of: 10) {
             attempt("the batches") { () throws(PostgresError) in try ReplicaQueries.prune(link) }
         }
@@ -176,7 +190,6 @@ final class Upkeep: Sendable {
             attempt("the number of sessions") { () throws(PostgresError) in
                 let rows = try link.run(ReplicaQueries.count, within: .seconds(5))
                 if let count = rows.integer(0, 0) { sessionCount.store(count, ordering: .relaxed) }
-                notePromises(try Upkeep.promises(link))
             }
         }
     }
@@ -204,7 +217,8 @@ final class Upkeep: Sendable {
                 store.count { $0.lostConnections += 1 }
                 guard isLast else { continue }
                 let isNews = state.withLock { state in
-                    defer { state.failure = error.description }
+                    // In /readyz, which anybody may read. The log has the details.
+                    defer { state.failure = "the database does not answer" }
                     return state.failure == nil
                 }
                 if isNews { store.report("the database does not answer: \(error)", false) }
