@@ -113,12 +113,17 @@ public final class PostgresStore: SessionStore {
 
     private static let full = "the database's disk is full: sessions can be read; nothing is accepted"
 
+    /// While the database is away, requests are refused at once: the waits of a session's events would add up, and a
+    /// proxy can ask another server.
+    private func checkAvailable() throws(StoreError) {
+        if let reason = upkeep.outage { throw .unavailable(reason: reason) }
+    }
+
     // MARK: - Committing
 
     public func commit(_ changes: [SessionChange]) async -> CommitOutcome {
         guard !changes.isEmpty else { return .success([]) }
-        // At once, not after a wait: events of one session that wait for each other would add up.
-        if let failure = upkeep.failure { return .failure(.unavailable(reason: failure)) }
+        if let reason = upkeep.outage ?? upkeep.brokenPromise { return .failure(.unavailable(reason: reason)) }
         let changes = changes.map(EncodedChange.init)
         // Unchecked, because every event passes here; a request answers exactly once.
         let outcome = await withUnsafeContinuation { continuation in
@@ -132,7 +137,8 @@ public final class PostgresStore: SessionStore {
     // MARK: - Reading
 
     public func load(_ id: SessionID, token: SHA256Digest?) async throws(StoreError) -> LoadedSession? {
-        let token = token.flatMap { Hexadecimal.bytes(of: $0.hex) }
+        try checkAvailable()
+        let token = token?.bytes
         let outcome = await withUnsafeContinuation { continuation in
             reads.append(ReadLine.Load(id: id, token: token, arrived: .now) { continuation.resume(returning: $0) })
         }
@@ -141,6 +147,7 @@ public final class PostgresStore: SessionStore {
     }
 
     public func isCurrent(_ stamp: SessionStamp, of id: SessionID) async throws(StoreError) -> Bool {
+        try checkAvailable()
         let outcome = await withUnsafeContinuation { continuation in
             reads.append(
                 ReadLine.Confirmation(id: id, stamp: stamp, arrived: .now) { continuation.resume(returning: $0) })

@@ -36,6 +36,14 @@ public struct SHA256Digest: Sendable, Hashable {
         guard code == 0, count == SHA256Digest.size else { return nil }
     }
 
+    /// - Returns: `nil` unless there are 32 bytes.
+    public init?(bytes: [UInt8]) {
+        guard bytes.count == SHA256Digest.size else { return nil }
+        withUnsafeMutableBytes(of: &words) { $0.copyBytes(from: bytes) }
+    }
+
+    public var bytes: [UInt8] { withUnsafeBytes(of: words) { Array($0) } }
+
     /// 64 hexadecimal digits.
     public var hex: String {
         let length = 2 * SHA256Digest.size

@@ -19,6 +19,11 @@ final class SlowSharedStore: SessionStore {
         self.isBusy = isBusy
     }
 
+    /// What the store has of a session after it has lost its last commits.
+    private let lost = Mutex<LoadedSession?>(nil)
+
+    func lose(allAfter loaded: LoadedSession) { lost.withLock { $0 = loaded } }
+
     let name = "slow"
     let isShared = true
     var secret: [UInt8] { store.secret }
@@ -29,7 +34,8 @@ final class SlowSharedStore: SessionStore {
 
     func load(_ id: SessionID, token: SHA256Digest?) async throws(StoreError) -> LoadedSession? {
         await pause()
-        let loaded = try store.load(id, token: token)
+        let kept = lost.withLock { $0 }
+        let loaded = kept == nil ? try store.load(id, token: token) : kept
         await pause()
         return loaded.map { loaded in
             LoadedSession(
@@ -42,7 +48,7 @@ final class SlowSharedStore: SessionStore {
 
     func isCurrent(_ stamp: SessionStamp, of id: SessionID) async throws(StoreError) -> Bool {
         await pause()
-        let isCurrent = store.isCurrent(stamp, of: id)
+        let isCurrent = lost.withLock { $0 }.map { $0.stamp == stamp } ?? store.isCurrent(stamp, of: id)
         await pause()
         return isCurrent && stamp.generation == generation
     }
@@ -61,6 +67,8 @@ final class SlowSharedStore: SessionStore {
         await pause()
         return store.answer(to: key, of: id)
     }
+
+    var pairings: (any PairingStore)? { store.pairings }
 
     func changes(since position: FeedPosition?) -> StoreChanges {
         let changes = store.changes(since: position)
@@ -223,6 +231,36 @@ final class SlowSharedStore: SessionStore {
         #expect((3...10).contains(attempts.withLock { $0 }))
         isBusy.withLock { $0 = false }
         #expect(try await session.apply(PostedEvent("pass", payload: 2)).state.version == 2)
+    }
+
+    @Test func `a copy of what the store has lost is given up`() async throws {
+        let store = SlowSharedStore()
+        let host = SeveralServersTests.host(on: store, clock)
+        let created = try await host.create()
+        let kept = try #require(try await store.load(created.id, token: nil))
+        let session = try await open(created, on: host)
+        _ = try await session.apply(PostedEvent("pass", payload: 1))
+        store.lose(allAfter: kept)
+
+        await #expect(throws: SessionError.conflict) { try await session.apply(PostedEvent("nothing")) }
+        #expect(try await open(created, on: host).state().version == 1)
+    }
+
+    @Test func `one pairing request at all servers at once gives one token to all`() async throws {
+        let store = SlowSharedStore()
+        let hosts = (0..<3).map { _ in SeveralServersTests.host(on: store, clock) }
+        for round in 0..<20 {
+            let created = try await hosts[0].create()
+            let code = try await open(created, on: hosts[0]).openPairing(label: "TV").code.text
+            let once = IdempotentRequest.make("a key that is long, \(round)")
+            let paired = try await withThrowingTaskGroup(of: CreatedSession.self) { group in
+                for host in hosts { group.addTask { try await host.pair(code, once: once) } }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(Set(paired.map(\.token.text)).count == 1 && Set(paired.map(\.outcome.answered?.text)).count == 1)
+            #expect(try await open(created, on: hosts[1]).tokens().all.count == 2)
+            await #expect(throws: SessionError.unknownCode) { _ = try await hosts[2].pair(code) }
+        }
     }
 
     @Test func `watchers see what other servers commit, and why there is no more to see`() async throws {

@@ -31,6 +31,7 @@ struct SessionsPurgeCommand: AsyncParsableCommand {
             var failed: [SessionID] = []
             for id in rest {
                 do {
+                    if store.isShared { await end(id, in: store) }
                     if try await store.forget(id) {
                         purged += 1
                     } else {
@@ -49,6 +50,16 @@ struct SessionsPurgeCommand: AsyncParsableCommand {
         }
         print("purged: \(purged)")
         guard isWhole, rest.isEmpty else { throw ExitCode(1) }
+    }
+
+    /// So that servers tell those who watch the session. A damaged one has no end but that it is gone.
+    private func end(_ id: SessionID, in store: any StoreWriting) async {
+        _ = try? await store.change([id]) { _ in
+            guard let last = try await store.load(id, token: nil), let end = last.record.end(at: Date()) else {
+                return []
+            }
+            return [SessionChange(id: id, expected: last.stamp, record: end)]
+        }
     }
 
     /// Without the damaged sessions: it is not known whether those have expired.

@@ -16,6 +16,10 @@ enum StoreChoice: Equatable {
         if text == "memory" { return .memory }
         // Not judged here: an error of an argument repeats it, and there may be a password in it.
         if ["postgresql:", "postgres:"].contains(where: text.hasPrefix) { return .postgres(uri: text) }
+        if let other = text.firstIndex(of: ":"), !text.hasPrefix(scheme), !text[..<other].contains("/") {
+            throw ValidationError(
+                "There is no store “\(text[..<other])”: write sqlite:DIRECTORY, \(postgresForm) or memory.")
+        }
         guard text.hasPrefix(scheme), text != scheme else {
             let directory = text.isEmpty || text == scheme ? "DIRECTORY" : text
             throw ValidationError("Write sqlite:\(directory) for the directory \(directory).")

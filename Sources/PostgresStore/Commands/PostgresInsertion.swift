@@ -1,5 +1,6 @@
 internal import FoundationEssentials
 internal import Postgres
+internal import Sodium
 public import Sessions
 
 /// Puts whole sessions into a database, many in a statement. Servers may be using it.

@@ -68,18 +68,3 @@ struct StoredValues {
         if leastReader > Schema.version { throw .newerSchema(schema) }
     }
 }
-
-enum Hexadecimal {
-    private static let digits = Array("0123456789abcdef".utf8)
-
-    static func text(of bytes: [UInt8]) -> String {
-        String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-    }
-
-    /// - Returns: `nil` if the text has anything but pairs of digits.
-    static func bytes(of text: String) -> [UInt8]? {
-        let digits = text.utf8.map { digit in Hexadecimal.digits.firstIndex(of: digit) }
-        guard digits.count.isMultiple(of: 2), !digits.contains(nil) else { return nil }
-        return stride(from: 0, to: digits.count, by: 2).map { UInt8((digits[$0] ?? 0) << 4 | (digits[$0 + 1] ?? 0)) }
-    }
-}

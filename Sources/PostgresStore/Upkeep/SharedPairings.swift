@@ -34,12 +34,11 @@ final class SharedPairings: PairingStore {
         throw .unknownCode
     }
 
-    func take(_ code: SHA256Digest, key: String?, at now: Date) async -> Bool {
+    func take(_ code: SHA256Digest, key: String?, at now: Date) async throws(SessionError) -> Bool {
         let values: [PostgresValue] = [.bytes(code.bytes), .text(key), .integer(now.pairingTime)]
-        let count = try? await run { link throws(PostgresError) in
-            try link.run(SharedPairings.use, values, within: .seconds(2)).integer(0, 0) ?? 0
+        return try await run { link throws(PostgresError) in
+            try link.run(SharedPairings.use, values, within: .seconds(2)).integer(0, 0) == 1
         }
-        return count == 1
     }
 
     func giveBack(_ code: SHA256Digest) async {
@@ -63,7 +62,7 @@ final class SharedPairings: PairingStore {
     }
 
     private static func pairing(_ rows: PostgresRows) -> Pairing? {
-        guard let issuer = rows.bytes(0, 0).flatMap({ SHA256Digest(hex: Hexadecimal.text(of: $0)) }),
+        guard let issuer = rows.bytes(0, 0).flatMap({ SHA256Digest(bytes: $0) }),
             let session = rows.text(0, 1).flatMap({ SessionID($0) }), let expires = rows.integer(0, 3)
         else { return nil }
         return Pairing(
@@ -122,10 +121,6 @@ final class SharedPairings: PairingStore {
           AND NOT EXISTS (SELECT FROM pairings o WHERE o.issuer = p.issuer AND o.used IS NULL)
         RETURNING p.code
         """)
-}
-
-extension SHA256Digest {
-    fileprivate var bytes: [UInt8] { Hexadecimal.bytes(of: hex) ?? [] }
 }
 
 extension Date {

@@ -51,13 +51,15 @@ final class Upkeep: Sendable {
 
     var clockOffset: TimeInterval { state.withLock { $0.clockOffset } }
 
-    /// Why nothing can be committed.
-    var failure: String? {
-        state.withLock { state in
-            // The database was restarted with other settings, or another one has taken over.
-            let promise = store.isStrict && state.isRelaxed ? "the database may lose what it acknowledges" : nil
-            return state.failure ?? state.clock ?? promise
-        }
+    /// Why the server is not ready.
+    var failure: String? { outage ?? state.withLock { $0.clock } ?? brokenPromise }
+
+    /// Why the database cannot be used at all.
+    var outage: String? { state.withLock { $0.failure } }
+
+    /// Why nothing may be acknowledged: the database was restarted with other settings, or another one has taken over.
+    var brokenPromise: String? {
+        store.isStrict && isRelaxed ? "the database may lose what it acknowledges" : nil
     }
 
     /// Whether the server may lose what it has acknowledged.

@@ -34,8 +34,7 @@ extension SessionHost {
             }
             guard number < SessionHost.attemptLimit, .now < deadline else { break }
             // Others who met the same conflict wait for another time.
-            let pause = Duration.milliseconds(Int.random(in: 2...50))
-            if number > 1 { try? await Task.sleep(for: pause) }
+            if number > 1 { try? await Task.sleep(for: .milliseconds(Int.random(in: 2...50))) }
         }
         throw .conflict
     }
@@ -74,7 +73,13 @@ extension SessionHost {
     private func reload(_ session: Session) async throws(SessionError) {
         do throws(SessionError) {
             for _ in 0..<SessionHost.loadAttempts {
+                let known = session.stamp
                 guard let loaded = try await loaded(session.id, for: nil) else { throw .unauthorized }
+                if loaded.stamp.precedes(known) {
+                    // The store has lost what it had acknowledged. What it has now is the truth.
+                    unload(session)
+                    throw .conflict
+                }
                 guard session.stamp.precedes(loaded.stamp) else { return }
                 if let restored = try await restored(loaded) { return session.takeOver(restored) }
             }

@@ -37,7 +37,7 @@ public protocol PairingStore: Sendable {
     /// Takes an open code out of use, for one of those who have found it.
     ///
     /// - Returns: whether the caller is that one.
-    func take(_ code: SHA256Digest, key: String?, at now: Date) async -> Bool
+    func take(_ code: SHA256Digest, key: String?, at now: Date) async throws(SessionError) -> Bool
 
     /// Opens a code again that was taken in vain.
     func giveBack(_ code: SHA256Digest) async

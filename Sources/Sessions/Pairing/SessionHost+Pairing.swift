@@ -25,9 +25,7 @@ extension SessionHost {
                         session.leave()
                         evictIfOver()
                     }
-                    return try await changing(session) { () async throws(SessionError) in
-                        try await pair(digest, pairing, label, with: session, once: once)
-                    }
+                    return try await pair(digest, pairing, label, with: session, once: once)
                 case .full: throw .tooManyWaiting
                 case .closed: continue
                 }
@@ -44,6 +42,40 @@ extension SessionHost {
     /// Call while holding the session's turn.
     private func pair(
         _ code: SHA256Digest, _ pairing: Pairing, _ label: String?, with session: Session, once: IdempotentRequest?
+    ) async throws(SessionError) -> CreatedSession {
+        var hold: CodeHold?
+        do throws(SessionError) {
+            return try await changing(session) { () async throws(SessionError) in
+                try await attempt(code, pairing, label, with: session, once: once, &hold)
+            }
+        } catch {
+            // If the outcome is unknown, somebody may have got a token for it.
+            if case .unknownOutcome = error {} else if hold == .taken { await pairings.giveBack(code) }
+            throw error
+        }
+    }
+
+    /// Why a request may use a code.
+    private enum CodeHold {
+        /// It has taken the code.
+        case taken
+        /// The code was taken under the request's key: by another server that has got the same request, or has ended
+        /// before it had carried it out. Both would give the same token, and only one of them can commit it.
+        case takenUnderKey
+    }
+
+    private func hold(
+        _ code: SHA256Digest, _ once: IdempotentRequest?, at now: Date
+    ) async throws(SessionError) -> CodeHold {
+        if try await pairings.take(code, key: once?.key, at: now) { return .taken }
+        guard let once else { throw .unknownCode }
+        _ = try await pairings.find(code, key: once.key, at: now)
+        return .takenUnderKey
+    }
+
+    private func attempt(
+        _ code: SHA256Digest, _ pairing: Pairing, _ label: String?, with session: Session, once: IdempotentRequest?,
+        _ hold: inout CodeHold?
     ) async throws(SessionError) -> Attempt<CreatedSession> {
         if let once, session.mayHaveAnswered(once.key), let answer = try await answer(to: once.key, of: session.id) {
             return .unchanged(try repeating(answer, to: once, of: session))
@@ -53,29 +85,16 @@ extension SessionHost {
         // The token that asked for the code may have been revoked or replaced since.
         guard before.identity.isOpen(to: pairing.issuer) else { throw .unknownCode }
         guard before.identity.tokens.count < AccessToken.limit else { throw .tooManyTokens }
-        guard await pairings.take(code, key: once?.key, at: now) else {
-            guard let once, (try? await pairings.find(code, key: once.key, at: now)) != nil else { throw .unknownCode }
-            // Another server is carrying out the same request.
-            return .outdated
-        }
+        if hold == nil { hold = try await self.hold(code, once, at: now) }
         let version = before.version + 1
         let token = once?.token(version: version, of: session.id, secret: store.secret) ?? .random()
         let identity = before.identity.adding(
             token.digest, label: pairing.label ?? label, at: now, from: version)
-        do throws(SessionError) {
-            let committed = try await commit(
-                identity, after: before, BuiltInEvent.tokenAddition, of: session, once: once)
-            guard let (applied, answer) = committed else {
-                await pairings.giveBack(code)
-                return .outdated
-            }
-            let outcome = answer.map { Outcome.answered($0, generation: before.stamp.generation) }
-            return .committed(CreatedSession(outcome: outcome ?? .applied(applied), id: session.id, token: token))
-        } catch {
-            // If the outcome is unknown, somebody may have got a token for it.
-            if case .unknownOutcome = error {} else { await pairings.giveBack(code) }
-            throw error
-        }
+        let committed = try await commit(
+            identity, after: before, BuiltInEvent.tokenAddition, of: session, once: once)
+        guard let (applied, answer) = committed else { return .outdated }
+        let outcome = answer.map { Outcome.answered($0, generation: before.stamp.generation) }
+        return .committed(CreatedSession(outcome: outcome ?? .applied(applied), id: session.id, token: token))
     }
 
     /// The answer to an earlier request under the same key.

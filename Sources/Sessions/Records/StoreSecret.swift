@@ -16,20 +16,10 @@ public struct StoreSecret: Sendable, Equatable {
     /// - Returns: `nil` if the line is not a secret's.
     public init?(parsing line: [UInt8]) {
         guard let json = try? JSON(record: line), let text = json["secret"]?.string, json["session"] == nil,
-            text.utf8.count == 2 * KeyedDigest.keySize
+            let bytes = Hexadecimal.bytes(of: text)
         else { return nil }
-        var bytes: [UInt8] = []
-        for digit in text.utf8 {
-            guard let value = StoreSecret.digits.firstIndex(of: digit) else { return nil }
-            bytes.append(UInt8(value))
-        }
-        self.init(stride(from: 0, to: bytes.count, by: 2).map { bytes[$0] << 4 | bytes[$0 + 1] })
+        self.init(bytes)
     }
 
-    public var encoded: [UInt8] {
-        let text = bytes.flatMap { [StoreSecret.digits[Int($0 >> 4)], StoreSecret.digits[Int($0 & 15)]] }
-        return Array(#"{"secret":""#.utf8) + text + Array(#""}"#.utf8)
-    }
-
-    private static let digits = Array("0123456789abcdef".utf8)
+    public var encoded: [UInt8] { Array("{\"secret\":\"\(Hexadecimal.text(of: bytes))\"}".utf8) }
 }

@@ -106,6 +106,7 @@ public final class MemoryStore: SessionStore {
 
     public let name = "memory"
     public let isShared: Bool
+    public let pairings: (any PairingStore)?
     public let secret = Sodium.randomBytes(KeyedDigest.keySize)
 
     /// How many commits `changes(since:)` knows.
@@ -116,6 +117,7 @@ public final class MemoryStore: SessionStore {
     ///   - isShared: whether several hosts use it, as several servers use a shared store: for tests.
     public init(retention: Retention = Retention(), limitBytes: Int = .max, isShared: Bool = false) {
         self.isShared = isShared
+        self.pairings = isShared ? PairingsInMemory() : nil
         self.retention = retention
         self.byteLimit = limitBytes
         let commits = isShared ? Ring<(SessionID, version: Int)>(capacity: MemoryStore.commitLimit) : nil
