@@ -203,7 +203,7 @@ private final class StreamHandler: HTTPHandler {
     }
 
     @Test func `a stop ends streams one after the other, and their connections`() async throws {
-        let server = try start { $0.limits.quiet = 100 }
+        let server = try start { $0.limits.quiet = 300_000 }
         var connections: [Connection] = []
         for _ in 0..<1000 { connections.append(try await open(server).0) }
         handler.forget()
