@@ -105,6 +105,23 @@ import TestSupport
         try await storage.stop(program)
     }
 
+    @Test(arguments: ["end", "purge"])
+    func `who watches a session is told when a command ends or purges it`(command: String) async throws {
+        let (program, connection) = try await serve()
+        let session = try await storage.open(connection)
+        let watching = ["If-None-Match": "\"1\"", "Prefer": "wait=30"]
+        async let told = connection.request(
+            "GET", session.path, headers: session.headers.merging(watching) { $1 })
+        try await Task.sleep(for: .seconds(1))
+
+        let start = ContinuousClock.now
+        #expect(
+            try await run("sessions", command, session.id).output == "\(command)\(command == "end" ? "e" : "")d: 1\n")
+        #expect([401, 410].contains(try await told.status))
+        #expect(ContinuousClock.now - start < .seconds(15))
+        try await storage.stop(program)
+    }
+
     @Test func `sessions of every app move to PostgreSQL and back, byte for byte`() async throws {
         let session = try await makeSessions()
         let export = try await storage.run("sessions", "export", "--with-secret")

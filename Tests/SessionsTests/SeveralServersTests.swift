@@ -19,6 +19,11 @@ final class SlowSharedStore: SessionStore {
         self.isBusy = isBusy
     }
 
+    /// Whether the next commit is lost on its way, so that nobody learns what has become of it.
+    private let losesNext = Mutex(false)
+
+    func loseNextCommit() { losesNext.withLock { $0 = true } }
+
     /// What the store has of a session after it has lost its last commits.
     private let lost = Mutex<LoadedSession?>(nil)
 
@@ -55,6 +60,12 @@ final class SlowSharedStore: SessionStore {
 
     func commit(_ changes: [SessionChange]) async -> CommitOutcome {
         await pause()
+        if losesNext.withLock({ losesNext in
+            defer { losesNext = false }
+            return losesNext
+        }) {
+            return .failure(.unknownOutcome(reason: "lost on its way"))
+        }
         if isBusy() || changes.contains(where: { $0.expected.generation != generation }) {
             return .success(changes.map { CommitConflict(id: $0.id) })
         }
@@ -261,6 +272,24 @@ final class SlowSharedStore: SessionStore {
             #expect(try await open(created, on: hosts[1]).tokens().all.count == 2)
             await #expect(throws: SessionError.unknownCode) { _ = try await hosts[2].pair(code) }
         }
+    }
+
+    @Test func `a pairing that was lost on its way succeeds at another server under the same key only`() async throws {
+        let store = SlowSharedStore()
+        let hosts = (0..<2).map { _ in SeveralServersTests.host(on: store, clock) }
+        let created = try await hosts[0].create()
+        let code = try await open(created, on: hosts[0]).openPairing(label: "TV").code.text
+        let once = IdempotentRequest.make("a key that is long")
+        store.loseNextCommit()
+        await #expect(throws: SessionError.unknownOutcome(reason: "lost on its way")) {
+            _ = try await hosts[0].pair(code, once: once)
+        }
+
+        await #expect(throws: SessionError.unknownCode) { _ = try await hosts[1].pair(code) }
+        let other = IdempotentRequest.make("another key that is long")
+        await #expect(throws: SessionError.unknownCode) { _ = try await hosts[1].pair(code, once: other) }
+        let paired = try await hosts[1].pair(code, once: once)
+        #expect(try await hosts[0].session(created.id, token: paired.token.text).tokens().all.count == 2)
     }
 
     @Test func `watchers see what other servers commit, and why there is no more to see`() async throws {
