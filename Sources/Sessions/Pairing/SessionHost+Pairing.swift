@@ -8,7 +8,7 @@ extension SessionHost {
     ///   - code: as it was typed.
     ///   - label: what the device calls itself; whoever asked for the code may have given it another label.
     ///   - once: if given, the token is derived from the key, so that the same request gets it again for ten minutes,
-    ///     unless the server is restarted.
+    ///     unless the codes are in this process's memory and it is restarted.
     /// - Throws: `unknownCode`, `tooManyTries`, `tooManyTokens`.
     public func pair(
         _ code: String, label: String? = nil, once: IdempotentRequest? = nil
