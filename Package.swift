@@ -129,7 +129,7 @@ let package = Package(
                 "ReferenceApps", "CoordinatorsTesting", "Coordinators", "Sessions", "JSONCoding", "SQLite",
                 "TestSupport",
             ]),
-        .testTarget(name: "FaultTests", dependencies: ["coordinatord", "TestSupport"]),
+        .testTarget(name: "FaultTests", dependencies: ["coordinatord", "oddserver", "TestSupport"]),
         .testTarget(
             name: "ServerTests",
             dependencies: ["coordinatord", "oddserver", "CoordinatorServer", "SQLite", "JSONCoding", "TestSupport"]),

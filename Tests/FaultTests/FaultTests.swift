@@ -31,23 +31,28 @@ final class ServerUnderTest: @unchecked Sendable {
     let directory: String
     private(set) var port = 0
     private(set) var program: Program
+    private let executable: String
     private let store: String
     private let flags: [String]
     private let environment: [String: String]
 
     /// - Parameters:
+    ///   - executable: `nil` for `coordinatord`.
     ///   - store: `nil` for SQLite in the directory.
     ///   - wrapper: a command line that the server's is appended to.
     ///   - environment: what is added to the test's own.
     init(
-        directory: String, store: String? = nil, flags: [String] = [], wrapper: [String] = [],
+        _ executable: String? = nil, directory: String, store: String? = nil, flags: [String] = [],
+        wrapper: [String] = [],
         environment: [String: String] = [:]
     ) async throws {
+        self.executable = try executable ?? ServerUnderTest.executable
         self.directory = directory
         self.store = store ?? "sqlite:\(directory)/store"
         self.flags = flags
         self.environment = environment
-        program = try ServerUnderTest.program(directory, self.store, port: 0, flags, wrapper, environment)
+        program = try ServerUnderTest.program(
+            self.executable, directory, self.store, port: 0, flags, wrapper, environment)
         port = try await ready()
     }
 
@@ -59,11 +64,11 @@ final class ServerUnderTest: @unchecked Sendable {
     }
 
     private static func program(
-        _ directory: String, _ store: String, port: Int, _ flags: [String], _ wrapper: [String],
+        _ executable: String, _ directory: String, _ store: String, port: Int, _ flags: [String], _ wrapper: [String],
         _ environment: [String: String]
     ) throws -> Program {
         let command =
-            try wrapper + [
+            wrapper + [
                 executable, "serve", "--port", "\(port)", "--store", store,
                 "--data-directory", "\(directory)/apps",
             ] + flags
@@ -80,9 +85,12 @@ final class ServerUnderTest: @unchecked Sendable {
 
     /// Starts it again after its end, without the wrapper.
     ///
-    /// - Parameter more: flags in addition to those of `init`
-    func restart(_ more: [String] = []) async throws {
-        program = try ServerUnderTest.program(directory, store, port: port, flags + more, [], environment)
+    /// - Parameters:
+    ///   - more: flags in addition to those of `init`
+    ///   - changed: what is changed in the environment of `init`
+    func restart(_ more: [String] = [], environment changed: [String: String] = [:]) async throws {
+        program = try ServerUnderTest.program(
+            executable, directory, store, port: port, flags + more, [], environment.merging(changed) { $1 })
         port = try await ready()
     }
 

@@ -28,6 +28,7 @@ struct OddServer: NavigationServer {
         }
         return [
             App(setup.isDevelopment ? "development" : "production", root: OddCoordinator.init), Library.app,
+            Ledger.app,
             App("slow", root: { SlowCoordinator() }),
         ]
     }

@@ -13,7 +13,7 @@ import TestSupport
 
     private func serve(version: Int) async throws -> (program: Program, connection: Connection) {
         let program = try Program(
-            GraphTests.oddServer,
+            Program.oddServer,
             ["serve", "--port", "0", "--store", storage.store, "--data-directory", storage.directory.path + "/apps"],
             environment: ["ODD_VERSION": "\(version)"])
         let line = try await program.line()
@@ -25,7 +25,7 @@ import TestSupport
         code: Int32, output: String, errors: String
     ) {
         try await Program(
-            GraphTests.oddServer, command + ["--store", storage.store], environment: ["ODD_VERSION": "\(version)"]
+            Program.oddServer, command + ["--store", storage.store], environment: ["ODD_VERSION": "\(version)"]
         ).exit()
     }
 

@@ -102,7 +102,7 @@ import Testing
 
     @Test func `an event that takes too long is tried once and named`() async throws {
         let start = ContinuousClock.now
-        let result = try await Program(GraphTests.oddServer, ["graph", "slow"]).exit()
+        let result = try await Program(Program.oddServer, ["graph", "slow"]).exit()
 
         #expect(try GraphTests.edges(in: result.output, "mermaid") == ["n1 n2 next", "n2 n3 next"])
         #expect(result.errors == "Warning: these took longer than 1.0 seconds and are not on the map: slow.wait\n")
@@ -130,7 +130,7 @@ import Testing
 
     @Test(arguments: [["--limit", "0"], ["--format", "svg"]])
     func `a wrong option is explained`(options: [String]) async throws {
-        let result = try await Program(GraphTests.coordinatord, ["graph", "main"] + options).exit()
+        let result = try await Program(Program.server, ["graph", "main"] + options).exit()
 
         #expect(result.code == 64)
         #expect(result.errors.contains("--help"))
@@ -139,7 +139,7 @@ import Testing
     @Test func `a map uses development dependencies, escapes names, and opens links without parameters`()
         async throws
     {
-        let result = try await Program(GraphTests.oddServer, ["graph", "development"]).exit()
+        let result = try await Program(Program.oddServer, ["graph", "development"]).exit()
 
         #expect(
             result.output == """
@@ -163,7 +163,7 @@ import Testing
     }
 
     @Test func `a digraph's strings are escaped`() async throws {
-        let result = try await Program(GraphTests.oddServer, ["graph", "development", "--format", "dot"]).exit()
+        let result = try await Program(Program.oddServer, ["graph", "development", "--format", "dot"]).exit()
 
         #expect(result.output.contains(#"n1 [label="a \"b\" \\ <c>; %d"];"#))
     }
@@ -172,10 +172,10 @@ import Testing
 /// What the apps learn from the command line.
 @Suite struct ServerSetupTests {
     @Test func `a program has its own name, version, options and services`() async throws {
-        let version = try await Program(GraphTests.oddServer, ["--version"]).exit()
+        let version = try await Program(Program.oddServer, ["--version"]).exit()
         #expect(version.output == "oddserver 7.1 (coordinatord 0.1.0)\n")
         let arguments = ["serve", "--port", "0", "--store", "memory", "--weather", "windy"]
-        let program = try Program(GraphTests.oddServer, arguments)
+        let program = try Program(Program.oddServer, arguments)
         var lines = [try await program.line(), try await program.line()]
         lines.sort()
         #expect(
@@ -188,7 +188,7 @@ import Testing
 
     @Test func `a service that does not stop is ended with the process`() async throws {
         let arguments = ["serve", "--port", "0", "--store", "memory", "--weather", "foggy"]
-        let program = try Program(GraphTests.oddServer, arguments)
+        let program = try Program(Program.oddServer, arguments)
         _ = (try await program.line(), try await program.line())
         program.signal(SIGTERM)
         #expect(try await program.exit().code == 70)
@@ -196,14 +196,14 @@ import Testing
 
     @Test func `a service that fails stops the server`() async throws {
         let arguments = ["serve", "--port", "0", "--store", "memory", "--weather", "stormy"]
-        let end = try await Program(GraphTests.oddServer, arguments).exit()
+        let end = try await Program(Program.oddServer, arguments).exit()
 
         #expect(end.code == 70 && end.errors.contains("Error: a service of the apps failed: Lightning()"))
     }
 
     @Test(arguments: [([], "production"), (["--development"], "development")])
     func `the apps know whether they are for development`(flags: [String], app: String) async throws {
-        let program = try Program(GraphTests.oddServer, ["serve", "--port", "0", "--store", "memory"] + flags)
+        let program = try Program(Program.oddServer, ["serve", "--port", "0", "--store", "memory"] + flags)
         let line = try await program.line()
         let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
 
@@ -215,7 +215,7 @@ import Testing
     }
 
     @Test func `apps that cannot be made are a clear error`() async throws {
-        let result = try await Program(GraphTests.oddServer, ["serve", "--data-directory", "/tmp/nowhere"]).exit()
+        let result = try await Program(Program.oddServer, ["serve", "--data-directory", "/tmp/nowhere"]).exit()
 
         #expect(result.code == 78)
         #expect(result.errors == "Error: the apps cannot be made: /tmp/nowhere is no place for data\n")
@@ -224,7 +224,7 @@ import Testing
     @Test func `an event that a screen of a new session misspells keeps the server from starting`() async throws {
         let arguments = ServerSetupTests.arguments(dataDirectory: "/tmp/misspelt")
 
-        let result = try await Program(GraphTests.oddServer, arguments).exit()
+        let result = try await Program(Program.oddServer, arguments).exit()
 
         #expect(result.code == 70)
         #expect(
@@ -235,7 +235,7 @@ import Testing
     }
 
     @Test func `an app that cannot start yet does not keep the server from starting`() async throws {
-        let program = try Program(GraphTests.oddServer, ServerSetupTests.arguments(dataDirectory: "/tmp/failing"))
+        let program = try Program(Program.oddServer, ServerSetupTests.arguments(dataDirectory: "/tmp/failing"))
         let line = try await program.line()
 
         #expect(line.contains("listening on"))
@@ -250,13 +250,6 @@ import Testing
 }
 
 extension GraphTests {
-    static var coordinatord: URL { executable("coordinatord") }
-    static var oddServer: URL { executable("oddserver") }
-
-    private static func executable(_ name: String) -> URL {
-        URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().appending(path: name)
-    }
-
     /// The edges of a drawing, each as `from to events`.
     static func edges(in drawing: String, _ format: String) throws -> [String] {
         switch format {

@@ -100,7 +100,7 @@ import TestSupport
     }
 
     @Test func `a replaced token stays replaced after a restart, and the new one is returned again`() async throws {
-        var (program, connection) = try await serve(with: GraphTests.oddServer)
+        var (program, connection) = try await serve(with: Program.oddServer)
         let session = try await open(connection, app: "production")
         func enter(_ key: String) async throws -> (answer: Answer, token: String?) {
             let answer = try await connection.request(
@@ -112,7 +112,7 @@ import TestSupport
         let token = try #require(first.token)
         try await stop(program)
 
-        (program, connection) = try await serve(with: GraphTests.oddServer)
+        (program, connection) = try await serve(with: Program.oddServer)
         let again = try await enter("a-key-of-20-letters.")
         let state = try await connection.request("GET", session.path, headers: ["Authorization": "Bearer \(token)"])
 

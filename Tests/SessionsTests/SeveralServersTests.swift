@@ -226,7 +226,7 @@ final class SlowSharedStore: SessionStore {
         #expect(all.count { $0.outcome.answered?.isReplay == false } == 1)
     }
 
-    @Test func `a session that other servers change without end is not applied to, after some attempts`() async throws {
+    @Test func `a session that other servers change without end is not applied to, after some seconds`() async throws {
         let isBusy = Mutex(false)
         let attempts = Mutex(0)
         let store = SlowSharedStore {
@@ -239,7 +239,7 @@ final class SlowSharedStore: SessionStore {
         let session = try await open(created, on: host)
         isBusy.withLock { $0 = true }
         await #expect(throws: SessionError.conflict) { try await session.apply(PostedEvent("pass", payload: 1)) }
-        #expect((3...10).contains(attempts.withLock { $0 }))
+        #expect(attempts.withLock { $0 } > 20)
         isBusy.withLock { $0 = false }
         #expect(try await session.apply(PostedEvent("pass", payload: 2)).state.version == 2)
     }

@@ -30,6 +30,11 @@ public final class Program: @unchecked Sendable {
         }
     }
 
+    /// The server with unusual apps.
+    public static var oddServer: URL {
+        get throws { try server.deletingLastPathComponent().appending(path: "oddserver") }
+    }
+
     public static func coordinatord(_ arguments: String...) throws -> Program {
         try Program(server, arguments)
     }

@@ -116,6 +116,9 @@ extension Session {
         }
     }
 
+    /// How many requests have got the turn since one last had it without having to wait.
+    var successiveTurns: Int { state.withLock(\.turns.successive) }
+
     /// Passes the turn to the request that has waited longest.
     func leave() {
         state.withLock { $0.turns.leave() }?.resume(returning: .entered)

@@ -15,6 +15,8 @@ struct Turns {
     private var isTaken = false
     private var isClosed = false
     private var waiting: [Waiting] = []
+    /// How many callers have got the turn since somebody last had it without having to wait.
+    private(set) var successive = 0
 
     /// Takes the turn if it is free.
     mutating func enterAtOnce() -> Bool {
@@ -36,6 +38,7 @@ struct Turns {
     /// - Returns: the waiting caller that now has the turn, to be resumed; `nil` if nobody waits.
     mutating func leave() -> Waiting? {
         isTaken = !waiting.isEmpty
+        successive = isTaken ? successive + 1 : 0
         return isTaken ? waiting.removeFirst() : nil
     }
 

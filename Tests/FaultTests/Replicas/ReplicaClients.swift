@@ -26,12 +26,14 @@ final class ReplicaClients: Sendable {
     /// The ports of servers that are kept from working, and until when they were.
     private let hindered = Mutex<[Int: ContinuousClock.Instant?]>([:])
 
-    /// - Parameter count: of sessions.
-    init(_ count: Int, ports: [Int]) throws {
+    /// - Parameters:
+    ///   - count: of sessions.
+    ///   - app: in which the event `update` sets the `value` that is shown.
+    init(_ count: Int, of app: String = "numbers", ports: [Int]) throws {
         self.ports = ports
         let client = BlockingClient(port: ports[0])
         sessions = try (0..<count).map { _ in
-            let reply = client.call("POST", "/v1/sessions", body: #"{"app":"numbers"}"#)
+            let reply = client.call("POST", "/v1/sessions", body: #"{"app":"\#(app)"}"#)
             guard let reply, reply.status == 201, let id = reply.member("id"), let token = reply.member("token") else {
                 throw TestFailure("no session: \(reply?.text ?? "cut")")
             }
@@ -42,10 +44,13 @@ final class ReplicaClients: Sendable {
     var results: Figures { figures.withLock { $0 } }
 
     /// Runs clients on threads of their own while the body runs, and until each has finished its last event.
-    func run(_ count: Int = 12, _ body: () async throws -> Void) async throws {
+    ///
+    /// - Parameter isPinned: whether each client sends all its requests to one server, as many to each.
+    func run(_ count: Int = 12, isPinned: Bool = false, _ body: () async throws -> Void) async throws {
         isEnding.store(false, ordering: .relaxed)
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<count {
+            for number in 0..<count {
+                let ports = isPinned ? [ports[number % ports.count]] : ports
                 group.addTask { [self] in
                     try await blocking { [self] in
                         let clients = ports.map { BlockingClient(port: $0) }
@@ -167,7 +172,7 @@ final class ReplicaClients: Sendable {
             case nil:
                 figures.again["cut", default: 0] += 1
             case 503, 429:
-                let reason = reply?.text.firstMatch(of: /problems\/([a-z-]+)/).map { String($0.output.1) } ?? "503"
+                let reason = reply?.text.firstMatch(of: /:problem:([a-z-]+)/).map { String($0.output.1) } ?? "503"
                 figures.again[reason, default: 0] += 1
             case let status?:
                 if figures.faults.count < 20 { figures.faults.append("\(status): \(reply?.text ?? "")") }

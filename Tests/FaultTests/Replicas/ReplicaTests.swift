@@ -49,6 +49,39 @@ extension Faults {
             }
         }
 
+        @Test func `a new version is rolled out, back and out again under load, and loses no state`() async throws {
+            try await Replicas.with(3, of: Program.oddServer.path) { replicas in
+                let clients = try ReplicaClients(40, of: "ledger", ports: replicas.ports)
+                try await clients.run {
+                    for version in [2, 1, 2] {
+                        for server in replicas.servers {
+                            try await server.stop()
+                            try await server.restart(environment: ["ODD_VERSION": "\(version)"])
+                            try await Task.sleep(for: .milliseconds(300))
+                        }
+                    }
+                }
+                print("rolled out: \(clients.results.summary)")
+                let faults = try clients.check()
+                #expect(faults == [])
+                #expect(clients.results.again["newer-app"] ?? 0 > 0)
+                #expect(Set(clients.results.again.keys).isSubset(of: ["newer-app", "cut"]))
+            }
+        }
+
+        @Test func `many clients of one session at all servers are all served`() async throws {
+            try await Replicas.with(3) { replicas in
+                let clients = try ReplicaClients(1, ports: replicas.ports)
+                let time = 5 * Scale.factor
+                // As many at each server as one session lets wait there.
+                try await clients.run(3 * 32, isPinned: true) { try await Task.sleep(for: .seconds(time)) }
+                print("\(clients.results.answered / time) a second of one session: \(clients.results.summary)")
+                let faults = try clients.check()
+                #expect(faults == [])
+                #expect(clients.results.again == [:])
+            }
+        }
+
         @Test func `a database that restarts, or whose standby takes over, loses nothing`() async throws {
             try await Replicas.with(3, hasStandby: true) { replicas in
                 let clients = try ReplicaClients(40, ports: replicas.ports)

@@ -22,12 +22,14 @@ final class Replicas: Sendable {
     var standby: PostgresCluster? { database.withLock(\.standby) }
 
     /// - Parameters:
+    ///   - executable: `nil` for `coordinatord`.
     ///   - hasStandby: whether a synchronous standby follows the database.
     ///   - linked: whether each server has a link of its own to the database, see `links`.
     static func with(
-        _ count: Int, hasStandby: Bool = false, linked: Bool = false, _ body: (Replicas) async throws -> Void
+        _ count: Int, of executable: String? = nil, hasStandby: Bool = false, linked: Bool = false,
+        _ body: (Replicas) async throws -> Void
     ) async throws {
-        let replicas = try await Replicas(count, hasStandby: hasStandby, linked: linked)
+        let replicas = try await Replicas(count, of: executable, hasStandby: hasStandby, linked: linked)
         do { try await body(replicas) } catch {
             await replicas.end()
             throw error
@@ -36,7 +38,7 @@ final class Replicas: Sendable {
         await replicas.end()
     }
 
-    private init(_ count: Int, hasStandby: Bool, linked: Bool) async throws {
+    private init(_ count: Int, of executable: String?, hasStandby: Bool, linked: Bool) async throws {
         let primary = try await blocking { try PostgresCluster(isDurable: true) }
         let standby = hasStandby ? try await blocking { try primary.makeStandby(isSynchronous: true) } : nil
         let doors = [try NetworkLink(to: primary.port), try NetworkLink(to: standby?.port ?? 1)]
@@ -47,7 +49,8 @@ final class Replicas: Sendable {
             let hosts = ports.map { "127.0.0.1:\($0)" }.joined(separator: ",")
             servers.append(
                 try await ServerUnderTest(
-                    directory: "\(directory.path)/\(index)", store: "postgresql://postgres@\(hosts)/postgres"))
+                    executable, directory: "\(directory.path)/\(index)",
+                    store: "postgresql://postgres@\(hosts)/postgres"))
         }
         (self.servers, self.links, self.doors) = (servers, links, doors)
         database = Mutex(Database(primary: primary, standby: standby))
