@@ -68,7 +68,7 @@ let package = Package(
         .target(
             name: "CoordinatorServer",
             dependencies: [
-                "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP",
+                "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP", "JSONCoding",
                 .target(name: "PostgresStore", condition: .when(traits: ["Postgres"])),
                 .target(name: "CJemalloc", condition: .when(traits: ["Jemalloc"])),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -132,7 +132,10 @@ let package = Package(
         .testTarget(name: "FaultTests", dependencies: ["coordinatord", "oddserver", "TestSupport"]),
         .testTarget(
             name: "ServerTests",
-            dependencies: ["coordinatord", "oddserver", "CoordinatorServer", "SQLite", "JSONCoding", "TestSupport"]),
+            dependencies: [
+                "coordinatord", "oddserver", "CoordinatorServer", "SQLite", "JSONCoding", "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -63,6 +63,9 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
             """)
     var dataDirectory = "data"
 
+    @OptionGroup(title: "Log")
+    var log: LogOptions
+
     @OptionGroup(title: "Console")
     var console: ConsoleOptions
 
@@ -71,6 +74,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
 
     func run() async throws {
         StopSignals.ignoreOthers()
+        log.install()
         Allocator.giveBackInBackground()
         // Before the apps create their own data, which a start that fails should not leave behind.
         try storage.makeDirectory()
@@ -82,24 +86,24 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         let console = try console.settings(
             of: "\(Server.name)/\(Server.version ?? Release.version)", apps: apps, isDevelopment: development)
 
-        let logger = Logger(label: Server.name) { _ in LineLogHandler(.standardError) }
+        let (logger, storeLogger) = (Logger(label: "server"), Logger(label: "store"))
         defer { LineOutput.standardError.flush(milliseconds: 1000) }
         let store = try await storage.open(report: { text, isCritical in
-            logger.log(level: isCritical ? .critical : .warning, "\(text)")
+            storeLogger.log(level: isCritical ? .critical : .warning, "\(text)")
         }) { reason in
             // Only opening the store again can show what is on the disk.
-            logger.critical("the storage has failed: \(reason)")
+            storeLogger.critical("the storage has failed: \(reason)")
             LineOutput.standardError.flush(milliseconds: 500)
             _exit(EX_IOERR)
         }
         let host = SessionHost(
             apps: apps, store: store, settings: settings(measuring: console != nil), retention: storage.retention,
-            report: { logger.warning("\($0)") })
+            report: { [logger = Logger(label: "sessions")] in logger.warning("\($0)") })
         var api = clients.settings
         api.basePath = address.basePath
         api.console = console?.settings
         let handler = NavigationHandler(
-            host: host, settings: api, report: FailureLog(logger).report)
+            host: host, settings: api, report: FailureLog(Logger(label: "requests")).report)
         // Before any client can connect: from here on a signal drains.
         let signals = await StopSignals()
         let server = try listen(clients.opened(handler))

@@ -26,7 +26,7 @@ import Testing
         ],
         "CoordinatorServer": [
             "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "PostgresStore", "Coordinators", "MicroHTTP",
-            "CJemalloc",
+            "JSONCoding", "CJemalloc",
             "ArgumentParser", "Logging", "ServiceLifecycle", "UnixSignals", "Dispatch", "FoundationEssentials", "Glibc",
             "Synchronization",
         ],

@@ -8,6 +8,7 @@ extension Faults {
     @Suite struct LogTests {
         /// So many events that neither the pipe nor the server's queue can hold what is logged about them.
         static let much = 16_000
+        static let text = ["--log-format", "text"]
 
         /// Posts events that fail, each of which is logged.
         static func fail(_ count: Int, _ server: ServerUnderTest) async throws {
@@ -55,10 +56,10 @@ extension Faults {
 
         @Test func `when the log is read again, it says how many messages are missing`() async throws {
             let directory = TemporaryDirectory()
-            let server = try await ServerUnderTest(directory: directory.path)
+            let server = try await ServerUnderTest(directory: directory.path, flags: LogTests.text)
 
             try await LogTests.fail(LogTests.much, server)
-            let log = try await server.program.errors(until: " messages were dropped: the log was not read\n")
+            let log = try await server.program.errors(until: " messages were dropped: the log could not be written")
 
             let match = try #require(log.firstMatch(of: /warning: (\d+) messages were dropped/))
             let dropped = try #require(Int(match.output.1))
@@ -67,6 +68,34 @@ extension Faults {
             try await LogTests.fail(4, server)
             _ = try await server.program.errors(until: "handler-failed")
             try await server.stop()
+        }
+
+        @Test(.enabled(if: DiskTests.canMount))
+        func `a full disk under the log stops nothing, and the log says afterwards how many messages are missing`()
+            async throws
+        {
+            let (directory, disk) = (TemporaryDirectory(), TemporaryDirectory())
+            #expect(try await DiskTests.run("mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", disk.path) == 0)
+            let log = disk.path + "/log"
+            let server = try await ServerUnderTest(
+                directory: directory.path, wrapper: ["sh", "-c", #"exec "$@" 2>>\#(log)"#, "sh"])
+            try await LogTests.fail(4000, server)
+            try FileManager.default.copyItem(atPath: log, toPath: directory.path + "/full")
+            // What is written from here on is written whole.
+            #expect(truncate(log, 0) == 0)
+            try await LogTests.fail(4, server)
+            try await server.stop()
+
+            let full = try String(contentsOfFile: directory.path + "/full", encoding: .utf8)
+            let later = try String(contentsOfFile: log, encoding: .utf8)
+            let lines = (full + later).split(separator: "\n")
+            let dropped = lines.compactMap { $0.firstMatch(of: /"message":"(\d+) messages were dropped/) }
+                .compactMap { Int($0.output.1) }.reduce(0, +)
+            let whole = lines.count { $0.hasPrefix("{") && $0.hasSuffix("}") && $0.contains("handler-failed") }
+            #expect(dropped > 1000)
+            #expect(whole + dropped == 4004)
+            #expect(later.split(separator: "\n").allSatisfy { $0.hasPrefix("{") && $0.hasSuffix("}") })
+            #expect(try await DiskTests.run("umount", disk.path) == 0)
         }
 
         @Test func `a failed flush ends the process also when nobody reads the log`() async throws {
@@ -95,7 +124,7 @@ extension Faults {
             let directory = TemporaryDirectory()
             try await ServerUnderTest(directory: directory.path).stop()
             let server = try await ServerUnderTest(
-                directory: directory.path,
+                directory: directory.path, flags: LogTests.text,
                 wrapper: [
                     "strace", "-D", "-f", "--seccomp-bpf", "-P", "\(directory.path)/store/sessions.sqlite-wal", "-e",
                     "trace=pwrite64", "-e", "inject=pwrite64:error=EIO:when=60", "-o", "/dev/null",

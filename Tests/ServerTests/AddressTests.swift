@@ -73,7 +73,7 @@ import TestSupport
 
     @Test func `an address file that cannot be written does not keep the server from serving`() async throws {
         let (program, line) = try await AddressTests.start(
-            ["--port", "0"], environment: ["COORDINATORD_ADDRESS_FILE": "/dev/null/address"])
+            ["--port", "0", "--log-format", "text"], environment: ["COORDINATORD_ADDRESS_FILE": "/dev/null/address"])
 
         #expect(line.hasPrefix("coordinatord 0.1.0 listening on "))
         program.signal(SIGTERM)

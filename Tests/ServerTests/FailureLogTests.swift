@@ -6,7 +6,7 @@ import TestSupport
 @Suite struct FailureLogTests {
     @Test func `a handler that fails is logged with all that is needed to find it`() async throws {
         let storage = try StorageTests()
-        let (program, connection) = try await storage.serve()
+        let (program, connection) = try await storage.serve(nil, ["--log-format", "text"])
         let session = try await storage.open(connection)
 
         let failed = try await connection.request(
@@ -28,7 +28,7 @@ import TestSupport
 
     /// All clients may be refused at once, and at any rate.
     @Test func `a flood of refusals does not flood the log`() async throws {
-        let (program, port, _) = try await ServerTests.start("--sessions", "1")
+        let (program, port, _) = try await ServerTests.start("--sessions", "1", "--log-format", "text")
         let connection = try Connection(port: port)
         #expect(try await connection.request("POST", "/v1/sessions").status == 201)
 

@@ -141,7 +141,7 @@ import TestSupport
     }
 
     @Test func `the log names the request that has failed on the server's side`() async throws {
-        let (program, port, _) = try await ServerTests.start()
+        let (program, port, _) = try await ServerTests.start("--log-format", "text")
         let connection = try Connection(port: port)
         let created = try await connection.request(
             "POST", "/v1/sessions", headers: ["Content-Type": "application/json"],

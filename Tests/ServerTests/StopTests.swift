@@ -80,7 +80,7 @@ import TestSupport
 
     @Test(arguments: [SIGINT, SIGTERM])
     func `the server says that it drains, and ends at a Ctrl-C from then on`(first: Int32) async throws {
-        let (program, port, _) = try await ServerTests.start("--drain-time", "60s")
+        let (program, port, _) = try await ServerTests.start("--drain-time", "60s", "--log-format", "text")
         let halfOpen = try Connection(port: port)
         try await halfOpen.send("GET /livez HTTP/1.1\r\nHost: ")
         let waiter = try await StopTests.waiter(at: port, milliseconds: 60_000)

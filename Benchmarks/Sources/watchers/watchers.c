@@ -1,8 +1,9 @@
 // The client of Benchmarks/watchers: one process posts events to sessions at a steady rate, and another reads the streams
 // of those who watch them. They print how soon events were answered, and told to the watchers.
 //
-//   watchers PORT WATCHERS RATE OTHER_RATE SECONDS SERVER_PID < SESSIONS
+//   watchers PORT[,PORT…] WATCHERS RATE OTHER_RATE SECONDS SERVER_PID < SESSIONS
 //
+// With several ports, a session's events are posted to one server, and its watchers are at the others.
 // SESSIONS has a line "ID TOKEN 0|1" for each session; 1 marks those that nobody watches.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -30,7 +31,7 @@ struct queue { int first, last; };
 
 static struct session *sessions;
 static int session_count, *owners; // By descriptor: the session of a stream, or -1 - session of a poster.
-static int port, poll_set, watch_set;
+static int ports[16], port_count, poll_set, watch_set;
 
 static double now(void) {
     struct timespec time;
@@ -40,7 +41,7 @@ static double now(void) {
 
 static void fail(const char *what) { perror(what); exit(1); }
 
-static int connect_to_server(void) {
+static int connect_to_server(int port) {
     static int count;
     int on = 1, descriptor = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -123,7 +124,8 @@ static long resident(int pid) {
 
 int main(int count, char **arguments) {
     if (count != 7) return fprintf(stderr, "see the comment\n"), 64;
-    port = atoi(arguments[1]);
+    for (char *text = strtok(arguments[1], ","); text && port_count < 16; text = strtok(NULL, ","))
+        ports[port_count++] = atoi(text);
     int watchers = atoi(arguments[2]), rate = atoi(arguments[3]), other_rate = atoi(arguments[4]);
     int seconds = atoi(arguments[5]), pid = atoi(arguments[6]);
     // Shared: one process writes when it has asked for a version, the other reads that.
@@ -136,7 +138,7 @@ int main(int count, char **arguments) {
     while (scanf("%31s %63s %d %d", sessions[session_count].id, sessions[session_count].token,
                  &sessions[session_count].is_other, &sessions[session_count].version) == 4) {
         struct session *session = &sessions[session_count];
-        session->socket = connect_to_server();
+        session->socket = connect_to_server(ports[session_count % port_count]);
         add(poll_set, session->socket, -1 - session_count);
         put(session->is_other ? &others : &idle, session_count);
         if (!session->is_other) watched = session_count + 1; // They come first.
@@ -149,7 +151,8 @@ int main(int count, char **arguments) {
         int *streams = calloc(watchers, sizeof *streams);
         for (int index = 0; index < watchers; index++) {
             struct session *session = &sessions[index % watched];
-            streams[index] = connect_to_server();
+            int away = port_count > 1 ? 1 + index / watched % (port_count - 1) : 0;
+            streams[index] = connect_to_server(ports[(index % watched + away) % port_count]);
             int size = sprintf(data, "GET /v1/sessions/%s/updates HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n",
                                session->id, session->token);
             if (send(streams[index], data, size, MSG_NOSIGNAL) != size) fail("send");

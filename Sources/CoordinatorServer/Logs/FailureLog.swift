@@ -27,12 +27,12 @@ final class FailureLog: Sendable {
 
     func report(_ failure: ServerFailure) {
         var metadata = failure.details.mapValues { Logger.MetadataValue.string($0) }
-        metadata["status"] = "\(failure.status)"
+        metadata["status"] = .stringConvertible(failure.status)
         metadata["request"] = "\(failure.request.text)"
         if let session = failure.session { metadata["session"] = "\(session.text)" }
         if failure.status != 500, failure.status != 504 {
             guard let leftOut = admit(failure.problem) else { return }
-            if leftOut > 0 { metadata["left-out"] = "\(leftOut)" }
+            if leftOut > 0 { metadata["left-out"] = .stringConvertible(leftOut) }
         }
         logger.log(level: FailureLog.level(of: failure.problem), "\(failure.problem)", metadata: metadata)
     }

@@ -1,0 +1,79 @@
+internal import ArgumentParser
+internal import Glibc
+internal import Logging
+
+/// What the server logs, and how.
+struct LogOptions: ParsableArguments {
+    @Option(
+        help: """
+            How log entries are written to standard error: text, or json, an object in each line. (default: text on a \
+            terminal, json otherwise)
+            """)
+    var logFormat: LineLogHandler.Format?
+
+    @Option(
+        help: """
+            What is logged: \(LogLevels.names). A part of the server, or a logger of the app, can have a level of its \
+            own: info,sessions=debug. The parts are server, requests, sessions and store. (default: info)
+            """, transform: LogLevels.parse)
+    var logLevel = LogLevels(general: .info)
+
+    var format: LineLogHandler.Format { logFormat ?? (isatty(STDERR_FILENO) == 1 ? .text : .json) }
+
+    /// Makes every logger of the process, also an author's, write as the options say. Call once.
+    func install() {
+        let (format, levels) = (format, logLevel)
+        LineOutput.standardError.setFormat(format)
+        LoggingSystem.bootstrap { label in
+            var handler = LineLogHandler(label: label, .standardError, format)
+            handler.logLevel = levels.level(of: label)
+            return handler
+        }
+    }
+}
+
+extension LineLogHandler.Format: ExpressibleByArgument {}
+
+/// The least level of the entries that are logged, for all loggers and for some.
+struct LogLevels: Equatable {
+    static let names = Logger.Level.allCases.map(\.rawValue).formatted()
+
+    let general: Logger.Level
+    /// By the logger's label; `shop` stands for `shop.carts`, too.
+    var own: [String: Logger.Level] = [:]
+
+    func level(of label: String) -> Logger.Level {
+        var part = label[...]
+        while true {
+            if let level = own[String(part)] { return level }
+            guard let dot = part.lastIndex(of: ".") else { return general }
+            part = part[..<dot]
+        }
+    }
+
+    static func parse(_ text: String) throws -> LogLevels {
+        var (general, own): (Logger.Level?, [String: Logger.Level]) = (nil, [:])
+        for item in text.split(separator: ",", omittingEmptySubsequences: false) {
+            let sides = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            guard let level = Logger.Level(rawValue: sides.last ?? "") else {
+                throw ValidationError("“\(sides.last ?? "")” is no level; levels are \(names).")
+            }
+            if sides.count == 2 {
+                guard !sides[0].isEmpty, own.updateValue(level, forKey: sides[0]) == nil else {
+                    throw ValidationError("Give one level to each part: info,sessions=debug.")
+                }
+            } else {
+                guard general == nil else { throw ValidationError("Give one level, and others to parts only.") }
+                general = level
+            }
+        }
+        return LogLevels(general: general ?? .info, own: own)
+    }
+}
+
+extension [String] {
+    /// “a, b or c”.
+    fileprivate func formatted() -> String {
+        count < 2 ? joined() : "\(dropLast().joined(separator: ", ")) or \(last ?? "")"
+    }
+}

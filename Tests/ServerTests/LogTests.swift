@@ -1,0 +1,91 @@
+import Foundation
+import JSONCoding
+import Logging
+import Testing
+import TestSupport
+
+@testable import CoordinatorServer
+
+/// How the log is written, and what is in it.
+@Suite struct LogTests {
+    private let handler = "handler-failed"
+
+    /// What a server logs while an event fails and it is asked to stop.
+    private func log(_ flags: String...) async throws -> [Substring] {
+        let storage = try StorageTests()
+        let (program, connection) = try await storage.serve("memory", flags)
+        let session = try await storage.open(connection)
+        let failed = try await connection.request(
+            "POST", "\(session.path)/events",
+            headers: session.headers.merging(["X-Request-Id": "trace-4711"]) { $1 },
+            body: Data(#"{"type":"fail"}"#.utf8))
+        #expect(failed.status == 500)
+        program.signal(SIGTERM)
+        return try await program.exit().errors.split(separator: "\n")
+    }
+
+    @Test func `where nobody looks at it, each line is a JSON object`() async throws {
+        let entries = try await log().map { try JSON(parsing: Array($0.utf8)) }
+
+        let failure = try #require(entries.first { $0["message"]?.string == handler })
+        #expect(failure["time"]?.string?.hasSuffix("Z") == true)
+        #expect(failure["level"] == "error" && failure["logger"] == "requests")
+        #expect(failure["request"] == "trace-4711" && failure["status"] == 500 && failure["event"] == "fail")
+        #expect(failure["session"]?.string?.hasPrefix("s_") == true)
+        #expect(entries.contains { $0["logger"] == "server" && $0["message"]?.string?.hasPrefix("draining") == true })
+    }
+
+    @Test(arguments: [
+        (["--log-level", "error"], true, false), (["--log-level", "critical"], false, false),
+        (["--log-level", "critical,requests=error"], true, false), (["--log-level", "requests=critical"], false, true),
+    ])
+    func `levels hold for all parts or for some`(flags: [String], hasFailure: Bool, hasDrain: Bool) async throws {
+        let storage = try StorageTests()
+        let (program, connection) = try await storage.serve("memory", flags)
+        let session = try await storage.open(connection)
+        _ = try await connection.request(
+            "POST", "\(session.path)/events", headers: session.headers, body: Data(#"{"type":"fail"}"#.utf8))
+        program.signal(SIGTERM)
+        let errors = try await program.exit().errors
+        #expect(errors.contains(handler) == hasFailure && errors.contains("draining") == hasDrain)
+    }
+
+    @Test(arguments: [
+        ("loud", "“loud” is no level; levels are trace, debug, info, notice, warning, error or critical."),
+        ("", "“” is no level"), ("info,debug", "Give one level, and others to parts only."),
+        ("store=info,store=debug", "Give one level to each part"), ("=info", "Give one level to each part"),
+    ])
+    func `a wrong level is refused`(text: String, reason: String) async throws {
+        let refused = try await Program.refused("serve", "--log-level", text)
+        #expect(refused.code == 64 && refused.errors.contains(reason), "\(refused.errors)")
+    }
+
+    @Test func `a level of a part holds for what is below it`() throws {
+        let levels = try LogLevels.parse("warning,shop=debug,shop.carts=error")
+        #expect(levels.level(of: "server") == .warning && levels.level(of: "shops") == .warning)
+        #expect(levels.level(of: "shop") == .debug && levels.level(of: "shop.stock.old") == .debug)
+        #expect(levels.level(of: "shop.carts.new") == .error)
+    }
+
+    @Test func `metadata of authors keeps its form, and replaces no member of the entry`() throws {
+        let metadata: Logger.Metadata = [
+            "count": .stringConvertible(3), "share": .stringConvertible(0.5), "none": .stringConvertible(Double.nan),
+            "isNew": .stringConvertible(true), "list": ["a", ["b": "c"]], "text": "say \"hi\"\n\u{1b}[2J\u{202e}",
+            "level": "none", "time": "never",
+        ]
+        let line = LineLogHandler.line(.notice, "line\nline", metadata, by: "shop", .json)
+        #expect(!line.contains("\n") && !line.contains("\u{1b}") && !line.contains("\u{202e}"))
+        let entry = try JSON(parsing: Array(line.utf8))
+        #expect(entry["level"] == "notice" && entry["message"] == "line\nline" && entry["logger"] == "shop")
+        #expect(entry["count"] == 3 && entry["share"] == 0.5 && entry["none"] == "nan" && entry["isNew"] == true)
+        #expect(entry["list"] == ["a", ["b": "c"]] && entry["text"] == "say \"hi\"\n\u{1b}[2J\u{202e}")
+    }
+
+    @Test func `a log that cannot be written ends nothing, and is counted`() throws {
+        let descriptor = open("/dev/full", O_WRONLY)
+        let output = LineOutput(descriptor)
+        for number in 1...5 { output.write("\(number)") }
+        output.flush(milliseconds: 5000)
+        #expect(output.dropped == 5)
+    }
+}
