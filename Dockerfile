@@ -27,11 +27,15 @@ VOLUME /data
 USER 10001:10001
 EXPOSE 8080
 STOPSIGNAL SIGTERM
-# The server writes its address into this file and the health check reads it, whatever the container's arguments are.
-ENV COORDINATORD_ADDRESS_FILE=/tmp/coordinatord-address
+# Settings, which flags override, and the container's own environment. So the commands in a running container find the
+# store, too. The server writes its address into the last file and the health check reads it, whatever the settings are.
+ENV COORDINATORD_HOST=0.0.0.0 \
+    COORDINATORD_STORE=sqlite:/data \
+    COORDINATORD_DATA_DIRECTORY=/data \
+    COORDINATORD_ADDRESS_FILE=/tmp/coordinatord-address
 HEALTHCHECK --interval=10s --timeout=5s --start-period=5s CMD ["coordinatord", "health"]
 LABEL org.opencontainers.image.title=coordinatord \
     org.opencontainers.image.version=0.1.0 \
     org.opencontainers.image.licenses=MIT
 ENTRYPOINT ["coordinatord"]
-CMD ["serve", "--host", "0.0.0.0", "--port", "8080", "--store", "sqlite:/data", "--data-directory", "/data"]
+CMD ["serve"]

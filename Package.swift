@@ -68,7 +68,7 @@ let package = Package(
         .target(
             name: "CoordinatorServer",
             dependencies: [
-                "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP",
+                "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP", "JSONCoding",
                 .target(name: "PostgresStore", condition: .when(traits: ["Postgres"])),
                 .target(name: "CJemalloc", condition: .when(traits: ["Jemalloc"])),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),

@@ -26,6 +26,7 @@ import Testing
         ],
         "CoordinatorServer": [
             "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "PostgresStore", "Coordinators", "MicroHTTP",
+            "JSONCoding",
             "CJemalloc",
             "ArgumentParser", "Logging", "ServiceLifecycle", "UnixSignals", "Dispatch", "FoundationEssentials", "Glibc",
             "Synchronization",
