@@ -137,7 +137,8 @@ import TestSupport
     @Test func `the commands on a store and on accounts find them by the environment`() async throws {
         let directory = try StorageTests.Directory()
         let environment = [
-            "COORDINATORD_STORE": "sqlite:\(directory.path)/nowhere", "COORDINATORD_DATA_DIRECTORY": directory.path,
+            "COORDINATORD_STORE": "sqlite:\(directory.path)/nowhere",
+            "COORDINATORD_DATA_DIRECTORY": "\(directory.path)/apps",
         ]
 
         for command in [["sessions", "list"], ["backup", "\(directory.path)/copy"], ["check"]] {
@@ -145,9 +146,17 @@ import TestSupport
             #expect(result.code == 66 && result.errors.contains("\(directory.path)/nowhere"), "\(command): \(result)")
         }
         let accounts = try await run(["accounts", "list"], environment)
-        #expect(accounts.errors.contains("there is no \(directory.path)/accounts.sqlite"))
+        #expect(accounts.errors.contains("there is no \(directory.path)/apps/accounts.sqlite"))
         let flag = try await run(["sessions", "list", "--store", "sqlite:/nowhere/else"], environment)
         #expect(flag.errors.contains("/nowhere/else"))
+    }
+
+    @Test func `health asks the port of the environment, and a command without a store names the layer`() async throws {
+        let health = try await run(["health"], ["COORDINATORD_PORT": "1"])
+        let list = try await run(["sessions", "list"], ["COORDINATORD_STORE": "memory"])
+
+        #expect(health.code == 1 && health.errors.contains("127.0.0.1:1: connection refused"))
+        #expect(list.code == 64 && list.errors.contains("the environment variable COORDINATORD_STORE must be sqlite:"))
     }
 
     @Test func `every command with settings refuses an unknown variable, and help does not`() async throws {
@@ -201,6 +210,18 @@ import TestSupport
 
         #expect(
             try text == String(contentsOf: repository.appending(path: path), encoding: .utf8), "run scripts/describe")
+    }
+
+    @Test func `the transcript of the document is what the program prints`() async throws {
+        let document = try String(contentsOf: repository.appending(path: "docs/settings.md"), encoding: .utf8)
+        let step = try #require(ReadmeTests.steps(in: document).first)
+        let directory = try Program.server.deletingLastPathComponent().path
+
+        let result = try await Program(
+            URL(filePath: "/bin/bash"), ["-c", "PATH=\(directory):$PATH; \(step.command)"]
+        ).exit()
+
+        #expect(result.output == step.output && step.output.contains("--port"))
     }
 
     @Test(arguments: ["coordinatord", "oddserver"])

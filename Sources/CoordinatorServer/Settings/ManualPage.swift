@@ -27,7 +27,7 @@ struct ManualPage<Server: NavigationServer> {
         .SH SETTINGS
         A setting is taken from the first place that has it: a flag; the environment; the file that
         .B \\-\\-config
-        names, a JSON object with the settings' names without dashes; the default. An empty variable counts as one that is not
+        names, a JSON object whose names are the flags without \\-\\-; the default. An empty variable counts as one that is not
         set. Lists are separated by commas in the environment, and arrays in the file.
         \(ByteSize.form.roff)
         \(Span.form.roff)

@@ -4,12 +4,14 @@ extension SettingValue {
     /// The value for people; secrets are hidden.
     var shown: String {
         if isSecretItself { return "(hidden)" }
-        if texts.isEmpty { return row.standardText.map { "(\($0))" } ?? "(none)" }
+        if texts.isEmpty { return "-" }
         return texts.map { row.form.mayHoldSecret ? $0.hidingPassword : $0 }.joined(separator: ", ").printable
     }
 
+    /// Where it comes from, for people; what a default depends on.
     var shownOrigin: String {
-        origin.source.map { "\(origin.layer) \($0)".printable } ?? origin.layer
+        if case .described(let text) = row.standard, origin == .standard { return "\(origin.layer): \(text)" }
+        return origin.source.map { "\(origin.layer) \($0)".printable } ?? origin.layer
     }
 
     /// The value as a file has it; `null` if there is none, or a secret, or one that depends on the machine.

@@ -13,6 +13,11 @@ struct SettingResolution: Sendable {
 
     subscript(name: String) -> SettingValue? { values.first { $0.row.name == name } }
 
+    /// The value, which the table has found good; `nil` for a default that depends on the machine.
+    func value<Value>(of setting: Setting<Value>) -> Value? {
+        self[setting.row.name]?.texts.last.flatMap { try? setting.parse($0) }
+    }
+
     /// What the layers below the command line add to it.
     var arguments: [String] {
         values.flatMap(\.addedArguments)
@@ -74,7 +79,7 @@ extension SettingResolution {
     private var contradictions: [String] {
         var faults: [String] = []
         let storeName = Settings.store.row.name
-        if let given = self[storeName], let store = given.texts.last.flatMap({ try? Settings.store.parse($0) }) {
+        if let given = self[storeName], let store = value(of: Settings.store) {
             do { try store.validate() } catch {
                 faults.append("\(given.name): \((error as? ValidationError)?.message ?? "\(error)")")
             }

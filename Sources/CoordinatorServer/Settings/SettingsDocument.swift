@@ -46,9 +46,9 @@ enum SettingsDocument {
 
         ```console
         $ COORDINATORD_STORE=memory coordinatord config --port 9000 | head -n 3
-        SETTING                 VALUE                         ORIGIN
-        host                    127.0.0.1                     default
-        port                    9000                          flag --port
+        SETTING                  VALUE      ORIGIN
+        host                     127.0.0.1  default
+        port                     9000       flag --port
         ```
 
         ## Rules
@@ -88,6 +88,10 @@ enum SettingsDocument {
         `coordinatord config --check FILE` says what a file would change against the present settings, before it is used: give
         it the flags, the environment and the `--config` that the server has. It exits with 64 if the file is wrong.
 
+        The image has `COORDINATORD_CONFIG=/etc/coordinatord.json`, a file with `"host": "0.0.0.0"`, `"store": "sqlite:/data"` and
+        `"data-directory": "/data"`: variables of the container and arguments override each of them. A file of your own, mounted
+        in its place, says all three itself.
+
         A server reads its settings when it starts. To change them, start it again: sessions continue.
 
         """
@@ -102,8 +106,8 @@ enum SettingsDocument {
         \(OtherVariables.all.map { "| `\($0.0)` | \($0.1) |" }.joined(separator: "\n"))
 
         Kubernetes sets variables such as `COORDINATORD_SERVICE_HOST` and `COORDINATORD_PORT=tcp://10.0.0.1:80` in pods beside
-        a service whose name begins with `coordinatord`. They are ignored. So are the variables of libpq (`PGPASSWORD`,
-        `PGSSLMODE` …) and of jemalloc (`MALLOC_CONF`), which these libraries read themselves.
+        a service whose name begins with `coordinatord`: they are ignored. libpq and jemalloc read their own variables, such as
+        `PGPASSWORD`, `PGSSLMODE` and `MALLOC_CONF`.
 
         ## Programs of authors
 

@@ -14,7 +14,8 @@ struct StoredOptions: ParsableArguments {
 
     func validate() throws {
         guard store != .memory else {
-            throw ValidationError("--store must be sqlite:DIRECTORY or postgresql://… here.")
+            let name = SettingResolution.current[Settings.store.row.name]?.name ?? Settings.store.row.flag
+            throw ValidationError("\(name) must be sqlite:DIRECTORY or postgresql://… here.")
         }
     }
 
