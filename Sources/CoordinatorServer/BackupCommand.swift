@@ -3,7 +3,8 @@ internal import Glibc
 internal import SQLiteStore
 
 /// `backup`: copies the store as it is at one moment, while a server continues to use it.
-struct BackupCommand: ParsableCommand {
+struct BackupCommand: ParsableCommand, SettingsCommand {
+    static let settings = storeSettings
     static let configuration = CommandConfiguration(
         commandName: "backup", abstract: "Copies the stored sessions into a new file; a server may be running.",
         discussion: """

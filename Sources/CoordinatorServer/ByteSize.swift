@@ -1,5 +1,3 @@
-internal import ArgumentParser
-
 /// An amount of memory or storage as it is given on the command line.
 struct ByteSize: Equatable, Comparable, CustomStringConvertible {
     /// How it is written, for help and errors.
@@ -21,19 +19,7 @@ struct ByteSize: Equatable, Comparable, CustomStringConvertible {
         self.bytes = bytes
     }
 
-    static func parse(_ text: String) throws -> ByteSize {
-        guard let size = ByteSize(text) else { throw ValidationError(form) }
-        return size
-    }
-
     static func < (first: ByteSize, second: ByteSize) -> Bool { first.bytes < second.bytes }
-
-    /// Throws unless an option's size is within these bounds. The lower one catches a forgotten unit.
-    func validate(_ option: String, from least: ByteSize, to most: ByteSize? = nil) throws {
-        guard self < least || most.map({ $0 < self }) == true else { return }
-        let bounds = most.map { "from \(least) to \($0)" } ?? "of at least \(least)"
-        throw ValidationError("\(option) takes a size \(bounds). \(ByteSize.form)")
-    }
 
     /// In the largest unit that divides it.
     var description: String {

@@ -5,7 +5,15 @@ internal import Sessions
 
 /// `check`: reports what this build would do with every stored session. Run it before a new build goes live; the old
 /// one may be running.
-struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
+struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCommand {
+    static var settings: [String] {
+        storeSettings
+            + [
+                Settings.idleExpiry.row, Settings.absoluteExpiry.row, Settings.development.row,
+                Settings.dataDirectory.row,
+            ].map(\.name)
+    }
+
     static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "check",
@@ -33,19 +41,15 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
     @Flag(help: "Prints JSON: a line for each session, and one for the whole.")
     var json = false
 
-    @Flag(help: "Gives the apps their development dependencies.")
-    var development = false
-
-    @Option(help: "The directory for the apps' own data. It is not created if it does not exist.")
-    var dataDirectory = "data"
+    @OptionGroup var apps: AppOptions
 
     @OptionGroup(title: "Options of the apps")
     var own: Server.Options
 
     func run() async throws {
-        let isThere = access(dataDirectory, F_OK) == 0 || errno != ENOENT
+        let isThere = access(apps.dataDirectory, F_OK) == 0 || errno != ENOENT
         var setup = ServerSetup(
-            isDevelopment: development, dataDirectory: isThere ? dataDirectory : nil, options: own)
+            isDevelopment: apps.development, dataDirectory: isThere ? apps.dataDirectory : nil, options: own)
         let apps = try await Server.soundApps(&setup)
         var settings = SessionSettings()
         lifetimes.apply(to: &settings)

@@ -4,36 +4,14 @@ internal import NavigationAPI
 
 /// Who the clients are, and what one of them may do.
 struct ClientOptions: ParsableArguments {
-    @Option(
-        help: """
-            A proxy, or a network of proxies, that sends its clients' addresses in X-Forwarded-For: 10.0.0.0/8. The \
-            header of anybody else is ignored. May be given several times.
-            """,
-        transform: { text in
-            guard let network = IPNetwork(text) else {
-                throw ValidationError("“\(text)” is neither an address nor a network of addresses.")
-            }
-            return network
-        })
+    @Option(help: Settings.trustedProxy.help, transform: Settings.trustedProxy.parse)
     var trustedProxy: [IPNetwork] = []
 
-    @Option(
-        help: """
-            Sessions that one address may create in a second; 0 for any number. (default: 100 with --trusted-proxy; \
-            without it 0, because all clients of a proxy come from one address)
-            """)
+    @Option(help: Settings.creationsPerSecond.help, transform: Settings.creationsPerSecond.parse)
     var creationsPerSecond: Int?
 
-    @Option(
-        help: "A web origin whose pages may use the API: https://app.example. May be given several times.",
-        transform: WebOrigin.parse)
+    @Option(help: Settings.allowOrigin.help, transform: Settings.allowOrigin.parse)
     var allowOrigin: [WebOrigin] = []
-
-    func validate() throws {
-        guard creationsPerSecond ?? 0 >= 0 else {
-            throw ValidationError("--creations-per-second takes a number from 0.")
-        }
-    }
 
     var settings: NavigationHandler.Settings {
         var settings = NavigationHandler.Settings()
@@ -51,7 +29,7 @@ struct ClientOptions: ParsableArguments {
 struct WebOrigin {
     let text: String
 
-    static func parse(_ argument: String) throws -> WebOrigin {
+    @Sendable static func parse(_ argument: String) throws -> WebOrigin {
         guard let origin = WebOrigin(argument) else {
             throw ValidationError(
                 "Write scheme, host and port only, in lower case and without a final slash: https://app.example.")

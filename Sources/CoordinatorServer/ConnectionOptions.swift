@@ -3,59 +3,38 @@ internal import MicroHTTP
 
 /// Limits on what clients use of the server, however many and however slow they are.
 struct ConnectionOptions: ParsableArguments {
-    @Option(help: "Connections at a time; fewer if the process may not open as many files. Further ones wait.")
-    var connections = 10_000
+    @Option(help: Settings.connections.help, transform: Settings.connections.parse)
+    var connections = Settings.connections.standard
 
-    @Option(help: "Connections at a time from one address; 0 for any number, as behind a proxy.")
-    var connectionsPerAddress = 0
+    @Option(help: Settings.connectionsPerAddress.help, transform: Settings.connectionsPerAddress.parse)
+    var connectionsPerAddress = Settings.connectionsPerAddress.standard
 
-    @Option(help: "How long the head of a request may take to arrive. (default: 10s)", transform: Span.parse)
-    var headTime = Span(seconds: 10)
+    @Option(help: Settings.headTime.help, transform: Settings.headTime.parse)
+    var headTime = Settings.headTime.standard
 
-    @Option(help: "How long the body of a request may take to arrive. (default: 15s)", transform: Span.parse)
-    var bodyTime = Span(seconds: 15)
+    @Option(help: Settings.bodyTime.help, transform: Settings.bodyTime.parse)
+    var bodyTime = Settings.bodyTime.standard
 
-    @Option(help: "How long a client may take to receive an answer. (default: 1m)", transform: Span.parse)
-    var answerTime = Span(seconds: 60)
+    @Option(help: Settings.answerTime.help, transform: Settings.answerTime.parse)
+    var answerTime = Settings.answerTime.standard
 
-    @Option(help: "How long a connection without a request is kept. (default: 1m)", transform: Span.parse)
-    var idleTime = Span(seconds: 60)
+    @Option(help: Settings.idleTime.help, transform: Settings.idleTime.parse)
+    var idleTime = Settings.idleTime.standard
 
-    @Option(
-        help: """
-            How large a request's head may be; each field, parameter and cookie counts for 64 bytes more. (default: 8K)
-            """, transform: ByteSize.parse)
-    var headSize = ByteSize(8 << 10)
+    @Option(help: Settings.headSize.help, transform: Settings.headSize.parse)
+    var headSize = Settings.headSize.standard
 
-    @Option(help: "How large a request's body may be. (default: 64K)", transform: ByteSize.parse)
-    var bodySize = ByteSize(64 << 10)
+    @Option(help: Settings.bodySize.help, transform: Settings.bodySize.parse)
+    var bodySize = Settings.bodySize.standard
 
-    @Option(
-        help: """
-            How large all answers over 16K that are being sent may be together; beyond it, those under way longest \
-            are cut off. (default: 32M)
-            """, transform: ByteSize.parse)
-    var answersSize = ByteSize(32 << 20)
+    @Option(help: Settings.answersSize.help, transform: Settings.answersSize.parse)
+    var answersSize = Settings.answersSize.standard
 
-    @Option(
-        help: "How long new connections are accepted after SIGTERM, while /readyz answers 503. (default: 0s)",
-        transform: Span.parseOrZero)
-    var drainDelay = Span(seconds: 0)
+    @Option(help: Settings.drainDelay.help, transform: Settings.drainDelay.parse)
+    var drainDelay = Settings.drainDelay.standard
 
-    @Option(
-        help: "How long the requests under way may take after that; the end takes up to 2s more. (default: 8s)",
-        transform: Span.parse)
-    var drainTime = Span(seconds: 8)
-
-    func validate() throws {
-        try headSize.validate("--head-size", from: ByteSize(2 << 10), to: ByteSize(1 << 20))
-        try bodySize.validate("--body-size", from: ByteSize(1 << 10), to: ByteSize(16 << 20))
-        try answersSize.validate("--answers-size", from: ByteSize(1 << 20), to: ByteSize(1 << 40))
-        guard connections > 0 else { throw ValidationError("--connections takes a number from 1.") }
-        guard connectionsPerAddress >= 0 else {
-            throw ValidationError("--connections-per-address takes a number from 0.")
-        }
-    }
+    @Option(help: Settings.drainTime.help, transform: Settings.drainTime.parse)
+    var drainTime = Settings.drainTime.standard
 
     func apply(to settings: inout HTTPServer.Settings) {
         settings.connectionLimit = connections

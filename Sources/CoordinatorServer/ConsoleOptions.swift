@@ -8,36 +8,21 @@ internal import Sessions
 
 /// The page for people at `/console`.
 struct ConsoleOptions: ParsableArguments {
-    @Flag(help: "Serves a page for people at /console; so does --development.")
+    @Flag(inversion: .prefixedNo, help: Settings.console.help)
     var console = false
 
-    @Option(
-        help: """
-            The file with the token for the operator's part of it: all sessions, and the server's figures. At least 16 \
-            characters; with --development, one is made and printed if there is no file.
-            """)
+    @Option(help: Settings.consoleToken.help, transform: Settings.consoleToken.parse)
     var consoleTokenFile: String?
 
     /// Characters of a token. It travels in the head of a request.
     private static let lengths = 16...512
 
-    func validate() throws {
-        guard !console || consoleTokenFile != nil else {
-            throw ValidationError("--console needs --console-token-file.")
-        }
-    }
-
     /// - Returns: `nil` if there is no such page; `remark` says the token that was made for this start.
     func settings(
         of server: String, apps: [App], isDevelopment: Bool
     ) throws -> (settings: ConsoleSettings, remark: String)? {
-        guard console || isDevelopment else {
-            guard consoleTokenFile == nil else {
-                throw ExitCode.cannotStart(EX_USAGE, "--console-token-file is for --console")
-            }
-            return nil
-        }
-        let read = try consoleTokenFile.map(ConsoleOptions.token)
+        guard console || isDevelopment else { return nil }
+        let read = try token()
         let made = read == nil ? SessionToken.random().text : nil
         let settings = ConsoleSettings(
             server: server, isDevelopment: isDevelopment,
@@ -53,21 +38,27 @@ struct ConsoleOptions: ParsableArguments {
         return (settings, made.map { " (the operator's token: \($0))" } ?? "")
     }
 
-    private static func token(in file: String) throws -> String {
-        let text: String
-        do {
-            text = try String(contentsOfFile: file, encoding: .utf8)
-        } catch {
-            throw ExitCode.cannotStart(EX_NOINPUT, "the file \(file) of --console-token-file cannot be read")
+    private func token() throws -> String? {
+        let (text, place): (String, String)
+        if let file = consoleTokenFile {
+            place = "the file \(file) of --console-token-file"
+            do { text = try String(contentsOfFile: file, encoding: .utf8) } catch {
+                throw ExitCode.cannotStart(EX_NOINPUT, "\(place) cannot be read")
+            }
+        } else if let secret = Settings.consoleToken.row.secretInEnvironment {
+            place = "the environment variable \(Settings.consoleToken.row.variable)"
+            text = secret
+        } else {
+            return nil
         }
         let token = text.split(whereSeparator: \.isWhitespace)
+        let lengths = ConsoleOptions.lengths
         guard token.count == 1, lengths.contains(token[0].utf8.count),
             token[0].utf8.allSatisfy({ (0x21...0x7E).contains($0) })
         else {
             throw ExitCode.cannotStart(
                 EX_DATAERR,
-                "the file \(file) must have one token of \(lengths.lowerBound) to \(lengths.upperBound) ASCII characters"
-            )
+                "\(place) must have one token of \(lengths.lowerBound) to \(lengths.upperBound) ASCII characters")
         }
         return String(token[0])
     }

@@ -4,9 +4,10 @@
 
 public import ArgumentParser
 public import Coordinators
+internal import FoundationEssentials
 
 /// A server of some apps. Marked `@main`, it is a program with the subcommands `serve`, `check`,
-/// `sessions`, `backup`, `migrate`, `graph` and `health`.
+/// `sessions`, `backup`, `migrate`, `config`, `graph` and `health`.
 ///
 /// ```swift
 /// @main struct ShopServer: NavigationServer {
@@ -48,7 +49,8 @@ extension NavigationServer {
 
     @concurrent
     public static func main() async {
-        await ServerCommand<Self>.main()
+        await ServerCommand<Self>.main(
+            Array(CommandLine.arguments.dropFirst()), environment: ProcessInfo.processInfo.environment)
     }
 }
 
@@ -61,7 +63,7 @@ struct ServerCommand<Server: NavigationServer>: AsyncParsableCommand {
             version: Server.announcement,
             subcommands: [
                 ServeCommand<Server>.self, CheckCommand<Server>.self, SessionsCommand.self, BackupCommand.self,
-                MigrateCommand.self, GraphCommand<Server>.self, HealthCommand.self,
+                MigrateCommand.self, ConfigCommand<Server>.self, GraphCommand<Server>.self, HealthCommand.self,
             ] + Server.commands)
     }
 }

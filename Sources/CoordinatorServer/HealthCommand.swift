@@ -8,8 +8,8 @@ struct HealthCommand: ParsableCommand {
         commandName: "health", abstract: "Exits 0 if the server at an address is ready, 1 otherwise.",
         discussion: """
             Without --host and --port, the address is read from the file that the environment variable \
-            \(AddressFile.variable) names, to which the server has written it, as in the image; otherwise it is \
-            127.0.0.1:8080.
+            \(AddressFile.variable) names, to which the server has written it, as in the image; otherwise it is that of \
+            the server's settings in the environment and in a file, by default 127.0.0.1:8080.
             """)
 
     @Option(help: "The name or address that the server listens on: 127.0.0.1, ::1.", transform: HostArgument.parse)
@@ -23,9 +23,13 @@ struct HealthCommand: ParsableCommand {
     }
 
     func run() throws {
-        var address = HTTPAuthority(host: host ?? "127.0.0.1", port: port ?? 8080)
+        let isNamed = host != nil || port != nil
+        var address =
+            try isNamed
+            ? HTTPAuthority(host: host ?? Settings.host.standard, port: port ?? Settings.port.standard)
+            : HealthCommand.configured()
         var remark = ""
-        if host == nil, port == nil, let file = AddressFile() {
+        if !isNamed, let file = AddressFile() {
             do throws(AddressFile.Failure) { address = try file.read() } catch {
                 remark = "\(error), so \(address) was asked: "
             }
@@ -47,6 +51,19 @@ struct HealthCommand: ParsableCommand {
         default:
             throw HealthCommand.failure(
                 "\(remark)\(address) answers \(status) to GET /readyz, so it is not a coordinatord")
+        }
+    }
+
+    /// The address that a server with this environment has.
+    private static func configured() throws -> HTTPAuthority {
+        let (host, port) = (Settings.host, Settings.port)
+        do throws(SettingFailure) {
+            let settings = try SettingResolution(
+                of: [host.row.name, port.row.name], arguments: [], environment: ProcessInfo.processInfo.environment)
+            return HTTPAuthority(
+                host: settings.value(of: host) ?? host.standard, port: settings.value(of: port) ?? port.standard)
+        } catch {
+            throw ExitCode.cannotUse(error)
         }
     }
 

@@ -3,7 +3,7 @@ internal import FoundationEssentials
 
 /// The value of `--host`: a name or an address; an IPv6 address may be in brackets, as in URLs.
 enum HostArgument {
-    static func parse(_ text: String) throws -> String {
+    @Sendable static func parse(_ text: String) throws -> String {
         if text.hasPrefix("["), text.hasSuffix("]") { return String(text.dropFirst().dropLast()) }
         let hasPort = text.contains("]:") || text.count { $0 == ":" } == 1
         guard text.contains("/") || hasPort else { return text }

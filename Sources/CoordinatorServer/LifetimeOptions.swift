@@ -3,13 +3,11 @@ internal import Sessions
 
 /// How long sessions live, unless their app says otherwise.
 struct LifetimeOptions: ParsableArguments {
-    @Option(
-        help: "How long a session lives after its last event, never longer than --absolute-expiry. (default: 24h)",
-        transform: Span.parse)
-    var idleExpiry = Span(hours: 24)
+    @Option(help: Settings.idleExpiry.help, transform: Settings.idleExpiry.parse)
+    var idleExpiry = Settings.idleExpiry.standard
 
-    @Option(help: "How long a session lives at most. (default: 30d)", transform: Span.parse)
-    var absoluteExpiry = Span(hours: 30 * 24)
+    @Option(help: Settings.absoluteExpiry.help, transform: Settings.absoluteExpiry.parse)
+    var absoluteExpiry = Settings.absoluteExpiry.standard
 
     func apply(to settings: inout SessionSettings) {
         settings.idleLifetime = idleExpiry.seconds
@@ -37,13 +35,17 @@ struct Span: Equatable {
     /// At most thirty years, which can still be added to the time of the system's clocks.
     var milliseconds: Int { Int(min(seconds, 1e9) * 1000) }
 
-    static func parse(_ text: String) throws -> Span {
-        guard let span = Span(text), span.seconds > 0 else { throw ValidationError(form) }
+    @Sendable static func parse(_ text: String) throws -> Span {
+        guard let span = Span(text), span.seconds > 0 else {
+            throw ValidationError("“\(text)” is no such time. \(form)")
+        }
         return span
     }
 
-    static func parseOrZero(_ text: String) throws -> Span {
-        guard let span = Span(text == "0" ? "0s" : text) else { throw ValidationError(form) }
+    @Sendable static func parseOrZero(_ text: String) throws -> Span {
+        guard let span = Span(text == "0" ? "0s" : text) else {
+            throw ValidationError("“\(text)” is no such time. \(form)")
+        }
         return span
     }
 

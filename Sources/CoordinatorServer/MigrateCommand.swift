@@ -1,7 +1,8 @@
 internal import ArgumentParser
 
 /// `migrate`: makes or upgrades the tables of a shared store.
-struct MigrateCommand: AsyncParsableCommand {
+struct MigrateCommand: AsyncParsableCommand, SettingsCommand {
+    static let settings = storeSettings
     static let configuration = CommandConfiguration(
         commandName: "migrate", abstract: "Makes the tables of a PostgreSQL store, or upgrades them; servers may run.",
         discussion: """

@@ -8,7 +8,9 @@ internal import ServiceLifecycle
 internal import Sessions
 
 /// `serve`: runs the server until a signal ends it, see `StopSignals`.
-struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
+struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCommand {
+    static var settings: [String] { Settings.all.map(\.name) }
+
     static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "serve", abstract: "Serves until SIGTERM or Ctrl-C, then drains and exits 0.",
@@ -19,76 +21,36 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
 
                 Times: \(Span.form)
 
+                Each setting below may also come from the environment, --idle-expiry from \
+                \(Settings.idleExpiry.row.variable), or from the file that --config names; `\(Server.name) config` shows \
+                which counts.
+
                 The server writes its address into the file that the environment variable \(AddressFile.variable) \
                 names, if there is one; `health` reads it there.
                 """)
     }
 
-    @OptionGroup var address: AddressOptions
-
-    @OptionGroup var connections: ConnectionOptions
-
-    @OptionGroup var clients: ClientOptions
-
-    @OptionGroup var storage: StorageOptions
-
-    @OptionGroup var lifetimes: LifetimeOptions
-
-    @Option(help: "How many sessions are kept in memory; the others are loaded from the store when they are used.")
-    var liveSessions = 100_000
-
-    @Option(
-        help: """
-            About how much memory the sessions in memory may take. (default: a quarter of the machine's, or of the \
-            control group's if that is less)
-            """, transform: ByteSize.parse)
-    var liveMemory: ByteSize?
-
-    @Option(help: "How many sessions there may be, including those only in the store and those that ended recently.")
-    var sessions = 10_000_000
-
-    @Option(help: "Streams of changes, and requests that wait for one, at a time.")
-    var watchers = 5000
-
-    @Option(help: "Events that one session accepts in a second; 0 for any number.")
-    var eventsPerSecond = 10_000
-
-    @Flag(help: "Gives the apps their development dependencies, such as seeded accounts.")
-    var development = false
-
-    @Option(
-        help: """
-            The directory for the apps' own data; an app that needs it creates it. With --store memory, apps store no \
-            data.
-            """)
-    var dataDirectory = "data"
-
-    @OptionGroup(title: "Log")
-    var log: LogOptions
-
-    @OptionGroup(title: "Console")
-    var console: ConsoleOptions
-
-    @OptionGroup(title: "Options of the apps")
-    var own: Server.Options
+    @OptionGroup var options: ServeOptions<Server>
 
     func run() async throws {
         StopSignals.ignoreOthers()
-        log.install()
+        options.log.install()
         Allocator.giveBackInBackground()
         // Before the apps create their own data, which a start that fails should not leave behind.
-        try storage.makeDirectory()
+        try options.storage.makeDirectory()
         var setup = ServerSetup(
-            isDevelopment: development, dataDirectory: storage.isInMemory ? nil : dataDirectory, options: own)
+            isDevelopment: options.apps.development,
+            dataDirectory: options.storage.isInMemory ? nil : options.apps.dataDirectory, options: options.own)
         let apps = try await Server.soundApps(&setup, by: .server)
         try await Server.checkLaunch(of: apps)
 
-        let console = try console.settings(
-            of: "\(Server.name)/\(Server.version ?? Release.version)", apps: apps, isDevelopment: development)
+        let console = try options.console.settings(
+            of: "\(Server.name)/\(Server.version ?? Release.version)", apps: apps,
+            isDevelopment: options.apps.development)
 
         let (logger, storeLogger) = (Logger(label: "server"), Logger(label: "store"))
         defer { LineOutput.standardError.flush(milliseconds: 1000) }
-        let store = try await storage.open(report: { text, isCritical in
+        let store = try await options.storage.open(report: { text, isCritical in
             storeLogger.log(level: isCritical ? .critical : .warning, "\(text)")
         }) { reason in
             // Only opening the store again can show what is on the disk.
@@ -97,20 +59,21 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
             _exit(EX_IOERR)
         }
         let host = SessionHost(
-            apps: apps, store: store, settings: settings(measuring: console != nil), retention: storage.retention,
+            apps: apps, store: store, settings: settings(measuring: console != nil),
+            retention: options.storage.retention,
             report: { [logger = Logger(label: "sessions")] in logger.warning("\($0)") })
-        var api = clients.settings
-        api.basePath = address.basePath
+        var api = options.clients.settings
+        api.basePath = options.address.basePath
         api.console = console?.settings
         let handler = NavigationHandler(
             host: host, settings: api, report: FailureLog(Logger(label: "requests")).report)
         // Before any client can connect: from here on a signal drains.
         let signals = await StopSignals()
-        let server = try listen(clients.opened(handler))
+        let server = try listen(options.clients.opened(handler))
         let listening = HTTPService(
-            program: Server.announcement, server: server, handler: handler, drain: connections.drain,
-            address: HTTPAuthority(host: address.host, port: server.port), store: storage.announcement,
-            console: console.map { "\(address.basePath?.text ?? "")/console\($0.remark)" }, logger: logger)
+            program: Server.announcement, server: server, handler: handler, drain: options.connections.drain,
+            address: HTTPAuthority(host: options.address.host, port: server.port), store: options.storage.announcement,
+            console: console.map { "\(options.address.basePath?.text ?? "")/console\($0.remark)" }, logger: logger)
         let group = ServiceGroup(
             configuration: .init(
                 services: setup.services.map { .init(ofApps: $0) } + [
@@ -126,32 +89,20 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         }
     }
 
-    func validate() throws {
-        guard liveSessions > 0 else { throw ValidationError("--live-sessions takes a number from 1.") }
-        try liveMemory?.validate("--live-memory", from: ByteSize(64 << 10))
-        guard sessions > 0 else { throw ValidationError("--sessions takes a number from 1.") }
-        guard watchers >= 0 else { throw ValidationError("--watchers takes a number from 0.") }
-        guard eventsPerSecond >= 0 else { throw ValidationError("--events-per-second takes a number from 0.") }
-    }
-
     private func settings(measuring: Bool) -> SessionSettings {
         var settings = SessionSettings()
         settings.measuresHandlers = measuring
-        lifetimes.apply(to: &settings)
-        settings.liveLimit = liveSessions
-        settings.liveMemory = liveMemory?.bytes ?? MachineMemory.size / 4
-        settings.sessionLimit = sessions
-        settings.watcherLimit = watchers
-        settings.eventRate = eventsPerSecond
+        options.lifetimes.apply(to: &settings)
+        options.limits.apply(to: &settings)
         return settings
     }
 
     private func listen(_ handler: any HTTPHandler) throws -> HTTPServer {
         var settings = HTTPServer.Settings()
-        settings.host = address.host
-        settings.port = address.port
-        settings.basePath = address.basePath?.segments ?? []
-        connections.apply(to: &settings)
+        settings.host = options.address.host
+        settings.port = options.address.port
+        settings.basePath = options.address.basePath?.segments ?? []
+        options.connections.apply(to: &settings)
         do {
             return try HTTPServer(settings, handler: handler)
         } catch {

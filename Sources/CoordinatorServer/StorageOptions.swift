@@ -5,41 +5,19 @@ internal import Sessions
 
 /// `--store` and the options for it.
 struct StorageOptions: ParsableArguments {
-    @Option(
-        help: """
-            Where sessions are kept: sqlite:DIRECTORY; \(StoreChoice.postgresForm), which several servers may share; or \
-            memory (they end with the process). (default: sqlite:./data)
-            """, transform: StoreChoice.parse)
-    var store = StoreChoice.sqlite(directory: "./data")
+    @Option(help: Settings.store.help, transform: Settings.store.parse)
+    var store = Settings.store.standard
 
-    @OptionGroup var password: PasswordOptions
+    @OptionGroup(title: SettingTopic.store.rawValue) var password: PasswordOptions
 
-    @Option(
-        help: """
-            strict: what is answered is on the disk, also on that of a database server, or it is refused. relaxed: a power \
-            loss may lose the last events.
-            """)
-    var durability = DurabilityChoice.strict
+    @Option(help: Settings.durability.help, transform: Settings.durability.parse)
+    var durability = Settings.durability.standard
 
-    @Option(help: "How many versions of a session are kept.")
-    var history = 100
+    @Option(help: Settings.history.help, transform: Settings.history.parse)
+    var history = Settings.history.standard
 
-    @Option(
-        help: """
-            How large the store may be. When it is full, sessions can only be read and ended. (default: half of the \
-            memory for --store memory, any size for a file)
-            """, transform: ByteSize.parse)
+    @Option(help: Settings.storeSize.help, transform: Settings.storeSize.parse)
     var storeSize: ByteSize?
-
-    func validate() throws {
-        guard history > 0 else { throw ValidationError("--history takes a number from 1.") }
-        try storeSize?.validate("--store-size", from: ByteSize(64 << 10))
-        try store.validate()
-        try password.validate(for: store)
-        if storeSize != nil, store.isPostgres {
-            throw ValidationError("--store-size is for a store in memory or in a file, not for PostgreSQL.")
-        }
-    }
 
     var isInMemory: Bool { store == .memory }
 

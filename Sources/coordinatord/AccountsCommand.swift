@@ -14,7 +14,8 @@ struct AccountsCommand: ParsableCommand {
             """,
         subcommands: [Add.self, List.self, Remove.self])
 
-    struct Add: ParsableCommand {
+    struct Add: SettingsCommand {
+        static let settings = AccountsDirectory.settings
         static let configuration = CommandConfiguration(
             abstract: "Adds an account.",
             discussion: """
@@ -33,7 +34,8 @@ struct AccountsCommand: ParsableCommand {
         }
     }
 
-    struct List: ParsableCommand {
+    struct List: SettingsCommand {
+        static let settings = AccountsDirectory.settings
         static let configuration = CommandConfiguration(abstract: "Lists the accounts' addresses, one per line.")
         @OptionGroup var directory: AccountsDirectory
 
@@ -44,7 +46,8 @@ struct AccountsCommand: ParsableCommand {
         }
     }
 
-    struct Remove: ParsableCommand {
+    struct Remove: SettingsCommand {
+        static let settings = AccountsDirectory.settings
         static let configuration = CommandConfiguration(abstract: "Removes an account.")
         @OptionGroup var directory: AccountsDirectory
         @Argument(help: "The account's email address.") var email: String
@@ -60,6 +63,8 @@ struct AccountsCommand: ParsableCommand {
 
 /// `--data-directory`.
 struct AccountsDirectory: ParsableArguments {
+    static let settings = ["data-directory"]
+
     @Option(help: "The directory for the apps' own data.")
     var dataDirectory = "data"
 

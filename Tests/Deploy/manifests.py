@@ -52,6 +52,10 @@ for (kind, name), manifest in manifests.items():
         for flag in re.findall(r"--[a-z-]+", " ".join(arguments)):
             if flag not in flags:
                 faults.append(f"{kind} {name} uses {flag}, which coordinatord does not have")
+    for variables in values(manifest, "env"):
+        for variable in variables:
+            if "--" + variable["name"].removeprefix("COORDINATORD_").lower().replace("_", "-") not in flags:
+                faults.append(f"{kind} {name} sets {variable['name']}, which is no setting of coordinatord")
 pods = [manifest["spec"]["template"]["metadata"]["labels"] for manifest in manifests.values()
         if manifest["kind"] in ("Deployment", "Job")]
 for (kind, name), manifest in manifests.items():

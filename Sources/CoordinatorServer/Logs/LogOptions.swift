@@ -4,19 +4,11 @@ internal import Logging
 
 /// What the server logs, and how.
 struct LogOptions: ParsableArguments {
-    @Option(
-        help: """
-            How log entries are written to standard error: text, or json, an object in each line. (default: text on a \
-            terminal, json otherwise)
-            """)
+    @Option(help: Settings.logFormat.help, transform: Settings.logFormat.parse)
     var logFormat: LineLogHandler.Format?
 
-    @Option(
-        help: """
-            What is logged: \(LogLevels.names). A part of the server, or a logger of the app, can have a level of its \
-            own: info,sessions=debug. The parts are server, requests, sessions and store. (default: info)
-            """, transform: LogLevels.parse)
-    var logLevel = LogLevels(general: .info)
+    @Option(help: Settings.logLevel.help, transform: Settings.logLevel.parse)
+    var logLevel = Settings.logLevel.standard
 
     var format: LineLogHandler.Format { logFormat ?? (isatty(STDERR_FILENO) == 1 ? .text : .json) }
 
@@ -31,8 +23,6 @@ struct LogOptions: ParsableArguments {
         }
     }
 }
-
-extension LineLogHandler.Format: ExpressibleByArgument {}
 
 /// The least level of the entries that are logged, for all loggers and for some.
 struct LogLevels: Equatable {

@@ -14,7 +14,8 @@ struct SessionsCommand: AsyncParsableCommand {
         ])
 
     /// One line for each session.
-    struct List: AsyncParsableCommand {
+    struct List: AsyncParsableCommand, SettingsCommand {
+        static let settings = storeSettings
         static let configuration = CommandConfiguration(
             abstract: "Lists the sessions, one per line.",
             discussion: """
@@ -38,7 +39,8 @@ struct SessionsCommand: AsyncParsableCommand {
     }
 
     /// All versions of a session that are kept.
-    struct Show: AsyncParsableCommand {
+    struct Show: AsyncParsableCommand, SettingsCommand {
+        static let settings = storeSettings
         static let configuration = CommandConfiguration(
             abstract: "Shows a session: its versions, and the record of the last one.",
             discussion: "The exit code is 1 if the session is damaged or does not exist.")
@@ -61,7 +63,8 @@ struct SessionsCommand: AsyncParsableCommand {
     }
 
     /// Every record and every answer.
-    struct Export: AsyncParsableCommand {
+    struct Export: AsyncParsableCommand, SettingsCommand {
+        static let settings = storeSettings
         static let configuration = CommandConfiguration(
             abstract: "Writes sessions as JSON lines to standard output: their versions and kept answers.",
             discussion: """

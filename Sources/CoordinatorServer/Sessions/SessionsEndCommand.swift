@@ -4,7 +4,8 @@ internal import Glibc
 internal import Sessions
 
 /// `sessions end`: ends stored sessions.
-struct SessionsEndCommand: AsyncParsableCommand {
+struct SessionsEndCommand: AsyncParsableCommand, SettingsCommand {
+    static let settings = storeSettings
     static let configuration = CommandConfiguration(
         commandName: "end", abstract: "Ends sessions: those that are named, or all that a user is signed in to.",
         discussion: """

@@ -3,7 +3,8 @@ internal import Glibc
 internal import Sessions
 
 /// `sessions import`: reads what `export` wrote.
-struct SessionsImportCommand: AsyncParsableCommand {
+struct SessionsImportCommand: AsyncParsableCommand, SettingsCommand {
+    static let settings = storeSettings
     static let configuration = CommandConfiguration(
         commandName: "import", abstract: "Reads sessions as JSON lines from standard input.",
         discussion: """

@@ -3,7 +3,8 @@ internal import FoundationEssentials
 internal import Sessions
 
 /// `sessions purge`: removes sessions for good.
-struct SessionsPurgeCommand: AsyncParsableCommand {
+struct SessionsPurgeCommand: AsyncParsableCommand, SettingsCommand {
+    static let settings = storeSettings
     static let configuration = CommandConfiguration(
         commandName: "purge", abstract: "Removes sessions: those that are named, or all that have ended or expired.",
         discussion: """

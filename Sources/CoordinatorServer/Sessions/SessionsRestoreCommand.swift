@@ -4,7 +4,8 @@ internal import Glibc
 internal import Sessions
 
 /// `sessions restore`: returns a session to one of its versions.
-struct SessionsRestoreCommand: AsyncParsableCommand {
+struct SessionsRestoreCommand: AsyncParsableCommand, SettingsCommand {
+    static let settings = storeSettings
     static let configuration = CommandConfiguration(
         commandName: "restore", abstract: "Returns a session to an earlier version, as its next version.",
         discussion: """

@@ -4,27 +4,18 @@ internal import Glibc
 
 /// Where the password of a database comes from, if not from libpq's own PGPASSWORD or password file.
 struct PasswordOptions: ParsableArguments {
-    static let variable = "COORDINATORD_STORE_PASSWORD"
+    /// The password itself.
+    static let variable = Settings.storePassword.row.variable
 
-    @Option(
-        help: """
-            A file whose first line is the password of the database. (default: the environment variable \
-            \(PasswordOptions.variable), otherwise what libpq finds: PGPASSWORD, PGPASSFILE, ~/.pgpass)
-            """)
+    @Option(help: Settings.storePassword.help, transform: Settings.storePassword.parse)
     var storePasswordFile: String?
-
-    func validate(for store: StoreChoice) throws {
-        if storePasswordFile != nil, !store.isPostgres {
-            throw ValidationError("--store-password-file is for --store \(StoreChoice.postgresForm).")
-        }
-    }
 
     /// The password; `nil` if libpq has to look for one.
     ///
     /// - Throws: an exit code, after printing the reason to standard error.
     func password() throws -> String? {
         guard let path = storePasswordFile else {
-            return getenv(PasswordOptions.variable).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+            return Settings.storePassword.row.secretInEnvironment
         }
         guard let bytes = try? Data(contentsOf: URL(filePath: path)) else {
             let reason = String(cString: strerror(errno)).lowercased()

@@ -23,10 +23,10 @@ struct PostgresAddress: Sendable {
                 _ = try PostgresStore.location(of: uri)
             } catch .secretInURI(let reason) {
                 throw ValidationError(
-                    "--store: \(reason). --store-password-file names such a file, \(PasswordOptions.variable) may have it, too."
+                    "\(reason). --store-password-file names such a file, \(PasswordOptions.variable) may have it, too."
                 )
             } catch {
-                throw ValidationError("--store: \(error).")
+                throw ValidationError("\(error).")
             }
         }
 

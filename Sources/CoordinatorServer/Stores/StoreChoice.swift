@@ -11,7 +11,7 @@ enum StoreChoice: Equatable {
     /// How a database is written, for help and errors.
     static let postgresForm = "postgresql://USER@HOST:PORT[,HOST:PORT]/DATABASE"
 
-    static func parse(_ text: String) throws -> StoreChoice {
+    @Sendable static func parse(_ text: String) throws -> StoreChoice {
         let scheme = "sqlite:"
         if text == "memory" { return .memory }
         // Not judged here: an error of an argument repeats it, and there may be a password in it.

@@ -5,20 +5,18 @@ internal import Sessions
 
 /// `--store` of a command that needs one that outlives processes.
 struct StoredOptions: ParsableArguments {
-    @Option(
-        help: """
-            Where the sessions are kept: sqlite:DIRECTORY, or \(StoreChoice.postgresForm). (default: sqlite:./data)
-            """, transform: StoreChoice.parse)
-    var store = StoreChoice.sqlite(directory: "./data")
+    @Option(help: Settings.store.help, transform: Settings.store.parse)
+    var store = Settings.store.standard
 
     @OptionGroup var password: PasswordOptions
 
+    @OptionGroup var config: ConfigOptions
+
     func validate() throws {
         guard store != .memory else {
-            throw ValidationError("--store must be sqlite:DIRECTORY or postgresql://… here.")
+            let name = SettingResolution.current[Settings.store.row.name]?.name ?? Settings.store.row.flag
+            throw ValidationError("\(name) must be sqlite:DIRECTORY or postgresql://… here.")
         }
-        try store.validate()
-        try password.validate(for: store)
     }
 
     /// The store as it is now, whether servers run on it or not.

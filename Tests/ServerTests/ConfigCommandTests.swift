@@ -1,0 +1,250 @@
+import Foundation
+import JSONCoding
+import Testing
+import TestSupport
+
+@testable import CoordinatorServer
+
+/// `coordinatord config`, and the settings of the programs as an operator meets them.
+@Suite struct ConfigCommandTests {
+    typealias Result = (code: Int32, output: String, errors: String)
+
+    func run(
+        _ arguments: [String], _ environment: [String: String] = [:], program: String = "coordinatord"
+    ) async throws -> Result {
+        let file = try Program.server.deletingLastPathComponent().appending(path: program)
+        return try await Program(file, arguments, environment: environment).exit()
+    }
+
+    /// The values and origins that `config --json` prints.
+    func config(_ flags: [String], _ environment: [String: String] = [:]) async throws -> [String: JSON] {
+        let result = try await run(["config", "--json"] + flags, environment)
+        #expect(result.code == 0, "\(result.errors)")
+        let settings = try JSON(parsing: Array(result.output.utf8))["settings"]?.array ?? []
+        return Dictionary(uniqueKeysWithValues: settings.compactMap { json in json["name"]?.string.map { ($0, json) } })
+    }
+
+    @Test func `config prints each setting with its value and its origin`() async throws {
+        let (directory, path) = try SettingTests.file(#"{"head-time": "7s", "trusted-proxy": ["10.0.0.0/8"]}"#)
+        let environment = ["COORDINATORD_CONFIG": path, "COORDINATORD_HISTORY": "7", "PORT": "9"]
+
+        let table = try await run(["config", "--host", "::1", "--console", "--development"], environment)
+        let json = try await config(["--host", "::1", "--console", "--development"], environment)
+
+        let lines = table.output.split(separator: "\n").map { $0.split(separator: " ").joined(separator: " ") }
+        for line in [
+            "host ::1 flag --host", "port 9 environment PORT", "history 7 environment COORDINATORD_HISTORY",
+            "head-time 7s file \(path)", "trusted-proxy 10.0.0.0/8 file \(path)", "body-time 15s default",
+            "console true flag --console",
+        ] {
+            #expect(lines.contains(line), "\(line)")
+        }
+        #expect(Set(json.keys) == Set(Settings.all.map(\.key)))
+        #expect(json["port"] == ["name": "port", "value": 9, "origin": "environment", "source": "PORT"])
+        #expect(json["console"]?["value"] == true && json["trusted-proxy"]?["value"] == ["10.0.0.0/8"])
+        #expect(json["base-path"] == ["name": "base-path", "value": .null, "origin": "default"])
+        _ = directory
+    }
+
+    @Test func `secrets are never printed`() async throws {
+        let environment = [
+            "COORDINATORD_STORE": "postgresql://ann@db/x?sslmode=verify-full",
+            "COORDINATORD_STORE_PASSWORD": "hunter2", "COORDINATORD_CONSOLE_TOKEN": "a-token-of-20-letters",
+        ]
+
+        let table = try await run(["config", "--console"], environment)
+        let json = try await config(["--console"], environment)
+
+        for secret in ["hunter2", "a-token"] { #expect(!table.output.contains(secret) && !"\(json)".contains(secret)) }
+        #expect(table.output.contains("(hidden)") && table.output.contains("postgresql://ann@db/x?sslmode=verify-full"))
+        #expect(json["store-password-file"]?["hidden"] == true && json["store-password-file"]?["value"] == .null)
+        #expect(json["store-password-file"]?["source"] == "COORDINATORD_STORE_PASSWORD")
+    }
+
+    @Test(arguments: [
+        ("postgresql://ann:pw@h/x", "postgresql://ann:***@h/x"),
+        ("postgresql://h/x?password=pw&sslmode=require", "postgresql://h/x?password=***&sslmode=require"),
+        ("postgresql://ann@h,i/x?sslpassword=pw", "postgresql://ann@h,i/x?sslpassword=***"),
+        ("postgresql://ann:p@w@h/x", "postgresql://ann:***@h/x"), ("sqlite:a:b@c", "sqlite:a:b@c"),
+        ("postgresql://h:1,i:2/x", "postgresql://h:1,i:2/x"),
+    ])
+    func `a URI is shown without its password`(uri: String, shown: String) {
+        #expect(uri.hidingPassword == shown)
+    }
+
+    @Test func `a file is compared with the present settings`() async throws {
+        let (directory, present) = try SettingTests.file(#"{"port": 1, "history": 5, "head-time": "10s"}"#)
+        let new = "\(directory.path)/new.json"
+        try Data(#"{"port": 2, "history": 5, "host": "::"}"#.utf8).write(to: URL(filePath: new))
+        let flags = ["config", "--config", present, "--check", new]
+
+        let changed = try await run(flags, ["COORDINATORD_HOST": "::1"])
+        let json = try await run(flags + ["--json"], ["COORDINATORD_HOST": "::1"])
+        let same = try await run(["config", "--config", present, "--check", present])
+
+        #expect(changed.code == 0)
+        #expect(
+            changed.output == """
+                port: 1 (file \(present)) → 2 (file \(new))
+                host: stays ::1 (environment COORDINATORD_HOST); :: in the file has no effect
+
+                """)
+        let parsed = try JSON(parsing: Array(json.output.utf8))
+        #expect(parsed["changes"]?.array?.count == 1 && parsed["overridden"]?.array?.count == 1)
+        #expect(parsed["changes"]?.array?.first?["after"]?["value"] == 2)
+        #expect(same.code == 0 && same.output == "\(present) would change nothing.\n")
+    }
+
+    @Test func `a wrong new file is refused with its mistakes`() async throws {
+        let (directory, path) = try SettingTests.file(#"{"prot": 2, "console": true}"#)
+
+        let wrong = try await run(["config", "--check", path])
+        let missing = try await run(["config", "--check", "/nowhere.json"])
+        try Data(#"{"console": true}"#.utf8).write(to: URL(filePath: path))
+        let contradictory = try await run(["config", "--check", path])
+
+        #expect(wrong.code == 64 && wrong.output == "")
+        #expect(wrong.errors == "Error: \(path): prot: there is no such setting; did you mean port?\n")
+        #expect(missing.code == 66 && missing.errors.contains("/nowhere.json cannot be read"))
+        #expect(
+            contradictory.code == 64 && contradictory.errors.contains("\(path): console needs --console-token-file"))
+        _ = directory
+    }
+
+    @Test func `the server takes its settings from the environment and a file`() async throws {
+        let (directory, path) = try SettingTests.file(#"{"store": "memory", "base-path": "/nav"}"#)
+        let token = "a-token-of-22-letters!"
+        let program = try Program(
+            Program.server, ["serve", "--port", "0"],
+            environment: [
+                "COORDINATORD_CONFIG": path, "COORDINATORD_PORT": "1", "COORDINATORD_CONSOLE": "true",
+                "COORDINATORD_CONSOLE_TOKEN": token, "COORDINATORD_DATA_DIRECTORY": "\(directory.path)/data",
+            ])
+
+        let line = try await program.line()
+        let console = try await program.line()
+        let port = try #require(line.firstMatch(of: /127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
+        let connection = try Connection(port: port)
+
+        #expect(port != 1 && line.contains("store: memory"))
+        #expect(console.contains("/nav/console") && !console.contains(token))
+        let created = try await connection.request("POST", "/v1/sessions")
+        #expect(created.headers["location"]?.hasPrefix("/nav/v1/sessions/") == true)
+        program.signal(SIGTERM)
+        #expect(try await program.exit().code == 0)
+    }
+
+    @Test func `the commands on a store and on accounts find them by the environment`() async throws {
+        let directory = try StorageTests.Directory()
+        let environment = [
+            "COORDINATORD_STORE": "sqlite:\(directory.path)/nowhere",
+            "COORDINATORD_DATA_DIRECTORY": "\(directory.path)/apps",
+        ]
+
+        for command in [["sessions", "list"], ["backup", "\(directory.path)/copy"], ["check"]] {
+            let result = try await run(command, environment)
+            #expect(result.code == 66 && result.errors.contains("\(directory.path)/nowhere"), "\(command): \(result)")
+        }
+        let accounts = try await run(["accounts", "list"], environment)
+        #expect(accounts.errors.contains("there is no \(directory.path)/apps/accounts.sqlite"))
+        let flag = try await run(["sessions", "list", "--store", "sqlite:/nowhere/else"], environment)
+        #expect(flag.errors.contains("/nowhere/else"))
+    }
+
+    @Test func `health asks the port of the environment, and a command without a store names the layer`() async throws {
+        let health = try await run(["health"], ["COORDINATORD_PORT": "1"])
+        let list = try await run(["sessions", "list"], ["COORDINATORD_STORE": "memory"])
+
+        #expect(health.code == 1 && health.errors.contains("127.0.0.1:1: connection refused"))
+        #expect(list.code == 64 && list.errors.contains("the environment variable COORDINATORD_STORE must be sqlite:"))
+    }
+
+    @Test func `every command with settings refuses an unknown variable, and help does not`() async throws {
+        let environment = ["COORDINATORD_STOER": "memory"]
+
+        for command in [["serve"], ["config"], ["check"], ["sessions", "list"], ["migrate"], ["accounts", "list"]] {
+            let result = try await run(command, environment)
+            #expect(result.code == 64 && result.output == "")
+            #expect(
+                result.errors == """
+                    Error: the environment variable COORDINATORD_STOER: there is no such setting; did you mean \
+                    COORDINATORD_STORE?
+
+                    """)
+        }
+        #expect(try await run(["serve", "--help"], environment).code == 0)
+        #expect(try await run(["--version"], environment).code == 0)
+    }
+
+    @Test func `a program of an author has the same settings, and its own options`() async throws {
+        let (directory, path) = try SettingTests.file(#"{"store": "memory", "port": 0}"#)
+        let environment = ["COORDINATORD_CONFIG": path, "COORDINATORD_DEVELOPMENT": "true"]
+        let file = try Program.server.deletingLastPathComponent().appending(path: "oddserver")
+
+        let program = try Program(file, ["serve", "--weather", "fair"], environment: environment)
+        let line = try await program.line()
+        let shown = try await run(["config", "--weather", "fair"], environment, program: "oddserver")
+        let unknown = try await run(["serve", "--wether", "fair"], environment, program: "oddserver")
+
+        #expect(line.hasPrefix("oddserver 7.1 (coordinatord 0.1.0) listening on "))
+        #expect(shown.code == 0 && !shown.output.contains("weather"))
+        #expect(unknown.code == 64 && unknown.errors.contains("Did you mean '--weather'"))
+        program.signal(SIGTERM)
+        #expect(try await program.exit().code == 0)
+        _ = directory
+    }
+
+    @Test func `the help of serve has every setting under its topic`() async throws {
+        let help = try await run(["serve", "--help"]).output
+
+        for topic in SettingTopic.allCases { #expect(help.contains("\n\(topic.rawValue.uppercased()):\n"), "\(topic)") }
+        let flags = Set(help.matches(of: /--[a-z-]+/).map { String($0.output) })
+        for row in Settings.all { #expect(flags.contains(row.flag)) }
+        let known = Set(Settings.all.map(\.flag) + Settings.all.map { "--no-\($0.name)" } + ["--help", "--version"])
+        #expect(flags.subtracting(known) == [])
+    }
+
+    @Test(arguments: [("--markdown", "docs/settings.md"), ("--man", "docs/coordinatord.8")])
+    func `what scripts describe writes is up to date`(flag: String, path: String) async throws {
+        let text = try await run(["config", flag]).output
+
+        #expect(
+            try text == String(contentsOf: repository.appending(path: path), encoding: .utf8), "run scripts/describe")
+    }
+
+    @Test func `the transcript of the document is what the program prints`() async throws {
+        let document = try String(contentsOf: repository.appending(path: "docs/settings.md"), encoding: .utf8)
+        let step = try #require(ReadmeTests.steps(in: document).first)
+        let directory = try Program.server.deletingLastPathComponent().path
+
+        let result = try await Program(
+            URL(filePath: "/bin/bash"), ["-c", "PATH=\(directory):$PATH; \(step.command)"]
+        ).exit()
+
+        #expect(result.output == step.output && step.output.contains("--port"))
+    }
+
+    @Test(arguments: ["coordinatord", "oddserver"])
+    func `the manual page is drawn without a warning`(program: String) async throws {
+        let page = try await run(["config", "--man"], program: program).output
+        let file = FileManager.default.temporaryDirectory.appending(path: "page-\(UUID()).8")
+        try Data(page.utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+
+        let drawn = try await Program(
+            URL(filePath: "/usr/bin/env"), ["groff", "-man", "-ww", "-Tutf8", "-P-cbou", file.path]
+        ).exit()
+
+        #expect(drawn.code == 0 && drawn.errors == "")
+        for row in Settings.all { #expect(drawn.output.contains(row.variable)) }
+        #expect(drawn.output.contains("--idle-expiry time"))
+    }
+
+    @Test(arguments: ["bash", "zsh", "fish"])
+    func `there are completions for every flag`(shell: String) async throws {
+        let script = try await run(["--generate-completion-script", shell])
+
+        #expect(script.code == 0)
+        for row in Settings.all { #expect(script.output.contains(row.key)) }
+    }
+}

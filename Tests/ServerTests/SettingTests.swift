@@ -1,0 +1,266 @@
+import Foundation
+import JSONCoding
+import Testing
+import TestSupport
+
+@testable import CoordinatorServer
+
+/// Where settings come from, and what is wrong with them.
+@Suite struct SettingTests {
+    static func file(_ text: String) throws -> (directory: StorageTests.Directory, path: String) {
+        let directory = try StorageTests.Directory()
+        let path = "\(directory.path)/settings.json"
+        try Data(text.utf8).write(to: URL(filePath: path))
+        return (directory, path)
+    }
+
+    static func resolve(
+        _ flags: [String] = [], _ environment: [String: String] = [:], file: String? = nil
+    ) throws(SettingFailure) -> SettingResolution {
+        try SettingResolution(of: Settings.all.map(\.name), arguments: flags, environment: environment, file: file)
+    }
+
+    /// The error of settings that must be refused.
+    static func failure(
+        _ flags: [String] = [], _ environment: [String: String] = [:], file: String? = nil
+    ) -> SettingFailure? {
+        do throws(SettingFailure) { _ = try resolve(flags, environment, file: file) } catch { return error }
+        return nil
+    }
+
+    @Test(arguments: [
+        // number, size, time, text, path, several values, store
+        ("port", "1", "2", "3", "3"), ("body-size", "1K", "2K", "3K", #""3K""#),
+        ("head-time", "1s", "2s", "3s", #""3s""#),
+        ("host", "::1", "::", "localhost", #""localhost""#), ("data-directory", "a", "b", "c", #""c""#),
+        ("trusted-proxy", "10.0.0.1", "10.0.0.2", "10.0.0.3", #"["10.0.0.3"]"#),
+        ("store", "memory", "sqlite:a", "sqlite:b", #""sqlite:b""#),
+        ("durability", "relaxed", "strict", "relaxed", #""relaxed""#),
+        ("base-path", "/a", "/b", "/c", #""/c""#), ("live-memory", "1M", "2M", "3M", "3145728"),
+    ])
+    func `a flag comes before the environment, that before a file, and that before the default`(
+        name: String, flag: String, variable: String, member: String, json: String
+    ) throws {
+        let (directory, path) = try SettingTests.file("{\"\(name)\": \(json)}")
+        let environment = ["COORDINATORD_" + name.uppercased().replacing("-", with: "_"): variable]
+
+        let all = try SettingTests.resolve(["--\(name)", flag], environment, file: path)
+        let withoutFlag = try SettingTests.resolve([], environment, file: path)
+        let onlyFile = try SettingTests.resolve([], [:], file: path)
+        let none = try SettingTests.resolve()
+
+        #expect(all[name]?.texts == [flag] && all[name]?.origin == .flag("--\(name)"))
+        #expect(withoutFlag[name]?.texts == [variable])
+        #expect(withoutFlag[name]?.origin == .environment(environment.keys.first ?? ""))
+        #expect(withoutFlag.arguments == ["--\(name)=\(variable)"])
+        let size = ByteSize(member).map { "\($0.bytes)" } ?? member
+        #expect([member, size].contains(onlyFile[name]?.texts.first) && onlyFile[name]?.origin == .file(path))
+        #expect(onlyFile.arguments == onlyFile[name]?.texts.map { "--\(name)=\($0)" })
+        #expect(none[name]?.origin == .standard && none.arguments == [])
+        _ = directory
+    }
+
+    @Test func `true and false override each other across layers`() throws {
+        let (directory, path) = try SettingTests.file(#"{"development": true}"#)
+        let off = ["COORDINATORD_DEVELOPMENT": "false"]
+
+        #expect(try SettingTests.resolve([], [:], file: path).arguments == ["--development"])
+        #expect(try SettingTests.resolve([], off, file: path).arguments == ["--no-development"])
+        let on = try SettingTests.resolve(["--development"], off, file: path)
+        #expect(on["development"]?.texts == ["true"] && on.arguments == [])
+        let negated = try SettingTests.resolve(["--no-development"], [:], file: path)
+        #expect(negated["development"]?.texts == ["false"] && negated.arguments == [])
+        _ = directory
+    }
+
+    @Test func `a list of a higher layer replaces that of a lower one, also with no elements`() throws {
+        let (directory, path) = try SettingTests.file(#"{"allow-origin": []}"#)
+        let variable = ["COORDINATORD_ALLOW_ORIGIN": "https://a.example, https://b.example"]
+
+        let both = try SettingTests.resolve([], variable)
+        let flags = try SettingTests.resolve(
+            ["--allow-origin", "https://c.example", "--allow-origin=https://d.example"], variable)
+        let empty = try SettingTests.resolve([], [:], file: path)
+
+        #expect(both.arguments == ["--allow-origin=https://a.example", "--allow-origin=https://b.example"])
+        #expect(flags["allow-origin"]?.texts == ["https://c.example", "https://d.example"] && flags.arguments == [])
+        #expect(empty.arguments == [] && empty["allow-origin"]?.origin == .file(path))
+        _ = directory
+    }
+
+    @Test func `PORT comes after the variable of the setting, and before a file`() throws {
+        let (directory, path) = try SettingTests.file(#"{"port": 3}"#)
+
+        let platform = try SettingTests.resolve([], ["PORT": "2"], file: path)
+        let own = try SettingTests.resolve([], ["PORT": "2", "COORDINATORD_PORT": "1"], file: path)
+
+        #expect(platform["port"]?.texts == ["2"] && platform["port"]?.origin == .environment("PORT"))
+        #expect(own["port"]?.texts == ["1"])
+        #expect(
+            SettingTests.failure([], ["PORT": "x"])?.reasons
+                == ["the environment variable PORT: “x” is not a number from 0 to 65535."])
+        _ = directory
+    }
+
+    @Test func `an empty variable counts as one that is not set, and an empty value elsewhere is an error`() throws {
+        let (directory, path) = try SettingTests.file(#"{"host": ""}"#)
+        let empty = ["COORDINATORD_HOST": "", "COORDINATORD_CONFIG": "", "COORDINATORD_NONSENSE": "", "PORT": ""]
+
+        #expect(try SettingTests.resolve([], empty)["host"]?.origin == .standard)
+        #expect(SettingTests.failure(["--host="])?.reasons == ["--host: It is empty."])
+        #expect(SettingTests.failure([], [:], file: path)?.reasons == ["\(path): host: It is empty."])
+        _ = directory
+    }
+
+    @Test(
+        arguments: [
+            (["--port", "70000"], [:], "{}", "--port: “70000” is not a number from 0 to 65535."),
+            (
+                [], ["COORDINATORD_HEAD_TIME": "soon"], "{}",
+                "the environment variable COORDINATORD_HEAD_TIME: “soon” is no such time."
+            ),
+            (
+                [], ["COORDINATORD_CONSOLE": "yes"], "{}",
+                "the environment variable COORDINATORD_CONSOLE: “yes” is not true or false."
+            ),
+            (
+                [], ["COORDINATORD_PROT": "1"], "{}",
+                "COORDINATORD_PROT: there is no such setting; did you mean COORDINATORD_PORT?"
+            ),
+            ([], ["COORDINATORD_ZEBRA_STRIPES": "1"], "{}", "COORDINATORD_ZEBRA_STRIPES: there is no such setting."),
+            (
+                [], [:], #"{"idle-expirey": "1h"}"#,
+                "FILE: idle-expirey: there is no such setting; did you mean idle-expiry?"
+            ),
+            (
+                [], [:], #"{"store-password": "x"}"#,
+                "FILE: store-password: a secret does not stand in this file; write store-password-file"
+            ),
+            ([], [:], #"{"config": "x"}"#, "FILE: config: a file cannot name another one."),
+            ([], [:], #"{"port": "8080"}"#, "FILE: port: It must be a whole number."),
+            ([], [:], #"{"port": null}"#, "FILE: port: It must be a whole number."),
+            ([], [:], #"{"console": "true"}"#, "FILE: console: It must be true or false."),
+            ([], [:], #"{"host": 1}"#, "FILE: host: It must be a string."),
+            ([], [:], #"{"trusted-proxy": "10.0.0.1"}"#, "FILE: trusted-proxy: It must be an array of strings."),
+            ([], [:], #"{"trusted-proxy": ["10.0.0.1", 7]}"#, "FILE: trusted-proxy: It must be an array of strings."),
+            ([], [:], #"{"body-size": "1G"}"#, "FILE: body-size: “1G” is not a size from 1K to 16M."),
+            ([], [:], "[]", "FILE: It must be a JSON object"),
+            ([], [:], "", "FILE: line 1, column 1: the file ends too early."),
+            ([], [:], "{\n  \"port\": 1,\n  \"port\": 2}", "FILE: line 3, column 3: port occurs twice."),
+            ([], [:], "{\n  port: 1}", "FILE: line 2, column 3: this is no JSON."),
+            ([], [:], "{} # comment", "FILE: line 1, column 4: something follows the object."),
+            (
+                [], ["COORDINATORD_CONSOLE": "true"], "{}",
+                "COORDINATORD_CONSOLE needs --console-token-file, or COORDINATORD_CONSOLE_TOKEN"
+            ),
+            (["--store", "memory"], [:], #"{"store-size": "1M", "store": "postgresql://db/x"}"#, nil),
+            (
+                [], [:], #"{"store-size": "1M", "store": "postgresql://db/x"}"#,
+                "FILE: store-size is for a store in memory or in a file"
+            ),
+            (
+                [], ["COORDINATORD_STORE_PASSWORD": "p"], #"{"store": "memory"}"#,
+                "COORDINATORD_STORE_PASSWORD is for --store postgresql:"
+            ),
+            (
+                ["--store", "memory"], ["COORDINATORD_STORE_PASSWORD": "p", "COORDINATORD_STORE": "postgresql://db/x"],
+                "{}", nil
+            ),
+            (
+                [], ["COORDINATORD_CONSOLE_TOKEN": "t", "COORDINATORD_CONSOLE_TOKEN_FILE": "f"], "{}",
+                "exclude each other"
+            ),
+            ([], ["COORDINATORD_CONSOLE_TOKEN": "t"], "{}", "COORDINATORD_CONSOLE_TOKEN is for --console."),
+        ] as [([String], [String: String], String, String?)])
+    func `a mistake names its layer and the setting`(
+        flags: [String], environment: [String: String], text: String, reason: String?
+    ) throws {
+        let (directory, path) = try SettingTests.file(text)
+
+        let failure = SettingTests.failure(flags, environment, file: path)
+
+        guard let reason else { return #expect(failure == nil) }
+        #expect(failure?.code == 64 && failure?.reasons.count == 1)
+        let first = try #require(failure?.reasons.first)
+        #expect(first.contains(reason.replacing("FILE", with: path)), "\(first)")
+        _ = directory
+    }
+
+    @Test func `all mistakes of all layers are reported`() throws {
+        let (directory, path) = try SettingTests.file(#"{"prot": 1, "host": 2}"#)
+
+        let failure = SettingTests.failure(["--port", "x"], ["COORDINATORD_HISTORY": "y"], file: path)
+
+        #expect(failure?.reasons.count == 4)
+        _ = directory
+    }
+
+    @Test func `what Kubernetes sets for a service of this name is ignored`() throws {
+        let links = [
+            "COORDINATORD_PORT": "tcp://10.0.0.1:80", "COORDINATORD_SERVICE_HOST": "10.0.0.1",
+            "COORDINATORD_SERVICE_PORT": "80", "COORDINATORD_SERVICE_PORT_HTTP": "80",
+            "COORDINATORD_PORT_80_TCP": "tcp://10.0.0.1:80", "COORDINATORD_PORT_80_TCP_ADDR": "10.0.0.1",
+            "COORDINATORD_PORT_80_TCP_PORT": "80", "COORDINATORD_PORT_80_TCP_PROTO": "tcp",
+            "COORDINATORD_INTERNAL_SERVICE_HOST": "10.0.0.1", "COORDINATORD_INTERNAL_PORT": "tcp://10.0.0.1:80",
+        ]
+
+        #expect(try SettingTests.resolve([], links)["port"]?.origin == .standard)
+        for row in Settings.all {
+            for name in row.variables { #expect(!OtherVariables.isServiceLink(name, "1"), "\(name)") }
+        }
+        #expect(SettingTests.failure([], ["COORDINATORD_PORTS": "1"]) != nil)
+    }
+
+    @Test(arguments: [
+        "postgresql://ann:hunter2@h/x", "postgresql://h/x?password=hunter2", "postgresq://ann:hunter2@h/x",
+        "//ann:hunter2@h/x", "hunter2@h", "postgresql://ann:hunter2@[h/x",
+    ])
+    func `an error never repeats a password`(store: String) throws {
+        let (directory, path) = try SettingTests.file("{\"store\": \"\(store)\"}")
+
+        let failures = [
+            SettingTests.failure(["--store", store]), SettingTests.failure([], ["COORDINATORD_STORE": store]),
+            SettingTests.failure([], [:], file: path),
+            SettingTests.failure([], ["COORDINATORD_STORE_PASSWORD": "hunter2", "COORDINATORD_STORE": "memory"]),
+        ]
+
+        for failure in failures {
+            let failure = try #require(failure)
+            #expect(!failure.reasons.joined().contains("hunter2"), "\(failure.reasons)")
+        }
+        _ = directory
+    }
+
+    @Test func `a file that is too large is refused, and one that cannot be read is named with the cause`() throws {
+        let (directory, path) = try SettingTests.file(#"{"host": ""# + String(repeating: "x", count: 70_000) + "\"}")
+
+        #expect(SettingTests.failure([], [:], file: path)?.reasons == ["\(path): It has more than 64K."])
+        let folder = SettingTests.failure(["--config", directory.path])
+        #expect(folder?.code == 66 && folder?.reasons == ["\(directory.path) cannot be read: is a directory"])
+        let missing = SettingTests.failure([], ["COORDINATORD_CONFIG": "/nowhere/x.json"])
+        #expect(
+            missing?.code == 66 && missing?.reasons == ["/nowhere/x.json cannot be read: no such file or directory"])
+    }
+
+    @Test(.enabled(if: getuid() == 0)) func `a file of another user is named with the cause`() async throws {
+        let (directory, path) = try SettingTests.file("{}")
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: directory.path)
+        try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: path)
+
+        let result = try await Program(
+            URL(filePath: "/usr/bin/setpriv"),
+            ["--reuid", "65534", "--clear-groups", Program.server.path, "config", "--config", path]
+        ).exit()
+
+        #expect(result.code == 66 && result.errors == "Error: \(path) cannot be read: permission denied\n")
+    }
+
+    @Test func `every default of the table is a value, and every name is there once`() {
+        for row in Settings.all {
+            guard case .text(let text) = row.standard else { continue }
+            #expect(throws: Never.self, "\(row.name)") { try row.check(text) }
+        }
+        #expect(Set(Settings.all.map(\.key)).count == Settings.all.count)
+        #expect(Set(Settings.all.flatMap(\.variables)).count == Settings.all.flatMap(\.variables).count)
+    }
+}
