@@ -61,7 +61,7 @@ struct ServerCommand<Server: NavigationServer>: AsyncParsableCommand {
             version: Server.announcement,
             subcommands: [
                 ServeCommand<Server>.self, CheckCommand<Server>.self, SessionsCommand.self, BackupCommand.self,
-                MigrateCommand.self, GraphCommand<Server>.self, HealthCommand.self,
+                MigrateCommand.self, GraphCommand<Server>.self, HealthCommand.self, DescribeMetricsCommand.self,
             ] + Server.commands)
     }
 }

@@ -63,6 +63,9 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
             """)
     var dataDirectory = "data"
 
+    @OptionGroup(title: "Metrics")
+    var admin: AdminOptions
+
     @OptionGroup(title: "Console")
     var console: ConsoleOptions
 
@@ -72,6 +75,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
     func run() async throws {
         StopSignals.ignoreOthers()
         Allocator.giveBackInBackground()
+        let metrics = admin.metrics()
         // Before the apps create their own data, which a start that fails should not leave behind.
         try storage.makeDirectory()
         var setup = ServerSetup(
@@ -93,7 +97,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
             _exit(EX_IOERR)
         }
         let host = SessionHost(
-            apps: apps, store: store, settings: settings(measuring: console != nil), retention: storage.retention,
+            apps: apps, store: store, settings: settings(hasConsole: console != nil), retention: storage.retention,
             report: { logger.warning("\($0)") })
         var api = clients.settings
         api.basePath = address.basePath
@@ -102,14 +106,21 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
             host: host, settings: api, report: FailureLog(logger).report)
         // Before any client can connect: from here on a signal drains.
         let signals = await StopSignals()
-        let server = try listen(clients.opened(handler))
+        let opened = clients.opened(handler)
+        let server = try listen(metrics.map { MeasuredHandler(opened, $0.requests) } ?? opened)
+        let admin = try admin.service(
+            metrics.map {
+                ServerFigures(program: (Server.name, Server.version), metrics: $0, host: host, server: server)
+            },
+            handler)
         let listening = HTTPService(
             program: Server.announcement, server: server, handler: handler, drain: connections.drain,
             address: HTTPAuthority(host: address.host, port: server.port), store: storage.announcement,
-            console: console.map { "\(address.basePath?.text ?? "")/console\($0.remark)" }, logger: logger)
+            console: console.map { "\(address.basePath?.text ?? "")/console\($0.remark)" }, admin: admin?.address,
+            logger: logger)
         let group = ServiceGroup(
             configuration: .init(
-                services: setup.services.map { .init(ofApps: $0) } + [
+                services: (admin.map { [.init(service: $0)] } ?? []) + setup.services.map { .init(ofApps: $0) } + [
                     .init(service: StoreService(store: store, hasOthers: !setup.services.isEmpty, logger: logger)),
                     .init(service: SweepService(host: host, logger: logger)),
                     .init(service: FollowingService(host: host)),
@@ -130,9 +141,10 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         guard eventsPerSecond >= 0 else { throw ValidationError("--events-per-second takes a number from 0.") }
     }
 
-    private func settings(measuring: Bool) -> SessionSettings {
+    private func settings(hasConsole: Bool) -> SessionSettings {
         var settings = SessionSettings()
-        settings.measuresHandlers = measuring
+        settings.measuresHandlers = hasConsole
+        settings.measuresEvents = admin.adminPort != nil
         lifetimes.apply(to: &settings)
         settings.liveLimit = liveSessions
         settings.liveMemory = liveMemory?.bytes ?? MachineMemory.size / 4
