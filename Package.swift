@@ -24,6 +24,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         // Logs that an embedding program can send elsewhere.
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        // An app's own counters stand beside the server's at `/metrics`.
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         // Signals, start and graceful stop in order.
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
@@ -46,7 +48,11 @@ let package = Package(
         .systemLibrary(name: "CEpoll"),
 
         .target(name: "JSONCoding"),
-        .target(name: "MicroHTTP", dependencies: ["CMicroHTTPD", "CEpoll"]),
+        .target(name: "Measures"),
+        .target(
+            name: "Prometheus",
+            dependencies: ["Measures", .product(name: "CoreMetrics", package: "swift-metrics")]),
+        .target(name: "MicroHTTP", dependencies: ["CMicroHTTPD", "CEpoll", "Measures"]),
         .target(name: "Sodium", dependencies: ["CSodium"]),
         .target(name: "SQLite", dependencies: ["CSQLite"]),
         .target(name: "Postgres", dependencies: ["CPostgres"]),
@@ -54,12 +60,12 @@ let package = Package(
         .target(name: "Coordinators", dependencies: ["JSONCoding"]),
         .target(name: "CoordinatorsTesting", dependencies: ["Coordinators", "JSONCoding"]),
         .target(name: "AppMaps", dependencies: ["Coordinators"]),
-        .target(name: "Sessions", dependencies: ["Coordinators", "JSONCoding", "Sodium"]),
-        .target(name: "SQLiteStore", dependencies: ["Sessions", "SQLite", "Sodium"]),
-        .target(name: "PostgresStore", dependencies: ["Sessions", "Postgres", "Sodium"]),
+        .target(name: "Sessions", dependencies: ["Coordinators", "JSONCoding", "Measures", "Sodium"]),
+        .target(name: "SQLiteStore", dependencies: ["Sessions", "SQLite", "Sodium", "Measures"]),
+        .target(name: "PostgresStore", dependencies: ["Sessions", "Postgres", "Sodium", "Measures"]),
         .target(
             name: "NavigationAPI",
-            dependencies: ["Sessions", "Coordinators", "MicroHTTP", "JSONCoding", "Sodium"],
+            dependencies: ["Sessions", "Coordinators", "Measures", "MicroHTTP", "JSONCoding", "Sodium"],
             resources: (["openapi.yaml", "openapi.json", "problems.md"]
                 + [
                     "client.js", "console.css", "console.html", "dom.js", "form.js", "history.js", "json.js", "main.js",
@@ -69,9 +75,11 @@ let package = Package(
             name: "CoordinatorServer",
             dependencies: [
                 "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP", "JSONCoding",
+                "Measures", "Prometheus",
                 .target(name: "PostgresStore", condition: .when(traits: ["Postgres"])),
                 .target(name: "CJemalloc", condition: .when(traits: ["Jemalloc"])),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
@@ -96,9 +104,16 @@ let package = Package(
             dependencies: [
                 "CoordinatorServer", "Coordinators",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ], path: "Tests/OddServer"),
         .testTarget(name: "ArchitectureTests"),
+        .testTarget(name: "MeasuresTests", dependencies: ["Measures"]),
+        .testTarget(
+            name: "PrometheusTests",
+            dependencies: [
+                "Prometheus", "Measures", .product(name: "CoreMetrics", package: "swift-metrics"),
+            ]),
         .testTarget(name: "JSONCodingTests", dependencies: ["JSONCoding"]),
         .testTarget(
             name: "CoordinatorsTests",
@@ -107,7 +122,8 @@ let package = Package(
         .testTarget(name: "SodiumTests", dependencies: ["Sodium"]),
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
-        .testTarget(name: "SessionsTests", dependencies: ["Sessions", "Sodium", "Coordinators", "JSONCoding"]),
+        .testTarget(
+            name: "SessionsTests", dependencies: ["Sessions", "Measures", "Sodium", "Coordinators", "JSONCoding"]),
         .testTarget(
             name: "StoreTests",
             dependencies: [

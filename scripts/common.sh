@@ -2,7 +2,7 @@
 
 BUILD_PACKAGES=(libmicrohttpd-dev libsodium-dev libsqlite3-dev libpq-dev libjemalloc-dev pkg-config)
 # What the Swift tests run.
-TEST_PACKAGES=(groff openssl postgresql sqlite3 strace util-linux)
+TEST_PACKAGES=(groff openssl postgresql prometheus sqlite3 strace util-linux)
 
 # With the Swift library linked statically, the binary starts faster, calls faster, and needs no toolchain to run.
 RELEASE=(-c release --static-swift-stdlib)

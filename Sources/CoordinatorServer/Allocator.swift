@@ -15,4 +15,20 @@ enum Allocator {
             mallctl("background_thread", nil, nil, &isOn, MemoryLayout<Bool>.size)
         #endif
     }
+
+    /// Its own figures, by jemalloc's names for them (jemalloc(3), `stats.`); none with another allocator.
+    static var figures: [(name: String, bytes: Int)] {
+        #if Jemalloc
+            // The figures are those of the moment at which this was last written.
+            var epoch: UInt64 = 1
+            mallctl("epoch", nil, nil, &epoch, MemoryLayout<UInt64>.size)
+            return ["allocated", "active", "resident", "mapped", "retained", "metadata"].compactMap { name in
+                var bytes = 0
+                var size = MemoryLayout<Int>.size
+                return mallctl("stats.\(name)", &bytes, &size, nil, 0) == 0 ? (name, bytes) : nil
+            }
+        #else
+            return []
+        #endif
+    }
 }

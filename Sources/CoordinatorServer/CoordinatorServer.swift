@@ -64,6 +64,7 @@ struct ServerCommand<Server: NavigationServer>: AsyncParsableCommand {
             subcommands: [
                 ServeCommand<Server>.self, CheckCommand<Server>.self, SessionsCommand.self, BackupCommand.self,
                 MigrateCommand.self, ConfigCommand<Server>.self, GraphCommand<Server>.self, HealthCommand.self,
+                DescribeMetricsCommand.self,
             ] + Server.commands)
     }
 }

@@ -1,4 +1,3 @@
-internal import FoundationEssentials
 internal import Glibc
 
 /// The memory that this process may use: the machine's, or its control group's limit if that is less (cgroups(7)).
@@ -15,7 +14,7 @@ enum MachineMemory {
     static func groupLimit(root: String) -> Int {
         var limit = Int.max
         // Each line is “number:controllers:path”; version 2 has the number 0 and no controllers (proc(5)).
-        for line in (text(of: "\(root)/proc/self/cgroup") ?? "").split(separator: "\n") {
+        for line in (SystemFile.text("\(root)/proc/self/cgroup") ?? "").split(separator: "\n") {
             let parts = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
             guard parts.count == 3 else { continue }
             let isUnified = parts[0] == "0" && parts[1].isEmpty
@@ -26,7 +25,7 @@ enum MachineMemory {
                 // Inside a container the path may be the host's; then only the mount itself exists.
                 let file = "\(mount)\(path)/\(isUnified ? "memory.max" : "memory.limit_in_bytes")"
                 // Without a limit it is “max”, or a number that no machine has.
-                if let number = text(of: file)?.split(separator: "\n").first.flatMap({ Int($0) }) {
+                if let number = SystemFile.text(file)?.split(separator: "\n").first.flatMap({ Int($0) }) {
                     limit = min(limit, number)
                 }
                 guard let slash = path.lastIndex(of: "/") else { break }
@@ -34,9 +33,5 @@ enum MachineMemory {
             }
         }
         return limit
-    }
-
-    private static func text(of path: String) -> String? {
-        FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
     }
 }

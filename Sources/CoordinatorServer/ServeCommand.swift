@@ -36,6 +36,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
         StopSignals.ignoreOthers()
         options.log.install()
         Allocator.giveBackInBackground()
+        let metrics = options.admin.metrics()
         // Before the apps create their own data, which a start that fails should not leave behind.
         try options.storage.makeDirectory()
         var setup = ServerSetup(
@@ -59,7 +60,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
             _exit(EX_IOERR)
         }
         let host = SessionHost(
-            apps: apps, store: store, settings: settings(measuring: console != nil),
+            apps: apps, store: store, settings: settings(hasConsole: console != nil),
             retention: options.storage.retention,
             report: { [logger = Logger(label: "sessions")] in logger.warning("\($0)") })
         var api = options.clients.settings
@@ -69,14 +70,21 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
             host: host, settings: api, report: FailureLog(Logger(label: "requests")).report)
         // Before any client can connect: from here on a signal drains.
         let signals = await StopSignals()
-        let server = try listen(options.clients.opened(handler))
+        let opened = options.clients.opened(handler)
+        let server = try listen(metrics.map { MeasuredHandler(opened, $0.requests) } ?? opened)
+        let admin = try options.admin.service(
+            metrics.map {
+                ServerFigures(program: (Server.name, Server.version), metrics: $0, host: host, server: server)
+            },
+            handler)
         let listening = HTTPService(
             program: Server.announcement, server: server, handler: handler, drain: options.connections.drain,
             address: HTTPAuthority(host: options.address.host, port: server.port), store: options.storage.announcement,
-            console: console.map { "\(options.address.basePath?.text ?? "")/console\($0.remark)" }, logger: logger)
+            console: console.map { "\(options.address.basePath?.text ?? "")/console\($0.remark)" },
+            admin: admin?.address, logger: logger)
         let group = ServiceGroup(
             configuration: .init(
-                services: setup.services.map { .init(ofApps: $0) } + [
+                services: (admin.map { [.init(service: $0)] } ?? []) + setup.services.map { .init(ofApps: $0) } + [
                     .init(service: StoreService(store: store, hasOthers: !setup.services.isEmpty, logger: logger)),
                     .init(service: SweepService(host: host, logger: logger)),
                     .init(service: FollowingService(host: host)),
@@ -89,9 +97,10 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
         }
     }
 
-    private func settings(measuring: Bool) -> SessionSettings {
+    private func settings(hasConsole: Bool) -> SessionSettings {
         var settings = SessionSettings()
-        settings.measuresHandlers = measuring
+        settings.measuresHandlers = hasConsole
+        settings.measuresEvents = options.admin.adminPort != nil
         options.lifetimes.apply(to: &settings)
         options.limits.apply(to: &settings)
         return settings

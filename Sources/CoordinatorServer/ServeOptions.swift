@@ -16,6 +16,8 @@ struct ServeOptions<Server: NavigationServer>: ParsableArguments {
 
     @OptionGroup(title: SettingTopic.apps.rawValue) var apps: AppOptions
 
+    @OptionGroup(title: SettingTopic.metrics.rawValue) var admin: AdminOptions
+
     @OptionGroup(title: SettingTopic.log.rawValue) var log: LogOptions
 
     @OptionGroup(title: SettingTopic.console.rawValue) var console: ConsoleOptions

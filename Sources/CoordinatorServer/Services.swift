@@ -17,6 +17,8 @@ struct HTTPService: Service {
     let store: String
     /// The path of the console, and a remark on it; `nil` if there is none.
     let console: String?
+    /// The admin port; `nil` if there is none.
+    let admin: HTTPAuthority?
     let logger: Logger
 
     func run() async {
@@ -27,6 +29,7 @@ struct HTTPService: Service {
         defer { file?.remove(address) }
         LineOutput.standardOutput.write("\(program) listening on http://\(address) (store: \(store))")
         if let console { LineOutput.standardOutput.write("console: http://\(address)\(console)") }
+        if let admin { LineOutput.standardOutput.write("metrics: http://\(admin)/metrics") }
         try? await gracefulShutdown()
         handler.beginDraining()
         logger.info(

@@ -100,6 +100,17 @@ public final class PostgresStore: SessionStore {
         return counters
     }
 
+    public var measures: StoreMeasures? { state.measures }
+
+    public var figures: StoreFigures {
+        var figures = StoreFigures()
+        (figures.waiting, figures.longestWait) = line.waiting
+        return figures
+    }
+
+    /// The connections that commit.
+    public var laneCount: Int { lanes.count }
+
     public var condition: StoreCondition {
         var remarks: [String] = []
         if isFull.load(ordering: .relaxed) { remarks.append(PostgresStore.full) }

@@ -1,4 +1,5 @@
 internal import Postgres
+internal import Sessions
 internal import Synchronization
 
 /// What the store's parts know together.
@@ -23,6 +24,7 @@ final class StoreState: Sendable {
     /// Receives what an operator should know, and whether it is critical.
     let report: @Sendable (String, Bool) -> Void
     let counters = Mutex(PostgresStoreCounters())
+    let measures = StoreMeasures()
 
     init(isStrict: Bool, report: @escaping @Sendable (String, Bool) -> Void) {
         self.isStrict = isStrict

@@ -107,6 +107,16 @@ public final class SQLiteStore: SessionStore {
 
     public var condition: StoreCondition { troubles.condition }
 
+    public var measures: StoreMeasures? { writer.measures }
+
+    public var figures: StoreFigures {
+        var figures = StoreFigures()
+        (figures.waiting, figures.longestWait) = writer.waiting
+        (figures.bytes, figures.logBytes) = directory.sizes
+        (figures.uncompactedRows, figures.uncompactedBytes) = tail.withLock { ($0.recentCount, $0.recentSize) }
+        return figures
+    }
+
     public func load(_ id: SessionID, token: SHA256Digest?) async throws(StoreError) -> LoadedSession? {
         let found = try await reading(id) { reader, tail throws(ReadError) in
             try reader.load(id, token: token, tail)

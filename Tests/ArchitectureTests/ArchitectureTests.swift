@@ -6,7 +6,9 @@ import Testing
     static let allowed: [String: Set<String>] = [
         // Foundation where there is no FoundationEssentials.
         "JSONCoding": ["FoundationEssentials", "Foundation"],
-        "MicroHTTP": ["CMicroHTTPD", "CEpoll", "Dispatch", "Glibc", "Synchronization"],
+        "Measures": ["Glibc", "Synchronization"],
+        "Prometheus": ["Measures", "CoreMetrics", "Synchronization"],
+        "MicroHTTP": ["CMicroHTTPD", "CEpoll", "Measures", "Dispatch", "Glibc", "Synchronization"],
         "Sodium": ["CSodium", "Glibc"],
         "SQLite": ["CSQLite", "Glibc", "Synchronization"],
         "Postgres": ["CPostgres", "Glibc"],
@@ -14,19 +16,23 @@ import Testing
         "Coordinators": ["JSONCoding"],
         "CoordinatorsTesting": ["Coordinators", "JSONCoding"],
         "AppMaps": ["Coordinators", "FoundationEssentials"],
-        "Sessions": ["Coordinators", "JSONCoding", "Sodium", "FoundationEssentials", "Synchronization"],
+        "Sessions": [
+            "Coordinators", "JSONCoding", "Measures", "Sodium", "FoundationEssentials", "Synchronization",
+        ],
         "SQLiteStore": [
-            "Sessions", "SQLite", "Sodium", "Dispatch", "FoundationEssentials", "Glibc", "Synchronization",
+            "Sessions", "SQLite", "Sodium", "Measures", "Dispatch", "FoundationEssentials", "Glibc", "Synchronization",
         ],
         "PostgresStore": [
-            "Sessions", "Postgres", "Sodium", "Dispatch", "FoundationEssentials", "Glibc", "Synchronization",
+            "Sessions", "Postgres", "Sodium", "Measures", "Dispatch", "FoundationEssentials", "Glibc",
+            "Synchronization",
         ],
         "NavigationAPI": [
-            "Sessions", "Coordinators", "MicroHTTP", "JSONCoding", "Sodium", "FoundationEssentials", "Synchronization",
+            "Sessions", "Coordinators", "Measures", "MicroHTTP", "JSONCoding", "Sodium", "FoundationEssentials",
+            "Synchronization",
         ],
         "CoordinatorServer": [
             "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "PostgresStore", "Coordinators", "MicroHTTP",
-            "JSONCoding", "CJemalloc",
+            "JSONCoding", "CJemalloc", "Measures", "Prometheus", "CoreMetrics",
             "ArgumentParser", "Logging", "ServiceLifecycle", "UnixSignals", "Dispatch", "FoundationEssentials", "Glibc",
             "Synchronization",
         ],

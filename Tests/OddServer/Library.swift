@@ -1,3 +1,4 @@
+internal import CoreMetrics
 internal import Coordinators
 internal import FoundationEssentials
 
@@ -14,6 +15,8 @@ enum Library {
 private struct Shelf: Coordinator {
     static let name = "shelf"
 
+    private static let booksRead = Counter(label: "library.books.read", dimensions: [("shelf", "main")])
+
     enum Event: NavigationEvent, CaseIterable { case help, read }
 
     func start(_ navigator: inout Navigator) { navigator.push(Screen("shelf", title: "Shelf")) }
@@ -21,7 +24,9 @@ private struct Shelf: Coordinator {
     func handle(_ event: Event, _ navigator: inout Navigator) {
         switch event {
         case .help: navigator.start(Help())
-        case .read: navigator.push(Screen("book"))
+        case .read:
+            Shelf.booksRead.increment()
+            navigator.push(Screen("book"))
         }
     }
 }

@@ -6,6 +6,7 @@ enum SettingTopic: String, CaseIterable, Sendable {
     case store = "Store"
     case sessions = "Sessions"
     case apps = "Apps"
+    case metrics = "Metrics"
     case log = "Log"
     case console = "Console"
     case configuration = "Configuration"

@@ -147,6 +147,16 @@ enum Settings {
         The directory for the apps' own data; an app that needs it creates it. With --store memory, apps store no data.
         """)
 
+    static let adminPort = Setting.number(
+        "admin-port", .metrics, 0...65_535, default: .described("none, and nothing is measured"),
+        """
+        Serves /metrics, /livez and /readyz on this port, without a token: for a network that only the operator's tools \
+        reach. 0 for any free one.
+        """)
+    static let adminHost = Setting(
+        "admin-host", .metrics, .text("host", form: "a name or an address"), default: .text("127.0.0.1"),
+        "The name or address that the admin port listens on.", parse: HostArgument.parse)
+
     static let logFormat = Setting(
         "log-format", .log, .text("format", form: "text or json"),
         default: .described("text on a terminal, json otherwise"),
@@ -182,7 +192,8 @@ enum Settings {
         answerTime.row, idleTime.row, headSize.row, bodySize.row, answersSize.row, drainDelay.row, drainTime.row,
         trustedProxy.row, creationsPerSecond.row, allowOrigin.row, store.row, storePassword.row, durability.row,
         history.row, storeSize.row, idleExpiry.row, absoluteExpiry.row, liveSessions.row, liveMemory.row, sessions.row,
-        watchers.row, eventsPerSecond.row, development.row, dataDirectory.row, logFormat.row, logLevel.row, console.row,
+        watchers.row, eventsPerSecond.row, development.row, dataDirectory.row, adminPort.row, adminHost.row,
+        logFormat.row, logLevel.row, console.row,
         consoleToken.row,
         config.row,
     ]

@@ -67,6 +67,12 @@ public struct TransitionRun: Sendable {
 
     public var appName: String { app.name }
 
+    /// The coordinator that is called first; `nil` if none is, as far as is known before the transition is carried out.
+    public var recipient: String? {
+        guard case .call(_, let id)? = agenda.last else { return nil }
+        return state[id]?.name
+    }
+
     func at(_ now: Date) -> TransitionRun {
         var run = self
         run.now = now

@@ -24,10 +24,12 @@ final class SendingBudget: Sendable {
     }
 
     private let limit: Int
+    private let measures: ConnectionMeasures
     private let answers = Mutex(Answers())
 
-    init(limit: Int) {
+    init(limit: Int, _ measures: ConnectionMeasures = ConnectionMeasures()) {
         self.limit = limit
+        self.measures = measures
     }
 
     /// Bytes that are counted now.
@@ -47,6 +49,7 @@ final class SendingBudget: Sendable {
             while answers.liveSize > limit, answers.oldest < number {
                 if let slow = answers.sending[answers.oldest] {
                     slow.connection.cut()
+                    measures.count(.largeAnswer)
                     answers.liveSize -= slow.size
                 }
                 answers.oldest += 1

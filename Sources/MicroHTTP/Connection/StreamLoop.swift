@@ -18,6 +18,7 @@ final class StreamLoop: @unchecked Sendable {
     private let limits: HTTPServer.Settings.Limits
     private let addressLimit: Int
     private let sendingBudget: SendingBudget
+    private let measures: ConnectionMeasures
     /// Streams whose connections are not closed yet.
     let count = Atomic(0)
     private let inbox = Mutex(Inbox())
@@ -33,11 +34,13 @@ final class StreamLoop: @unchecked Sendable {
 
     /// - Parameter addressLimit: streams at a time of one address; 0 for any number.
     init(
-        _ limits: HTTPServer.Settings.Limits, addressLimit: Int, _ sendingBudget: SendingBudget
+        _ limits: HTTPServer.Settings.Limits, addressLimit: Int, _ sendingBudget: SendingBudget,
+        _ measures: ConnectionMeasures
     ) throws(HTTPServerError) {
         self.limits = limits
         self.addressLimit = addressLimit
         self.sendingBudget = sendingBudget
+        self.measures = measures
         poll = CEpoll_create()
         signal = CEpoll_create_signal()
         guard poll >= 0, signal >= 0, CEpoll_await(poll, signal, CEpoll_readable, 0) == 0 else {
@@ -198,7 +201,10 @@ extension StreamLoop {
         let now = Watchdog.now
         for stream in streams.values {
             if !stream.isWaiting {
-                if now - stream.since > limits.sending { remove(stream) }
+                if now - stream.since > limits.sending {
+                    measures.count(.slowReader)
+                    remove(stream)
+                }
             } else if now >= stream.due {
                 pump(stream, isQuiet: true)
             }

@@ -23,6 +23,8 @@ final class WatchedConnection: Sendable {
     private let count = Atomic(0)
     /// Whether the socket is closed, or is about to be.
     let isClosed = Atomic(false)
+    /// Whether the watchdog has cut it.
+    let isCut = Atomic(false)
 
     init(socket: CInt, peer: IPAddress) {
         self.socket = socket
@@ -71,10 +73,12 @@ final class Watchdog: Sendable {
     }
 
     private let limits: HTTPServer.Settings.Limits
+    private let measures: ConnectionMeasures
     private let watched = Mutex<[ObjectIdentifier: Watched]>([:])
 
-    init(_ limits: HTTPServer.Settings.Limits) {
+    init(_ limits: HTTPServer.Settings.Limits, _ measures: ConnectionMeasures) {
         self.limits = limits
+        self.measures = measures
     }
 
     /// Milliseconds on a monotonic clock.
@@ -124,12 +128,22 @@ final class Watchdog: Sendable {
                 case .idle: watched[key]?.lookAtIdle(previous: previous)
                 case .head, .body:
                     connection.followPeer()
-                    if deadline - since > (phase == .head ? limits.head : limits.body) { connection.cut() }
-                case .sending: if deadline - since > limits.sending { connection.cut() }
+                    if deadline - since > (phase == .head ? limits.head : limits.body) {
+                        cut(connection, phase == .head ? .slowHead : .slowBody)
+                    }
+                case .sending: if deadline - since > limits.sending { cut(connection, .slowReader) }
                 case .handling: break
                 }
             }
         }
+    }
+}
+
+extension Watchdog {
+    /// A connection that is cut is looked at until it is closed, and counts once.
+    private func cut(_ connection: WatchedConnection, _ reason: ConnectionMeasures.Happening) {
+        if !connection.isCut.exchange(true, ordering: .relaxed) { measures.count(reason) }
+        connection.cut()
     }
 }
 

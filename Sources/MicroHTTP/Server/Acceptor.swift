@@ -96,7 +96,9 @@ final class Acceptor: @unchecked Sendable {
             }
             _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
             core.openConnections.add(1, ordering: .relaxed)
+            core.measures.count(.accepted)
             if !daemon.add(connection, from: &address, size: size) {
+                core.measures.count(.refused)
                 core.openConnections.subtract(1, ordering: .relaxed)
             }
         }

@@ -47,6 +47,8 @@ public final class HTTPServer: Sendable {
 
     /// The port it listens on.
     public let port: Int
+    /// What has happened to its connections.
+    public let measures: ConnectionMeasures
     private let core: Core
     /// Owned: started in `init`, stopped once, by the code that takes it out of the mutex.
     private let running: Mutex<(acceptor: Acceptor, daemon: Daemon)?>
@@ -57,15 +59,18 @@ public final class HTTPServer: Sendable {
         guard HTTPLibrary.isKnown else { throw .cannotStart(reason: "libmicrohttpd is older than 0.9.75") }
         let socket = try ListeningSocket(host: settings.host, port: settings.port)
         port = socket.port
-        let watchdog = Watchdog(settings.limits)
+        let measures = ConnectionMeasures()
+        self.measures = measures
+        let watchdog = Watchdog(settings.limits, measures)
         var (streams, daemon): (StreamLoop?, Daemon?)
         do throws(HTTPServerError) {
-            let budget = SendingBudget(limit: settings.sendingLimit)
-            let loop = try StreamLoop(settings.limits, addressLimit: settings.addressLimit, budget)
+            let budget = SendingBudget(limit: settings.sendingLimit, measures)
+            let loop = try StreamLoop(settings.limits, addressLimit: settings.addressLimit, budget, measures)
             streams = loop
             let core = Core(
                 handler: handler, basePath: settings.basePath, headLimit: settings.headLimit,
-                bodyLimit: settings.bodyLimit, sendingBudget: budget, streams: loop, watchdog: watchdog)
+                bodyLimit: settings.bodyLimit, sendingBudget: budget, streams: loop, watchdog: watchdog,
+                measures: measures)
             guard let pointer = HTTPServer.start(settings, core: core) else { throw .cannotStart(errno) }
             let started = Daemon(pointer: pointer)
             daemon = started
@@ -91,8 +96,14 @@ public final class HTTPServer: Sendable {
         }
     }
 
+    /// The version of libmicrohttpd that has been loaded.
+    public static var libraryVersion: String { HTTPLibrary.version.map(String.init).joined(separator: ".") }
+
     /// Connections that are accepted and not closed yet.
     public var openConnections: Int { core.connections }
+
+    /// Those of them whose answer is a stream.
+    public var openStreams: Int { core.streams.count.load(ordering: .relaxed) }
 
     /// Requests that have begun to arrive and are not answered yet.
     public var requestsUnderWay: Int { core.requestsUnderWay.load(ordering: .relaxed) }
@@ -210,6 +221,7 @@ final class Core: Sendable {
     let sendingBudget: SendingBudget
     let streams: StreamLoop
     let watchdog: Watchdog
+    let measures: ConnectionMeasures
     let isDraining = Atomic(false)
     /// Those that libmicrohttpd has, or is about to get. Counted from the moment that they are accepted.
     let openConnections = Atomic(0)
@@ -224,7 +236,7 @@ final class Core: Sendable {
 
     init(
         handler: any HTTPHandler, basePath: [String], headLimit: Int, bodyLimit: Int, sendingBudget: SendingBudget,
-        streams: StreamLoop, watchdog: Watchdog
+        streams: StreamLoop, watchdog: Watchdog, measures: ConnectionMeasures
     ) {
         self.handler = handler
         self.basePath = basePath
@@ -233,6 +245,7 @@ final class Core: Sendable {
         self.sendingBudget = sendingBudget
         self.streams = streams
         self.watchdog = watchdog
+        self.measures = measures
     }
 
     /// - Returns: `false` if the server is stopping: the exchange must not be suspended.

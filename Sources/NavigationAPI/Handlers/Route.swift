@@ -5,7 +5,7 @@ struct Route: Sendable {
     typealias Action = @Sendable (NavigationHandler) -> (HTTPRequest) async throws(Problem) -> HTTPResponse
 
     /// `{…}` matches any one segment.
-    private static let all = [
+    static let all = [
         Route("v1/sessions/{id}/events", .post(NavigationHandler.postEvent, query: .only(["dryRun", "include"]))),
         Route(
             "v1/sessions/{id}", .get(NavigationHandler.readState, query: .only(["include"])),
@@ -74,6 +74,8 @@ struct Route: Sendable {
         }
     }
 
+    /// The path, as in this table.
+    let pattern: String
     /// `nil` matches any segment that is not empty.
     private let segments: [String?]
     private let supported: [Method]
@@ -85,6 +87,7 @@ struct Route: Sendable {
     private let hasSession: Bool
 
     private init(_ path: String, _ methods: Method...) {
+        pattern = "/" + path
         segments = path.split(separator: "/", omittingEmptySubsequences: false)
             .map { $0.hasPrefix("{") ? nil : String($0) }
         supported = methods
@@ -94,6 +97,9 @@ struct Route: Sendable {
 
     /// The route of a path, if there is one.
     static func of(_ segments: [String]) -> Route? { all.first { $0.matches(segments) } }
+
+    /// The position in `all` of a path's route; `nil` if there is none.
+    static func index(of segments: [String]) -> Int? { all.firstIndex { $0.matches(segments) } }
 
     private func matches(_ path: [String]) -> Bool {
         guard path.count == segments.count else { return false }

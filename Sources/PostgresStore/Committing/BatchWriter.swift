@@ -1,3 +1,4 @@
+internal import Measures
 internal import Postgres
 internal import Sessions
 
@@ -55,8 +56,10 @@ final class BatchWriter {
     }
 
     private func commit(_ items: [CommitItem], in generation: Int) {
+        let start = MonotonicTime.nanoseconds
         switch send(items, in: generation) {
         case .decided(let ids, _):
+            state.measures.add(changes: items.count, in: MonotonicTime.nanoseconds - start)
             state.count { counters in
                 counters.batches += 1
                 counters.changes += ids.count

@@ -33,6 +33,14 @@ final class CommitLine: Sendable {
 
     var count: Int { state.withLock { $0.waiting.count } }
 
+    /// How many changes wait to be sent, and for how many seconds the first has been waiting.
+    var waiting: (count: Int, seconds: Double) {
+        let now = ContinuousClock.now
+        return state.withLock { state in
+            (state.waiting.count, state.waiting.first.map { ($0.request.arrived.duration(to: now)) / .seconds(1) } ?? 0)
+        }
+    }
+
     func append(_ request: CommitRequest) {
         let items = request.changes.indices.map { CommitItem(request: request, position: $0) }
         // Decided without the database.

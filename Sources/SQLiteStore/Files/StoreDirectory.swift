@@ -74,6 +74,9 @@ final class StoreDirectory: Sendable {
     }
 
     /// 0 if there is no such file.
+    /// Bytes of the database and of its log.
+    var sizes: (database: Int, log: Int) { (StoreDirectory.size(of: database), StoreDirectory.size(of: log)) }
+
     private static func size(of path: String) -> Int {
         var info = stat()
         return stat(path, &info) == 0 ? Int(info.st_size) : 0

@@ -1,6 +1,7 @@
 internal import Dispatch
 internal import FoundationEssentials
 internal import Glibc
+internal import Measures
 internal import SQLite
 internal import Sessions
 internal import Synchronization
@@ -14,6 +15,10 @@ final class CommitQueue: Sendable {
 
     struct Line {
         var waiting: [Waiting] = []
+        /// When the first of them came; see `MonotonicTime`.
+        var waitingSince = 0
+        /// How many the writer is committing, and when the first of them came.
+        var (written, writtenSince) = (0, 0)
         /// Whether the writer is serving the line, or is about to.
         var isServed = false
         /// Whether the writer is going to do chores if nothing is committed for a while.
@@ -33,6 +38,7 @@ final class CommitQueue: Sendable {
     let sessionCount: Atomic<Int>
     let troubles: StoreTroubles
     let failed: @Sendable (String) -> Void
+    let measures = StoreMeasures()
 
     init(
         _ writer: sending JournalWriter, _ tail: SharedTail, _ reader: ReadQueue, _ troubles: StoreTroubles,
@@ -49,6 +55,7 @@ final class CommitQueue: Sendable {
     func commit(_ changes: [EncodedChange], _ completion: @escaping @Sendable (CommitOutcome) -> Void) {
         let one = Waiting(changes: changes, completion: completion)
         let (failure, isFirst) = line.withLock { line in
+            if line.waiting.isEmpty { line.waitingSince = MonotonicTime.nanoseconds }
             if line.failure == nil { line.waiting.append(one) }
             defer { line.isServed = true }
             return (line.failure, !line.isServed)
@@ -56,6 +63,16 @@ final class CommitQueue: Sendable {
         // Not under the lock: it wakes a thread.
         if isFirst { queue.async { self.serve() } }
         if let failure { completion(.failure(.unavailable(reason: failure))) }
+    }
+
+    /// How many commits are waiting or being written, and for how many seconds the first of them has been.
+    var waiting: (count: Int, seconds: Double) {
+        let now = MonotonicTime.nanoseconds
+        return line.withLock { line in
+            let count = line.waiting.count + line.written
+            let since = line.written > 0 ? line.writtenSince : line.waitingSince
+            return (count, count == 0 ? 0 : Double(max(0, now - since)) / 1e9)
+        }
     }
 
     /// How many times the writer looks again before it sleeps, so that commits which are about to arrive share a
@@ -75,6 +92,7 @@ final class CommitQueue: Sendable {
             let isSpinning = idleTurns < CommitQueue.idleSpins
             let failure = line.withLock { line in
                 swap(&line.waiting, &waiting)
+                (line.written, line.writtenSince) = (waiting.count, line.waitingSince)
                 if waiting.isEmpty { line.isServed = isSpinning }
                 line.looks += 1
                 return line.failure
@@ -100,6 +118,7 @@ final class CommitQueue: Sendable {
     private func serve(_ waiting: [Waiting]) {
         let changes = waiting.flatMap(\.changes)
         let conflicts: [Int: CommitConflict]
+        let start = MonotonicTime.nanoseconds
         do throws(CommitFailure) {
             conflicts = try withWriter { writer throws(CommitFailure) in try writer.commit(changes, tail) }
         } catch {
@@ -110,6 +129,7 @@ final class CommitQueue: Sendable {
             for one in waiting { one.completion(.failure(storeError)) }
             return
         }
+        measures.add(changes: changes.count, in: MonotonicTime.nanoseconds - start)
         troubles.recover()
         if !changes.allSatisfy(\.isEnd) { troubles.setFull(false) }
         let created = changes.indices.count { changes[$0].expectedVersion == 0 && conflicts[$0] == nil }

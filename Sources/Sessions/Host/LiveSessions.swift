@@ -12,6 +12,7 @@ internal import Synchronization
 /// anybody loads the session, and what was read before the last departure is discarded.
 struct LiveSessions {
     let usage: LiveUsage
+    private let measures: SessionMeasures
     private var places: [SessionID: Int] = [:]
     private var sessions: [Session] = []
     private var hand = 0
@@ -33,8 +34,9 @@ struct LiveSessions {
         case begun(Load)
     }
 
-    init(_ usage: LiveUsage) {
+    init(_ usage: LiveUsage, _ measures: SessionMeasures) {
         self.usage = usage
+        self.measures = measures
     }
 
     var count: Int { sessions.count }
@@ -115,6 +117,7 @@ struct LiveSessions {
             let session = sessions[hand]
             guard !session.isInUse.exchange(false, ordering: .relaxed), session.closeIfIdle() else { continue }
             remove(session.id)
+            measures.count(.evicted)
         }
     }
 }

@@ -1,12 +1,13 @@
 internal import Synchronization
 
-/// How many sessions are in memory, about how many bytes they take, and the limits of both. It is written with every
+/// How many sessions are in memory, how many coordinators live in them, about how many bytes they take, and the limits. It is written with every
 /// event, and read without a lock.
 final class LiveUsage: Sendable {
     private let countLimit: Int
     private let byteLimit: Int
     private let count = Atomic(0)
     private let bytes = Atomic(0)
+    private let coordinators = Atomic(0)
 
     init(count: Int, bytes: Int) {
         countLimit = max(1, count)
@@ -25,8 +26,16 @@ final class LiveUsage: Sendable {
         return count >= countLimit || (count > 0 && bytes.load(ordering: .relaxed) > byteLimit - session.footprint)
     }
 
-    func add(sessions: Int = 0, bytes: Int) {
+    func add(sessions: Int = 0, bytes: Int, coordinators: Int) {
         if sessions != 0 { count.add(sessions, ordering: .relaxed) }
         if bytes != 0 { self.bytes.add(bytes, ordering: .relaxed) }
+        if coordinators != 0 { self.coordinators.add(coordinators, ordering: .relaxed) }
+    }
+
+    /// What is counted now.
+    var figures: (sessions: Int, bytes: Int, coordinators: Int) {
+        (
+            count.load(ordering: .relaxed), bytes.load(ordering: .relaxed), coordinators.load(ordering: .relaxed)
+        )
     }
 }

@@ -127,9 +127,9 @@ extension SessionHost {
             answer: answer)
         let keys = answer.map { AnsweredKeys([$0.key], limit: retention.answers) }
         switch await commitFirst(change, of: Session(state, of: app, answered: keys)) {
-        case .failure(let error): throw SessionError(error)
+        case .failure(let error): throw failure(error)
         case .success(let conflicts) where !conflicts.isEmpty: return nil
-        case .success: break
+        case .success: measures.count(origin == nil ? .created : .forked)
         }
         let outcome = answer.map { Outcome.answered($0, generation: state.stamp.generation) }
         return CreatedSession(outcome: outcome ?? .applied(applied), id: id, token: token)
@@ -145,8 +145,12 @@ extension SessionHost {
         guard loaded.record.identity.isOpen(to: token.digest) else { throw .answerForgotten(nil) }
         // Later answers have displaced this one.
         guard let answer = try await answer(to: once.key, of: id) else { throw .answerForgotten(nil) }
-        guard answer.fingerprint == once.fingerprint else { throw .keyReused }
+        guard answer.fingerprint == once.fingerprint else {
+            measures.count(.keyReused)
+            throw .keyReused
+        }
         guard answer.body != nil else { throw .answerForgotten(nil) }
+        measures.count(.replayed)
         return CreatedSession(
             outcome:
                 .answered(answer, generation: loaded.stamp.generation, replayedAt: loaded.record.version), id: id,

@@ -32,6 +32,7 @@ extension SessionHost {
             return try await commit(end, of: session) ? .committed(true) : .outdated
         }
         guard hasEnded else { return false }
+        measures.count(.ended)
         session.end()
         live.withLock { $0.remove(session) }
         feed.reportEnd(of: session.id)
@@ -44,7 +45,7 @@ extension SessionHost {
     ///   fork of its own fork.
     private func endForks(of id: SessionID, after ending: [SessionID]) async throws(SessionError) {
         let forks: [SessionID]
-        do { forks = try await store.forks(of: id) } catch { throw SessionError(error) }
+        do { forks = try await store.forks(of: id) } catch { throw failure(error) }
         for fork in forks where fork != id && !ending.contains(fork) {
             try await end(fork, after: ending + [id])
         }
@@ -76,10 +77,11 @@ extension SessionHost {
         live.withLock { $0.remove(id) }
         switch outcome {
         case .success(let conflicts) where conflicts.isEmpty:
+            measures.count(.ended)
             feed.reportEnd(of: id)
             return true
         case .success: throw .conflict
-        case .failure(let error): throw SessionError(error)
+        case .failure(let error): throw failure(error)
         }
     }
 

@@ -49,7 +49,10 @@ extension SessionHost {
                 guard let loaded = try await loaded(load.id, for: load.token) else { throw .unauthorized }
                 guard let session = try await restored(loaded) else { continue }
                 let inMemory = live.withLock { $0.insert(session, by: load, since: departures) }
-                if let inMemory { return .success(inMemory) }
+                if let inMemory {
+                    measures.count(.loaded)
+                    return .success(inMemory)
+                }
             }
             throw .conflict
         } catch {
@@ -62,7 +65,7 @@ extension SessionHost {
     /// - Parameter token: see `inMemory(_:for:)`.
     func loaded(_ id: SessionID, for token: SHA256Digest?) async throws(SessionError) -> LoadedSession? {
         let loaded: LoadedSession?
-        do { loaded = try await store.load(id, token: token) } catch { throw SessionError(error) }
+        do { loaded = try await store.load(id, token: token) } catch { throw failure(error) }
         return loaded.flatMap { $0.record.keptUntil > now() ? $0 : nil }
     }
 

@@ -121,13 +121,15 @@ extension SessionHost {
             record: EncodedRecord(
                 state, result.transition, at: now, keptUntil: settings.keptUntil(state, of: app)))
         switch await store.commit([change]) {
-        case .failure(let error): throw SessionError(error)
+        case .failure(let error): throw failure(error)
         case .success(let conflicts): return conflicts.isEmpty ? state : nil
         }
     }
 
     private func report(_ plan: RestorePlan, _ record: SessionRecord, of app: App) {
-        let count = changedSessions.add(1, ordering: .relaxed).newValue
+        let happening: SessionMeasures.Happening = if case .relaunched = plan { .relaunched } else { .reduced }
+        measures.count(happening)
+        let count = measures[.reduced] + measures[.relaunched]
         let (word, reason) = plan.words
         report("\(word) session \(record.id.text) of \(app.name), \(count) so far: \(reason)")
     }

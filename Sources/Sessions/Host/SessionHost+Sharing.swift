@@ -57,7 +57,7 @@ extension SessionHost {
         case .success(let conflicts): return conflicts.isEmpty
         case .failure(let error):
             if case .unknownOutcome = error { unload(session) }
-            throw SessionError(error)
+            throw failure(error)
         }
     }
 
@@ -69,7 +69,7 @@ extension SessionHost {
         do throws(StoreError) {
             if try await store.isCurrent(session.stamp, of: session.id) { return true }
         } catch {
-            throw SessionError(error)
+            throw failure(error)
         }
         // Even if it is another one meanwhile: what has replaced it may have been read before this was called.
         try await reload(session)

@@ -29,7 +29,7 @@ extension SessionHost {
     }
 
     private func candidates(_ user: String) async throws(SessionError) -> [SessionID] {
-        do { return try await store.sessions(ofUser: user) } catch { throw SessionError(error) }
+        do { return try await store.sessions(ofUser: user) } catch { throw failure(error) }
     }
 
     /// - Returns: `nil` if the session is over, damaged, or not the user's.

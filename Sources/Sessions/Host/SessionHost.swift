@@ -25,8 +25,8 @@ public final class SessionHost: Sendable {
     let creations = KeyedTurns()
     let pairings: any PairingStore
     let pastReads = KeyedTurns()
-    /// How many sessions were reduced or relaunched, because what was saved of them no longer fits their app.
-    let changedSessions = Atomic(0)
+    /// What has happened to sessions since the host was made.
+    public let measures: SessionMeasures
 
     /// - Parameters:
     ///   - retention: the same as the store's.
@@ -46,7 +46,8 @@ public final class SessionHost: Sendable {
         self.timings = settings.measuresHandlers ? HandlerTimings() : nil
         self.feed = ChangeFeed(limit: settings.watcherLimit, limitOfSession: SessionSettings.watchersOfSession)
         self.usage = LiveUsage(count: settings.liveLimit, bytes: settings.liveMemory)
-        self.live = Mutex(LiveSessions(usage))
+        self.measures = SessionMeasures(of: settings.measuresEvents ? apps : nil)
+        self.live = Mutex(LiveSessions(usage, measures))
         // What the store has recorded is past: a clock that was set back since does not revive what has expired.
         let start = store.latestTime
         if let now {
@@ -110,7 +111,7 @@ public final class SessionHost: Sendable {
 
     /// The answer that is kept under the key.
     func answer(to key: String, of id: SessionID) async throws(SessionError) -> StoredAnswer? {
-        do throws(StoreError) { return try await store.answer(to: key, of: id) } catch { throw SessionError(error) }
+        do throws(StoreError) { return try await store.answer(to: key, of: id) } catch { throw failure(error) }
     }
 
     public static let sweepLimit = 1000
@@ -120,13 +121,29 @@ public final class SessionHost: Sendable {
     /// - Returns: the number of forgotten sessions.
     @discardableResult
     public func sweep(limit: Int = sweepLimit) async throws(StoreError) -> Int {
-        let swept = try await store.sweep(at: now(), limit: limit)
+        let swept: [SessionID]
+        do throws(StoreError) {
+            swept = try await store.sweep(at: now(), limit: limit)
+        } catch {
+            measures.count(error)
+            throw error
+        }
+        measures.count(.removed, swept.count)
         live.withLock { live in
             for id in swept { live.remove(id) }
         }
         // Without requests, nothing else evicts what exceeds the limits.
         for _ in 0...2 * liveCount / LiveSessions.searchLimit where usage.isOver { evictIfOver() }
         return swept.count
+    }
+
+    /// The sessions in memory, about how many bytes they take, and the coordinators that live in them.
+    public var liveFigures: (sessions: Int, bytes: Int, coordinators: Int) { usage.figures }
+
+    /// Counts what the store has refused.
+    func failure(_ error: StoreError) -> SessionError {
+        measures.count(error)
+        return SessionError(error)
     }
 
     /// The number of sessions in memory.

@@ -28,6 +28,9 @@ public struct SessionSettings: Sendable {
     /// Whether to measure how long handlers take, see `HandlerTimings`.
     public var measuresHandlers = false
 
+    /// Whether to count events and to measure how long transitions take, see `EventMeasures`.
+    public var measuresEvents = false
+
     public init() {}
 
     /// In whole seconds, as clients see it.

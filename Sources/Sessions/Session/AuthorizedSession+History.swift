@@ -70,7 +70,7 @@ extension AuthorizedSession {
             do throws(StoreError) {
                 return try await host.store.history(of: live.id, from: newest, limit: limit, bytes: bytes)
             } catch {
-                throw SessionError(error)
+                throw host.failure(error)
             }
         }
         let first = current.identity.access(of: token)?.firstVersion ?? .max

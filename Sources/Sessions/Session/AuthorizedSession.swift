@@ -1,5 +1,6 @@
 public import Coordinators
 internal import FoundationEssentials
+internal import Measures
 internal import Sodium
 
 /// A session, for a caller whose token was checked.
@@ -33,6 +34,20 @@ public struct AuthorizedSession: Sendable {
     ///   - once: if given, an event that was already applied under the same key is not applied again.
     public func apply(
         _ event: PostedEvent, if condition: VersionCondition? = nil, once: IdempotentRequest? = nil
+    ) async throws(SessionError) -> Outcome {
+        guard let events = host.measures.events else { return try await carryOut(event, if: condition, once: once) }
+        do throws(SessionError) {
+            let outcome = try await carryOut(event, if: condition, once: once)
+            events.count(event.type, of: live.app.name, outcome.isReplay ? .replayed : .applied)
+            return outcome
+        } catch {
+            events.count(event.type, of: live.app.name, EventOutcome(error))
+            throw error
+        }
+    }
+
+    private func carryOut(
+        _ event: PostedEvent, if condition: VersionCondition?, once: IdempotentRequest?
     ) async throws(SessionError) -> Outcome {
         try live.admit(host.eventRate, at: host.now())
         var session = self
@@ -102,8 +117,13 @@ public struct AuthorizedSession: Sendable {
         isDryRun: Bool = false
     ) async throws(SessionError) -> TransitionResult {
         var run: TransitionRun
+        let measures = host.measures.events
+        let began = measures == nil ? 0 : MonotonicTime.nanoseconds
+        var (hasBegun, coordinator) = (false, String?.none)
+        defer { if hasBegun { measures?.add(MonotonicTime.nanoseconds - began, to: coordinator, of: live.app.name) } }
         do throws(NavigationError) {
             run = try live.app.begin(event, on: state.navigation, at: now)
+            if measures != nil { (hasBegun, coordinator) = (true, run.recipient) }
             // If no coordinator has to be called, there is nothing to wait for.
             if let result = try run.resultAtOnce() { return result }
         } catch {
@@ -124,11 +144,15 @@ public struct AuthorizedSession: Sendable {
         let newToken = once.token(replayedBy: answer, to: identity, for: token, secret: host.store.secret)
         // The token may have been replaced while this waited. The event that replaced it may still be replayed with it.
         guard let access = identity.access(of: newToken?.digest ?? token) else { throw .unauthorized }
-        guard answer.fingerprint == once.fingerprint else { throw .keyReused }
+        guard answer.fingerprint == once.fingerprint else {
+            host.measures.count(.keyReused)
+            throw .keyReused
+        }
         // What was before the token is sealed, see `AccessToken.firstVersion`.
         guard answer.body != nil, answer.version >= access.firstVersion else {
             throw .answerForgotten(try? live.current(for: token, at: host.now()))
         }
+        host.measures.count(.replayed)
         return .answered(answer, generation: stamp.generation, replayedAt: stamp.version, token: newToken)
     }
 

@@ -20,7 +20,9 @@ final class Session: Sendable {
         /// - Returns: `false` if the committed state is not earlier.
         mutating func replace(_ later: SessionState) -> Bool {
             guard committed.stamp.precedes(later.stamp) else { return false }
-            usage?.add(bytes: later.footprint - committed.footprint)
+            usage?.add(
+                bytes: later.footprint - committed.footprint,
+                coordinators: later.coordinatorCount - committed.coordinatorCount)
             committed = later
             return true
         }
@@ -146,13 +148,15 @@ extension Session {
     func count(in usage: LiveUsage) {
         state.withLock { state in
             state.usage = usage
-            usage.add(sessions: 1, bytes: state.committed.footprint)
+            usage.add(
+                sessions: 1, bytes: state.committed.footprint, coordinators: state.committed.coordinatorCount)
         }
     }
 
     func countNoMore() {
         state.withLock { state in
-            state.usage?.add(sessions: -1, bytes: -state.committed.footprint)
+            state.usage?.add(
+                sessions: -1, bytes: -state.committed.footprint, coordinators: -state.committed.coordinatorCount)
             state.usage = nil
         }
     }

@@ -61,6 +61,8 @@ public final class SessionState: Sendable {
     public var tag: VersionTag { VersionTag(version, generation: stamp.generation) }
     public var id: SessionID { identity.id }
     public var app: String { identity.app }
+    /// Living coordinators.
+    var coordinatorCount: Int { navigation.coordinators.count }
 }
 
 extension SessionState: Equatable {

@@ -129,6 +129,12 @@ public final class MemoryStore: SessionStore {
     public var latestTime: Date { sessions.withLock { $0.latestTime } }
 
     /// The store is full after it has refused a change, until there is room for that change.
+    public var figures: StoreFigures {
+        var figures = StoreFigures()
+        figures.bytes = sessions.withLock { $0.bytes }
+        return figures
+    }
+
     public var condition: StoreCondition {
         let isFull = sessions.withLock { $0.refusedGrowth > 0 && $0.bytes + $0.refusedGrowth > byteLimit }
         return StoreCondition(remarks: isFull ? [StoreCondition.full] : [])

@@ -44,6 +44,12 @@ public protocol SessionStore: Sendable {
     /// The store's health, for `/readyz`.
     var condition: StoreCondition { get }
 
+    /// What it has counted since it was opened; `nil` if nothing.
+    var measures: StoreMeasures? { get }
+
+    /// How much waits and lies in it now.
+    var figures: StoreFigures { get }
+
     /// Versions of a session, newest first, as far back as they are kept.
     ///
     /// - Parameters:
@@ -214,6 +220,10 @@ extension SessionStore {
     public func close() {}
 
     public var condition: StoreCondition { StoreCondition() }
+
+    public var measures: StoreMeasures? { nil }
+
+    public var figures: StoreFigures { StoreFigures() }
 }
 
 // A store of one server.

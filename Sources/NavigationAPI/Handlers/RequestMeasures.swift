@@ -1,0 +1,122 @@
+public import Measures
+public import MicroHTTP
+
+/// How many requests were answered, by route, method and status; how long that took, by route; and what the server
+/// refused before any handler saw it. Everything has a count of its own from the beginning, so that no client can make
+/// this grow.
+public final class RequestMeasures: Sendable {
+    /// The statuses that answers have; another one is counted as 0.
+    private static let statuses = [
+        0, 200, 201, 204, 304, 400, 401, 403, 404, 405, 409, 410, 411, 412, 413, 415, 417, 422, 429, 431, 500, 501,
+        503, 504,
+    ]
+    /// By status: the position in `statuses`.
+    private static let positions: [UInt8] = {
+        var positions = [UInt8](repeating: 0, count: 600)
+        for (index, status) in statuses.enumerated() { positions[status] = UInt8(index) }
+        return positions
+    }()
+    private static let methods = ["POST", "GET", "DELETE", "HEAD", "OPTIONS", "other"]
+    /// The last is for paths that the API does not have.
+    private static let routes = Route.all.map(\.pattern) + ["none"]
+
+    private let answers = Counts(routes.count * methods.count * statuses.count)
+    private let durations = Distributions(routes.count, bounds: Distributions.durationBounds)
+    private let refusals = Counts(HTTPRefusal.reasons.count)
+
+    public init() {}
+
+    /// - Parameters:
+    ///   - method: `nil` if it is not known.
+    ///   - duration: in nanoseconds; `nil` if it says nothing about the server.
+    func add(path: [String]?, _ method: String?, _ status: Int, _ duration: Int?) {
+        let route = path.flatMap { Route.index(of: $0) } ?? RequestMeasures.routes.count - 1
+        let methods = RequestMeasures.methods
+        let position = method.flatMap { methods.firstIndex(of: $0) } ?? methods.count - 1
+        let positions = RequestMeasures.positions
+        let column = positions.indices.contains(status) ? Int(positions[status]) : 0
+        answers.add(at: (route * methods.count + position) * RequestMeasures.statuses.count + column)
+        if let duration { durations.add(duration, at: route) }
+    }
+
+    func add(_ refusal: HTTPRefusal) { refusals.add(at: refusal.position) }
+
+    /// The requests that were answered.
+    public var counts: [(route: String, method: String, status: Int, count: Int)] {
+        let (methods, statuses) = (RequestMeasures.methods, RequestMeasures.statuses)
+        return (0..<answers.count).compactMap { index in
+            let count = answers[index]
+            guard count > 0 else { return nil }
+            let row = index / statuses.count
+            return (
+                RequestMeasures.routes[row / methods.count], methods[row % methods.count],
+                statuses[index % statuses.count], count
+            )
+        }
+    }
+
+    /// Of the routes that were asked for; in nanoseconds.
+    public var times: [(route: String, times: Distributions.Reading)] {
+        RequestMeasures.routes.enumerated().compactMap { index, route in
+            let times = durations.reading(at: index)
+            return times.count > 0 ? (route, times) : nil
+        }
+    }
+
+    public var refused: [(reason: String, count: Int)] {
+        HTTPRefusal.reasons.enumerated().map { ($1, refusals[$0]) }
+    }
+}
+
+extension HTTPRefusal {
+    /// By `position`.
+    fileprivate static let reasons = [
+        "invalid-target", "length-required", "content-too-large", "expectation-failed", "malformed-head",
+        "head-too-large", "unknown-method", "unknown-coding", "draining",
+    ]
+
+    fileprivate var position: Int {
+        switch self {
+        case .invalidTarget: 0
+        case .lengthRequired: 1
+        case .contentTooLarge: 2
+        case .expectationFailed: 3
+        case .malformedHead: 4
+        case .headTooLarge: 5
+        case .unknownMethod: 6
+        case .unknownCoding: 7
+        case .stopping: 8
+        }
+    }
+}
+
+/// Measures the answers of another handler.
+public final class MeasuredHandler: HTTPHandler {
+    private let handler: any HTTPHandler
+    private let measures: RequestMeasures
+
+    public init(_ handler: any HTTPHandler, _ measures: RequestMeasures) {
+        self.handler = handler
+        self.measures = measures
+    }
+
+    public func respond(to request: HTTPRequest) async -> HTTPResponse {
+        let start = MonotonicTime.nanoseconds
+        let response = await handler.respond(to: request)
+        let duration = MonotonicTime.nanoseconds - start
+        // A client that asks to wait for a change decides how long its answer takes.
+        let hasWaited = duration > MeasuredHandler.longTime && response.headers["Preference-Applied"] != nil
+        measures.add(path: request.target.segments, request.method, response.status, hasWaited ? nil : duration)
+        return response
+    }
+
+    public func response(for refusal: HTTPRefusal, to request: RefusedRequest) -> HTTPResponse {
+        let response = handler.response(for: refusal, to: request)
+        measures.add(refusal)
+        measures.add(path: request.target?.segments, nil, response.status, nil)
+        return response
+    }
+
+    /// Requests that have taken less are not searched for a wait: 100 ms.
+    private static let longTime = 100_000_000
+}

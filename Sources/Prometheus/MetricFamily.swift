@@ -1,0 +1,69 @@
+public import Measures
+
+/// A metric: a name, what it means, and the names of its labels.
+public struct MetricFamily: Sendable, Hashable {
+    public enum Kind: String, Sendable {
+        /// Only grows, until the process ends.
+        case counter
+        case gauge
+        /// How many values were at most each of some bounds, their sum and their number.
+        case histogram
+        /// The sum and the number of values.
+        case summary
+    }
+
+    public let name: String
+    public let kind: Kind
+    /// A sentence, with the unit.
+    public let help: String
+    public let labels: [String]
+
+    public init(_ name: String, _ kind: Kind, labels: [String] = [], _ help: String) {
+        self.name = name
+        self.kind = kind
+        self.help = help
+        self.labels = labels
+    }
+}
+
+/// A value of a metric when it is read.
+public struct MetricSample: Sendable {
+    enum Value {
+        case number(Double)
+        case distribution(Distributions.Reading, perUnit: Double)
+        case sum(Double, count: Int)
+    }
+
+    let labels: [(name: String, value: String)]?
+    /// Of the family's labels, in their order, unless `labels` names them.
+    let labelValues: [String]
+    let value: Value
+
+    init(labels: [(name: String, value: String)], _ value: Value) {
+        self.labels = labels
+        labelValues = []
+        self.value = value
+    }
+
+    private init(_ labelValues: [String], _ value: Value) {
+        labels = nil
+        self.labelValues = labelValues
+        self.value = value
+    }
+
+    /// - Parameter labels: the values of the family's labels, in their order.
+    public init(_ labels: String..., value: Double) { self.init(labels, .number(value)) }
+
+    public init(_ labels: String..., value: Int) { self.init(labels, .number(Double(value))) }
+
+    public init(labels: [String], value: Int) { self.init(labels, .number(Double(value))) }
+
+    /// - Parameter perUnit: how much in the distribution is 1 in the metric: 1e9 for nanoseconds and seconds.
+    public init(_ labels: String..., value: Distributions.Reading, perUnit: Double) {
+        self.init(labels, .distribution(value, perUnit: perUnit))
+    }
+
+    public init(labels: [String], value: Distributions.Reading, perUnit: Double) {
+        self.init(labels, .distribution(value, perUnit: perUnit))
+    }
+}
