@@ -52,7 +52,7 @@ import TestSupport
 
     @Test(arguments: [
         ("loud", "“loud” is no level; levels are trace, debug, info, notice, warning, error or critical."),
-        ("", "“” is no level"), ("info,debug", "Give one level, and others to parts only."),
+        ("", "--log-level: It is empty."), ("info,", "“” is no level"), ("info,debug", "Give one level, and others to parts only."),
         ("store=info,store=debug", "Give one level to each part"), ("=info", "Give one level to each part"),
     ])
     func `a wrong level is refused`(text: String, reason: String) async throws {
