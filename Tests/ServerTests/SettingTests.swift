@@ -171,6 +171,8 @@ import TestSupport
                 "exclude each other"
             ),
             ([], ["COORDINATORD_CONSOLE_TOKEN": "t"], "{}", "COORDINATORD_CONSOLE_TOKEN is for --console."),
+            (["--admin-host", "::"], [:], "{}", "--admin-host is for --admin-port."),
+            (["--admin-host", "::"], ["COORDINATORD_ADMIN_PORT": "0"], "{}", nil),
         ] as [([String], [String: String], String, String?)])
     func `a mistake names its layer and the setting`(
         flags: [String], environment: [String: String], text: String, reason: String?

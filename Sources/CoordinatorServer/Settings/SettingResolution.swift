@@ -91,6 +91,10 @@ extension SettingResolution {
                 "is for a store in memory or in a file, not for PostgreSQL."
             }
         }
+        let adminPort = Settings.adminPort.row
+        faults += unused(
+            Settings.adminHost.row, without: adminPort.name, isUsed: value(of: Settings.adminPort) != nil
+        ) { "is for \(adminPort.flag)." }
         let token = Settings.consoleToken.row
         if let console = self[Settings.console.row.name] {
             let isDevelopment = self[Settings.development.row.name]?.texts == ["true"]
