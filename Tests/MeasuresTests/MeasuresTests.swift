@@ -1,18 +1,33 @@
+import Foundation
 import Measures
 import Testing
+
+/// Runs work on threads of its own, more than there are copies of a count, so that some threads share one.
+private func onThreads(_ work: @escaping @Sendable (_ number: Int) -> Void) async {
+    await withTaskGroup(of: Void.self) { group in
+        for number in 0..<24 {
+            group.addTask {
+                await withCheckedContinuation { continuation in
+                    Thread.detachNewThread {
+                        work(number)
+                        continuation.resume()
+                    }
+                }
+            }
+        }
+    }
+}
 
 @Suite struct MeasuresTests {
     @Test func `counts lose nothing when many threads add at the same time`() async {
         let counts = Counts(3)
 
-        await withTaskGroup(of: Void.self) { group in
-            for task in 0..<8 {
-                group.addTask { for _ in 0..<50_000 { counts.add(task % 2 + 1, at: task % 3) } }
-            }
+        await onThreads { thread in
+            for _ in 0..<100_000 { counts.add(thread % 2 + 1, at: thread % 3) }
         }
 
-        // The tasks 0, 3, 6 add to the first count, and so on; odd tasks add 2.
-        #expect((0..<3).map { counts[$0] } == [200_000, 250_000, 150_000])
+        // Of the eight threads for each count, four add 1 and four add 2.
+        #expect((0..<3).map { counts[$0] } == [1_200_000, 1_200_000, 1_200_000])
     }
 
     @Test func `a distribution counts a value at its bound below it, and one above all bounds apart`() {
@@ -28,11 +43,9 @@ import Testing
     @Test func `distributions lose nothing when many threads add at the same time`() async {
         let distribution = Distributions(bounds: [1, 2, 4])
 
-        await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<8 { group.addTask { for value in 0..<10_000 { distribution.add(value % 6) } } }
-        }
+        await onThreads { _ in for value in 0..<50_000 { distribution.add(value % 6) } }
 
         let reading = distribution.reading()
-        #expect(reading.count == 80_000 && reading.sum == 8 * (0..<10_000).reduce(0) { $0 + $1 % 6 })
+        #expect(reading.count == 24 * 50_000 && reading.sum == 24 * (0..<50_000).reduce(0) { $0 + $1 % 6 })
     }
 }
