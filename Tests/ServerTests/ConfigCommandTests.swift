@@ -104,7 +104,12 @@ import TestSupport
         let contradictory = try await run(["config", "--check", path])
 
         #expect(wrong.code == 64 && wrong.output == "")
-        #expect(wrong.errors == "Error: \(path): prot: there is no such setting; did you mean port?\n")
+        #expect(
+            wrong.errors == """
+                Error: \(path): prot: there is no such setting; did you mean port?
+                --help lists the settings, and how they are written.
+
+                """)
         #expect(missing.code == 66 && missing.errors.contains("/nowhere.json cannot be read"))
         #expect(
             contradictory.code == 64 && contradictory.errors.contains("\(path): console needs --console-token-file"))
@@ -169,6 +174,7 @@ import TestSupport
                 result.errors == """
                     Error: the environment variable COORDINATORD_STOER: there is no such setting; did you mean \
                     COORDINATORD_STORE?
+                    --help lists the settings, and how they are written.
 
                     """)
         }
