@@ -71,7 +71,8 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
         // Before any client can connect: from here on a signal drains.
         let signals = await StopSignals()
         let opened = options.clients.opened(handler)
-        let server = try listen(metrics.map { MeasuredHandler(opened, $0.requests) } ?? opened)
+        let measured = metrics.map { MeasuredHandler(opened, $0.requests) } ?? opened
+        let server = try listen(options.log.accessLog.logged(measured))
         let admin = try options.admin.service(
             metrics.map {
                 ServerFigures(program: (Server.name, Server.version), metrics: $0, host: host, server: server)

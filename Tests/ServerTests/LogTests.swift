@@ -52,12 +52,43 @@ import TestSupport
 
     @Test(arguments: [
         ("loud", "“loud” is no level; levels are trace, debug, info, notice, warning, error or critical."),
-        ("", "--log-level: It is empty."), ("info,", "“” is no level"), ("info,debug", "Give one level, and others to parts only."),
+        ("", "--log-level: It is empty."), ("info,", "“” is no level"),
+        ("info,debug", "Give one level, and others to parts only."),
         ("store=info,store=debug", "Give one level to each part"), ("=info", "Give one level to each part"),
     ])
     func `a wrong level is refused`(text: String, reason: String) async throws {
         let refused = try await Program.refused("serve", "--log-level", text)
         #expect(refused.code == 64 && refused.errors.contains(reason), "\(refused.errors)")
+    }
+
+    @Test func `each request has a line if that is wanted, without what its client has sent`() async throws {
+        let entries = try await log("--access-log", "all", "--log-format", "json")
+            .map { try JSON(parsing: Array($0.utf8)) }.filter { $0["logger"] == "access" }
+
+        #expect(entries.count == 2)
+        #expect(entries.first?["route"] == "/v1/sessions" && entries.first?["status"] == 201)
+        let failed = try #require(entries.last)
+        #expect(failed["method"] == "POST" && failed["route"] == "/v1/sessions/{id}/events" && failed["status"] == 500)
+        #expect(failed["request"] == "trace-4711" && failed["session"]?.string?.hasPrefix("s_") == true)
+        #expect(failed["bytes"] != nil && failed["level"] == "info" && failed["message"] == "answered")
+        guard case .number(let seconds) = failed["duration"] ?? .null else { throw TestFailure("no duration") }
+        #expect(seconds > 0 && seconds < 60)
+    }
+
+    @Test(arguments: ["0.5", "101%", "-1%", "some", "%"])
+    func `a wrong share of requests is refused`(text: String) async throws {
+        let refused = try await Program.refused("serve", "--access-log=\(text)")
+        #expect(refused.code == 64)
+        #expect(refused.errors.contains("--access-log: “\(text)” is not off, all, or a share such as 1%."))
+    }
+
+    @Test func `of a share, about as many requests have a line`() async throws {
+        let (program, port, _) = try await ServerTests.start("--access-log", "10%", "--log-format", "text")
+        let connection = try Connection(port: port)
+        for _ in 0..<1000 { _ = try await connection.request("GET", "/livez") }
+        program.signal(SIGTERM)
+        let lines = try await program.exit().errors.split(separator: "\n").count { $0.contains("info: answered") }
+        #expect((40...180).contains(lines), "\(lines)")
     }
 
     @Test func `a level of a part holds for what is below it`() throws {

@@ -10,6 +10,9 @@ struct LogOptions: ParsableArguments {
     @Option(help: Settings.logLevel.help, transform: Settings.logLevel.parse)
     var logLevel = Settings.logLevel.standard
 
+    @Option(help: Settings.accessLog.help, transform: Settings.accessLog.parse)
+    var accessLog = Settings.accessLog.standard
+
     var format: LineLogHandler.Format { logFormat ?? (isatty(STDERR_FILENO) == 1 ? .text : .json) }
 
     /// Makes every logger of the process, also an author's, write as the options say. Call once.

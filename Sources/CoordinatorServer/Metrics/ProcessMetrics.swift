@@ -26,6 +26,10 @@ enum ProcessMetrics {
             "coordinatord_app_metrics_dropped_total", .counter,
             "Metrics of the apps that were not made: too many, or a name that is taken."
         ) { $0.metrics.apps.dropped },
+        ServerMetric(
+            "coordinatord_log_messages_dropped_total", .counter,
+            "Messages that are not in the log, because it was not read or could not be written."
+        ) { _ in [MetricSample(value: LineOutput.standardError.dropped)] },
         ServerMetric("process_cpu_seconds_total", .counter, "Processor time, in user and system mode.") { _ in
             [MetricSample(value: ProcessFigures.processorTime)]
         },

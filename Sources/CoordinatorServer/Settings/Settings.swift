@@ -171,8 +171,14 @@ enum Settings {
         "log-level", .log, .text("levels", form: "a level, or some as in info,sessions=debug"), default: .text("info"),
         """
         What is logged: \(LogLevels.names). A part of the server, or a logger of the app, can have a level of its own: \
-        info,sessions=debug. The parts are server, requests, sessions and store.
+        info,sessions=debug. The parts are server, requests, sessions, store and access.
         """, parse: LogLevels.parse)
+    static let accessLog = Setting(
+        "access-log", .log, .text("share", form: AccessLog.form), default: .text("off"),
+        """
+        Which requests get a line in the log, as level info of the part access: off, all, or a share such as 1%. \
+        duration is in seconds. Nothing that a client has sent is in it, except the ids of the request and the session.
+        """, parse: AccessLog.parse)
 
     static let console = Setting.flag(
         "console", .console, "Serves a page for people at /console; so does --development.")
@@ -193,7 +199,7 @@ enum Settings {
         trustedProxy.row, creationsPerSecond.row, allowOrigin.row, store.row, storePassword.row, durability.row,
         history.row, storeSize.row, idleExpiry.row, absoluteExpiry.row, liveSessions.row, liveMemory.row, sessions.row,
         watchers.row, eventsPerSecond.row, development.row, dataDirectory.row, adminPort.row, adminHost.row,
-        logFormat.row, logLevel.row, console.row,
+        logFormat.row, logLevel.row, accessLog.row, console.row,
         consoleToken.row,
         config.row,
     ]
