@@ -6,7 +6,8 @@ import TestSupport
 @Suite struct SecretsTests {
     @Test func `no secret leaves the request that it came with`() async throws {
         let storage = try StorageTests()
-        let (program, connection) = try await storage.serve(nil, ["--development", "--log-level", "trace", "--access-log", "all"])
+        let (program, connection) = try await storage.serve(
+            nil, ["--development", "--log-level", "trace", "--access-log", "all"])
         let session = try await storage.open(connection, app: "clean-login")
         let key = "canary-key-4f1d", password = "canary-password-90ab", cookie = "canary-cookie-77c2"
         let payload = "canary-payload-1e6b", member = "canary-member-c05d"
