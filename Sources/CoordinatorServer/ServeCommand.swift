@@ -35,6 +35,8 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
     func run() async throws {
         StopSignals.ignoreOthers()
         options.log.install()
+        let manager = ServiceManager()
+        manager?.keepAlive()
         Allocator.giveBackInBackground()
         let metrics = options.admin.metrics()
         // Before the apps create their own data, which a start that fails should not leave behind.
@@ -82,7 +84,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
             program: Server.announcement, server: server, handler: handler, drain: options.connections.drain,
             address: HTTPAuthority(host: options.address.host, port: server.port), store: options.storage.announcement,
             console: console.map { "\(options.address.basePath?.text ?? "")/console\($0.remark)" },
-            admin: admin?.address, logger: logger)
+            admin: admin?.address, manager: manager, logger: logger)
         let group = ServiceGroup(
             configuration: .init(
                 services: (admin.map { [.init(service: $0)] } ?? []) + setup.services.map { .init(ofApps: $0) } + [

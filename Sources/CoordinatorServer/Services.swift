@@ -19,6 +19,8 @@ struct HTTPService: Service {
     let console: String?
     /// The admin port; `nil` if there is none.
     let admin: HTTPAuthority?
+    /// Who wants to hear of the start and the stop.
+    let manager: ServiceManager?
     let logger: Logger
 
     func run() async {
@@ -30,7 +32,9 @@ struct HTTPService: Service {
         LineOutput.standardOutput.write("\(program) listening on http://\(address) (store: \(store))")
         if let console { LineOutput.standardOutput.write("console: http://\(address)\(console)") }
         if let admin { LineOutput.standardOutput.write("metrics: http://\(admin)/metrics") }
+        manager?.tell(.ready)
         try? await gracefulShutdown()
+        manager?.tell(.stopping)
         handler.beginDraining()
         logger.info(
             "draining for \(drain.delay + drain.time) at most; Ctrl-C now stops at once",

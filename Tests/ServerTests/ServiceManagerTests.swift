@@ -1,0 +1,93 @@
+import Foundation
+import Glibc
+import Testing
+import TestSupport
+
+@testable import CoordinatorServer
+
+/// What a service manager such as systemd is told.
+@Suite struct ServiceManagerTests {
+    /// A datagram socket that waits for at most ten seconds.
+    private final class Manager {
+        let descriptor: CInt
+        let name: String
+
+        init(name: String) throws {
+            self.name = name
+            descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+            var address = sockaddr_un()
+            address.sun_family = sa_family_t(AF_UNIX)
+            let bytes = Array(name.utf8)
+            withUnsafeMutableBytes(of: &address.sun_path) { path in
+                path.copyBytes(from: bytes)
+                if bytes.first == UInt8(ascii: "@") { path[0] = 0 }
+            }
+            let size = socklen_t(MemoryLayout<sa_family_t>.size + bytes.count)
+            let result = withUnsafePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, size) }
+            }
+            guard result == 0 else { throw TestFailure("cannot bind \(name)") }
+            var limit = timeval(tv_sec: 10, tv_usec: 0)
+            setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        }
+
+        deinit { close(descriptor) }
+
+        func next() -> String {
+            var bytes = [UInt8](repeating: 0, count: 100)
+            let count = recv(descriptor, &bytes, bytes.count, 0)
+            return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+        }
+    }
+
+    private func start(_ environment: [String: String]) async throws -> Program {
+        let program = try Program(
+            try Program.server, ["serve", "--port", "0", "--store", "memory"], environment: environment)
+        _ = try await program.line()
+        return program
+    }
+
+    @Test(arguments: [true, false])
+    func `it hears of the start and of the stop`(isAbstract: Bool) async throws {
+        let directory = FileManager.default.temporaryDirectory.path
+        let manager = try Manager(name: isAbstract ? "@coordinatord-\(UUID())" : "\(directory)/\(UUID()).socket")
+        let program = try await start(["NOTIFY_SOCKET": manager.name])
+
+        #expect(manager.next() == "READY=1")
+        program.signal(SIGTERM)
+        #expect(manager.next() == "STOPPING=1")
+        #expect(try await program.exit().code == 0)
+        if !isAbstract { unlink(manager.name) }
+    }
+
+    @Test func `it gets signs of life as often as it wants`() async throws {
+        let manager = try Manager(name: "@coordinatord-\(UUID())")
+        let program = try await start(["NOTIFY_SOCKET": manager.name, "WATCHDOG_USEC": "300000"])
+
+        var heard: [String] = []
+        for _ in 0..<6 { heard.append(manager.next()) }
+        #expect(heard.count { $0 == "WATCHDOG=1" } == 5 && heard.contains("READY=1"))
+        program.signal(SIGTERM)
+        #expect(try await program.exit().code == 0)
+    }
+
+    @Test func `a manager that is gone or does not read ends and delays nothing`() async throws {
+        let manager = try Manager(name: "@coordinatord-\(UUID())")
+        for name in [manager.name, "@nobody-\(UUID())", "/nowhere/socket"] {
+            let program = try await start(["NOTIFY_SOCKET": name, "WATCHDOG_USEC": "3000"])
+            try await Task.sleep(for: .milliseconds(500))
+            program.signal(SIGTERM)
+            #expect(try await program.exit().code == 0)
+        }
+    }
+
+    @Test func `what is meant for another process is ignored`() {
+        let socket = ["NOTIFY_SOCKET": "/run/notify"]
+        #expect(ServiceManager([:]) == nil && ServiceManager(["NOTIFY_SOCKET": "relative"]) == nil)
+        #expect(ServiceManager(socket)?.patience == nil)
+        let watched = socket.merging(["WATCHDOG_USEC": "9000000", "WATCHDOG_PID": "7"]) { $1 }
+        #expect(ServiceManager(watched, processID: 7)?.patience == .seconds(9))
+        #expect(ServiceManager(watched, processID: 8)?.patience == nil)
+        #expect(ServiceManager(socket.merging(["WATCHDOG_USEC": "x"]) { $1 })?.patience == nil)
+    }
+}
