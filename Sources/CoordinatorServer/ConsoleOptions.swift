@@ -43,7 +43,8 @@ struct ConsoleOptions: ParsableArguments {
         if let file = consoleTokenFile {
             place = "the file \(file) of --console-token-file"
             do { text = try String(contentsOfFile: file, encoding: .utf8) } catch {
-                throw ExitCode.cannotStart(EX_NOINPUT, "\(place) cannot be read")
+                let reason = access(file, R_OK) == 0 ? "it is no text" : String(cString: strerror(errno)).lowercased()
+                throw ExitCode.cannotStart(EX_NOINPUT, "\(place) cannot be read (\(reason))")
             }
         } else if let secret = Settings.consoleToken.row.secretInEnvironment {
             place = "the environment variable \(Settings.consoleToken.row.variable)"

@@ -85,6 +85,9 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
             address: HTTPAuthority(host: options.address.host, port: server.port), store: options.storage.announcement,
             console: console.map { "\(options.address.basePath?.text ?? "")/console\($0.remark)" },
             admin: admin?.address, manager: manager, logger: logger)
+        // What the library logs of its own at lower levels are descriptions of values, which may have secrets in them.
+        var quietLogger = logger
+        quietLogger.logLevel = max(logger.logLevel, .info)
         let group = ServiceGroup(
             configuration: .init(
                 services: (admin.map { [.init(service: $0)] } ?? []) + setup.services.map { .init(ofApps: $0) } + [
@@ -92,7 +95,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
                     .init(service: SweepService(host: host, logger: logger)),
                     .init(service: FollowingService(host: host)),
                     .init(service: listening),
-                ], logger: logger))
+                ], logger: quietLogger))
         do {
             try await signals.run(group, logger: logger)
         } catch let error where !(error is ExitCode) {

@@ -38,7 +38,7 @@ struct HTTPService: Service {
         handler.beginDraining()
         logger.info(
             "draining for \(drain.delay + drain.time) at most; Ctrl-C now stops at once",
-            metadata: ["connections": "\(server.openConnections)"])
+            metadata: ["connections": .stringConvertible(server.openConnections)])
         await server.stop(after: drain.delay, within: drain.time)
     }
 }

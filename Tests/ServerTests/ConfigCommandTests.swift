@@ -107,7 +107,7 @@ import TestSupport
         #expect(
             wrong.errors == """
                 Error: \(path): prot: there is no such setting; did you mean port?
-                --help lists the settings, and how they are written.
+                `serve --help` lists the settings, and how they are written.
 
                 """)
         #expect(missing.code == 66 && missing.errors.contains("/nowhere.json cannot be read"))
@@ -164,6 +164,17 @@ import TestSupport
         #expect(list.code == 64 && list.errors.contains("the environment variable COORDINATORD_STORE must be sqlite:"))
     }
 
+    @Test func `one port for two purposes is refused, and too few descriptors`() async throws {
+        let same = try await run(["config", "--port", "4711", "--admin-port", "4711"])
+        #expect(same.code == 64 && same.errors.contains("--admin-port is the port of the API, too; choose another."))
+        #expect(try await run(["config", "--port", "0", "--admin-port", "0"]).code == 0)
+        let few = try await Program(
+            URL(filePath: "/usr/bin/env"),
+            ["prlimit", "--nofile=79", Program.server.path, "serve", "--port", "0", "--store", "memory"]
+        ).exit()
+        #expect(few.code == 69 && few.errors.contains("may open 79 files (ulimit -n), and needs 80 at least"))
+    }
+
     @Test func `every command with settings refuses an unknown variable, and help does not`() async throws {
         let environment = ["COORDINATORD_STOER": "memory"]
 
@@ -174,7 +185,7 @@ import TestSupport
                 result.errors == """
                     Error: the environment variable COORDINATORD_STOER: there is no such setting; did you mean \
                     COORDINATORD_STORE?
-                    --help lists the settings, and how they are written.
+                    `serve --help` lists the settings, and how they are written.
 
                     """)
         }

@@ -61,6 +61,15 @@ import TestSupport
         #expect(refused.code == 64 && refused.errors.contains(reason), "\(refused.errors)")
     }
 
+    @Test func `at the lowest level, nothing shows the token that was made for the console`() async throws {
+        let (program, port, _) = try await ServerTests.start("--development", "--log-level", "trace")
+        _ = try await Connection(port: port).request("GET", "/livez")
+        program.signal(SIGTERM)
+        let result = try await program.exit()
+        let token = try #require(result.output.firstMatch(of: /operator's token: ([^)]+)\)/)?.output.1)
+        #expect(!result.errors.contains(token) && !result.errors.contains("Logging.Logger"))
+    }
+
     @Test func `each request has a line if that is wanted, without what its client has sent`() async throws {
         let entries = try await log("--access-log", "all", "--log-format", "json")
             .map { try JSON(parsing: Array($0.utf8)) }.filter { $0["logger"] == "access" }

@@ -78,7 +78,7 @@ enum StoreMetrics {
                 "How much later the database's clock is than this machine's; not ready beyond 10 seconds."
             ) { $0.counters.clockOffset },
             postgres(
-                "generation", .gauge, "1, and one more each time that the database lost what it had acknowledged."
+                "generation", .gauge, "1, and one more each time that another database server has taken over."
             ) { Double($0.generation) },
         ]
 

@@ -36,7 +36,7 @@ extension ExitCode {
     /// Prints the reasons to standard error.
     static func cannotUse(_ failure: SettingFailure) -> ExitCode {
         for reason in failure.reasons { StandardError.print("Error: \(reason)") }
-        if failure.code == EX_USAGE { StandardError.print("--help lists the settings, and how they are written.") }
+        if failure.code == EX_USAGE { StandardError.print("`serve --help` lists the settings, and how they are written.") }
         return ExitCode(failure.code)
     }
 }
@@ -95,6 +95,11 @@ extension SettingResolution {
         faults += unused(
             Settings.adminHost.row, without: adminPort.name, isUsed: value(of: Settings.adminPort) != nil
         ) { "is for \(adminPort.flag)." }
+        if let admin = self[Settings.adminPort.row.name], admin.origin != .standard,
+            let port = value(of: Settings.adminPort), port != 0, port == value(of: Settings.port)
+        {
+            faults.append("\(admin.name) is the port of the API, too; choose another.")
+        }
         let token = Settings.consoleToken.row
         if let console = self[Settings.console.row.name] {
             let isDevelopment = self[Settings.development.row.name]?.texts == ["true"]

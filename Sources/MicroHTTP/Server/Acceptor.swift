@@ -109,8 +109,22 @@ final class Acceptor: @unchecked Sendable {
     /// reserve, libdispatch, which opens a file to monitor its threads, ends the process. Read each time, because the
     /// limit may change.
     private static func descriptorsLeft() -> Int {
+        max(leastConnections, descriptorLimit - reserve)
+    }
+
+    private static let (reserve, leastConnections) = (64, 16)
+
+    private static var descriptorLimit: Int {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1000 }
-        return max(16, Int(clamping: limit.rlim_cur) - 64)
+        return Int(clamping: limit.rlim_cur)
+    }
+
+    /// - Throws: if the process may not open enough files for the reserve and a few connections.
+    static func checkDescriptors() throws(HTTPServerError) {
+        let (limit, least) = (descriptorLimit, reserve + leastConnections)
+        guard limit >= least else {
+            throw .cannotStart(reason: "the process may open \(limit) files (ulimit -n), and needs \(least) at least")
+        }
     }
 }

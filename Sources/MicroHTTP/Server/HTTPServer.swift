@@ -57,6 +57,7 @@ public final class HTTPServer: Sendable {
     public init(_ settings: Settings, handler: any HTTPHandler) throws(HTTPServerError) {
         _ = HTTPServer.panicHandler
         guard HTTPLibrary.isKnown else { throw .cannotStart(reason: "libmicrohttpd is older than 0.9.75") }
+        try Acceptor.checkDescriptors()
         let socket = try ListeningSocket(host: settings.host, port: settings.port)
         port = socket.port
         let measures = ConnectionMeasures()

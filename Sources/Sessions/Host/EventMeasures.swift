@@ -67,7 +67,8 @@ public final class EventMeasures: Sendable {
             measures.types.enumerated().flatMap { row, type in
                 EventOutcome.allCases.compactMap { outcome in
                     let count = measures.outcomes[row * EventOutcome.allCases.count + outcome.rawValue]
-                    return count == 0 ? nil : (measures.app, type, outcome, count)
+                    // So that the first failure is a change of what was 0.
+                    return count == 0 && outcome != .failed ? nil : (measures.app, type, outcome, count)
                 }
             }
         }
