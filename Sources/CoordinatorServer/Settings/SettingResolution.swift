@@ -36,7 +36,9 @@ extension ExitCode {
     /// Prints the reasons to standard error.
     static func cannotUse(_ failure: SettingFailure) -> ExitCode {
         for reason in failure.reasons { StandardError.print("Error: \(reason)") }
-        if failure.code == EX_USAGE { StandardError.print("`serve --help` lists the settings, and how they are written.") }
+        if failure.code == EX_USAGE {
+            StandardError.print("`serve --help` lists the settings, and how they are written.")
+        }
         return ExitCode(failure.code)
     }
 }
