@@ -42,6 +42,7 @@ public struct PostgresSettings: Sendable {
             next += 1
         }
         hosts = try PostgresSettings.hosts(&options)
+        try PostgresSettings.checkNames(hosts, options)
         description = PostgresSettings.describe(hosts, options)
         for (keyword, value) in PostgresSettings.defaults where options[keyword] == nil { options[keyword] = value }
         options["application_name"] = options["application_name"] ?? program
@@ -77,6 +78,21 @@ public struct PostgresSettings: Sendable {
         }
     }
 
+    /// Libpq takes a password that is in the wrong place for a part of a name, which would be shown.
+    private static func checkNames(
+        _ hosts: [Host], _ options: [String: String]
+    ) throws(PostgresSettingsError) {
+        let names = hosts.compactMap { $0.options["host"] }
+        if names.contains(where: { $0.contains("@") }) || options["user"]?.contains(":") == true {
+            throw .hasSecret(keyword: "password")
+        }
+        // “USER:PASSWORD@HOST” of a second host is a host and a port to libpq.
+        for port in hosts.compactMap({ $0.options["port"] }) where Int(port).map((1...65_535).contains) != true {
+            throw port.contains("@") ? .hasSecret(keyword: "password") : .invalid
+        }
+        guard options["dbname"]?.contains(where: { ";#?&=".contains($0) }) != true else { throw .invalid }
+    }
+
     private static func describe(_ hosts: [Host], _ options: [String: String]) -> String {
         let places = hosts.map { host in
             let name = host.options["host"] ?? host.options["hostaddr"] ?? ""
@@ -106,11 +122,11 @@ extension PostgresSettingsError: CustomStringConvertible {
         case .notURI: "a PostgreSQL database is named by a URI: postgresql://user@host:5432/database"
         case .invalid:
             """
-            libpq cannot read this URI; see "Connection URIs" in https://www.postgresql.org/docs/15/libpq-connect.html
+            this URI names no database; see "Connection URIs" in https://www.postgresql.org/docs/15/libpq-connect.html
             """
         case .hasSecret(let keyword):
             """
-            the URI contains a \(keyword), which every user of this machine could read in the list of processes: put it \
+            the URI contains a \(keyword), which others could read in the list of processes or in the environment: put it \
             into a file, PGPASSFILE or PGPASSWORD, and take it out of the URI
             """
         }

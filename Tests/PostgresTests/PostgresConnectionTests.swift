@@ -201,7 +201,8 @@ extension PostgresConnection {
 @Suite struct PostgresSettingsTests {
     @Test(arguments: [
         "postgresql://ann:hush@127.0.0.1/d", "postgresql://ann@127.0.0.1/d?password=hush",
-        "postgresql://ann@127.0.0.1/d?sslpassword=hush",
+        "postgresql://ann@127.0.0.1/d?sslpassword=hush", "postgresql://ann%3Ahush@127.0.0.1/d",
+        "postgresql://ann@127.0.0.1:1,ann:hush@127.0.0.1:2/d", "postgresql://ann@127.0.0.1,ann:hush@h/d",
     ])
     func `a secret in the URI is refused, and not repeated`(uri: String) {
         let error = #expect(throws: PostgresSettingsError.self) { _ = try PostgresSettings(uri: uri) }
@@ -212,6 +213,9 @@ extension PostgresConnection {
 
     @Test(arguments: [
         ("sqlite:/tmp", PostgresSettingsError.notURI), ("postgresql://ann:hush@[", .invalid),
+        ("postgresql://ann@h/d;password=hush", .invalid), ("postgresql://ann@h/d#hush", .invalid),
+        ("postgresql://ann@h/d%3Fpassword=hush", .invalid), ("postgresql://ann@h:hush/d", .invalid),
+        ("postgresql://h:0/d", .invalid), ("postgresql://h:65536/d", .invalid),
         ("postgresql://h/d?nonsense=1", .invalid), ("postgresql://a,b/d?hostaddr=127.0.0.1", .invalid),
     ])
     func `what is no URI of a database is refused`(uri: String, error: PostgresSettingsError) {

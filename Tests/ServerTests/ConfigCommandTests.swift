@@ -164,6 +164,17 @@ import TestSupport
         #expect(list.code == 64 && list.errors.contains("the environment variable COORDINATORD_STORE must be sqlite:"))
     }
 
+    @Test func `no file to check, and a NUL in a value, are mistakes`() async throws {
+        let (directory, path) = try SettingTests.file(
+            #"{"host": "127.0.0.1\u0000.example", "store": "sqlite:a\u0000b"}"#)
+        let empty = try await run(["config", "--check", ""])
+        let wrong = try await run(["config", "--config", path])
+        #expect(empty.code == 64 && empty.errors.contains("--check: It is empty."))
+        #expect(wrong.code == 64 && wrong.errors.contains("\(path): host: It has a NUL character."))
+        #expect(wrong.errors.contains("\(path): store: It has a NUL character."))
+        _ = directory
+    }
+
     @Test func `one port for two purposes is refused, and too few descriptors`() async throws {
         let same = try await run(["config", "--port", "4711", "--admin-port", "4711"])
         #expect(same.code == 64 && same.errors.contains("--admin-port is the port of the API, too; choose another."))

@@ -251,7 +251,7 @@ import TestSupport
         let cases: [([String], String)] = [
             (["serve", "--store", withPassword], "--store-password-file"),
             (["sessions", "list", "--store", withPassword], "list of processes"),
-            (["serve", "--store", "postgresql://ann@[h/x"], "libpq cannot read this URI"),
+            (["serve", "--store", "postgresql://ann@[h/x"], "this URI names no database"),
             (["serve", "--store", database, "--store-size", "1M"], "not for PostgreSQL"),
             (["serve", "--store", "memory", "--store-password-file", "/x"], "--store-password-file is for --store"),
             (["backup", "/nowhere/file", "--store", database], "pg_basebackup"),

@@ -28,7 +28,10 @@ struct AdminOptions: ParsableArguments {
         settings.host = adminHost
         settings.port = adminPort
         settings.threads = 1
-        settings.connectionLimit = 64
+        settings.connectionLimit = 256
+        // A client that sends nothing soon makes room for the others.
+        settings.limits.head = 5000
+        settings.idleTimeout = 10
         do throws(HTTPServerError) {
             let server = try HTTPServer(settings, handler: AdminHandler(ServerMetrics.registry(figures), api))
             return AdminService(server: server, address: HTTPAuthority(host: adminHost, port: server.port))

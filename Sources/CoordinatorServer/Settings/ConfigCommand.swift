@@ -30,6 +30,7 @@ struct ConfigCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCo
     @OptionGroup var serve: ServeOptions<Server>
 
     func validate() throws {
+        guard check != "" else { throw ValidationError("--check: It is empty.") }
         guard [check != nil, man, markdown].count(where: \.self) <= 1, !json || (!man && !markdown) else {
             throw ValidationError("--check, --man and --markdown exclude each other, and --json those two.")
         }

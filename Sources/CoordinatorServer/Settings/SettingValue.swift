@@ -62,6 +62,8 @@ struct SettingValue: Sendable {
     var faults: [String] {
         texts.compactMap { text in
             guard row.kind == .secret || !text.isEmpty else { return "\(name): It is empty." }
+            // Where C reads the value, it would end there.
+            guard !text.utf8.contains(0) else { return "\(name): It has a NUL character." }
             do throws(ValidationError) { try row.check(text) } catch {
                 // A message may repeat the value, in which only a URI can have a password.
                 let isSecret = row.form.mayHoldSecret && (text.contains("@") || text.contains("password"))
