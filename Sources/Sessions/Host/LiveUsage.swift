@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// How many sessions are in memory, how many coordinators live in them, about how many bytes they take, and the limits. It is written with every
-/// event, and read without a lock.
+/// How many sessions are in memory, how many coordinators live in them, about how many bytes they take, and the limits.
+/// It is written with every event, and read without a lock.
 final class LiveUsage: Sendable {
     private let countLimit: Int
     private let byteLimit: Int
