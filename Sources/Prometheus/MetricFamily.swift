@@ -56,14 +56,8 @@ public struct MetricSample: Sendable {
 
     public init(_ labels: String..., value: Int) { self.init(labels, .number(Double(value))) }
 
-    public init(labels: [String], value: Int) { self.init(labels, .number(Double(value))) }
-
     /// - Parameter perUnit: how much in the distribution is 1 in the metric: 1e9 for nanoseconds and seconds.
     public init(_ labels: String..., value: Distributions.Reading, perUnit: Double) {
-        self.init(labels, .distribution(value, perUnit: perUnit))
-    }
-
-    public init(labels: [String], value: Distributions.Reading, perUnit: Double) {
         self.init(labels, .distribution(value, perUnit: perUnit))
     }
 }

@@ -10,8 +10,8 @@ import TestSupport
 @Suite struct LogTests {
     private let handler = "handler-failed"
 
-    /// What a server logs while an event fails and it is asked to stop.
-    private func log(_ flags: String...) async throws -> [Substring] {
+    /// What a server logs while an event of a session fails and it is asked to stop.
+    static func log(_ flags: [String] = []) async throws -> (lines: [Substring], session: String) {
         let storage = try StorageTests()
         let (program, connection) = try await storage.serve("memory", flags)
         let session = try await storage.open(connection)
@@ -21,11 +21,16 @@ import TestSupport
             body: Data(#"{"type":"fail"}"#.utf8))
         #expect(failed.status == 500)
         program.signal(SIGTERM)
-        return try await program.exit().errors.split(separator: "\n")
+        return (try await program.exit().errors.split(separator: "\n"), session.id)
+    }
+
+    /// The same, read as JSON.
+    private func entries(_ flags: String...) async throws -> [JSON] {
+        try await LogTests.log(flags).lines.map { try JSON(parsing: Array($0.utf8)) }
     }
 
     @Test func `where nobody looks at it, each line is a JSON object`() async throws {
-        let entries = try await log().map { try JSON(parsing: Array($0.utf8)) }
+        let entries = try await entries()
 
         let failure = try #require(entries.first { $0["message"]?.string == handler })
         #expect(failure["time"]?.string?.hasSuffix("Z") == true)
@@ -40,13 +45,7 @@ import TestSupport
         (["--log-level", "critical,requests=error"], true, false), (["--log-level", "requests=critical"], false, true),
     ])
     func `levels hold for all parts or for some`(flags: [String], hasFailure: Bool, hasDrain: Bool) async throws {
-        let storage = try StorageTests()
-        let (program, connection) = try await storage.serve("memory", flags)
-        let session = try await storage.open(connection)
-        _ = try await connection.request(
-            "POST", "\(session.path)/events", headers: session.headers, body: Data(#"{"type":"fail"}"#.utf8))
-        program.signal(SIGTERM)
-        let errors = try await program.exit().errors
+        let errors = try await LogTests.log(flags).lines.joined()
         #expect(errors.contains(handler) == hasFailure && errors.contains("draining") == hasDrain)
     }
 
@@ -71,8 +70,8 @@ import TestSupport
     }
 
     @Test func `each request has a line if that is wanted, without what its client has sent`() async throws {
-        let entries = try await log("--access-log", "all", "--log-format", "json")
-            .map { try JSON(parsing: Array($0.utf8)) }.filter { $0["logger"] == "access" }
+        let entries = try await entries("--access-log", "all", "--log-format", "json")
+            .filter { $0["logger"] == "access" }
 
         #expect(entries.count == 2)
         #expect(entries.first?["route"] == "/v1/sessions" && entries.first?["status"] == 201)

@@ -15,7 +15,9 @@ struct ConfigCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCo
                 """)
     }
 
-    @Option(help: ArgumentHelp("Reports what this file would change, given as --config.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Reports what this file would change, given as --config.", valueName: "file"),
+        transform: Settings.config.parse)
     var check: String?
 
     @Flag(help: "Prints JSON.")
@@ -30,7 +32,6 @@ struct ConfigCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCo
     @OptionGroup var serve: ServeOptions<Server>
 
     func validate() throws {
-        guard check != "" else { throw ValidationError("--check: It is empty.") }
         guard [check != nil, man, markdown].count(where: \.self) <= 1, !json || (!man && !markdown) else {
             throw ValidationError("--check, --man and --markdown exclude each other, and --json those two.")
         }

@@ -1,0 +1,92 @@
+internal import CMicroHTTPD
+internal import Glibc
+internal import Synchronization
+
+/// What the callbacks share: the handler, the counts, the suspended exchanges.
+final class Core: Sendable {
+    let handler: any HTTPHandler
+    let basePath: [String]
+    let headLimit: Int
+    let bodyLimit: Int
+    let sendingBudget: SendingBudget
+    let streams: StreamLoop
+    let watchdog: Watchdog
+    let measures: ConnectionMeasures
+    let isDraining = Atomic(false)
+    /// Those that libmicrohttpd has, or is about to get. Counted from the moment that they are accepted.
+    let openConnections = Atomic(0)
+    /// All of them.
+    var connections: Int { openConnections.load(ordering: .relaxed) + streams.count.load(ordering: .relaxed) }
+    let requestsUnderWay = Atomic(0)
+    /// The exchanges whose connections are, or are just being, suspended or resumed. Stopping libmicrohttpd with a
+    /// suspended connection aborts the process, so the server first closes this and waits until it is empty.
+    /// Counted, because an exchange may be suspended again before it is recorded here that it was resumed.
+    private let suspended = Mutex<(isClosed: Bool, exchanges: [ObjectIdentifier: (exchange: Exchange, count: Int)])>(
+        (false, [:]))
+
+    init(
+        handler: any HTTPHandler, basePath: [String], headLimit: Int, bodyLimit: Int, sendingBudget: SendingBudget,
+        streams: StreamLoop, watchdog: Watchdog, measures: ConnectionMeasures
+    ) {
+        self.handler = handler
+        self.basePath = basePath
+        self.headLimit = headLimit
+        self.bodyLimit = bodyLimit
+        self.sendingBudget = sendingBudget
+        self.streams = streams
+        self.watchdog = watchdog
+        self.measures = measures
+    }
+
+    /// - Returns: `false` if the server is stopping: the exchange must not be suspended.
+    func register(_ exchange: Exchange) -> Bool {
+        suspended.withLock { suspended in
+            guard !suspended.isClosed else { return false }
+            suspended.exchanges[ObjectIdentifier(exchange), default: (exchange, 0)].count += 1
+            return true
+        }
+    }
+
+    /// Call when the connection has been resumed.
+    func unregister(_ exchange: Exchange) {
+        suspended.withLock { suspended in
+            let id = ObjectIdentifier(exchange)
+            suspended.exchanges[id]?.count -= 1
+            if suspended.exchanges[id]?.count == 0 { suspended.exchanges[id] = nil }
+        }
+    }
+
+    /// Call after `abandonSuspended`; blocks for the moment that resuming and joining the threads take.
+    func stop(_ daemon: Daemon) {
+        while suspended.withLock({ !$0.exchanges.isEmpty }) { usleep(1000) }
+        daemon.stop()
+        streams.stop()
+    }
+
+    /// Answers 503 to every suspended exchange, and lets none be suspended from now on.
+    func abandonSuspended() {
+        let exchanges = suspended.withLock { suspended in
+            suspended.isClosed = true
+            return suspended.exchanges
+        }
+        for (exchange, _) in exchanges.values { exchange.abandon() }
+    }
+
+    /// `slot` holds the watched connection, retained from its start to its end.
+    static let connectionChanged: MHD_NotifyConnectionCallback = { context, connection, slot, change in
+        guard let context, let connection, let slot else { return }
+        let core = Unmanaged<Core>.fromOpaque(context).takeUnretainedValue()
+        if change == .CONNECTION_NOTIFY_STARTED {
+            let watched = WatchedConnection(
+                socket: CMicroHTTPD_socket(connection), peer: IPAddress(clientOf: connection))
+            core.watchdog.add(watched)
+            slot.pointee = Unmanaged.passRetained(watched).toOpaque()
+        } else if let pointer = slot.pointee {
+            core.openConnections.subtract(1, ordering: .relaxed)
+            let watched = Unmanaged<WatchedConnection>.fromOpaque(pointer).takeRetainedValue()
+            core.watchdog.remove(watched)
+            watched.isClosed.store(true, ordering: .relaxed)
+            slot.pointee = nil
+        }
+    }
+}
