@@ -75,7 +75,7 @@ start_standby() {
     as_postgres pg_basebackup --host "$sockets" --port "$primary_port" --pgdata "$CLUSTERS/standby" --checkpoint fast
     as_postgres touch "$CLUSTERS/standby/standby.signal"
     start_cluster standby "$port" \
-        "-c 'primary_conninfo=host=$sockets port=$primary_port application_name=standby'"
+        "-c 'primary_conninfo=host=$sockets port=$primary_port application_name=standby' -c wal_retrieve_retry_interval=1s"
     on_primary > /dev/null << 'SQL'
 ALTER SYSTEM SET synchronous_standby_names = 'standby';
 SELECT pg_reload_conf();

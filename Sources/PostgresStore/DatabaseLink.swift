@@ -3,8 +3,8 @@ internal import Postgres
 
 /// A connection that is made again when it was lost. It has one owner, on one thread.
 ///
-/// Every connection looks first whether the server has lost what this replica knows to be committed, see
-/// `StoreState.check`.
+/// Before a connection is used, the standby must have everything that the server shows, see `ReplicationBarrier`, and
+/// the server everything that this replica knows to be committed, see `StoreState.check`.
 final class DatabaseLink {
     private let settings: PostgresSettings
     private let state: StoreState
@@ -49,6 +49,7 @@ final class DatabaseLink {
         do throws(PostgresError) {
             _ = try made.run(
                 DatabaseLink.setup, [.text("\(statementTimeout)")], until: .now + time)
+            try ReplicationBarrier.pass(made, until: .now + time)
             try state.check(made)
         } catch {
             throw .notSent(reason: error.description)

@@ -1,5 +1,6 @@
 import Foundation
 import Sessions
+import Sodium
 import TestSupport
 import Testing
 
@@ -185,7 +186,45 @@ import Testing
         try await early.value
         #expect(try await blocking { try standby.query("SELECT count(*) FROM journal") } == "2")
         // The batch, and the one that proves it.
-        #expect(try await blocking { try primary.query("SELECT count(*) FROM batches") } == "3")
+        #expect(try await blocking { try primary.query("SELECT count(*) FROM batches WHERE lane <> 0") } == "3")
+        await store.close()
+    }
+
+    @Test(arguments: [PostgresCluster.StopMode.immediate, .fast])
+    func `after a restart, what the standby has not received is neither read nor confirmed until it has`(
+        mode: PostgresCluster.StopMode
+    ) async throws {
+        let primary = try await blocking { try PostgresCluster(isDurable: true) }
+        let standby = try await blocking { try primary.makeStandby(isSynchronous: true) }
+        let store = try await PostgresStore.open(uri: Self.uri(primary, database: "postgres"))
+        let stamp = try await store.commit(.make(1), versions: 1)
+        try await blocking { try standby.stop() }
+        let change = try SessionChange.make(.make(1), after: stamp, key: "key")
+        let commit = Task { await store.commit([change]) }
+        try await eventually {
+            try await blocking {
+                try primary.query("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+            } != "0"
+        }
+
+        try await blocking { try primary.restart(mode) }
+        // The server shows it to those who do not ask for the standby.
+        try await eventually { try await blocking { try primary.query("SELECT count(*) FROM journal") } == "2" }
+        await #expect(throws: StoreError.self) { try await store.load(.make(1)) }
+        await #expect(throws: StoreError.self) { try await store.isCurrent(change.stamp, of: .make(1)) }
+        await #expect(throws: StoreError.self) {
+            try await store.answer(to: SHA256Digest(of: "key").hex, of: .make(1))
+        }
+        // Those who wait take few of the server's connections.
+        let count = try await blocking {
+            try primary.query("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'coordinatord'")
+        }
+        #expect(Int(count) ?? .max <= 15)
+
+        try await blocking { try standby.start() }
+        try await eventually { (try? await store.load(.make(1)))?.record.version == 2 }
+        #expect(try await blocking { try standby.query("SELECT count(*) FROM journal") } == "2")
+        _ = await commit.value
         await store.close()
     }
 }

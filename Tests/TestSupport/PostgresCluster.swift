@@ -186,6 +186,8 @@ public final class PostgresCluster: Sendable {
         try standby.run(
             "pg_basebackup", "--pgdata", standby.data, "--write-recovery-conf", "--checkpoint", "fast", "--no-sync",
             "--dbname", "host=127.0.0.1 port=\(port) user=postgres application_name=\(name)")
+        // After each restart of the primary server, all commits wait until the standby looks again.
+        try standby.append(["wal_retrieve_retry_interval = 200ms"])
         try standby.start()
         if isSynchronous {
             try query("ALTER SYSTEM SET synchronous_standby_names = '\(name)'")

@@ -11,5 +11,6 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
     pg_basebackup --dbname 'host=database user=replicator application_name=standby' --pgdata "$PGDATA" \
         --write-recovery-conf --checkpoint fast
 fi
-# The copy has the primary's settings. After a promotion there is no standby to wait for.
-exec postgres -c synchronous_standby_names= -c wal_keep_size=1GB
+# The copy has the primary's settings. After a promotion there is no standby to wait for. While this one does not follow
+# a primary that was restarted, commits wait, so it looks often.
+exec postgres -c synchronous_standby_names= -c wal_keep_size=1GB -c wal_retrieve_retry_interval=1s

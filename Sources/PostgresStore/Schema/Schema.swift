@@ -44,6 +44,9 @@ enum Schema {
         );
         CREATE INDEX IF NOT EXISTS batches_by_at ON batches (at);
 
+        -- The starts of this server after which the standby has confirmed everything: see `ReplicationBarrier`.
+        CREATE UNLOGGED TABLE IF NOT EXISTS replicated_starts (start timestamptz PRIMARY KEY);
+
         CREATE TABLE IF NOT EXISTS replicas (
           id bigint PRIMARY KEY, lanes bigint[] NOT NULL, started timestamptz NOT NULL DEFAULT clock_timestamp(),
           seen timestamptz NOT NULL DEFAULT clock_timestamp()
