@@ -23,3 +23,24 @@ post_events() {
     SESSIONS=$3 APP=${4:-tabs} THREADS=$LOAD_THREADS wrk --threads "$LOAD_THREADS" --connections "$LOAD_CONNECTIONS" \
         --duration "$2s" --script Benchmarks/events.lua "$1" | tail -n 1
 }
+
+# Creates a session of `numbers` with the program `$1`, in the directory `$2`. Leaves its token in TOKEN, and what it is
+# exported as in the file `$2/record`.
+make_session() {
+    start_server "$1" "$2/log" --store "sqlite:$2/one" --data-directory "$2/apps"
+    curl -fsS --json '{"app":"numbers"}' "$SERVER_URL/v1/sessions" > "$2/session"
+    stop_children
+    "$1" sessions export --store "sqlite:$2/one" > "$2/record"
+    TOKEN=$(jq -r .token "$2/session")
+    export TOKEN
+}
+
+# Prints what copies of the session of `make_session` in the directory `$1` are imported from. Their ids are numbered, from
+# s_0000000000000 + `$2` to below `$3`, and they share its token.
+copies() {
+    local id
+    id=$(jq -r .session.id "$1/session")
+    awk -v at="$(awk -v id="$id" '{ print index($0, id) }' "$1/record")" -v size=${#id} -v first="$2" -v end="$3" '{
+        for (i = first; i < end; i++) print substr($0, 1, at - 1) sprintf("s_%013d", i) substr($0, at + size)
+    }' "$1/record"
+}

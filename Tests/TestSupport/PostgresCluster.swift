@@ -197,10 +197,32 @@ public final class PostgresCluster: Sendable {
         for _ in 0..<200 {
             let states = try query(
                 "SELECT sync_state FROM pg_stat_replication WHERE application_name = '\(name)' AND state = 'streaming'")
-            if states.hasPrefix(state) { return standby }
+            if states.hasPrefix(state) {
+                if isSynchronous { try waitUntilCommitsWait(for: standby) }
+                return standby
+            }
             usleep(50_000)
         }
         throw TestFailure("the standby does not follow")
+    }
+
+    /// Returns when commits wait for a standby, which has everything that was committed before: a standby that is shown
+    /// as synchronous may still be behind, and the server may still answer without it.
+    private func waitUntilCommitsWait(for standby: PostgresCluster) throws {
+        for _ in 0..<50 {
+            try standby.setFrozen(true)
+            let commit = Thread { [self] in _ = try? query("CREATE TABLE waits (); DROP TABLE waits") }
+            commit.start()
+            var isWaiting = false
+            for _ in 0..<40 where !isWaiting && !commit.isFinished {
+                usleep(25_000)
+                isWaiting = try query("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") != "0"
+            }
+            try standby.setFrozen(false)
+            while !commit.isFinished { usleep(5_000) }
+            if isWaiting { return }
+        }
+        throw TestFailure("commits do not wait for the standby")
     }
 
     /// Cuts a standby off from its primary server, so that it misses what is committed from now on.
