@@ -49,7 +49,9 @@ import Testing
     private static func pages() throws -> [URL] {
         let docs = try FileManager.default.contentsOfDirectory(
             at: repository.appending(path: "docs"), includingPropertiesForKeys: nil)
-        let others = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "Benchmarks/README.md", "Examples/cinema/README.md"]
+        let others = [
+            "README.md", "CONTRIBUTING.md", "SECURITY.md", "Benchmarks/README.md", "Examples/cinema/README.md",
+        ]
         return docs.filter { $0.pathExtension == "md" } + others.map { repository.appending(path: $0) }
     }
 

@@ -23,7 +23,8 @@ import TestSupport
         #expect(outputs.count == steps.count + 1, "the shell ended early\n\(result.errors)")
         for (step, output) in zip(steps, outputs) {
             #expect(
-                TranscriptTests.shape(output) == TranscriptTests.shape(step.output), "\(step.command)\n\(result.errors)")
+                TranscriptTests.shape(output) == TranscriptTests.shape(step.output), "\(step.command)\n\(result.errors)"
+            )
         }
     }
 
