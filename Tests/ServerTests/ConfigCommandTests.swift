@@ -242,7 +242,7 @@ import TestSupport
 
     @Test func `the transcript of the document is what the program prints`() async throws {
         let document = try String(contentsOf: repository.appending(path: "docs/settings.md"), encoding: .utf8)
-        let step = try #require(ReadmeTests.steps(in: document).first)
+        let step = try #require(TranscriptTests.steps(in: document).first)
         let directory = try Program.server.deletingLastPathComponent().path
 
         let result = try await Program(

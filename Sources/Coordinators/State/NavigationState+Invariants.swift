@@ -18,7 +18,7 @@ public enum InvariantViolation: Error, Equatable, Sendable {
 }
 
 extension NavigationState {
-    /// Checks the rules that hold after every transition (README, “What holds”).
+    /// Checks the rules that hold after every transition (docs/guarantees.md).
     public func checkInvariants() throws(NavigationError) {
         if let violation = violation(among: screens) { throw .invariantViolated(violation) }
     }

@@ -2,14 +2,15 @@ import Foundation
 import Testing
 import TestSupport
 
-/// The README's console blocks are run, one shell for all of them, and must print what they show. Ids, tokens and times
-/// differ from run to run; the shape is compared.
-@Suite struct ReadmeTests {
-    @Test func `the transcripts run as they are shown`() async throws {
+/// The console blocks of these pages are run, one shell for all blocks of a page, and must print what they show. Ids,
+/// tokens and times differ from run to run; the shape is compared.
+@Suite struct TranscriptTests {
+    @Test(arguments: ["README.md", "docs/sessions.md", "docs/sign-in.md"])
+    func `the transcripts run as they are shown`(page: String) async throws {
         let (program, port, _) = try await ServerTests.start()
-        let steps = try ReadmeTests.steps(
-            in: String(contentsOf: repository.appending(path: "README.md"), encoding: .utf8))
-        #expect(steps.count >= 5, "the README has lost its transcripts")
+        let steps = try TranscriptTests.steps(
+            in: String(contentsOf: repository.appending(path: page), encoding: .utf8))
+        #expect(steps.count >= 5, "the page has lost its transcripts")
 
         let separator = "----- next -----"
         let script = steps.map { "\($0.command)\necho; echo '\(separator)'" }.joined(separator: "\n")
@@ -19,17 +20,20 @@ import TestSupport
         _ = try await program.exit()
 
         let outputs = result.output.components(separatedBy: separator)
+        #expect(outputs.count == steps.count + 1, "the shell ended early\n\(result.errors)")
         for (step, output) in zip(steps, outputs) {
-            #expect(ReadmeTests.shape(output) == ReadmeTests.shape(step.output), "\(step.command)\n\(result.errors)")
+            #expect(
+                TranscriptTests.shape(output) == TranscriptTests.shape(step.output), "\(step.command)\n\(result.errors)"
+            )
         }
     }
 
     /// What follows `$ ` is a command, with the lines that end in a backslash; the lines after it are its output.
-    static func steps(in readme: String) -> [(command: String, output: String)] {
+    static func steps(in page: String) -> [(command: String, output: String)] {
         var steps: [(command: String, output: String)] = []
         var isConsole = false
         var continues = false
-        for line in readme.components(separatedBy: "\n") {
+        for line in page.components(separatedBy: "\n") {
             if line.hasPrefix("```") {
                 isConsole = line == "```console"
             } else if isConsole, line.hasPrefix("$ ") {
