@@ -207,6 +207,37 @@ extension Faults {
             try await posted
         }
 
+        @Test func `while the disk does not answer, the server is not ready and says why`() async throws {
+            let directory = TemporaryDirectory()
+            let server = try await ServerUnderTest(
+                directory: directory.path,
+                wrapper: [
+                    "strace", "-D", "-f", "--seccomp-bpf", "-e", "trace=fdatasync", "-e",
+                    "inject=fdatasync:delay_enter=14000000:when=60", "-o", "/dev/null",
+                ])
+            let client = BlockingClient(port: server.port)
+            let session = try SessionUnderTest(client)
+            let poster = Poster(1, port: server.port, [session])
+            async let posted: Void = [poster].postUntilCut()
+            @Sendable func answer(_ status: Int) -> String? {
+                for _ in 0..<600 {
+                    if let reply = client.call("GET", "/readyz"), reply.status == status { return reply.text }
+                    usleep(50_000)
+                }
+                return nil
+            }
+
+            let refusal = try await blocking { answer(503) }
+            let count = session.count
+            let recovery = try await blocking { answer(200) }
+            try await server.stop()
+            try await posted
+
+            #expect(refusal?.contains("the disk has not completed a write") == true)
+            #expect(recovery != nil)
+            #expect(session.count > count, "the commit that waited is lost")
+        }
+
         /// The median of some calls, in seconds, with a pause between two.
         static func median(of count: Int, _ call: () -> Bool) throws -> TimeInterval {
             var times: [TimeInterval] = []

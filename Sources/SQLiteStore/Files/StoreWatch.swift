@@ -3,8 +3,8 @@ internal import Glibc
 internal import SQLite
 internal import Synchronization
 
-/// Checks an open store: every second whether its files are still in place and can be written, and every hour whether
-/// its pages are what was written.
+/// Checks an open store: every second whether its files are still in place and can be written and whether the disk
+/// answers, and every hour whether its pages are what was written.
 final class StoreWatch: Sendable {
     private let directory: StoreDirectory
     private let writer: CommitQueue
@@ -12,6 +12,9 @@ final class StoreWatch: Sendable {
     private let lookQueue = DispatchQueue(label: "coordinatord.store.watch", qos: .utility)
     private let scanQueue = DispatchQueue(label: "coordinatord.store.scan", qos: .background)
     private let isClosed = Atomic(false)
+    /// Seconds after which a commit that is still under way means that the disk does not answer. Behind a slow one, a
+    /// commit waits for two flushes.
+    private static let patience = 10.0
 
     init(_ directory: StoreDirectory, _ writer: CommitQueue, _ troubles: StoreTroubles) {
         self.directory = directory
@@ -45,6 +48,10 @@ final class StoreWatch: Sendable {
 
     private func look() {
         if let loss = directory.loss { return writer.fail(loss) }
+        // Until a commit or probe succeeds, which also ends it if this comes a moment late.
+        if writer.waiting.seconds > StoreWatch.patience {
+            return troubles.fail("the disk has not completed a write for more than \(Int(StoreWatch.patience)) seconds")
+        }
         writer.probe()
     }
 
