@@ -1,9 +1,44 @@
-FROM swift:6.3-bookworm AS build
+# What every server needs to run: libraries from Debian, and nothing else. No shell, no package manager.
+FROM debian:trixie-slim AS files
 # Debian's stable release changes packages only for security, and keeps no superseded version to pin.
 # hadolint ignore=DL3008
 RUN apt-get update \
+    && apt-get install -y --no-install-recommends \
+        ca-certificates libjemalloc2 libmicrohttpd12t64 libpq5 libsodium23 libsqlite3-0 libstdc++6 \
+    && rm -rf /var/lib/apt/lists/*
+COPY scripts/image-root /
+RUN /image-root /image ca-certificates libjemalloc2 libmicrohttpd12t64 libpq5 libsodium23 libsqlite3-0 libstdc++6
+# The server's persistent data is in /data: mount a volume there. Everybody may write there, so that the container may
+# run as any user. The file has settings, which the container's environment and arguments override.
+RUN install --directory --mode=1777 /image/data /image/tmp \
+    && printf 'root:x:0:0:root:/:/sbin/nologin\ncoordinatord:x:10001:10001::/data:/sbin/nologin\n' > /image/etc/passwd \
+    && printf 'root:x:0:\ncoordinatord:x:10001:\n' > /image/etc/group \
+    && echo '{"host": "0.0.0.0", "store": "sqlite:/data", "data-directory": "/data"}' > /image/etc/coordinatord.json
+
+# An image for a server with apps of its own: add the program as /usr/local/bin/server, as Examples/cinema/Dockerfile does.
+FROM scratch AS runtime
+COPY --from=files /image /
+VOLUME /data
+# A number, so that an orchestrator can see that it is not root.
+USER 10001:10001
+EXPOSE 8080
+STOPSIGNAL SIGTERM
+# The server writes its address into the second file and the health check reads it, whatever the settings are.
+ENV PATH=/usr/local/bin \
+    SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt \
+    COORDINATORD_CONFIG=/etc/coordinatord.json \
+    COORDINATORD_ADDRESS_FILE=/data/address
+HEALTHCHECK --interval=10s --timeout=5s --start-period=5s CMD ["server", "health"]
+ENTRYPOINT ["server"]
+CMD ["serve"]
+
+# Swift's own image for Debian. Libraries keep their interfaces from one Debian release to the next, so the program runs
+# with those of the stage above.
+FROM swift:6.3-bookworm AS build
+# hadolint ignore=DL3008
+RUN apt-get update \
     && apt-get install -y --no-install-recommends libmicrohttpd-dev libsodium-dev libsqlite3-dev libpq-dev libjemalloc-dev \
-        pkg-config \
+        pkg-config python3 \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
 # Package.swift names the test targets, so it does not load without Tests. Package.resolved is used if there is one.
@@ -12,29 +47,17 @@ COPY docs docs
 COPY Sources Sources
 COPY Tests Tests
 RUN swift build -c release --static-swift-stdlib --product coordinatord \
-    && strip -o /coordinatord .build/release/coordinatord
+    && mkdir -p /image/usr/local/bin /image/usr/share/sbom \
+    && strip -o /image/usr/local/bin/coordinatord .build/release/coordinatord \
+    && ln -s coordinatord /image/usr/local/bin/server
+COPY scripts/sbom /
+COPY --from=files /image/var/lib/dpkg/status.d /status.d
+RUN /sbom /image/usr/local/bin/coordinatord /status.d .build/workspace-state.json "$(swift --version 2>&1)" \
+    > /image/usr/share/sbom/coordinatord.cdx.json
 
-FROM debian:bookworm-slim
-# hadolint ignore=DL3008
-RUN apt-get update \
-    && apt-get install -y --no-install-recommends libmicrohttpd12 libsodium23 libsqlite3-0 libpq5 libjemalloc2 \
-    && rm -rf /var/lib/apt/lists/*
-COPY --from=build /coordinatord /usr/local/bin/
-# The server's persistent data: mount a volume there. The file has settings, which the container's environment and
-# arguments override.
-RUN install --directory --owner=10001 --group=10001 --mode=700 /data \
-    && echo '{"host": "0.0.0.0", "store": "sqlite:/data", "data-directory": "/data"}' > /etc/coordinatord.json
-VOLUME /data
-# A number, so that an orchestrator can see that it is not root.
-USER 10001:10001
-EXPOSE 8080
-STOPSIGNAL SIGTERM
-# The server writes its address into the last file and the health check reads it, whatever the settings are.
-ENV COORDINATORD_CONFIG=/etc/coordinatord.json \
-    COORDINATORD_ADDRESS_FILE=/tmp/coordinatord-address
-HEALTHCHECK --interval=10s --timeout=5s --start-period=5s CMD ["coordinatord", "health"]
+FROM runtime
+COPY --from=build /image /
 LABEL org.opencontainers.image.title=coordinatord \
+    org.opencontainers.image.description="Navigation state of client sessions over HTTP" \
     org.opencontainers.image.version=0.1.0 \
     org.opencontainers.image.licenses=MIT
-ENTRYPOINT ["coordinatord"]
-CMD ["serve"]

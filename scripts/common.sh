@@ -23,6 +23,9 @@ TEXT
     exit 69
 }
 
+# Runs a command as root, or with sudo.
+as_root() { if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo --preserve-env=PATH "$@"; fi; }
+
 # Installs those of the Debian packages that are missing, as root or with sudo.
 need_packages() {
     local missing=() package
@@ -32,10 +35,8 @@ need_packages() {
     done
     [ ${#missing[@]} -eq 0 ] && return
     echo "Installing ${missing[*]}" >&2
-    local as_root=()
-    [ "$(id -u)" -eq 0 ] || as_root=(sudo)
-    "${as_root[@]}" apt-get update -qq < /dev/null > /dev/null
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+    as_root apt-get update -qq < /dev/null > /dev/null
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
         "${missing[@]}" < /dev/null > /dev/null
 }
 
@@ -100,4 +101,30 @@ build_tests() {
     swift build --build-tests "$@" 2>&1 | tee "$log"
     if grep -q "^$PWD/.*: warning:" "$log"; then echo 'there are warnings' >&2; return 1; fi
     rm "$log"
+}
+
+# Makes a root file system of a Debian release, without documentation but with the copyright files: as root only.
+make_root() { # release, directory, packages
+    local release=$1 directory=$2 log
+    shift 2
+    log=$(mktemp)
+    mmdebstrap --quiet --variant=minbase --include="$*" --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
+        --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
+        --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+        --aptopt='Dir::Cache::pkgcache ""' --aptopt='Dir::Cache::srcpkgcache ""' "$release" "$directory" 2> "$log" ||
+        { cat "$log" >&2; return 1; }
+    rm "$log"
+}
+
+# If git finds Swift packages in local mirrors here, it must in another root file system, too: writes git's rules into a
+# file, and leaves the mirrors' directories in `mirrors`.
+find_mirrors() { # file
+    local rule address
+    : > "$1"
+    mirrors=()
+    while IFS=$'\n' read -r -d '' rule address; do
+        git config --file "$1" --add "$rule" "$address"
+        rule=${rule#url.} rule=${rule%.insteadof} rule=${rule#file://}
+        [ ! -d "$rule" ] || [[ " ${mirrors[*]} " == *" $rule "* ]] || mirrors+=("$rule")
+    done < <(git config --null --get-regexp '^url\..*\.insteadof$')
 }

@@ -49,6 +49,7 @@ extension NavigationServer {
 
     @concurrent
     public static func main() async {
+        FirstProcess.begin()
         await ServerCommand<Self>.main(
             Array(CommandLine.arguments.dropFirst()), environment: ProcessInfo.processInfo.environment)
     }

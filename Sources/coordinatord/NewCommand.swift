@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CoordinatorServer
 internal import FoundationEssentials
 internal import Glibc
 
@@ -86,7 +87,8 @@ struct NewPackage {
     private func file(_ path: String, _ template: [UInt8]) -> File {
         let values = [
             "__NAME__": name.text, "__MODULE__": name.module, "__DEPENDENCY__": source.declaration,
-            "__IDENTITY__": source.identity, "__CONTEXT__": context, "__DOCKER_BUILD__": dockerBuild,
+            "__IDENTITY__": source.identity, "__CONTEXT__": context, "__VERSION__": Release.version,
+            "__DOCKER_BUILD__": dockerBuild,
         ]
         let text = values.reduce(String(decoding: template, as: UTF8.self)) { text, value in
             text.replacing(value.key, with: value.value)
@@ -104,8 +106,17 @@ struct NewPackage {
             """
     }
 
+    /// First the image that the package's own begins with.
     private var dockerBuild: String {
-        guard case .checkout(let path) = source else { return "docker build -t \(name.text) ." }
-        return "docker build --build-context coordinatord=\(path) -t \(name.text) ."
+        let (origin, context) =
+            switch source {
+            case .checkout(let path): (path, "--build-context coordinatord=\(path) ")
+            // Docker takes a URL with this end for that of a repository.
+            case .url(let url): ("\(url.hasSuffix(".git") ? url : url + ".git")#\(Release.version)", "")
+            }
+        return """
+            docker build --target runtime -t coordinatord-runtime:\(Release.version) \(origin)
+            docker build \(context)-t \(name.text) .
+            """
     }
 }

@@ -105,5 +105,8 @@ import Testing
         #expect(try VersionTests.text("openapi.yaml").contains("\n  version: \(version)\n"))
         #expect(try VersionTests.text("CHANGELOG.md").hasPrefix("# Changelog\n\n## \(version)"))
         #expect(try VersionTests.text("Dockerfile").contains("org.opencontainers.image.version=\(version) "))
+        for file in ["Examples/cinema/Dockerfile", "docs/containers.md"] {
+            #expect(try VersionTests.text(file).contains("FROM coordinatord-runtime:\(version)\n"))
+        }
     }
 }

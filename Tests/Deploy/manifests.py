@@ -1,6 +1,6 @@
 """Validates the Kubernetes manifests, and checks what their schemas do not know.
 
-    manifests.py DIRECTORY HELP    HELP is a file with the help of `coordinatord serve` and `migrate`
+    manifests.py DIRECTORY PODMONITOR HELP    HELP is a file with the help of `coordinatord serve` and `migrate`
 """
 import pathlib
 import re
@@ -9,11 +9,11 @@ import sys
 import kubernetes_validate
 import yaml
 
-directory, help_text = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).read_text()
+directory, monitor, help_file = (pathlib.Path(argument) for argument in sys.argv[1:])
 KUBERNETES = "1.31"
 # Made by the operator of PostgreSQL, and by the operator of the service: see docs/scaling.md.
 MADE_ELSEWHERE = {"database-app", "database-ca", "coordinatord-console", "coordinatord-tls"}
-flags = set(re.findall(r"--[a-z-]+", help_text))
+flags = set(re.findall(r"--[a-z-]+", help_file.read_text()))
 
 
 def values(of, name):
@@ -56,11 +56,44 @@ for (kind, name), manifest in manifests.items():
         for variable in variables:
             if "--" + variable["name"].removeprefix("COORDINATORD_").lower().replace("_", "-") not in flags:
                 faults.append(f"{kind} {name} sets {variable['name']}, which is no setting of coordinatord")
+manifests["PodMonitor", "coordinatord"] = yaml.safe_load(monitor.read_text())
+
 pods = [manifest["spec"]["template"]["metadata"]["labels"] for manifest in manifests.values()
         if manifest["kind"] in ("Deployment", "Job")]
+SELECTING = {
+    "Service": "selector", "PodDisruptionBudget": "selector", "PodMonitor": "selector", "NetworkPolicy": "podSelector"}
 for (kind, name), manifest in manifests.items():
-    selector = manifest["spec"].get("selector", {}) if kind in ("Service", "PodDisruptionBudget") else None
-    selector = selector and selector.get("matchLabels", selector)
-    if selector and not any(selector.items() <= labels.items() for labels in pods):
+    if kind not in SELECTING:
+        continue
+    selector = manifest["spec"][SELECTING[kind]]
+    selector = selector.get("matchLabels", selector)
+    if not any(selector.items() <= labels.items() for labels in pods):
         faults.append(f"{kind} {name} selects no pod")
+
+# The ports: those of the container have names, and whoever may reach them does so by these or by their numbers.
+deployment = manifests["Deployment", "coordinatord"]["spec"]["template"]["spec"]
+container = deployment["containers"][0]
+ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+used = {
+    "Service": {port["targetPort"] for port in manifests["Service", "coordinatord"]["spec"]["ports"]},
+    "PodMonitor": {each["port"] for each in manifests["PodMonitor", "coordinatord"]["spec"]["podMetricsEndpoints"]},
+    "probes": {container[probe]["httpGet"]["port"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")},
+}
+for user, names in used.items():
+    if not names <= ports.keys():
+        faults.append(f"{user}: no port is named {sorted(names - ports.keys())}")
+ingress = manifests["NetworkPolicy", "coordinatord"]["spec"]["ingress"]
+allowed = {port["port"] for rule in ingress for port in rule["ports"]}
+if allowed != set(ports.values()):
+    faults.append(f"the network policy allows the ports {allowed}, and the pods have {ports}")
+offered = {port["name"] for port in manifests["Service", "coordinatord"]["spec"]["ports"]}
+for service in values(manifests["Ingress", "coordinatord"], "service"):
+    if service["name"] != "coordinatord" or service["port"]["name"] not in offered:
+        faults.append(f"the ingress needs {service}, which is not there")
+
+# A pod that is killed while it drains cuts requests: after the drain the server needs 2 s.
+variables = {variable["name"]: variable.get("value") for variable in container["env"]}
+drain = sum(int(variables[f"COORDINATORD_DRAIN_{part}"].removesuffix("s")) for part in ("DELAY", "TIME"))
+if drain + 2 >= deployment["terminationGracePeriodSeconds"]:
+    faults.append(f"a drain of {drain} s and 2 s more do not end within {deployment['terminationGracePeriodSeconds']} s")
 sys.exit("\n".join(faults) or 0)

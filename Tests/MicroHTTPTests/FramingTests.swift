@@ -28,11 +28,11 @@ import TestSupport
         await slow.sendByteByByte(Data(vector.request))
         let slowAnswer = String(decoding: try await slow.receiveAll(), as: UTF8.self)
 
-        #expect(vector.statuses.isEmpty ? answer.isEmpty : vector.statuses.contains(FramingTests.status(answer)))
+        #expect(FramingTests.expected(vector).contains(FramingTests.status(answer)), "\(answer)")
         // libmicrohttpd sends the heads of some of its own answers twice.
         let isLibrarys = answer.contains("<html>")
         #expect(isLibrarys || answer.components(separatedBy: "HTTP/1.1 ").count <= 2, "it is answered twice")
-        #expect(slowAnswer.isEmpty || vector.statuses.contains(FramingTests.status(slowAnswer)))
+        #expect(slowAnswer.isEmpty || FramingTests.expected(vector).contains(FramingTests.status(slowAnswer)))
         #expect(handler.answered.load(ordering: .relaxed) == 0, "a request reached the handler")
         await server.stop(within: .zero)
     }
@@ -67,6 +67,12 @@ import TestSupport
 
         #expect(FramingTests.status(String(decoding: try await connection.receiveAll(), as: UTF8.self)) == 200)
         await server.stop(within: .zero)
+    }
+
+    /// From 1.0 on, libmicrohttpd refuses more by itself: with 400, or it closes the connection without an answer.
+    private static func expected(_ vector: FramingVectors.Vector) -> Set<Int> {
+        let isLenient = HTTPServer.libraryVersion.hasPrefix("0.")
+        return isLenient ? vector.statuses : vector.statuses.union([0, 400])
     }
 
     /// 0 if there is no status.

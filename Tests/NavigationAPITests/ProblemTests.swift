@@ -141,9 +141,9 @@ final class FailingStore: SessionStore {
     }
 
     @Test(arguments: [
-        ("GET /livez HTTP/1.1\r\n\r\n", 400, "malformed-head"),
+        ("GET /livez HTTP/1.1\r\nHost: a b\r\n\r\n", 400, "malformed-head"),
         ("FETCH /livez HTTP/1.1\r\nHost: x\r\n\r\n", 501, "unknown-method"),
-        ("POST /v1/sessions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", 501, "unknown-coding"),
+        ("POST /v1/sessions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n\r\n", 501, "unknown-coding"),
     ])
     func `a malformed or unknown head is refused`(head: String, status: Int, problem: String) async throws {
         let client = try await Client()

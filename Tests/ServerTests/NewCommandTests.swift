@@ -44,7 +44,8 @@ import TestSupport
         let manifest = try text("shop/Package.swift")
         #expect(manifest.contains(#".package(url: "https://example.com/someone/Coordinatord.git", from: ""#))
         #expect(manifest.contains(#".product(name: "Coordinators", package: "Coordinatord")"#))
-        #expect(!(try text("shop/Dockerfile").contains("--from=coordinatord")))
+        #expect(!(try text("shop/Dockerfile").contains("COPY --from=coordinatord ")))
+        #expect(try text("shop/README.md").contains(" https://example.com/someone/Coordinatord.git#"))
     }
 
     @Test(arguments: ["1shop", "a/b", "../shop", "löwe", "-", "''", "swift", String(repeating: "a", count: 65)])

@@ -2,7 +2,7 @@
 public enum FramingVectors {
     public struct Vector: Sendable, CustomStringConvertible {
         public let request: [UInt8]
-        /// The acceptable ones; empty if libmicrohttpd closes the connection without an answer.
+        /// The acceptable ones; 0 if libmicrohttpd closes the connection without an answer.
         public let statuses: Set<Int>
 
         public var description: String { String(decoding: request, as: UTF8.self).debugDescription }
@@ -40,7 +40,7 @@ public enum FramingVectors {
             "GET /a HTTP /1.1", "GET /a FTP/1.1", "GET /a HTTP/", "GET /a HTTP/1.1 HTTP/1.1",
             "GET /a HTTP/1.10", "GET /a HTTP/01.1", "GET /a HTTP/1.",
         ].map { line($0) } + ["GET /a HTTP/2.0", "GET /a HTTP/3.0"].map { line($0, 505) }
-        + [Vector(" GET /a HTTP/1.1\r\nHost: x\r\n\r\n"), Vector("GET\r\nHost: x\r\n\r\n")]
+        + [Vector(" GET /a HTTP/1.1\r\nHost: x\r\n\r\n", 0), Vector("GET\r\nHost: x\r\n\r\n", 0)]
 
     static let methods =
         ["G@T", "G(T", "GET:", "GET/", "GET,", "G{T}", "G\"T", "GÉT"].map { line("\($0) /a HTTP/1.1") }

@@ -30,7 +30,9 @@ struct HeadCheck {
         let method = UnsafeRawBufferPointer(start: method, count: strlen(method))
         isKnownMethod = HeadCheck.methods.contains { method.elementsEqual($0.utf8) }
         isOld = strcmp(version, "HTTP/1.0") == 0
-        isSound = method.allSatisfy(HeadCheck.isTokenCharacter) && (isOld || strcmp(version, "HTTP/1.1") == 0)
+        isSound =
+            method.allSatisfy(HeadCheck.isTokenCharacter) && !target.isEmpty
+            && (isOld || strcmp(version, "HTTP/1.1") == 0)
         guard !HTTPLibrary.isStrict else { return }
         let targetPlace = start + method.count + HeadCheck.space
         let versionPlace = targetPlace + target.count + HeadCheck.space
