@@ -35,30 +35,33 @@ public final class PostgresConnection {
     /// Whether a statement can be tried. Once `false`, it stays so.
     public private(set) var isUsable = true
 
-    /// Connects to the first host that accepts it, each within its share of the time.
+    /// Connects to the first host that accepts it, and that is accepted, each within its share of the time.
     ///
     /// - Parameters:
     ///   - first: the index of the host to try first.
     ///   - time: in which there must be a connection.
-    /// - Throws: `notSent`, with the reason of the last host.
-    public convenience init(
-        _ settings: PostgresSettings, first: Int = 0, within time: Duration
-    ) throws(PostgresError) {
+    ///   - check: throws if the host must not be used.
+    /// - Throws: `notSent`, with each host's reason.
+    public static func connect(
+        _ settings: PostgresSettings, first: Int = 0, within time: Duration,
+        check: (PostgresConnection) throws(PostgresError) -> Void = { _ throws(PostgresError) in }
+    ) throws(PostgresError) -> PostgresConnection {
         let count = settings.hosts.count
         let end = ContinuousClock.now + time
-        var reason = "there is no host"
+        var reasons: [String] = []
         for turn in 0..<count {
             let host = (max(0, first) + turn) % count
             let now = ContinuousClock.now
             let limit = now + max(.zero, end - now) / (count - turn)
             do throws(PostgresError) {
-                try self.init(settings, host: host, until: limit)
-                return
+                let connection = try PostgresConnection(settings, host: host, until: limit)
+                try check(connection)
+                return connection
             } catch {
-                reason = error.description
+                reasons.append(error.description)
             }
         }
-        throw .notSent(reason: reason)
+        throw .notSent(reason: reasons.isEmpty ? "there is no host" : reasons.joined(separator: "; "))
     }
 
     private init(_ settings: PostgresSettings, host: Int, until deadline: ContinuousClock.Instant) throws(PostgresError)

@@ -45,10 +45,12 @@ final class DatabaseLink {
         if let connection, connection.isUsable { return connection }
         connection = nil
         // The primary server may be another one meanwhile, but the one before is the likely one.
-        let made = try PostgresConnection(settings, first: host, within: time)
+        let made = try PostgresConnection.connect(settings, first: host, within: time) {
+            connection throws(PostgresError) in
+            _ = try connection.run(DatabaseLink.setup, [.text("\(statementTimeout)")], until: .now + time)
+            try state.checkTimeline(connection)
+        }
         do throws(PostgresError) {
-            _ = try made.run(
-                DatabaseLink.setup, [.text("\(statementTimeout)")], until: .now + time)
             try ReplicationBarrier.pass(made, until: .now + time)
             try state.check(made)
         } catch {

@@ -44,6 +44,7 @@ public final class PostgresStore: SessionStore {
 
     static let closed = "the store is closed"
     static let laneCount = 2
+    private static let closingTime = Duration.seconds(2)
     private static let readerCount = 2
 
     init(_ opening: StoreOpening, _ retention: Retention) {
@@ -56,7 +57,7 @@ public final class PostgresStore: SessionStore {
         let upkeep = Upkeep(
             replica: opening.replica, sessionCount: opening.sessionCount, DatabaseLink(settings, state), state,
             retention)
-        upkeep.notePromises(opening.off)
+        upkeep.note(risks: opening.risks)
         upkeep.note(clock: opening.clock, local: opening.localClock)
         self.upkeep = upkeep
         pairings = SharedPairings(upkeep)
@@ -266,9 +267,19 @@ public final class PostgresStore: SessionStore {
     public func close() async {
         line.close()
         reads.close()
-        for lane in lanes { await lane.close() }
-        for reader in readers { await reader.close() }
-        await upkeep.close()
+        let (closed, close) = AsyncStream.makeStream(of: Never.self)
+        Task { [lanes, readers, upkeep] in
+            for lane in lanes { await lane.close() }
+            for reader in readers { await reader.close() }
+            await upkeep.close()
+            close.finish()
+        }
+        // Whoever has waited for the database, or for its standby, has an answer. A stop waits no longer.
+        Task {
+            try? await Task.sleep(for: PostgresStore.closingTime)
+            close.finish()
+        }
+        for await _ in closed {}
     }
 }
 

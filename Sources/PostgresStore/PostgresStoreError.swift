@@ -12,7 +12,7 @@ public enum PostgresStoreError: Error, Equatable, Sendable {
     case olderSchema(Int)
     /// A later build of this program has made the tables, in a way that this one cannot work with.
     case newerSchema(Int)
-    /// The server may lose acknowledged commits; the settings that are off.
+    /// The server may lose acknowledged commits; the settings because of which, such as `fsync = off`.
     case relaxed([String])
     /// The data is not what was written.
     case damaged(String)
@@ -36,8 +36,8 @@ extension PostgresStoreError: CustomStringConvertible {
             "the database has schema \(version), which is too new for this program: run a later version of it"
         case .relaxed(let settings):
             """
-            the database server has \(settings.joined(separator: ", ")) turned off, and may lose what it has \
-            acknowledged: turn it on, or say --durability relaxed
+            the database server has \(settings.joined(separator: ", ")), and may lose what it has acknowledged: set it \
+            to on, or say --durability relaxed
             """
         case .unusableURI(let reason), .secretInURI(let reason), .damaged(let reason), .unavailable(let reason): reason
         }

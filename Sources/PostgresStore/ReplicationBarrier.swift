@@ -10,11 +10,19 @@ enum ReplicationBarrier {
     /// - Throws: if the standby does not confirm in time. Then nothing may be read on this connection.
     static func pass(_ connection: PostgresConnection, until deadline: ContinuousClock.Instant) throws(PostgresError) {
         guard try connection.run(proof, until: deadline).count == 0 else { return }
-        let rows = try connection.execute(barrier, until: deadline)
-        // The wait was cut off: the row is on this server, and perhaps not on the standby.
-        guard rows.warnings == 0 else { throw .notSent(reason: "the standby database does not confirm commits") }
+        do throws(PostgresError) {
+            let rows = try connection.execute(barrier, until: deadline)
+            // The wait was cut off: the row is on this server, and perhaps not on the standby.
+            guard rows.warnings == 0 else { throw .notSent(reason: unconfirmed) }
+        } catch {
+            // Another connection waits already.
+            throw error == .deadline || error.state == "55P03" ? .notSent(reason: unconfirmed) : error
+        }
         try connection.execute(confirmation, until: deadline)
     }
+
+    /// The reason if nothing can be read for want of a standby.
+    static let unconfirmed = "no synchronous standby confirms what the database shows"
 
     private static let proof = PostgresStatement(
         "replicated", "SELECT FROM replicated_starts WHERE start = pg_postmaster_start_time()")

@@ -10,8 +10,8 @@ struct StoreOpening: Sendable {
     let secret: [UInt8]
     let replica: Int
     let sessionCount: Int
-    /// Settings of the server without which it may lose what it has acknowledged, as far as they are off.
-    let off: [String]
+    /// Settings of the server because of which it may lose what it has acknowledged.
+    let risks: [String]
     /// The database's time in milliseconds since 1970, and this machine's then.
     let clock: Int
     let localClock: Date
@@ -45,6 +45,7 @@ extension PostgresStore {
         try await blocking { () throws(PostgresStoreError) in
             let connection = try StoreOpening.connect(try StoreOpening.settings(uri, password))
             let before = try Migration.migrate(connection)
+            try StoredValues(connection).check()
             return (before, max(before, Schema.version))
         }
     }
@@ -72,9 +73,10 @@ extension StoreOpening {
         secret = values.secret
         state = StoreState(isStrict: durability == .strict, report: report)
         replica = Int.random(in: 1...Int.max)
+        state.noteTimelines(of: settings)
         let link = DatabaseLink(settings, state)
         do throws(PostgresError) {
-            off = try Upkeep.promises(link)
+            risks = try Upkeep.risks(link)
             let lanes = try ReplicaQueries.newLanes(PostgresStore.laneCount, link)
             try ReplicaQueries.register(replica, lanes: lanes, link)
             state.setLanes(lanes)
@@ -87,7 +89,7 @@ extension StoreOpening {
         } catch {
             throw PostgresStoreError(error)
         }
-        guard off.isEmpty || durability == .relaxed else { throw .relaxed(off) }
+        guard risks.isEmpty || durability == .relaxed else { throw .relaxed(risks) }
     }
 
     static func settings(
@@ -103,7 +105,7 @@ extension StoreOpening {
 
     static func connect(_ settings: PostgresSettings) throws(PostgresStoreError) -> PostgresConnection {
         do throws(PostgresError) {
-            return try PostgresConnection(settings, within: .seconds(5))
+            return try PostgresConnection.connect(settings, within: .seconds(5))
         } catch {
             throw PostgresStoreError(error)
         }

@@ -11,7 +11,7 @@ extension ContinuousClock.Instant {
 extension PostgresConnection {
     /// A connection to the cluster that the tests share.
     static func make(_ user: String = "postgres", password: String? = nil) throws -> PostgresConnection {
-        try PostgresConnection(
+        try PostgresConnection.connect(
             PostgresSettings(uri: PostgresCluster.shared.uri(user: user), password: password), within: .seconds(5))
     }
 
@@ -168,14 +168,14 @@ extension PostgresConnection {
         let both = try PostgresSettings(
             uri: "postgresql://postgres@127.0.0.1:\(silent.port),127.0.0.1:\(port)/postgres")
 
-        let connection = try PostgresConnection(both, within: .seconds(2))
+        let connection = try PostgresConnection.connect(both, within: .seconds(2))
         #expect(connection.host == 1)
-        let again = try PostgresConnection(both, first: 1, within: .seconds(2))
+        let again = try PostgresConnection.connect(both, first: 1, within: .seconds(2))
         #expect(again.host == 1)
 
         let start = ContinuousClock.now
         let error = #expect(throws: PostgresError.self) {
-            _ = try PostgresConnection(
+            _ = try PostgresConnection.connect(
                 PostgresSettings(uri: "postgresql://postgres@127.0.0.1:\(silent.port)/postgres"),
                 within: .milliseconds(300))
         }
@@ -190,9 +190,10 @@ extension PostgresConnection {
         try cluster.query("ALTER DATABASE \(name) SET default_transaction_read_only = on")
 
         let error = #expect(throws: PostgresError.self) {
-            _ = try PostgresConnection(PostgresSettings(uri: database), within: .seconds(5))
+            _ = try PostgresConnection.connect(PostgresSettings(uri: database), within: .seconds(5))
         }
-        _ = try PostgresConnection(PostgresSettings(uri: database + "?target_session_attrs=any"), within: .seconds(5))
+        _ = try PostgresConnection.connect(
+            PostgresSettings(uri: database + "?target_session_attrs=any"), within: .seconds(5))
 
         #expect(error?.description.contains("session is read-only") == true)
     }
@@ -250,7 +251,7 @@ extension PostgresConnection {
             let uri =
                 "postgresql://postgres@\(host):\(cluster.port)/postgres?sslmode=verify-full"
                 + "&sslrootcert=\(certificate ?? "")"
-            let connection = try PostgresConnection(PostgresSettings(uri: uri), within: .seconds(5))
+            let connection = try PostgresConnection.connect(PostgresSettings(uri: uri), within: .seconds(5))
             let rows = try connection.rows("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
             #expect(rows.boolean(0, 0) == true)
             // Larger than what TLS sends at once.

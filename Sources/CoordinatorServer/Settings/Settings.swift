@@ -57,7 +57,7 @@ enum Settings {
         "drain-delay", .connections, canBeZero: true, default: "0s",
         "How long new connections are accepted after SIGTERM, while /readyz answers 503.")
     static let drainTime = Setting.time(
-        "drain-time", .connections, default: "8s",
+        "drain-time", .connections, default: "7s",
         "How long the requests under way may take after that; the end takes up to 2s more.")
 
     static let trustedProxy = Setting(

@@ -12,7 +12,7 @@ enum Migration {
         try run(connection, Schema.values)
         try run(connection, Schema.firstValues(secret: Hexadecimal.text(of: secret)))
         let before = try StoredValues(connection).schema
-        guard before <= Schema.version else { return before }
+        guard before < Schema.version else { return before }
         try run(connection, Schema.creation)
         return before
     }

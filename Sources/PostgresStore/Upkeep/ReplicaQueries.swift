@@ -79,10 +79,13 @@ enum ReplicaQueries {
         FROM (SELECT count(*) AS n FROM (SELECT FROM sessions LIMIT 10001) s) c
         """)
 
-    static let promises = PostgresStatement(
-        "promises",
+    static let risks = PostgresStatement(
+        "risks",
         """
-        SELECT name::text FROM pg_settings
-        WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off' ORDER BY name
+        SELECT name || ' = ' || setting FROM pg_settings
+        WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off'
+          OR name = 'synchronous_commit' AND setting IN ('local', 'remote_write')
+            AND current_setting('synchronous_standby_names') <> ''
+        ORDER BY name
         """)
 }

@@ -65,7 +65,7 @@ final class Upkeep: Sendable {
     /// Whether the server may lose what it has acknowledged.
     var isRelaxed: Bool { state.withLock { $0.isRelaxed } }
 
-    func notePromises(_ off: [String]) { state.withLock { $0.isRelaxed = !off.isEmpty } }
+    func note(risks: [String]) { state.withLock { $0.isRelaxed = !risks.isEmpty } }
 
     /// - Parameters:
     ///   - stored: the database's time, in milliseconds since 1970.
@@ -178,12 +178,12 @@ final class Upkeep: Sendable {
             }
         }
         attempt("the database's settings") { () throws(PostgresError) in
-            let off = try Upkeep.promises(link)
-            if !off.isEmpty, !isRelaxed {
+            let risks = try Upkeep.risks(link)
+            if !risks.isEmpty, !isRelaxed {
                 store.report(
-                    "the database may lose what it acknowledges: \(off.joined(separator: ", ")) off", store.isStrict)
+                    "the database may lose what it acknowledges: \(risks.joined(separator: ", "))", store.isStrict)
             }
-            notePromises(off)
+            note(risks: risks)
         }
         if ticks.isMultiple(of: 10) {
             attempt("the batches") { () throws(PostgresError) in try ReplicaQueries.prune(link) }
@@ -212,7 +212,7 @@ final class Upkeep: Sendable {
                     defer { state.failure = nil }
                     return state.failure != nil
                 }) {
-                    store.report("the database answers again", false)
+                    store.report("the database can be used again", false)
                 }
                 return true
             } catch {
@@ -220,10 +220,13 @@ final class Upkeep: Sendable {
                 guard isLast else { continue }
                 let isNews = state.withLock { state in
                     // In /readyz, which anybody may read. The log has the details.
-                    defer { state.failure = "the database does not answer" }
+                    let isUnconfirmed = error.description.contains(ReplicationBarrier.unconfirmed)
+                    defer {
+                        state.failure = isUnconfirmed ? ReplicationBarrier.unconfirmed : "the database cannot be used"
+                    }
                     return state.failure == nil
                 }
-                if isNews { store.report("the database does not answer: \(error)", false) }
+                if isNews { store.report("the database cannot be used: \(error)", false) }
             }
         }
         return false
@@ -252,9 +255,9 @@ final class Upkeep: Sendable {
         }
     }
 
-    /// The settings without which the server may lose what it has acknowledged, as far as they are off.
-    static func promises(_ link: DatabaseLink) throws(PostgresError) -> [String] {
-        let rows = try link.run(ReplicaQueries.promises, within: .seconds(5))
+    /// The settings because of which the server may lose what it has acknowledged, such as `fsync = off`.
+    static func risks(_ link: DatabaseLink) throws(PostgresError) -> [String] {
+        let rows = try link.run(ReplicaQueries.risks, within: .seconds(5))
         return rows.indices.compactMap { rows.text($0, 0) }
     }
 }

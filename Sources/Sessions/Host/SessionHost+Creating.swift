@@ -77,6 +77,8 @@ extension SessionHost {
         }
     }
 
+    private static let creationAttempts = 5
+
     /// Gets the session's id. Returns the app, the first state, and for a fork the session that the state was taken from.
     private typealias First =
         @Sendable (SessionID) async throws(SessionError) -> (App, TransitionResult, origin: SessionIdentity?)
@@ -85,11 +87,12 @@ extension SessionHost {
         _ once: IdempotentRequest?, _ first: First
     ) async throws(SessionError) -> CreatedSession {
         guard let once else {
-            while true {
-                let created = try await commit(.random(), .random(), nil, first)
-                // If the id is already in use, which is all but impossible, another one is tried.
-                if let created { return created }
+            // If the id is already in use, which is all but impossible, or the store has lost commits at this moment, it is
+            // tried again.
+            for _ in 0..<SessionHost.creationAttempts {
+                if let created = try await commit(.random(), .random(), nil, first) { return created }
             }
+            throw .conflict
         }
         let id = SessionID(from: once.secretKey, secret: store.secret)
         let token = SessionToken(from: once.secretKey, secret: store.secret)

@@ -11,6 +11,7 @@ extension SessionHost {
         let live: Session
         do throws(SessionError) {
             live = try await inMemory(id, for: nil)
+            try await isCurrent(live)
         } catch {
             if case .unauthorized = error { throw .unknownSession }
             throw error
