@@ -1,3 +1,4 @@
+public import FoundationEssentials
 internal import Glibc
 internal import SQLite
 public import Sessions
@@ -45,6 +46,17 @@ public final class StoreSnapshot {
         }
     }
 
+    /// Whether a file has the form of a backup: it needs no log, and has none beside it.
+    public static func isBackup(_ path: String) throws(SQLiteStoreError) -> Bool {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw .system("\(path) cannot be opened") }
+        defer { close(file) }
+        // The two bytes say how the file is written and read: 1 without a log (sqlite.org/fileformat2.html, 1.3.3).
+        var bytes = [UInt8](repeating: 0, count: 20)
+        guard read(file, &bytes, bytes.count) == bytes.count else { return false }
+        return bytes[18...] == [1, 1] && access("\(path)-wal", F_OK) != 0
+    }
+
     /// All known sessions, including ended, expired and damaged ones, in order.
     public func sessions() throws(SQLiteStoreError) -> [SessionID] { try listing().sessions }
 
@@ -73,6 +85,9 @@ public final class StoreSnapshot {
             throw SQLiteStoreError(error)
         }
     }
+
+    /// The time of the last commit, or of the last sweep if that was later.
+    public var latestTime: Date { JournalWriter.latestTime(in: reader.database) }
 
     public func load(_ id: SessionID) throws(SQLiteStoreError) -> SessionRecord? {
         try reading { () throws(ReadError) in
@@ -160,13 +175,22 @@ public final class StoreSnapshot {
 
     /// Compares the checksum of every page.
     ///
+    /// - Parameter progress: receives how many bytes are done, and how many there are.
     /// - Returns: the numbers of the damaged pages.
-    public func damagedPages() -> [Int] {
+    public func damagedPages(_ progress: (Int, Int) -> Void = { _, _ in }) -> [Int] {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return [] }
         // Left open, because closing it would drop the locks that SQLite has in this process.
         var pages: [Int] = []
-        PageChecksum.scan(file) { pages.append($0) }
+        var info = stat()
+        fstat(file, &info)
+        var done = 0
+        func count() -> Bool {
+            done += PageChecksum.scanStep
+            progress(done, Int(info.st_size))
+            return true
+        }
+        PageChecksum.scan(file, pause: count) { pages.append($0) }
         return pages
     }
 
@@ -212,10 +236,10 @@ public final class StoreSnapshot {
             try reader.database.copy(to: target, pages: 256, progress: progress)
             // The copy is complete without a log.
             let last = try target.integer("SELECT max(seq) FROM journal") ?? 0
-            let note = try target.prepare("UPDATE store SET value = ?1, checksum = ?2 WHERE name = 'closed'")
-            try note.bind(1, last)
-            try note.bind(2, StoredValue.closed(last).checksum)
-            try note.run()
+            let generation = Generation.ofCopy(try Generation.stored(in: target))
+            let statements = try Statements(target)
+            try statements.set(StoredValue.closed, last)
+            try statements.set(StoredValue.generation, generation)
             try target.execute("PRAGMA journal_mode = DELETE")
         } catch {
             unlink(path)
