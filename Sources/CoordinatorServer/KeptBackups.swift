@@ -37,8 +37,7 @@ final class KeptBackups {
     /// The path of a new backup.
     func next() -> String {
         let time = Date().formatted(
-            .iso8601.year().month().day().dateSeparator(.omitted)
-                .time(includingFractionalSeconds: true).timeSeparator(.omitted))
+            Date.ISO8601FormatStyle(dateSeparator: .omitted, timeSeparator: .omitted, includingFractionalSeconds: true))
         return "\(directory)/sessions-\(time).sqlite"
     }
 

@@ -26,7 +26,7 @@ struct Progress {
         next = .now + Progress.interval
         guard let total else { return put("\(work): \(done()) \(unit) so far") }
         // What is counted may have grown since it was.
-        let share = total > 0 ? min(Double(done()) / Double(total), 1) : 1
+        let share = total > 0 ? min(max(0, Double(done()) / Double(total)), 1) : 1
         let percent = "\(Int(100 * share)) %"
         guard Progress.isTerminal else { return put("\(work): \(percent)") }
         let filled = Int(Double(Progress.width) * share)

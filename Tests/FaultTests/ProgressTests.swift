@@ -20,7 +20,7 @@ extension Faults {
 
         private func command(_ words: [String], _ directory: String) throws -> [String] {
             let store = words[0] == "restore" ? "restored" : "store"
-            return BackupTests.slowly("pread64", milliseconds: 10)
+            return BackupTests.slowly("pread64", milliseconds: 20)
                 + [try ServerUnderTest.executable]
                 + words.map { $0.replacing("DIRECTORY", with: directory) } + [
                     "--store", "sqlite:\(directory)/\(store)",

@@ -9,6 +9,8 @@ internal import SQLite
 struct Generation {
     let number: Int
 
+    private static let limit = 1 << 53
+
     /// - Throws: damage of the stored number.
     init(in database: borrowing SQLiteDatabase) throws(SQLiteError) {
         let stored = try Generation.stored(in: database)
@@ -17,7 +19,11 @@ struct Generation {
 
     /// The number of the generation in a file; negative in a copy to which nothing has been committed.
     static func stored(in database: borrowing SQLiteDatabase) throws(SQLiteError) -> Int {
-        try JournalWriter.storedIfAny(StoredValue.generation, in: database) ?? 1
+        let number = try JournalWriter.storedIfAny(StoredValue.generation, in: database) ?? 1
+        guard (1...limit).contains(Int(clamping: number.magnitude)) else {
+            throw .damage("the value “generation” in the table store is out of range")
+        }
+        return number
     }
 
     /// What a copy of a file stores.
