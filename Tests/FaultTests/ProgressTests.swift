@@ -8,7 +8,7 @@ extension Faults {
         static let commands = [
             ("backup", ["backup", "DIRECTORY/copy"]), ("check", ["check", "--data-directory", "DIRECTORY/apps"]),
             ("export", ["sessions", "export"]), ("restore", ["restore", "DIRECTORY/backups/copy"]),
-            ("search for sessions that are over", ["sessions", "purge", "--over"]),
+            ("search", ["sessions", "purge", "--over"]),
         ]
 
         /// Sessions on many pages, and a backup of them.
@@ -80,7 +80,7 @@ extension Faults {
                 ["sessions", "export", "--store", "sqlite:\(directory.path)/store"]
             ).exit().output
             try export.write(toFile: "\(directory.path)/one", atomically: true, encoding: .utf8)
-            let id = try #require(export.firstMatch(of: /s_[0-9A-Za-z]{13}/))
+            let id = try #require(export.firstMatch(of: /s_[0-9A-Za-z_-]{13}/))
             // Copies without an end, with other ids.
             let copies = """
                 awk -v old=\(id.output) '{ for (i = 0; ; i++) { line = $0; sub(old, sprintf("s_%013d", i), line); \

@@ -1,4 +1,5 @@
 import Foundation
+import SQLite
 import SQLiteStore
 import Sessions
 import Testing
@@ -46,6 +47,25 @@ import Testing
         let original = try open(directory)
         #expect(original.generation == 1)
         await original.close()
+    }
+
+    @Test func `a copy does not begin again when something is committed meanwhile`() async throws {
+        let store = try open(directory)
+        for number in 1...40 {
+            let record = try EncodedRecord.make(.make(number), 1, size: 200_000)
+            _ = await store.commit([SessionChange(id: try .make(number), expected: .none, record: record)])
+        }
+        await store.close()
+        let other = try SQLiteDatabase(path: "\(directory.path)/sessions.sqlite", isGuarded: true)
+        var steps: [Int] = []
+
+        try StoreSnapshot(directory: directory.path).copy(to: "\(directory.path)/copy") { done, total in
+            steps.append(done)
+            if steps.count < 20 { try? other.execute("UPDATE sessions SET due = due + 1") }
+        }
+
+        #expect(steps.count > 2 && steps == Array(Set(steps)).sorted(), "\(steps)")
+        #expect(try StoreSnapshot(file: "\(directory.path)/copy").sessions().count == 40)
     }
 
     @Test func `the same copy has another generation each time that it is used`() async throws {

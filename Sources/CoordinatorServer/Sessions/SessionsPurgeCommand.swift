@@ -72,7 +72,7 @@ struct SessionsPurgeCommand: AsyncParsableCommand, SettingsCommand {
         let reader = try stored.reader()
         var over: [SessionID] = []
         let now = Date()
-        var progress = Progress("search for sessions that are over")
+        var progress = Progress("search")
         let isWhole = try await reader.forEach(nil, reader.loaded, progress: { progress.show($0, of: $1) }) {
             id, session in
             if session?.record.isOver(at: now) == true { over.append(id) }

@@ -216,6 +216,9 @@ public final class StoreSnapshot {
         try reading { () throws(ReadError) in tail.damaged.map { ($0.key, $0.value) }.sorted { $0.0.text < $1.0.text } }
     }
 
+    /// 16 MiB.
+    private static let flushedPages = (16 << 20) / PageChecksum.pageSize
+
     /// Copies the whole store into a new file. A directory with this file as `sessions.sqlite` can be opened as a
     /// store.
     ///
@@ -224,6 +227,7 @@ public final class StoreSnapshot {
         let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw .system("\(path) cannot be created") }
         defer { close(file) }
+        var (flushed, isFlushed) = (0, true)
         do throws(SQLiteError) {
             let target = try SQLiteDatabase(path: path, isGuarded: true)
             // Gives the file a header first, so that it is known to be guarded before pages are copied.
@@ -232,8 +236,18 @@ public final class StoreSnapshot {
                 PRAGMA synchronous = OFF; PRAGMA page_size = \(PageChecksum.pageSize); CREATE TABLE t (x); DROP TABLE t
                 """)
             try reader.database.execute("BEGIN")
+            // The first read takes the snapshot. Without one, each step would take its own, and begin again from the
+            // start whenever something was committed meanwhile.
+            _ = try reader.database.integer("PRAGMA user_version")
             defer { try? reader.database.execute("COMMIT") }
-            try reader.database.copy(to: target, pages: 256, progress: progress)
+            try reader.database.copy(to: target, pages: 256) { done, total in
+                // Bit by bit: others' flushes would wait for one of the whole file.
+                if done - flushed >= StoreSnapshot.flushedPages {
+                    flushed = done
+                    isFlushed = fdatasync(file) == 0 && isFlushed
+                }
+                progress(done, total)
+            }
             // The copy is complete without a log.
             let last = try target.integer("SELECT max(seq) FROM journal") ?? 0
             let generation = Generation.ofCopy(try Generation.stored(in: target))
@@ -246,7 +260,7 @@ public final class StoreSnapshot {
             throw SQLiteStoreError(error)
         }
         // The caller flushes the file's name, with the directory that contains it.
-        guard fsync(file) == 0 else { throw .unavailable(reason: "\(path) cannot be flushed") }
+        guard fsync(file) == 0, isFlushed else { throw .unavailable(reason: "\(path) cannot be flushed") }
     }
 
     /// Reads from one snapshot, which ends with this call.
