@@ -87,13 +87,12 @@ extension Faults {
                 print line } }' \(directory.path)/one
                 """
             let command = """
-                \(copies) | '\(try ServerUnderTest.executable)' sessions import --store sqlite:\(directory.path)/other & \
-                trap "kill $!" TERM; wait
+                exec '\(try ServerUnderTest.executable)' sessions import --store sqlite:\(directory.path)/other < <(\(copies))
                 """
 
             let importing = try Program(URL(filePath: "/bin/bash"), ["-c", command])
             let lines = try await importing.errors(until: " so far\n")
-            importing.signal(SIGTERM)
+            importing.signal(SIGKILL)
             _ = try await importing.end()
 
             #expect(lines.wholeMatch(of: /import: \d+ sessions so far\n/) != nil, "\(lines)")
