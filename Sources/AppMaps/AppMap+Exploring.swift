@@ -11,10 +11,14 @@ extension AppMap {
     /// the map. Neither is a screen that opens only for a payload other than the example. An event that takes too long
     /// is tried once.
     ///
-    /// - Parameter limit: the number of states that are explored further; states with the same `outline` count as one.
+    /// - Parameters:
+    ///   - limit: the number of states that are explored further; states with the same `outline` count as one.
+    ///   - progress: receives how many states have been explored.
     /// - Throws: the error that keeps a session from starting.
     /// - Returns: `nil` if a session takes too long to start.
-    package init?(exploring app: App, limit: Int, by carryOut: Carrier) async throws(NavigationError) {
+    package init?(
+        exploring app: App, limit: Int, progress: (Int) -> Void = { _ in }, by carryOut: Carrier
+    ) async throws(NavigationError) {
         self.init(app: app.name)
         let now = Date(timeIntervalSince1970: 1_800_000_000)
         guard let first = try await carryOut(app.beginLaunch(at: now))?.state else { return nil }
@@ -29,6 +33,7 @@ extension AppMap {
             next += 1
             guard let from = position(of: state) else { continue }
             for attempt in state.attempts(in: app) where !slowEvents.contains(attempt.name) {
+                progress(next - 1)
                 let result: TransitionResult
                 do throws(NavigationError) {
                     guard let inTime = try await carryOut(app.begin(attempt.event, on: state, at: now)) else {

@@ -8,12 +8,19 @@ struct BackupCommand: ParsableCommand, SettingsCommand {
     static let configuration = CommandConfiguration(
         commandName: "backup", abstract: "Copies the stored sessions into a new file; a server may be running.",
         discussion: """
-            To restore it, put the file into an empty directory as sessions.sqlite and serve that directory. The file \
-            is written in a directory beside it, FILE.XXXXXX, which may be removed if kill -9 has left it. A PostgreSQL \
-            database is backed up with PostgreSQL's own pg_dump or pg_basebackup.
+            `restore` makes a store of it. The file is written in a directory beside it, FILE.XXXXXX, which may be \
+            removed if kill -9 has left it. A PostgreSQL database is backed up with PostgreSQL's own pg_dump or \
+            pg_basebackup.
             """)
 
     @OptionGroup var stored: StoredOptions
+
+    @Option(
+        help: """
+            Takes FILE as a directory, writes a new file sessions-TIME.sqlite in it, and removes the oldest ones, so that \
+            this many are left.
+            """)
+    var keep: Int?
 
     @Argument(help: "The file to create. It must not exist yet.")
     var file: String
@@ -26,6 +33,7 @@ struct BackupCommand: ParsableCommand, SettingsCommand {
                 pg_basebackup.
                 """)
         }
+        guard keep ?? 1 > 0 else { throw ValidationError("--keep takes a number from 1.") }
     }
 
     func run() throws {
@@ -36,13 +44,11 @@ struct BackupCommand: ParsableCommand, SettingsCommand {
         do throws(SQLiteStoreError) { snapshot = try StoreSnapshot(directory: directory) } catch {
             throw ExitCode.cannotRead(directory, error)
         }
+        let kept = try keep.map { try KeptBackups(in: self.file, count: $0) }
+        let file = kept?.next() ?? self.file
         let count = try NewFile.make(file) { draft in
-            let bar = ProgressBar()
-            defer { bar.end() }
             do throws(SQLiteStoreError) {
-                try snapshot.copy(to: draft) { done, total in bar.show(done, of: total) }
-                // Reads the copy's journal, so that no copy gets its name that a server would refuse.
-                return try StoreSnapshot(file: draft).sessions().count
+                return try snapshot.checkedCopy(to: draft, "backup")
             } catch .unavailable(let reason) {
                 // The store was sound when it was opened, so it is the copy that failed.
                 throw ExitCode.cannotStart(EX_IOERR, "\(file) cannot be written: \(reason)")
@@ -50,27 +56,7 @@ struct BackupCommand: ParsableCommand, SettingsCommand {
                 throw ExitCode.cannotRead(directory, error)
             }
         }
+        kept?.removeOld(but: file)
         print("\(file): \(count) sessions")
-    }
-}
-
-/// Shows the progress of work on standard error, if that is a terminal.
-struct ProgressBar {
-    private static let width = 40
-    private let isShown = isatty(STDERR_FILENO) == 1
-
-    func show(_ done: Int, of total: Int) {
-        guard isShown, total > 0 else { return }
-        let filled = ProgressBar.width * done / total
-        let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: ProgressBar.width - filled)
-        write("\r[\(bar)] \(100 * done / total) %")
-    }
-
-    func end() {
-        if isShown { write("\n") }
-    }
-
-    private func write(_ text: String) {
-        _ = Glibc.write(STDERR_FILENO, text, text.utf8.count)
     }
 }

@@ -57,16 +57,19 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
 
         let reader = try stored.reader()
         // Damaged pages may contain older versions, and a session needs all of those as well.
-        let damagedPages = reader.damagedPages()
-        let scan = try SessionScan(stored, threads: min(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 16))
+        var progress = Progress("check of pages")
+        let damagedPages = reader.damagedPages { progress.show($0, of: $1) }
+        progress.hide()
+        let scan = try SessionScan { try stored.reader() }
         var summary = CheckSummary(damagedPages: damagedPages)
-        let bar = ProgressBar()
+        progress = Progress("check")
         var before = 0
         let isWhole = try await reader.forEachPage { sessions in
             let count = try reader.sessionCount()
             try await scan.forEach(sessions, withPast: !damagedPages.isEmpty) { id, found in
                 CheckedSession(id, found, by: host)
             } each: { checked, done in
+                progress.hide()
                 for session in checked {
                     summary.add(session)
                     if session.outcome == "damaged" {
@@ -74,11 +77,11 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
                     }
                     print(json ? session.json : session.line)
                 }
-                bar.show(before + done, of: max(count, before + sessions.count))
+                progress.show(before + done, of: count)
             }
             before += sessions.count
         }
-        bar.end()
+        progress.hide()
         print(json ? summary.json : summary.text)
         let isAllowed = (allow ?? AllowedOutcomes()).include(summary)
         if !isWhole || !damagedPages.isEmpty || !isAllowed { throw ExitCode(1) }

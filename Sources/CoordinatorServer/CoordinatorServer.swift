@@ -7,7 +7,7 @@ public import Coordinators
 internal import FoundationEssentials
 
 /// A server of some apps. Marked `@main`, it is a program with the subcommands `serve`, `check`,
-/// `sessions`, `backup`, `migrate`, `config`, `graph` and `health`.
+/// `sessions`, `backup`, `restore`, `migrate`, `config`, `graph` and `health`.
 ///
 /// ```swift
 /// @main struct ShopServer: NavigationServer {
@@ -64,7 +64,8 @@ struct ServerCommand<Server: NavigationServer>: AsyncParsableCommand {
             version: Server.announcement,
             subcommands: [
                 ServeCommand<Server>.self, CheckCommand<Server>.self, SessionsCommand.self, BackupCommand.self,
-                MigrateCommand.self, ConfigCommand<Server>.self, GraphCommand<Server>.self, HealthCommand.self,
+                RestoreCommand.self, MigrateCommand.self, ConfigCommand<Server>.self, GraphCommand<Server>.self,
+                HealthCommand.self,
                 DescribeMetricsCommand.self,
             ] + Server.commands)
     }

@@ -48,13 +48,16 @@ struct GraphCommand<Server: NavigationServer>: AsyncParsableCommand {
         }
 
         let map: AppMap?
+        var progress = Progress("graph", unit: "states")
         do {
-            map = try await AppMap(exploring: app, limit: limit) { (run) async throws(NavigationError) in
+            map = try await AppMap(exploring: app, limit: limit, progress: { progress.show($0, of: nil) }) {
+                (run) async throws(NavigationError) in
                 try await result(of: run, within: GraphCommand.patience)
             }
         } catch {
             throw ExitCode.cannotStart(EX_SOFTWARE, "app “\(app.name)” cannot start a session: \(error)")
         }
+        progress.hide()
         guard let map else {
             throw ExitCode.cannotStart(
                 EX_SOFTWARE, "app “\(app.name)” does not start a session within \(GraphCommand.patience)")

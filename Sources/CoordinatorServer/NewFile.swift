@@ -8,18 +8,24 @@ internal import Synchronization
 /// when the work is done, has failed, or is interrupted.
 final class NewFile: Sendable {
     private let path: String
+    private let isReplacing: Bool
     /// The directory that the file is written in; `nil` while there is none.
     private let directory = Mutex<String?>(nil)
 
-    private init(_ path: String) {
+    private init(_ path: String, _ isReplacing: Bool) {
         self.path = path
+        self.isReplacing = isReplacing
     }
 
-    /// - Parameter write: writes and checks the file, at the path that it is given.
+    /// - Parameters:
+    ///   - isReplacing: whether a file of this name is replaced, instead of being an error.
+    ///   - write: writes and checks the file, at the path that it is given.
     /// - Returns: what `write` returns.
     /// - Throws: an exit code, after printing to standard error why the file cannot be placed; what `write` throws.
-    static func make<Value>(_ path: String, _ write: (String) throws -> Value) throws -> Value {
-        let file = NewFile(path)
+    static func make<Value>(
+        _ path: String, replacing isReplacing: Bool = false, _ write: (String) throws -> Value
+    ) throws -> Value {
+        let file = NewFile(path, isReplacing)
         let interruptions = file.removeWhenInterrupted()
         defer { for source in interruptions { source.cancel() } }
         let draft = "\(try file.makeDirectory())/\(URL(filePath: path).lastPathComponent)"
@@ -30,7 +36,7 @@ final class NewFile: Sendable {
     }
 
     private func makeDirectory() throws -> String {
-        guard access(path, F_OK) != 0 else { throw NewFile.impossible(path, EEXIST) }
+        guard isReplacing || access(path, F_OK) != 0 else { throw NewFile.impossible(path, EEXIST) }
         var template = Array("\(path).XXXXXX".utf8CString)
         return try directory.withLock { directory in
             guard mkdtemp(&template) != nil else { throw NewFile.impossible(path, errno) }
@@ -55,16 +61,20 @@ final class NewFile: Sendable {
         let parent = open(URL(filePath: path).deletingLastPathComponent().path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard parent >= 0 else { throw NewFile.impossible(path, errno) }
         defer { close(parent) }
-        // A hard link: a rename would replace a file created there meanwhile. Not all file systems have hard links.
-        guard link(draft, path) == 0 || ([EPERM, EOPNOTSUPP].contains(errno) && rename(draft, path) == 0) else {
+        guard isReplacing ? rename(draft, path) == 0 : isPlacedAsNew(draft) else {
             throw NewFile.impossible(path, errno)
         }
         // The file's name must survive a power loss, as the file does.
         guard fsync(parent) == 0 else {
             let failure = NewFile.impossible(path, errno)
-            unlink(path)
+            if !isReplacing { unlink(path) }
             throw failure
         }
+    }
+
+    private func isPlacedAsNew(_ draft: String) -> Bool {
+        // A hard link: a rename would replace a file created there meanwhile. Not all file systems have hard links.
+        link(draft, path) == 0 || ([EPERM, EOPNOTSUPP].contains(errno) && rename(draft, path) == 0)
     }
 
     /// When this returns, the signals no longer end the process by themselves.

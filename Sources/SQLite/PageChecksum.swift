@@ -59,6 +59,8 @@ public enum PageChecksum {
         return Int(size) == pageSize && header.load(fromByteOffset: 20, as: UInt8.self) == PageChecksum.size
     }
 
+    public static let scanStep = 1 << 20
+
     /// Reads the whole file and compares. A server may be writing to it: a page that differs is read again. Pages of
     /// zeros are skipped: SQLite never writes a page that is free again before it is written, and does not read it. So is
     /// a last page that is not whole: on a full disk, the log has it.
@@ -66,7 +68,7 @@ public enum PageChecksum {
     /// - Parameters:
     ///   - file: a descriptor. If the same process has the database open, close the descriptor after the database,
     ///     because closing it drops the process's locks (fcntl(2)).
-    ///   - pause: called after each MiB; returning `false` ends the search.
+    ///   - pause: called after each `scanStep` bytes; returning `false` ends the search.
     ///   - damaged: called with the number of each damaged page, counted from 1.
     public static func scan(_ file: CInt, pause: () -> Bool = { true }, damaged: (Int) -> Void) {
         let page = UnsafeMutableRawPointer.allocate(byteCount: pageSize, alignment: 8)
@@ -82,7 +84,7 @@ public enum PageChecksum {
             }
             if tries == 5, !isRight(page, at: offset) { damaged(Int(offset) / pageSize + 1) }
             offset += Int64(pageSize)
-            if offset % (1 << 20) == 0, !pause() { return }
+            if Int(offset) % scanStep == 0, !pause() { return }
         }
     }
 }

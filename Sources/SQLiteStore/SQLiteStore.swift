@@ -30,6 +30,7 @@ public final class SQLiteStore: SessionStore {
 
     public let name: String
     public let secret: [UInt8]
+    public let generation: Int
     public let latestTime: Date
     private let directory: StoreDirectory
     private let tail: SharedTail
@@ -61,7 +62,8 @@ public final class SQLiteStore: SessionStore {
         let database = directory.database
         func openWriter() throws(SQLiteStoreError) -> JournalWriter {
             try JournalWriter(
-                path: database, durability: durability, retention: retention, sizeLimit: sizeLimit, newSecret: newSecret
+                path: database, durability: durability, retention: retention, sizeLimit: sizeLimit,
+                newSecret: newSecret, progress: report
             ) { troubles.report($0) }
         }
         let journalWriter: JournalWriter
@@ -77,12 +79,13 @@ public final class SQLiteStore: SessionStore {
             throw .incomplete(
                 """
                 \(directory.log) is missing or empty, and with it the last acknowledged commits. Put it back. If you \
-                cannot, serve a backup from an empty directory.
+                cannot, restore a backup into an empty directory.
                 """)
         }
         try directory.keepCopy(of: journalWriter.secret)
         try directory.flush()
         secret = journalWriter.secret
+        generation = journalWriter.generation.number
         latestTime = journalWriter.latestTime
         tail = SharedTail(journalWriter.replayed)
         for (id, reason) in journalWriter.replayed.damaged { troubles.report(.session(id, reason)) }
@@ -122,7 +125,7 @@ public final class SQLiteStore: SessionStore {
             try reader.load(id, token: token, tail)
         }
         guard let found, let record = try records(found.record).first else { return nil }
-        let stamp = SessionStamp(version: record.version)
+        let stamp = SessionStamp(version: record.version, generation: generation)
         return LoadedSession(record: record, stamp: stamp, answeredKeys: found.answeredKeys)
     }
 

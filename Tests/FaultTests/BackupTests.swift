@@ -27,6 +27,15 @@ extension Faults {
             return try Program(URL(filePath: "/usr/bin/env"), wrapper + command)
         }
 
+        /// Runs a command with a delay at each call of a kind.
+        static func slowly(_ call: String, milliseconds: Int) -> [String] {
+            [
+                "strace", "-D", "-f", "--seccomp-bpf", "-e", "trace=\(call),mkdir", "-e",
+                "inject=\(call):delay_enter=\(1000 * milliseconds)", "-e", "inject=mkdir:delay_exit=300000", "-o",
+                "/dev/null",
+            ]
+        }
+
         static func files(in path: String) throws -> [String] {
             try FileManager.default.contentsOfDirectory(atPath: path)
         }
@@ -44,12 +53,8 @@ extension Faults {
         @Test(arguments: [SIGINT, SIGTERM, SIGHUP, SIGQUIT])
         func `a backup that is interrupted leaves nothing behind`(signal: Int32) async throws {
             let (directory, target) = try await BackupTests.prepare(sessions: 1)
-            let slowly = [
-                "strace", "-D", "-f", "--seccomp-bpf", "-e", "trace=pwrite64,mkdir", "-e",
-                "inject=pwrite64:delay_enter=300000", "-e", "inject=mkdir:delay_exit=300000", "-o", "/dev/null",
-            ]
 
-            let backup = try BackupTests.start(directory.path, slowly)
+            let backup = try BackupTests.start(directory.path, BackupTests.slowly("pwrite64", milliseconds: 300))
             try await eventually { try BackupTests.files(in: target) != [] }
             backup.signal(signal)
 

@@ -212,7 +212,7 @@ import TestSupport
         #expect(
             result.errors == """
                 Error: \(file) is missing, but its log \(file)-wal is there. Put sessions.sqlite back. If you cannot, \
-                serve a backup from an empty directory.
+                restore a backup into an empty directory.
 
                 """)
     }

@@ -159,7 +159,7 @@ import TestSupport
 
         let (other, connectionToCopy) = try await serve("sqlite:\(directory.path)/copy")
         let state = try await connectionToCopy.request("GET", session.path, headers: session.headers)
-        #expect(state.headers["etag"] == "\"4\"")
+        #expect(try #require(state.headers["etag"]).hasPrefix("\"4."), "of a generation of its own")
         try await stop(other)
     }
 

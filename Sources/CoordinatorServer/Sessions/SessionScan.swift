@@ -1,3 +1,4 @@
+internal import Glibc
 internal import Sessions
 internal import Synchronization
 
@@ -16,8 +17,10 @@ struct SessionScan {
         }
     }
 
-    init(_ stored: StoredOptions, threads: Int) throws {
-        workers = try (0..<max(threads, 1)).map { _ in Worker(try stored.reader()) }
+    /// - Parameter reader: makes a reader of the store; called for each thread.
+    init(reader: () throws -> sending any StoreReading) throws {
+        let threads = min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1), 16)
+        workers = try (0..<threads).map { _ in Worker(try reader()) }
     }
 
     /// - Parameters:

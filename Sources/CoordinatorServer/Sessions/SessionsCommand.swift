@@ -85,11 +85,16 @@ struct SessionsCommand: AsyncParsableCommand {
             let reader = try stored.reader()
             if withSecret { print(String(decoding: try reader.secret().encoded, as: UTF8.self)) }
             var unknown: [SessionID] = []
-            let isWhole = try await reader.forEach(ids.isEmpty ? nil : ids, reader.contents) { id, session in
+            var progress = Progress("export")
+            let isWhole = try await reader.forEach(
+                ids.isEmpty ? nil : ids, reader.contents, progress: { progress.show($0, of: $1) }
+            ) { id, session in
                 guard let session else { return unknown.append(id) }
+                StandardError.erase()
                 let texts = session.versions.map(\.encoded.text) + session.answers.map(\.encoded)
                 for text in texts { print(String(decoding: text, as: UTF8.self)) }
             }
+            progress.hide()
             // Without ids as arguments, a session may have been removed since it was listed.
             if ids.isEmpty { unknown = [] }
             for id in unknown { StandardError.print("Error: there is no session \(id.text)") }

@@ -24,6 +24,8 @@ struct SessionsPurgeCommand: AsyncParsableCommand, SettingsCommand {
         var (rest, isWhole) = over ? try await sessionsThatAreOver() : (ids, true)
         var purged = 0
         let named = ids.map(\.text)
+        let total = rest.count
+        var progress = Progress("purge")
         for isLast in [false, true] {
             // What is wrong with the named sessions does not matter any more.
             let store = try await stored.writer { report in
@@ -43,12 +45,14 @@ struct SessionsPurgeCommand: AsyncParsableCommand, SettingsCommand {
                     failed.append(id)
                     if isLast { StandardError.print("Error: session \(id.text) cannot be purged: \(error)") }
                 }
+                progress.show(purged, of: total)
             }
             await store.close()
             rest = failed
             // If damage was in the way, the store is rebuilt when it is opened again.
             if rest.isEmpty { break }
         }
+        progress.hide()
         print("purged: \(purged)")
         guard isWhole, rest.isEmpty else { throw ExitCode(1) }
     }
@@ -68,9 +72,12 @@ struct SessionsPurgeCommand: AsyncParsableCommand, SettingsCommand {
         let reader = try stored.reader()
         var over: [SessionID] = []
         let now = Date()
-        let isWhole = try await reader.forEach(nil, reader.loaded) { id, session in
+        var progress = Progress("search")
+        let isWhole = try await reader.forEach(nil, reader.loaded, progress: { progress.show($0, of: $1) }) {
+            id, session in
             if session?.record.isOver(at: now) == true { over.append(id) }
         }
+        progress.hide()
         return (over, isWhole)
     }
 }

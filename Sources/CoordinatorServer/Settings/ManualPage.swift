@@ -82,7 +82,7 @@ struct ManualPage<Server: NavigationServer> {
             (64, "A wrong command, flag, variable, or member of the file with settings."),
             (65, "A store or a token that is damaged or not in its form."), (66, "A file or a store that is missing."),
             (69, "An address or a store that cannot be used now."), (70, "A mistake in an app."),
-            (71, "The HTTP library found its own state broken."), (73, "A file that cannot be created."),
+            (71, "The HTTP library found its own state broken."), (73, "A file or a store that cannot be created."),
             (74, "The store failed."), (77, "The database refuses the role."),
             (78, "A directory, an app or a database server that cannot be used so."), (130, "Ctrl-C during a drain."),
         ].map { ".TP\n.B \($0.0)\n\($0.1.roff)" }.joined(separator: "\n")

@@ -40,9 +40,9 @@ enum SettingsDocument {
         3. the file that `--config FILE` or `COORDINATORD_CONFIG` names: `{"idle-expiry": "12h"}`
         4. the default
 
-        `check`, `sessions`, `backup`, `migrate` and `accounts` have some of the settings, and take them from the same
-        places: with `COORDINATORD_STORE` set, `coordinatord sessions list` needs no `--store`. `coordinatord config` prints
-        each setting with its value and where it comes from.
+        `check`, `sessions`, `backup`, `restore`, `migrate` and `accounts` have some of the settings, and take them from the
+        same places: with `COORDINATORD_STORE` set, `coordinatord sessions list` needs no `--store`. `coordinatord config`
+        prints each setting with its value and where it comes from.
 
         ```console
         $ COORDINATORD_STORE=memory coordinatord config --port 9000 | head -n 3

@@ -5,15 +5,33 @@ internal import Sessions
 /// Reads a store in a file.
 final class SQLiteReading: StoreReading {
     private let snapshot: StoreSnapshot
-    private let directory: String
+    /// Prints to standard error why the store cannot be read.
+    private let cannotRead: (SQLiteStoreError) -> ExitCode
     /// How many sessions were listed.
     private var count: Int?
 
-    init(directory: String) throws {
-        self.directory = directory
-        do throws(SQLiteStoreError) { snapshot = try StoreSnapshot(directory: directory) } catch {
-            throw ExitCode.cannotRead(directory, error)
+    convenience init(directory: String) throws {
+        let cannotRead = { ExitCode.cannotRead(directory, $0) }
+        do throws(SQLiteStoreError) {
+            self.init(try StoreSnapshot(directory: directory), cannotRead)
+        } catch {
+            throw cannotRead(error)
         }
+    }
+
+    /// Reads a backup.
+    convenience init(backup file: String) throws {
+        let cannotRead = { ExitCode.cannotRestore(file, $0) }
+        do throws(SQLiteStoreError) {
+            self.init(try StoreSnapshot(file: file), cannotRead)
+        } catch {
+            throw cannotRead(error)
+        }
+    }
+
+    private init(_ snapshot: StoreSnapshot, _ cannotRead: @escaping (SQLiteStoreError) -> ExitCode) {
+        self.snapshot = snapshot
+        self.cannotRead = cannotRead
     }
 
     func sessionCount() throws -> Int { try count ?? reading(snapshot.sessions).count }
@@ -55,30 +73,30 @@ final class SQLiteReading: StoreReading {
 
     func secret() throws -> StoreSecret {
         let bytes = try reading { () throws(SQLiteStoreError) in try snapshot.secret() }
-        guard let secret = StoreSecret(bytes) else { throw ExitCode.cannotRead(directory, .damaged("its secret")) }
+        guard let secret = StoreSecret(bytes) else { throw cannotRead(.damaged("its secret")) }
         return secret
     }
 
     func cannotRead(_ id: SessionID, _ damage: SessionDamage) -> ExitCode {
-        .cannotRead(directory, .damaged(damage.what))
+        cannotRead(.damaged(damage.what))
     }
 
     var damage: String? { snapshot.logDamage }
 
-    func damagedPages() -> [Int] { snapshot.damagedPages() }
+    func damagedPages(_ progress: (Int, Int) -> Void) -> [Int] { snapshot.damagedPages(progress) }
 
     private func each<Value>(
         _ ids: ArraySlice<SessionID>, _ read: (SessionID) throws(SQLiteStoreError) -> Value?
     ) throws -> [Found<Value>] {
         try ids.map { id in
             do throws(SQLiteStoreError) { return (id, .success(try read(id))) } catch {
-                guard case .damaged(let what) = error else { throw ExitCode.cannotRead(directory, error) }
+                guard case .damaged(let what) = error else { throw cannotRead(error) }
                 return (id, .failure(SessionDamage(what: what)))
             }
         }
     }
 
     private func reading<Value>(_ body: () throws(SQLiteStoreError) -> Value) throws -> Value {
-        do throws(SQLiteStoreError) { return try body() } catch { throw ExitCode.cannotRead(directory, error) }
+        do throws(SQLiteStoreError) { return try body() } catch { throw cannotRead(error) }
     }
 }

@@ -20,7 +20,7 @@ extension ExitCode {
             cannotStart(
                 EX_DATAERR,
                 """
-                \(directory) is damaged: \(what). Serve a backup. If there is none, `sessions export` may still read \
+                \(directory) is damaged: \(what). Restore a backup into another directory. If there is none, `sessions export` may still read \
                 undamaged sessions, and `sessions import` makes a new store of them.
                 """)
         case .incomplete(let what): cannotStart(EX_DATAERR, what)
@@ -40,7 +40,7 @@ extension ExitCode {
             EX_DATAERR,
             """
             \(directory) is damaged, and this command cannot read it: \(what). Start a server on it, or restart the one \
-            that runs: the start repairs or rebuilds the store. If the start is refused, serve a backup.
+            that runs: the start repairs or rebuilds the store. If the start is refused, restore a backup.
             """)
     }
 }

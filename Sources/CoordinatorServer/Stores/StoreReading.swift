@@ -39,13 +39,15 @@ protocol StoreReading: AnyObject {
     var damage: String? { get }
 
     /// The numbers of the damaged pages of the store's file.
-    func damagedPages() -> [Int]
+    ///
+    /// - Parameter progress: receives how many bytes are done, and how many there are.
+    func damagedPages(_ progress: (Int, Int) -> Void) -> [Int]
 }
 
 extension StoreReading {
     var damage: String? { nil }
 
-    func damagedPages() -> [Int] { [] }
+    func damagedPages(_ progress: (Int, Int) -> Void) -> [Int] { [] }
 }
 
 /// A session that was looked for: `nil` if there is none.

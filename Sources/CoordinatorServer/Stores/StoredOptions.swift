@@ -114,14 +114,19 @@ extension StoreReading {
     ///   - ids: the sessions' ids; `nil` for all sessions.
     ///   - read: reads what the work needs of several sessions.
     ///   - damaged: is called with each skipped session.
+    ///   - progress: receives how many sessions are done, and about how many there are.
     ///   - work: receives `nil` for a session that does not exist.
     /// - Returns: whether no session was skipped, and none may be missing.
     func forEach<Value>(
         _ ids: [SessionID]?, _ read: (ArraySlice<SessionID>) throws -> [Found<Value>],
-        damaged: (SessionID) -> Void = { _ in }, _ work: (SessionID, Value?) throws -> Void
+        damaged: (SessionID) -> Void = { _ in }, progress: (Int, Int) -> Void = { _, _ in },
+        _ work: (SessionID, Value?) throws -> Void
     ) async throws -> Bool {
         var hasDamage = false
+        var (done, total) = (0, ids?.count)
         func visit(_ ids: [SessionID]) throws {
+            let count = try total ?? sessionCount()
+            total = count
             for start in stride(from: 0, to: ids.count, by: Self.batchSize) {
                 for (id, value) in try read(ids[start...].prefix(Self.batchSize)) {
                     switch value {
@@ -131,7 +136,9 @@ extension StoreReading {
                         damaged(id)
                         hasDamage = true
                     }
+                    done += 1
                 }
+                progress(done, count)
             }
         }
         guard let ids else { return try await forEachPage(visit) && !hasDamage }

@@ -32,7 +32,14 @@ final class StoreDirectory: Sendable {
     }
 
     /// Creates the directory, readable by its owner alone, if it is missing; an existing one keeps its permissions.
-    init(_ path: String) throws(SQLiteStoreError) {
+    convenience init(_ path: String) throws(SQLiteStoreError) {
+        try self.init(locking: path)
+        try StoreDirectory.checkDatabase(in: path)
+        try openDatabase()
+    }
+
+    /// Like `init(_:)`, but leaves open whether there is a database.
+    init(locking path: String) throws(SQLiteStoreError) {
         self.path = path
         try StoreDirectory.make(path)
         let lock = open("\(path)/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
@@ -44,8 +51,6 @@ final class StoreDirectory: Sendable {
             throw isTaken ? .inUse(path: path) : error
         }
         self.files = Mutex((lock, -1))
-        try StoreDirectory.checkDatabase(in: path)
-        try openDatabase()
     }
 
     static func make(_ path: String) throws(SQLiteStoreError) {
@@ -61,7 +66,7 @@ final class StoreDirectory: Sendable {
             throw .incomplete(
                 """
                 \(database) is missing, but its log \(database)-wal is there. Put sessions.sqlite back. If you cannot, \
-                serve a backup from an empty directory.
+                restore a backup into an empty directory.
                 """)
         }
         guard secretCopy(in: secret) == nil else {

@@ -1,3 +1,4 @@
+public import FoundationEssentials
 internal import Glibc
 internal import SQLite
 public import Sessions
@@ -45,6 +46,17 @@ public final class StoreSnapshot {
         }
     }
 
+    /// Whether a file has the form of a backup: it needs no log, and has none beside it.
+    public static func isBackup(_ path: String) throws(SQLiteStoreError) -> Bool {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw .system("\(path) cannot be opened") }
+        defer { close(file) }
+        // The two bytes say how the file is written and read: 1 without a log (sqlite.org/fileformat2.html, 1.3.3).
+        var bytes = [UInt8](repeating: 0, count: 20)
+        guard read(file, &bytes, bytes.count) == bytes.count else { return false }
+        return bytes[18...] == [1, 1] && access("\(path)-wal", F_OK) != 0
+    }
+
     /// All known sessions, including ended, expired and damaged ones, in order.
     public func sessions() throws(SQLiteStoreError) -> [SessionID] { try listing().sessions }
 
@@ -73,6 +85,9 @@ public final class StoreSnapshot {
             throw SQLiteStoreError(error)
         }
     }
+
+    /// The time of the last commit, or of the last sweep if that was later.
+    public var latestTime: Date { JournalWriter.latestTime(in: reader.database) }
 
     public func load(_ id: SessionID) throws(SQLiteStoreError) -> SessionRecord? {
         try reading { () throws(ReadError) in
@@ -160,13 +175,22 @@ public final class StoreSnapshot {
 
     /// Compares the checksum of every page.
     ///
+    /// - Parameter progress: receives how many bytes are done, and how many there are.
     /// - Returns: the numbers of the damaged pages.
-    public func damagedPages() -> [Int] {
+    public func damagedPages(_ progress: (Int, Int) -> Void = { _, _ in }) -> [Int] {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return [] }
         // Left open, because closing it would drop the locks that SQLite has in this process.
         var pages: [Int] = []
-        PageChecksum.scan(file) { pages.append($0) }
+        var info = stat()
+        fstat(file, &info)
+        var done = 0
+        func count() -> Bool {
+            done += PageChecksum.scanStep
+            progress(done, Int(info.st_size))
+            return true
+        }
+        PageChecksum.scan(file, pause: count) { pages.append($0) }
         return pages
     }
 
@@ -192,6 +216,9 @@ public final class StoreSnapshot {
         try reading { () throws(ReadError) in tail.damaged.map { ($0.key, $0.value) }.sorted { $0.0.text < $1.0.text } }
     }
 
+    /// 16 MiB.
+    private static let flushedPages = (16 << 20) / PageChecksum.pageSize
+
     /// Copies the whole store into a new file. A directory with this file as `sessions.sqlite` can be opened as a
     /// store.
     ///
@@ -200,6 +227,7 @@ public final class StoreSnapshot {
         let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw .system("\(path) cannot be created") }
         defer { close(file) }
+        var (flushed, isFlushed) = (0, true)
         do throws(SQLiteError) {
             let target = try SQLiteDatabase(path: path, isGuarded: true)
             // Gives the file a header first, so that it is known to be guarded before pages are copied.
@@ -208,21 +236,31 @@ public final class StoreSnapshot {
                 PRAGMA synchronous = OFF; PRAGMA page_size = \(PageChecksum.pageSize); CREATE TABLE t (x); DROP TABLE t
                 """)
             try reader.database.execute("BEGIN")
+            // The first read takes the snapshot. Without one, each step would take its own, and begin again from the
+            // start whenever something was committed meanwhile.
+            _ = try reader.database.integer("PRAGMA user_version")
             defer { try? reader.database.execute("COMMIT") }
-            try reader.database.copy(to: target, pages: 256, progress: progress)
+            try reader.database.copy(to: target, pages: 256) { done, total in
+                // Bit by bit: others' flushes would wait for one of the whole file.
+                if done - flushed >= StoreSnapshot.flushedPages {
+                    flushed = done
+                    isFlushed = fdatasync(file) == 0 && isFlushed
+                }
+                progress(done, total)
+            }
             // The copy is complete without a log.
             let last = try target.integer("SELECT max(seq) FROM journal") ?? 0
-            let note = try target.prepare("UPDATE store SET value = ?1, checksum = ?2 WHERE name = 'closed'")
-            try note.bind(1, last)
-            try note.bind(2, StoredValue.closed(last).checksum)
-            try note.run()
+            let generation = Generation.ofCopy(try Generation.stored(in: target))
+            let statements = try Statements(target)
+            try statements.set(StoredValue.closed, last)
+            try statements.set(StoredValue.generation, generation)
             try target.execute("PRAGMA journal_mode = DELETE")
         } catch {
             unlink(path)
             throw SQLiteStoreError(error)
         }
         // The caller flushes the file's name, with the directory that contains it.
-        guard fsync(file) == 0 else { throw .unavailable(reason: "\(path) cannot be flushed") }
+        guard fsync(file) == 0, isFlushed else { throw .unavailable(reason: "\(path) cannot be flushed") }
     }
 
     /// Reads from one snapshot, which ends with this call.

@@ -14,13 +14,16 @@ final class OldJournal {
     private let schema: Int
     private var isBefore3: Bool { schema < 3 }
     let secret: [UInt8]
+    /// See `Generation.stored`.
+    let generation: Int
     /// Everything up to this row is in the tables; `nil` if this number is damaged.
     private let compacted: Int?
-    private let last: Int
+    /// The number of the last row.
+    let last: Int
     /// How many sessions are known to be damaged.
     private let damageCount: Int
     /// The number of the row that was read last.
-    private var seq = 0
+    private(set) var seq = 0
     /// Whether any part of the journal is damaged.
     private(set) var isDamaged = false
     /// The numbers of rows that are not what was written, or that may have existed and were not found; in order.
@@ -55,6 +58,8 @@ final class OldJournal {
                 damageCount = try unguarded.integer("SELECT count(*) FROM damaged") ?? 0
             }
         }
+        // If the number is damaged, the new store begins another generation, as a copy does.
+        generation = schema < 4 ? 1 : (try? Generation.stored(in: unguarded)) ?? Generation.ofCopy(1)
         last = try OldJournal.last(in: database, or: unguarded, compacted: compacted)
         self.database = consume database
         self.unguarded = consume unguarded

@@ -113,6 +113,7 @@ struct StoreRebuild {
             throw SQLiteError(code: 0, message: "\(path) cannot be created: \(error)")
         }
         try target.statements.set(secret: source.secret)
+        try target.statements.set(StoredValue.generation, source.generation)
     }
 
     /// Rows that are written in one transaction, and their bytes.
@@ -122,7 +123,7 @@ struct StoreRebuild {
     private mutating func copy() throws(SQLiteError) -> Bool {
         let dropped = source.dropped
         let known = try source.damagedSessions()
-        var count = 0
+        var progress = OpeningProgress("rebuilding", last: source.last, report)
         while let (rows, unsound) = try source.next(StoreRebuild.batchSize, bytes: StoreRebuild.batchBytes) {
             suspects.formUnion(unsound)
             try changing { target throws(SQLiteError) in
@@ -131,10 +132,9 @@ struct StoreRebuild {
                     try target.adopt(row, at: seq, of: id, tail)
                 }
             }
-            count += rows.count
+            progress.show(source.seq)
             if tail.withLock({ $0.recentCount >= JournalWriter.compactionRows }) {
                 try compact()
-                report("rebuilding: \(count) rows of the journal so far")
             }
         }
         try compact()

@@ -13,6 +13,7 @@ final class JournalWriter {
     let retention: Retention
     let secret: [UInt8]
     let latestTime: Date
+    let generation: Generation
     /// Whether the file says that it was closed after its last commit. Withdrawn by the first commit, not before, so
     /// that a store without room can be opened and read.
     private(set) var isNotedClosed: Bool
@@ -50,7 +51,8 @@ final class JournalWriter {
 
     init(
         path: String, durability: SQLiteStore.Durability, retention: Retention, sizeLimit: Int = 0,
-        newSecret: StoreSecret? = nil, report: @escaping @Sendable (StoreTrouble) -> Void
+        newSecret: StoreSecret? = nil, progress: @escaping (String) -> Void = { _ in },
+        report: @escaping @Sendable (StoreTrouble) -> Void
     ) throws(SQLiteStoreError) {
         let database = try JournalWriter.open(path, durability, newSecret)
         do throws(SQLiteError) {
@@ -59,10 +61,11 @@ final class JournalWriter {
             rowLookup = try .row(database, path: path)
             secret = try JournalWriter.secret(in: database)
             compacted = try JournalWriter.compacted(in: database)
-            (replayed, lastSeq) = try JournalWriter.replay(database, after: compacted)
+            (replayed, lastSeq) = try JournalWriter.replay(database, after: compacted, progress)
             try JournalWriter.tryAppending(to: database, after: lastSeq, statements)
             isNotedClosed = try JournalWriter.stored(StoredValue.closed, in: database) >= 0
             latestTime = JournalWriter.latestTime(in: database)
+            generation = try Generation(in: database)
             sessionCount = (try database.integer("SELECT count(*) FROM sessions") ?? 0) + replayed.newSessions.count
         } catch {
             throw SQLiteStoreError(error)
@@ -152,10 +155,20 @@ final class JournalWriter {
     static func stored(
         _ value: (Int) -> StoredValue, in database: borrowing SQLiteDatabase
     ) throws(SQLiteError) -> Int {
+        guard let number = try storedIfAny(value, in: database) else {
+            throw .damage("the value “\(value(0).name)” is missing in the table store")
+        }
+        return number
+    }
+
+    static func storedIfAny(
+        _ value: (Int) -> StoredValue, in database: borrowing SQLiteDatabase
+    ) throws(SQLiteError) -> Int? {
         let name = value(0).name
         let row = try database.prepare("SELECT value, checksum FROM store WHERE name = '\(name)'")
             .first { ($0.integer(0), $0.integer(1)) }
-        guard let number = row?.0, value(number).checksum == row?.1 else {
+        guard let row else { return nil }
+        guard let number = row.0, value(number).checksum == row.1 else {
             throw .damage("the value “\(name)” in the table store is damaged")
         }
         return number
@@ -164,7 +177,11 @@ final class JournalWriter {
     /// Writes the note that the store was closed after the journal's last row, or withdraws it.
     func note(isClosed: Bool, _ tail: SharedTail) throws(CommitFailure) {
         let seq = isClosed ? lastSeq : -1
-        try transaction(tail) { () throws(SQLiteError) in try statements.set(StoredValue.closed, seq) }
+        try transaction(tail) { () throws(SQLiteError) in
+            try statements.set(StoredValue.closed, seq)
+            // From its first commit on, a copy is a store of its own.
+            if !isClosed { try statements.set(StoredValue.generation, generation.number) }
+        }
         // In the file itself, so that it shows that a log is missing.
         if !isClosed {
             do throws(SQLiteError) { try database.checkpoint() } catch {
@@ -181,7 +198,7 @@ final class JournalWriter {
     }
 
     /// The latest known time: of the last record, or of the last sweep. A time that cannot be read is ignored.
-    private static func latestTime(in database: borrowing SQLiteDatabase) -> Date {
+    static func latestTime(in database: borrowing SQLiteDatabase) -> Date {
         let last = "SELECT record FROM journal WHERE kind <> 'answer' ORDER BY seq DESC LIMIT 1"
         let time = try? database.integer(
             "SELECT CASE WHEN json_valid(record) THEN record ->> '$.time' END FROM (\(last))")
@@ -204,9 +221,12 @@ final class JournalWriter {
 
     /// Reads every row of the journal's uncompacted tail.
     static func replay(
-        _ database: borrowing SQLiteDatabase, after compacted: Int, into tail: Tail = Tail()
+        _ database: borrowing SQLiteDatabase, after compacted: Int, into tail: Tail = Tail(),
+        _ report: @escaping (String) -> Void = { _ in }
     ) throws(SQLiteError) -> (Tail, lastSeq: Int) {
         var tail = tail
+        let end = try database.integer("SELECT max(seq) FROM journal") ?? 0
+        var progress = OpeningProgress("reading what is not compacted", last: end, report)
         var last = compacted
         let select = try database.prepare(
             "SELECT \(JournalRow.columns), seq FROM journal WHERE seq > ?1 ORDER BY seq")
@@ -220,6 +240,7 @@ final class JournalWriter {
             }
             tail.append(entry.place(at: seq), of: id)
             last = seq
+            progress.show(seq)
             return nil
         }
         if let damage { throw .damage(damage) }

@@ -63,7 +63,8 @@ final class Statements {
         deleteAnswer = try database.prepare("DELETE FROM answers WHERE session = ?1 AND seq = ?2")
         emptyAnswer = try database.prepare("UPDATE answers SET size = 0 WHERE session = ?1 AND seq = ?2")
         emptyAnswerRow = try database.prepare("UPDATE journal SET record = ?2, checksum = ?3 WHERE seq = ?1")
-        setStored = try database.prepare("UPDATE store SET value = ?2, checksum = ?3 WHERE name = ?1")
+        setStored = try database.prepare(
+            "INSERT INTO store VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE SET value = ?2, checksum = ?3")
         nextDropped = try database.prepare("SELECT seq, size FROM dropped WHERE seq <= ?1 ORDER BY seq")
         deleteDropped = try database.prepare(
             "DELETE FROM journal WHERE seq IN (SELECT seq FROM dropped WHERE seq <= ?1)")
@@ -266,6 +267,7 @@ enum StoredValue {
     case closed(Int)
     case clock(Int)
     case damaged(Int)
+    case generation(Int)
 
     var name: String {
         switch self {
@@ -274,6 +276,7 @@ enum StoredValue {
         case .closed: "closed"
         case .clock: "clock"
         case .damaged: "damaged"
+        case .generation: "generation"
         }
     }
 
@@ -282,7 +285,9 @@ enum StoredValue {
         sum.add(name)
         switch self {
         case .secret(let bytes): sum.add(digestOf: bytes)
-        case .compacted(let number), .closed(let number), .clock(let number), .damaged(let number): sum.add(number)
+        case .compacted(let number), .closed(let number), .clock(let number), .damaged(let number),
+            .generation(let number):
+            sum.add(number)
         }
         return sum.value
     }

@@ -12,8 +12,8 @@ public protocol SessionStore: Sendable {
     /// Whether other servers change the sessions, too. If so, what is in memory counts only once it is confirmed.
     var isShared: Bool { get }
 
-    /// 1, and one more each time that the store has lost commits which it had acknowledged: since then a version may
-    /// have another content than before.
+    /// 1, and a higher number each time that the store has lost commits which it had acknowledged: since then a version
+    /// may have another content than before.
     var generation: Int { get }
 
     /// How much later the store's clock is than this machine's, in seconds. Servers that share a store share its time.

@@ -1,0 +1,136 @@
+import Foundation
+import Testing
+import TestSupport
+
+extension Faults {
+    /// Long work shows how far it is. It is made long by delaying what it reads.
+    @Suite struct ProgressTests {
+        static let commands = [
+            ("backup", ["backup", "DIRECTORY/copy"]), ("check", ["check", "--data-directory", "DIRECTORY/apps"]),
+            ("export", ["sessions", "export"]), ("restore", ["restore", "DIRECTORY/backups/copy"]),
+            ("search", ["sessions", "purge", "--over"]),
+        ]
+
+        /// Sessions on many pages, and a backup of them.
+        private func prepare() async throws -> TemporaryDirectory {
+            let (directory, _) = try await BackupTests.prepare(sessions: 1500)
+            #expect(try await BackupTests.start(directory.path, []).exit().code == 0)
+            return directory
+        }
+
+        private func command(_ words: [String], _ directory: String) throws -> [String] {
+            let store = words[0] == "restore" ? "restored" : "store"
+            return BackupTests.slowly("pread64", milliseconds: 20)
+                + [try ServerUnderTest.executable]
+                + words.map { $0.replacing("DIRECTORY", with: directory) } + [
+                    "--store", "sqlite:\(directory)/\(store)",
+                ]
+        }
+
+        @Test(arguments: commands)
+        func `long work shows lines where there is no terminal`(work: String, words: [String]) async throws {
+            let directory = try await prepare()
+
+            let result = try await Program(URL(filePath: "/usr/bin/env"), command(words, directory.path)).exit()
+
+            #expect(result.code == 0)
+            let lines = result.errors.split(separator: "\n")
+            #expect(lines.contains { $0.wholeMatch(of: /[a-z ]+: \d+ %/) != nil && $0.hasPrefix(work) }, "\(lines)")
+            #expect(!result.errors.contains("\r") && !result.output.contains("%"))
+        }
+
+        @Test(arguments: commands)
+        func `long work shows a bar on a terminal, and removes it`(work: String, words: [String]) async throws {
+            let directory = try await prepare()
+
+            let result = try await ProgressTests.onTerminal(command(words, directory.path), directory.path)
+
+            #expect(result.code == 0)
+            let bar = try #require(
+                try result.output.firstMatch(of: Regex(#"\r\#(work)[a-z ]* \[#*\.*\] \d+ %\x1B\[K"#)))
+            let rest = result.output[bar.range.upperBound...]
+            let last = try #require(rest.ranges(of: "%\u{1B}[K").last?.upperBound ?? rest.startIndex)
+            #expect(rest[last...].hasPrefix("\r\u{1B}[K"), "\(rest[last...].debugDescription)")
+            if work == "export" {
+                let lines = try String(contentsOfFile: "\(directory.path)/output", encoding: .utf8).split(
+                    separator: "\n")
+                #expect(lines.count == 1500 && lines.allSatisfy { $0.hasPrefix("{") })
+            }
+        }
+
+        @Test(arguments: [true, false])
+        func `short work shows nothing but its result`(isOnTerminal: Bool) async throws {
+            let (directory, target) = try await BackupTests.prepare(sessions: 3)
+            let command = [
+                try ServerUnderTest.executable, "backup", "\(target)/copy", "--store", "sqlite:\(directory.path)/store",
+            ]
+
+            let result =
+                isOnTerminal
+                ? try await ProgressTests.onTerminal(command, directory.path)
+                : try await Program(URL(filePath: "/usr/bin/env"), command).exit()
+
+            #expect(result.output == (isOnTerminal ? "" : "\(target)/copy: 3 sessions\n") && result.errors == "")
+        }
+
+        @Test func `an import shows how many sessions it has read`() async throws {
+            let (directory, _) = try await BackupTests.prepare(sessions: 1)
+            let export = try await Program(
+                URL(filePath: try ServerUnderTest.executable),
+                ["sessions", "export", "--store", "sqlite:\(directory.path)/store"]
+            ).exit().output
+            try export.write(toFile: "\(directory.path)/one", atomically: true, encoding: .utf8)
+            let id = try #require(export.firstMatch(of: /s_[0-9A-Za-z_-]{13}/))
+            // Copies without an end, with other ids.
+            let copies = """
+                awk -v old=\(id.output) '{ for (i = 0; ; i++) { line = $0; sub(old, sprintf("s_%013d", i), line); \
+                print line } }' \(directory.path)/one
+                """
+            let command = """
+                exec '\(try ServerUnderTest.executable)' sessions import --store sqlite:\(directory.path)/other < <(\(copies))
+                """
+
+            let importing = try Program(URL(filePath: "/bin/bash"), ["-c", command])
+            let lines = try await importing.errors(until: " so far\n")
+            importing.signal(SIGKILL)
+            _ = try await importing.end()
+
+            #expect(lines.wholeMatch(of: /import: \d+ sessions so far\n/) != nil, "\(lines)")
+        }
+
+        @Test func `a start that reads much of the journal says how far it is`() async throws {
+            let directory = TemporaryDirectory()
+            let server = try await ServerUnderTest(directory: directory.path)
+            let port = server.port
+            try await blocking {
+                let client = BlockingClient(port: port)
+                for _ in 0..<1500 { _ = try SessionUnderTest(client) }
+            }
+            try await server.kill()
+
+            let start = try Program(
+                URL(filePath: "/usr/bin/env"),
+                BackupTests.slowly("pread64", milliseconds: 40) + [
+                    try ServerUnderTest.executable, "serve", "--port", "0", "--store", "sqlite:\(directory.path)/store",
+                    "--data-directory", "\(directory.path)/apps",
+                ])
+            let log = try await start.errors(until: " of the journal")
+            start.signal(SIGTERM)
+
+            #expect(log.contains(/reading what is not compacted: row \d+ of \d+ of the journal/))
+        }
+
+        /// Runs a command on a terminal; its standard output goes to a file.
+        ///
+        /// - Returns: what it wrote to the terminal.
+        private static func onTerminal(
+            _ command: [String], _ directory: String
+        ) async throws -> (code: Int32, output: String, errors: String) {
+            let line = command.map { "'\($0)'" }.joined(separator: " ") + " > '\(directory)/output'"
+            return try await Program(
+                URL(filePath: "/usr/bin/script"), ["--quiet", "--return", "--command", line, "/dev/null"],
+                environment: ["TERM": "xterm"]
+            ).exit()
+        }
+    }
+}
