@@ -28,7 +28,7 @@ struct OddServer: NavigationServer {
         }
         return [
             App(setup.isDevelopment ? "development" : "production", root: OddCoordinator.init), Library.app,
-            Ledger.app,
+            Ledger.app, App("traced", root: { TracedCoordinator() }),
             App("slow", root: { SlowCoordinator() }),
         ]
     }
