@@ -28,7 +28,7 @@ public struct TraceSpan: Tracing.Span {
         _ error: any Error, attributes: SpanAttributes, at instant: @autoclosure () -> Instant
     ) {
         guard let recording else { return }
-        var all: SpanAttributes = ["exception.type": .string(String(reflecting: type(of: error)))]
+        var all: SpanAttributes = ["exception.type": .string(String(describing: type(of: error)))]
         all.merge(attributes)
         let event = SpanEvent(name: "exception", at: instant(), attributes: all)
         recording.change { $0.events.append(event) }

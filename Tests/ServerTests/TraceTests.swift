@@ -198,7 +198,7 @@ import TestSupport
     ])
     func `a wrong collector is refused`(text: String, reason: String) async throws {
         let refused = try await Program.refused("serve", "--trace-endpoint", text)
-        #expect(refused.code == 64 && refused.errors.contains("--trace-endpoint: “"), "\(refused.errors)")
+        #expect(refused.code == 64 && refused.errors.contains("--trace-endpoint: "), "\(refused.errors)")
         #expect(refused.errors.contains(reason), "\(refused.errors)")
     }
 
