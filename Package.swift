@@ -26,6 +26,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         // An app's own counters stand beside the server's at `/metrics`.
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        // An app's own spans join the trace of their request.
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
         // Signals, start and graceful stop in order.
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
@@ -52,6 +54,11 @@ let package = Package(
         .target(
             name: "Prometheus",
             dependencies: ["Measures", .product(name: "CoreMetrics", package: "swift-metrics")]),
+        .target(
+            name: "OpenTelemetry",
+            dependencies: [
+                "JSONCoding", "Measures", "MicroHTTP", .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ]),
         .target(name: "MicroHTTP", dependencies: ["CMicroHTTPD", "CEpoll", "Measures"]),
         .target(name: "Sodium", dependencies: ["CSodium"]),
         .target(name: "SQLite", dependencies: ["CSQLite"]),
@@ -60,12 +67,20 @@ let package = Package(
         .target(name: "Coordinators", dependencies: ["JSONCoding"]),
         .target(name: "CoordinatorsTesting", dependencies: ["Coordinators", "JSONCoding"]),
         .target(name: "AppMaps", dependencies: ["Coordinators"]),
-        .target(name: "Sessions", dependencies: ["Coordinators", "JSONCoding", "Measures", "Sodium"]),
+        .target(
+            name: "Sessions",
+            dependencies: [
+                "Coordinators", "JSONCoding", "Measures", "Sodium",
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ]),
         .target(name: "SQLiteStore", dependencies: ["Sessions", "SQLite", "Sodium", "Measures"]),
         .target(name: "PostgresStore", dependencies: ["Sessions", "Postgres", "Sodium", "Measures"]),
         .target(
             name: "NavigationAPI",
-            dependencies: ["Sessions", "Coordinators", "Measures", "MicroHTTP", "JSONCoding", "Sodium"],
+            dependencies: [
+                "Sessions", "Coordinators", "Measures", "MicroHTTP", "JSONCoding", "Sodium",
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ],
             resources: (["openapi.yaml", "openapi.json", "problems.md"]
                 + [
                     "client.js", "console.css", "console.html", "dom.js", "form.js", "history.js", "json.js", "main.js",
@@ -75,13 +90,14 @@ let package = Package(
             name: "CoordinatorServer",
             dependencies: [
                 "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP", "JSONCoding",
-                "Measures", "Prometheus",
+                "Measures", "OpenTelemetry", "Prometheus",
                 .target(name: "PostgresStore", condition: .when(traits: ["Postgres"])),
                 .target(name: "CJemalloc", condition: .when(traits: ["Jemalloc"])),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ]),
 
@@ -97,7 +113,8 @@ let package = Package(
                 "dockerignore", "gitignore",
             ].map { .embedInCode("Template/\($0).template") }),
 
-        .target(name: "TestSupport", dependencies: ["Coordinators", "JSONCoding"], path: "Tests/TestSupport"),
+        .target(
+            name: "TestSupport", dependencies: ["Coordinators", "JSONCoding", "MicroHTTP"], path: "Tests/TestSupport"),
         // A server with unusual apps, which the tests run.
         .executableTarget(
             name: "oddserver",
@@ -105,7 +122,9 @@ let package = Package(
                 "CoordinatorServer", "Coordinators",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ], path: "Tests/OddServer"),
         .testTarget(name: "ArchitectureTests"),
         .testTarget(name: "MeasuresTests", dependencies: ["Measures"]),
@@ -113,6 +132,12 @@ let package = Package(
             name: "PrometheusTests",
             dependencies: [
                 "Prometheus", "Measures", .product(name: "CoreMetrics", package: "swift-metrics"),
+            ]),
+        .testTarget(
+            name: "OpenTelemetryTests",
+            dependencies: [
+                "OpenTelemetry", "MicroHTTP", "JSONCoding", "TestSupport",
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]),
         .testTarget(name: "JSONCodingTests", dependencies: ["JSONCoding"]),
         .testTarget(

@@ -35,8 +35,8 @@ struct HealthCommand: ParsableCommand {
             }
         }
         let (status, body): (Int, String)
-        do throws(HTTPProbeError) {
-            (status, body) = try HTTPProbe.get("/readyz", at: address, timeout: HealthCommand.timeout)
+        do throws(HTTPClientError) {
+            (status, body) = try HTTPClient.get("/readyz", at: address, timeout: HealthCommand.timeout)
         } catch {
             throw HealthCommand.failure(remark + HealthCommand.reason(error, address))
         }
@@ -75,7 +75,7 @@ struct HealthCommand: ParsableCommand {
         let detail: String?
     }
 
-    private static func reason(_ error: HTTPProbeError, _ address: HTTPAuthority) -> String {
+    private static func reason(_ error: HTTPClientError, _ address: HTTPAuthority) -> String {
         switch error {
         case .unknownHost: "no address is known for the host “\(address.host)”"
         case .noConnection(let reason): "no server answers at \(address): \(reason)"

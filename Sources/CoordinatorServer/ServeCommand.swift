@@ -34,11 +34,12 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
 
     func run() async throws {
         StopSignals.ignoreOthers()
-        options.log.install()
+        options.log.install(options.traces.logMetadata)
         let manager = ServiceManager()
         manager?.keepAlive()
         Allocator.giveBackInBackground()
         let metrics = options.admin.metrics()
+        let traces = options.traces.tracing(of: (Server.name, Server.version))
         // Before the apps create their own data, which a start that fails should not leave behind.
         try options.storage.makeDirectory()
         var setup = ServerSetup(
@@ -53,6 +54,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
 
         let (logger, storeLogger) = (Logger(label: "server"), Logger(label: "store"))
         defer { LineOutput.standardError.flush(milliseconds: 1000) }
+        defer { traces?.finish() }
         let store = try await options.storage.open(report: { text, isCritical in
             storeLogger.log(level: isCritical ? .critical : .warning, "\(text)")
         }) { reason in
@@ -62,7 +64,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
             _exit(EX_IOERR)
         }
         let host = SessionHost(
-            apps: apps, store: store, settings: settings(hasConsole: console != nil),
+            apps: apps, store: store, settings: settings(hasConsole: console != nil, traces),
             retention: options.storage.retention,
             report: { [logger = Logger(label: "sessions")] in logger.warning("\($0)") })
         var api = options.clients.settings
@@ -74,10 +76,12 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
         let signals = await StopSignals()
         let opened = options.clients.opened(handler)
         let measured = metrics.map { MeasuredHandler(opened, $0.requests) } ?? opened
-        let server = try listen(options.log.accessLog.logged(measured))
+        let server = try listen(traces.traced(AccessLog(share: options.log.accessLog).logged(measured)))
         let admin = try options.admin.service(
             metrics.map {
-                ServerFigures(program: (Server.name, Server.version), metrics: $0, host: host, server: server)
+                ServerFigures(
+                    program: (Server.name, Server.version), metrics: $0, host: host, server: server,
+                    traces: traces?.exporter)
             },
             handler)
         let listening = HTTPService(
@@ -103,10 +107,11 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
         }
     }
 
-    private func settings(hasConsole: Bool) -> SessionSettings {
+    private func settings(hasConsole: Bool, _ traces: Traces?) -> SessionSettings {
         var settings = SessionSettings()
         settings.measuresHandlers = hasConsole
         settings.measuresEvents = options.admin.adminPort != nil
+        settings.tracer = traces?.tracer
         options.lifetimes.apply(to: &settings)
         options.limits.apply(to: &settings)
         return settings

@@ -18,6 +18,8 @@ struct ServeOptions<Server: NavigationServer>: ParsableArguments {
 
     @OptionGroup(title: SettingTopic.metrics.rawValue) var admin: AdminOptions
 
+    @OptionGroup(title: SettingTopic.traces.rawValue) var traces: TraceOptions
+
     @OptionGroup(title: SettingTopic.log.rawValue) var log: LogOptions
 
     @OptionGroup(title: SettingTopic.console.rawValue) var console: ConsoleOptions

@@ -8,6 +8,7 @@ import Testing
         "JSONCoding": ["FoundationEssentials", "Foundation"],
         "Measures": ["Glibc", "Synchronization"],
         "Prometheus": ["Measures", "CoreMetrics", "Synchronization"],
+        "OpenTelemetry": ["JSONCoding", "Measures", "MicroHTTP", "Tracing", "Dispatch", "Synchronization"],
         "MicroHTTP": ["CMicroHTTPD", "CEpoll", "Measures", "Dispatch", "Glibc", "Synchronization"],
         "Sodium": ["CSodium", "Glibc"],
         "SQLite": ["CSQLite", "Glibc", "Synchronization"],
@@ -17,7 +18,7 @@ import Testing
         "CoordinatorsTesting": ["Coordinators", "JSONCoding"],
         "AppMaps": ["Coordinators", "FoundationEssentials"],
         "Sessions": [
-            "Coordinators", "JSONCoding", "Measures", "Sodium", "FoundationEssentials", "Synchronization",
+            "Coordinators", "JSONCoding", "Measures", "Sodium", "Tracing", "FoundationEssentials", "Synchronization",
         ],
         "SQLiteStore": [
             "Sessions", "SQLite", "Sodium", "Measures", "Dispatch", "FoundationEssentials", "Glibc", "Synchronization",
@@ -27,12 +28,12 @@ import Testing
             "Synchronization",
         ],
         "NavigationAPI": [
-            "Sessions", "Coordinators", "Measures", "MicroHTTP", "JSONCoding", "Sodium", "FoundationEssentials",
-            "Synchronization",
+            "Sessions", "Coordinators", "Measures", "MicroHTTP", "JSONCoding", "Sodium", "Tracing",
+            "FoundationEssentials", "Synchronization",
         ],
         "CoordinatorServer": [
             "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "PostgresStore", "Coordinators", "MicroHTTP",
-            "JSONCoding", "CJemalloc", "Measures", "Prometheus", "CoreMetrics",
+            "JSONCoding", "CJemalloc", "Measures", "OpenTelemetry", "Prometheus", "CoreMetrics", "Tracing",
             "ArgumentParser", "Logging", "ServiceLifecycle", "UnixSignals", "Dispatch", "FoundationEssentials", "Glibc",
             "Synchronization",
         ],

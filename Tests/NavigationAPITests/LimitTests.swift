@@ -141,7 +141,8 @@ import TestSupport
         #expect(
             Set(exposed) == [
                 "Date", "ETag", "Idempotency-Replayed", "Location", "Preference-Applied", "RateLimit",
-                "RateLimit-Policy", "Retry-After", "Session-Version", "WWW-Authenticate", "X-Request-Id",
+                "RateLimit-Policy", "Retry-After", "Session-Version", "traceresponse", "WWW-Authenticate",
+                "X-Request-Id",
             ])
     }
 

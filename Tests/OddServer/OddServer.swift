@@ -29,6 +29,7 @@ struct OddServer: NavigationServer {
         return [
             App(setup.isDevelopment ? "development" : "production", root: OddCoordinator.init), Library.app,
             Ledger.app,
+            App("traced", root: { TracedCoordinator() }, coordinators: [TracedChild.self]),
             App("slow", root: { SlowCoordinator() }),
         ]
     }

@@ -218,7 +218,7 @@ private enum Held {
     @Test func `every described metric is there, once`() async throws {
         let described = try await Program(Program.server, ["describe-metrics"]).exit().output
         let names = described.matches(of: /\n\| `(\w+)` \|/).map { String($0.output.1) }
-        let server = try await MeteredServer()
+        let server = try await MeteredServer(["--trace-endpoint", "http://127.0.0.1:1"])
         try await server.post(#"{"type":"push","payload":1}"#, try await server.open())
 
         let scrape = try await server.scrape()

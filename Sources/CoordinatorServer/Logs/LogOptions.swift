@@ -16,14 +16,18 @@ struct LogOptions: ParsableArguments {
     var format: LineLogHandler.Format { logFormat ?? (isatty(STDERR_FILENO) == 1 ? .text : .json) }
 
     /// Makes every logger of the process, also an author's, write as the options say. Call once.
-    func install() {
+    ///
+    /// - Parameter provider: adds to the entries of requests; `nil` if there is nothing to add.
+    func install(_ provider: Logger.MetadataProvider?) {
         let (format, levels) = (format, logLevel)
         LineOutput.standardError.setFormat(format)
-        LoggingSystem.bootstrap { label in
-            var handler = LineLogHandler(label: label, .standardError, format)
-            handler.logLevel = levels.level(of: label)
-            return handler
-        }
+        LoggingSystem.bootstrap(
+            { label, provider in
+                var handler = LineLogHandler(label: label, .standardError, format)
+                handler.logLevel = levels.level(of: label)
+                handler.metadataProvider = provider
+                return handler
+            }, metadataProvider: provider)
     }
 }
 

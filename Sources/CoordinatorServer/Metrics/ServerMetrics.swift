@@ -1,6 +1,7 @@
 internal import CoreMetrics
 internal import MicroHTTP
 internal import NavigationAPI
+internal import OpenTelemetry
 internal import Prometheus
 internal import Sessions
 
@@ -16,7 +17,7 @@ final class ServerMetrics: Sendable {
     }
 
     /// Everything that the server measures.
-    static let all = HTTPMetrics.all + SessionMetrics.all + StoreMetrics.all + ProcessMetrics.all
+    static let all = HTTPMetrics.all + SessionMetrics.all + StoreMetrics.all + TraceMetrics.all + ProcessMetrics.all
 
     static func registry(_ figures: ServerFigures) -> MetricsRegistry {
         let registry = MetricsRegistry(app: figures.metrics.apps)
@@ -32,6 +33,8 @@ struct ServerFigures: Sendable {
     let metrics: ServerMetrics
     let host: SessionHost
     let server: HTTPServer
+    /// `nil` if nothing is traced.
+    let traces: SpanExporter?
 }
 
 /// A metric of the server, and how it is read. It is read with every scrape, so that what is counted anyway costs

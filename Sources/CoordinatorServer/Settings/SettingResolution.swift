@@ -102,6 +102,12 @@ extension SettingResolution {
         {
             faults.append("\(admin.name) is the port of the API, too; choose another.")
         }
+        let isTraced = value(of: Settings.traceEndpoint) != nil
+        for row in [Settings.traceSample.row, Settings.traceService.row] {
+            faults += unused(row, without: Settings.traceEndpoint.row.name, isUsed: isTraced) {
+                "is for \(Settings.traceEndpoint.row.flag)."
+            }
+        }
         let token = Settings.consoleToken.row
         if let console = self[Settings.console.row.name] {
             let isDevelopment = self[Settings.development.row.name]?.texts == ["true"]

@@ -7,6 +7,7 @@ enum SettingTopic: String, CaseIterable, Sendable {
     case sessions = "Sessions"
     case apps = "Apps"
     case metrics = "Metrics"
+    case traces = "Traces"
     case log = "Log"
     case console = "Console"
     case configuration = "Configuration"

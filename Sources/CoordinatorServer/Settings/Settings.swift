@@ -157,6 +157,28 @@ enum Settings {
         "admin-host", .metrics, .text("host", form: "a name or an address"), default: .text("127.0.0.1"),
         "The name or address that the admin port listens on.", parse: HostArgument.parse)
 
+    static let traceEndpoint = Setting(
+        "trace-endpoint", .traces, .text("url", form: TraceEndpoint.form),
+        default: .described("none, and nothing is traced"),
+        """
+        Sends spans to an OpenTelemetry collector, as OTLP in JSON, to /v1/traces below this URL: http://localhost:4318. \
+        Without TLS: the collector is on this machine or in its pod.
+        """, parse: TraceEndpoint.parse)
+    static let traceSample = Setting(
+        "trace-sample", .traces, .text("share", form: Share.form), default: .text("all"),
+        """
+        How many of the traces that begin here are recorded: off, all, or a share such as 1%. A request that belongs to \
+        a trace already, by its field traceparent, is recorded if its caller says so.
+        """, parse: Share.parse)
+    static let traceService = Setting(
+        "trace-service", .traces, .text("name", form: "a name"), default: .described("the name of the program"),
+        "The name of this service in traces, service.name; that of all servers that do the same.", parse: nonempty)
+
+    @Sendable private static func nonempty(_ text: String) throws -> String {
+        guard !text.isEmpty else { throw ValidationError("It is empty.") }
+        return text
+    }
+
     static let logFormat = Setting(
         "log-format", .log, .text("format", form: "text or json"),
         default: .described("text on a terminal, json otherwise"),
@@ -171,14 +193,14 @@ enum Settings {
         "log-level", .log, .text("levels", form: "a level, or some as in info,sessions=debug"), default: .text("info"),
         """
         What is logged: \(LogLevels.names). A part of the server, or a logger of the app, can have a level of its own: \
-        info,sessions=debug. The parts are server, requests, sessions, store and access.
+        info,sessions=debug. The parts are server, requests, sessions, store, access and traces.
         """, parse: LogLevels.parse)
     static let accessLog = Setting(
-        "access-log", .log, .text("share", form: AccessLog.form), default: .text("off"),
+        "access-log", .log, .text("share", form: Share.form), default: .text("off"),
         """
         Which requests get a line in the log, as level info of the part access: off, all, or a share such as 1%. \
         duration is in seconds. Nothing that a client has sent is in it, except the ids of the request and the session.
-        """, parse: AccessLog.parse)
+        """, parse: Share.parse)
 
     static let console = Setting.flag(
         "console", .console, "Serves a page for people at /console; so does --development.")
@@ -199,6 +221,7 @@ enum Settings {
         trustedProxy.row, creationsPerSecond.row, allowOrigin.row, store.row, storePassword.row, durability.row,
         history.row, storeSize.row, idleExpiry.row, absoluteExpiry.row, liveSessions.row, liveMemory.row, sessions.row,
         watchers.row, eventsPerSecond.row, development.row, dataDirectory.row, adminPort.row, adminHost.row,
+        traceEndpoint.row, traceSample.row, traceService.row,
         logFormat.row, logLevel.row, accessLog.row, console.row,
         consoleToken.row,
         config.row,

@@ -6,3 +6,7 @@ public struct RunningCall: Sendable {
     /// The function as its author knows it, without the values: `start`, `handle(login)`.
     public var function: String { call.name }
 }
+
+/// Surrounds the calls of coordinators' functions, to trace them: must call `call` once, and throw what it throws.
+public typealias CallWrapper =
+    @Sendable (RunningCall, _ call: () async throws -> Void) async throws -> Void

@@ -25,9 +25,15 @@ extension TransitionRun {
         let living = state.coordinators[index]
         var coordinator = living.coordinator
         var navigator = navigator(for: living)
-        let decision: LinkDecision
+        var decision = LinkDecision.passedOn
         do {
-            decision = try await coordinator.open(link, &navigator)
+            if let wrapper {
+                try await wrapper(RunningCall(coordinator: living.name, call: .open(link))) {
+                    decision = try await coordinator.open(link, &navigator)
+                }
+            } else {
+                decision = try await coordinator.open(link, &navigator)
+            }
         } catch {
             return try refuse(error, thrownBy: .open(link), of: living)
         }

@@ -30,6 +30,8 @@ public struct TransitionRun: Sendable {
     private(set) var now: Date
     /// The request that this carries out, for the handlers.
     public var origin = TransitionOrigin.none
+    /// `nil` if nobody traces the calls.
+    public var wrapper: CallWrapper?
     /// What was posted; `nil` for the first transition of a session.
     var event: PostedEvent?
     /// The state before the event.
@@ -156,17 +158,12 @@ public struct TransitionRun: Sendable {
         var coordinator = living.coordinator
         var navigator = navigator(for: living)
         do {
-            switch call {
-            case .start: try await coordinator.start(&navigator)
-            case .handle(_, let event): try await coordinator.receive(event, &navigator)
-            case .childDidFinish(let child): try await coordinator.childDidFinish(child, &navigator)
-            case .childWasDismissed(let child): try await coordinator.childWasDismissed(child, &navigator)
-            case .didSelectTab(let tab):
-                guard var delegate = coordinator as? any TabBarDelegate else { return }
-                try await delegate.didSelectTab(tab, &navigator)
-                coordinator = delegate
-            case .receive(let message): coordinator = try await message.deliver(coordinator, &navigator)
-            case .open: break
+            if let wrapper {
+                try await wrapper(RunningCall(coordinator: living.name, call: call)) {
+                    try await call.make(on: &coordinator, &navigator)
+                }
+            } else {
+                try await call.make(on: &coordinator, &navigator)
             }
         } catch {
             return try refuse(error, thrownBy: call, of: living)
@@ -233,6 +230,22 @@ public struct TransitionRun: Sendable {
 }
 
 extension TransitionRun.Call {
+    /// Calls the function. A link is offered elsewhere, because its function returns something.
+    fileprivate func make(on coordinator: inout any Coordinator, _ navigator: inout Navigator) async throws {
+        switch self {
+        case .start: try await coordinator.start(&navigator)
+        case .handle(_, let event): try await coordinator.receive(event, &navigator)
+        case .childDidFinish(let child): try await coordinator.childDidFinish(child, &navigator)
+        case .childWasDismissed(let child): try await coordinator.childWasDismissed(child, &navigator)
+        case .didSelectTab(let tab):
+            guard var delegate = coordinator as? any TabBarDelegate else { return }
+            try await delegate.didSelectTab(tab, &navigator)
+            coordinator = delegate
+        case .receive(let message): coordinator = try await message.deliver(coordinator, &navigator)
+        case .open: break
+        }
+    }
+
     /// The function as its author knows it, without the values.
     var name: String {
         switch self {

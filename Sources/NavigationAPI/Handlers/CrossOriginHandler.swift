@@ -44,7 +44,7 @@ public final class CrossOriginHandler: HTTPHandler {
     /// Of answers, beside those that every page may read.
     private static let readableHeaders = """
         Date, ETag, Idempotency-Replayed, Location, Preference-Applied, RateLimit, RateLimit-Policy, Retry-After, \
-        Session-Version, WWW-Authenticate, X-Request-Id
+        Session-Version, traceresponse, WWW-Authenticate, X-Request-Id
         """
 
     /// Of requests, beside those that every page may send.

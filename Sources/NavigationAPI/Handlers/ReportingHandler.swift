@@ -53,5 +53,5 @@ public final class ReportingHandler: HTTPHandler {
                 status: response.status, duration: MonotonicTime.nanoseconds - start, bytes: bytes))
     }
 
-    private static let methods: Set = ["GET", "HEAD", "POST", "DELETE", "OPTIONS"]
+    static let methods: Set = ["GET", "HEAD", "POST", "DELETE", "OPTIONS"]
 }

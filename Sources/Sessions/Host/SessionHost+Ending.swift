@@ -73,7 +73,7 @@ extension SessionHost {
         guard let loaded = try await loaded(id, for: nil), let expiresAt = loaded.record.expiresAt, expiresAt > now(),
             user == nil || loaded.record.identity.user == user
         else { return false }
-        let outcome = await store.commit([end(of: loaded.record.identity, after: loaded.stamp)])
+        let outcome = await commit([end(of: loaded.record.identity, after: loaded.stamp)])
         live.withLock { $0.remove(id) }
         switch outcome {
         case .success(let conflicts) where conflicts.isEmpty:

@@ -73,6 +73,7 @@ extension SessionHost {
     ) async throws(SessionError) -> TransitionResult {
         var run = restoration.transition(at: now)
         run.origin = origin(of: nil, record.id, user: record.identity.user, version: record.version)
+        trace(&run, of: record.id)
         do throws(SessionError) {
             return try await result(of: run, within: settings.handlerDeadline) {
                 .cannotLaunch($0, app: app.name)
@@ -120,7 +121,7 @@ extension SessionHost {
             id: record.id, expected: loaded.stamp,
             record: EncodedRecord(
                 state, result.transition, at: now, keptUntil: settings.keptUntil(state, of: app)))
-        switch await store.commit([change]) {
+        switch await commit([change]) {
         case .failure(let error): throw failure(error)
         case .success(let conflicts): return conflicts.isEmpty ? state : nil
         }

@@ -53,7 +53,7 @@ extension SessionHost {
     ///
     /// - Returns: `false` after a conflict.
     func commit(_ change: SessionChange, of session: Session) async throws(SessionError) -> Bool {
-        switch await store.commit([change]) {
+        switch await commit([change]) {
         case .success(let conflicts): return conflicts.isEmpty
         case .failure(let error):
             if case .unknownOutcome = error { unload(session) }

@@ -157,6 +157,7 @@ public final class SessionHost: Sendable {
         var run: TransitionRun
         do throws(NavigationError) { run = try begin() } catch { throw .cannotLaunch(error, app: app.name) }
         run.origin = origin(of: nil, id, user: user, version: version, once: once)
+        trace(&run, of: id)
         return try await result(of: run, within: settings.handlerDeadline) { .cannotLaunch($0, app: app.name) }
     }
 }

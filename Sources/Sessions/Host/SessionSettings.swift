@@ -1,5 +1,6 @@
 internal import Coordinators
 public import FoundationEssentials
+public import Tracing
 
 public struct SessionSettings: Sendable {
     /// How long a session lives after its last transition, unless its app says otherwise.
@@ -30,6 +31,9 @@ public struct SessionSettings: Sendable {
 
     /// Whether to count events and to measure how long transitions take, see `EventMeasures`.
     public var measuresEvents = false
+
+    /// Traces the calls of coordinators and the commits; `nil` if nobody wants traces.
+    public var tracer: (any Tracer)?
 
     public init() {}
 

@@ -131,6 +131,7 @@ public struct AuthorizedSession: Sendable {
         }
         run.origin = host.origin(
             of: event, id, user: state.identity.user, version: state.version, once: once, isDryRun: isDryRun)
+        host.trace(&run, of: id)
         let start = host.timings == nil ? nil : ContinuousClock.now
         defer { if let start { host.timings?.add(live.app.name, event.type, ContinuousClock.now - start) } }
         let result = try await result(of: run, within: host.settings.handlerDeadline) { .refused($0, state: state) }

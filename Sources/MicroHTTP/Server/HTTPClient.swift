@@ -2,7 +2,7 @@ internal import CMicroHTTPD
 internal import Glibc
 
 /// Why there is no answer.
-public enum HTTPProbeError: Error, Equatable, Sendable {
+public enum HTTPClientError: Error, Equatable, Sendable {
     /// No address is known for the host.
     case unknownHost
     /// Connecting failed, or the connection was cut; `reason` is the system's error text.
@@ -12,26 +12,43 @@ public enum HTTPProbeError: Error, Equatable, Sendable {
     case notHTTP
 }
 
-/// The smallest client: one GET. It blocks; it is for health checks.
-public enum HTTPProbe {
+/// The smallest client: one request on a connection of its own. It blocks; it is for health checks, and for a thread
+/// that has nothing else to do.
+public enum HTTPClient {
     private static let largestAnswer = 1 << 16
 
-    /// - Parameter timeout: seconds for each of connecting and sending, and for the whole answer.
+    /// - Parameter timeout: seconds for each of connecting, sending and the whole answer.
     /// - Returns: status and body; the answer is cut off after 64 KiB.
     public static func get(
         _ path: String, at address: HTTPAuthority, timeout: Int
-    ) throws(HTTPProbeError) -> (status: Int, body: String) {
+    ) throws(HTTPClientError) -> (status: Int, body: String) {
+        try answer(to: "GET \(path) HTTP/1.1\r\n", [], at: address, timeout)
+    }
+
+    /// The same with a body.
+    ///
+    /// - Parameter type: the body's media type.
+    public static func post(
+        _ body: [UInt8], type: String, to path: String, at address: HTTPAuthority, timeout: Int
+    ) throws(HTTPClientError) -> (status: Int, body: String) {
+        let head = "POST \(path) HTTP/1.1\r\nContent-Type: \(type)\r\nContent-Length: \(body.count)\r\n"
+        return try answer(to: head, body, at: address, timeout)
+    }
+
+    private static func answer(
+        to head: String, _ body: [UInt8], at address: HTTPAuthority, _ timeout: Int
+    ) throws(HTTPClientError) -> (status: Int, body: String) {
         var hints = addrinfo()
         hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
         var found: UnsafeMutablePointer<addrinfo>?
         guard getaddrinfo(address.host, String(address.port), &hints, &found) == 0 else { throw .unknownHost }
         defer { freeaddrinfo(found) }
-        let request = "GET \(path) HTTP/1.1\r\nHost: \(address)\r\nConnection: close\r\n\r\n"
+        let request = Array("\(head)Host: \(address)\r\nConnection: close\r\n\r\n".utf8) + body
         // A name may have several addresses, and the server may listen on only one of them.
-        var failure = HTTPProbeError.unknownHost
+        var failure = HTTPClientError.unknownHost
         for next in sequence(first: found, next: { $0?.pointee.ai_next }) {
             guard let next = next?.pointee else { break }
-            do throws(HTTPProbeError) {
+            do throws(HTTPClientError) {
                 return try parse(try answer(to: request, from: next, timeout))
             } catch {
                 failure = error
@@ -41,8 +58,8 @@ public enum HTTPProbe {
     }
 
     private static func answer(
-        to request: String, from address: addrinfo, _ timeout: Int
-    ) throws(HTTPProbeError) -> String {
+        to request: [UInt8], from address: addrinfo, _ timeout: Int
+    ) throws(HTTPClientError) -> String {
         let socket = socket(address.ai_family, address.ai_socktype, 0)
         guard socket >= 0 else { throw .system }
         defer { close(socket) }
@@ -50,9 +67,8 @@ public enum HTTPProbe {
         let size = socklen_t(MemoryLayout<timeval>.size)
         setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, size)
         setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, size)
-        guard connect(socket, address.ai_addr, address.ai_addrlen) == 0,
-            send(socket, request, request.utf8.count, CInt(MSG_NOSIGNAL)) == request.utf8.count
-        else { throw .system }
+        guard connect(socket, address.ai_addr, address.ai_addrlen) == 0 else { throw .system }
+        try send(request, to: socket, timeout)
 
         let end = ContinuousClock.now + .seconds(timeout)
         var answer: [UInt8] = []
@@ -67,7 +83,20 @@ public enum HTTPProbe {
         return String(decoding: answer, as: UTF8.self)
     }
 
-    private static func parse(_ answer: String) throws(HTTPProbeError) -> (status: Int, body: String) {
+    private static func send(_ request: [UInt8], to socket: CInt, _ timeout: Int) throws(HTTPClientError) {
+        let end = ContinuousClock.now + .seconds(timeout)
+        var sent = 0
+        while sent < request.count {
+            guard ContinuousClock.now < end else { throw .timedOut }
+            // In parts, so that a slow reader does not hold up one call beyond the end.
+            let part = request[sent..<min(sent + 1 << 16, request.count)]
+            let count = part.withUnsafeBytes { Glibc.send(socket, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
+            guard count > 0 else { throw .system }
+            sent += count
+        }
+    }
+
+    private static func parse(_ answer: String) throws(HTTPClientError) -> (status: Int, body: String) {
         // Swift treats CR LF as one character.
         let head = answer.prefix { $0 != "\r\n" }.split(separator: " ", maxSplits: 2)
         guard head.count >= 2, head[0] == "HTTP/1.1", let status = Int(head[1]) else { throw .notHTTP }
@@ -76,8 +105,8 @@ public enum HTTPProbe {
     }
 }
 
-extension HTTPProbeError {
-    fileprivate static var system: HTTPProbeError {
+extension HTTPClientError {
+    fileprivate static var system: HTTPClientError {
         // When the time limit has passed, connecting fails with EINPROGRESS, sending and receiving with EAGAIN.
         [EINPROGRESS, EAGAIN, ETIMEDOUT].contains(errno)
             ? .timedOut : .noConnection(reason: String(cString: strerror(errno)).lowercased())
