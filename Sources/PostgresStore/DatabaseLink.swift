@@ -11,6 +11,8 @@ final class DatabaseLink {
     /// Milliseconds after which the server gives up a statement.
     private let statementTimeout: Int
     private var connection: PostgresConnection?
+    /// Whether there is no connection because no standby confirms what the server shows.
+    private(set) var isUnconfirmed = false
     /// The host that was the primary server last time.
     private var host = 0
 
@@ -44,15 +46,18 @@ final class DatabaseLink {
     private func connected(within time: Duration) throws(PostgresError) -> PostgresConnection {
         if let connection, connection.isUsable { return connection }
         connection = nil
+        isUnconfirmed = false
         // The primary server may be another one meanwhile, but the one before is the likely one.
+        var timeline: String?
         let made = try PostgresConnection.connect(settings, first: host, within: time) {
             connection throws(PostgresError) in
             _ = try connection.run(DatabaseLink.setup, [.text("\(statementTimeout)")], until: .now + time)
-            try state.checkTimeline(connection)
+            timeline = try state.acceptedTimeline(of: connection)
         }
         do throws(PostgresError) {
-            try ReplicationBarrier.pass(made, until: .now + time)
-            try state.check(made)
+            isUnconfirmed = try !ReplicationBarrier.pass(made, until: .now + time)
+            if isUnconfirmed { throw .notSent(reason: ReplicationBarrier.unconfirmed) }
+            try state.check(made, on: timeline)
         } catch {
             throw .notSent(reason: error.description)
         }

@@ -7,18 +7,21 @@ internal import Postgres
 /// the first who connects after a start commits a row: the standby has that only if it has everything before it. The proof
 /// is kept in an unlogged table, which the server empties when it recovers from a crash.
 enum ReplicationBarrier {
-    /// - Throws: if the standby does not confirm in time. Then nothing may be read on this connection.
-    static func pass(_ connection: PostgresConnection, until deadline: ContinuousClock.Instant) throws(PostgresError) {
-        guard try connection.run(proof, until: deadline).count == 0 else { return }
+    /// - Returns: whether the standby has confirmed it. If not, nothing may be read on this connection.
+    static func pass(
+        _ connection: PostgresConnection, until deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> Bool {
+        if try connection.run(proof, until: deadline).count > 0 { return true }
         do throws(PostgresError) {
-            let rows = try connection.execute(barrier, until: deadline)
-            // The wait was cut off: the row is on this server, and perhaps not on the standby.
-            guard rows.warnings == 0 else { throw .notSent(reason: unconfirmed) }
+            // With a warning, the wait was cut off: the row is on this server, and perhaps not on the standby.
+            guard try connection.execute(barrier, until: deadline).warnings == 0 else { return false }
         } catch {
             // Another connection waits already.
-            throw error == .deadline || error.state == "55P03" ? .notSent(reason: unconfirmed) : error
+            guard error == .deadline || error.state == "55P03" else { throw error }
+            return false
         }
         try connection.execute(confirmation, until: deadline)
+        return true
     }
 
     /// The reason if nothing can be read for want of a standby.

@@ -22,7 +22,7 @@ final class StoreState: Sendable {
     private let content = Mutex(Content())
     private let knownGeneration = Atomic(1)
     /// The latest timeline of a server that this replica has been connected to; 0 if none is known.
-    private let timeline = Atomic(0)
+    let latestTimeline = Atomic(0)
     /// Receives what an operator should know, and whether it is critical.
     let report: @Sendable (String, Bool) -> Void
     let counters = Mutex(PostgresStoreCounters())
@@ -55,38 +55,6 @@ final class StoreState: Sendable {
     /// The generation when the store is opened, which is no change.
     func begin(generation: Int) { knownGeneration.store(generation, ordering: .releasing) }
 
-    // MARK: - Timelines
-
-    /// Asks all servers that can be reached for their timelines, before one of them is used.
-    func noteTimelines(of settings: PostgresSettings) {
-        _ = try? PostgresConnection.connect(settings, within: DatabaseLink.connectTime) {
-            connection throws(PostgresError) in
-            try checkTimeline(connection)
-            throw .notSent(reason: "only asked")
-        }
-    }
-
-    /// Refuses a server that was the primary before another one was promoted, and that has come back: it lacks all that was
-    /// committed since.
-    func checkTimeline(_ connection: PostgresConnection) throws(PostgresError) {
-        guard let current = try StoreState.timeline(of: connection).flatMap({ Int($0, radix: 16) }) else { return }
-        let latest = timeline.max(current, ordering: .acquiringAndReleasing).newValue
-        guard current >= latest else {
-            throw .notSent(
-                reason: "it was the primary before another server was promoted (timeline \(current) of \(latest))")
-        }
-    }
-
-    /// - Returns: 8 hexadecimal digits; `nil` for PostgreSQL's relatives, which have no timelines.
-    private static func timeline(of connection: PostgresConnection) throws(PostgresError) -> String? {
-        do throws(PostgresError) {
-            return try connection.run(StoreState.timeline, until: .now + .seconds(2)).text(0, 0)
-        } catch {
-            if case .refused(let state, _, _) = error, state == "42883" || state == "0A000" { return nil }
-            throw error
-        }
-    }
-
     // MARK: - Lanes
 
     var lanes: [Lane] { content.withLock { $0.lanes } }
@@ -110,10 +78,14 @@ final class StoreState: Sendable {
     ///
     /// A standby that was promoted may have been behind; nobody may be left who knows what is missing, so each promotion
     /// counts. On the same timeline, a lane that misses its last batch knows of a loss.
-    func check(_ connection: PostgresConnection) throws(PostgresError) {
+    ///
+    /// - Parameter timeline: see `acceptedTimeline`.
+    func check(_ connection: PostgresConnection, on timeline: String?) throws(PostgresError) {
         // Before the database is asked, because the lanes go on.
         let lanes = lanes
-        if try isPromoted(connection) { report("the database has another timeline: a standby was promoted", false) }
+        if try isPromoted(connection, on: timeline) {
+            report("the database has another timeline: a standby was promoted", false)
+        }
         let rows = try connection.run(
             StoreState.lastBatches, [.integers(lanes.map(\.id))], until: .now + .seconds(2))
         guard let stored = rows.text(0, 0).flatMap({ Int($0) }) else { return }
@@ -130,7 +102,7 @@ final class StoreState: Sendable {
         let raised = try connection.run(
             StoreState.raise, [.text("\(stored)"), .text("\(next)")], until: .now + .seconds(2))
         // Unless somebody else was faster.
-        guard raised.count > 0 else { return try check(connection) }
+        guard raised.count > 0 else { return try check(connection, on: timeline) }
         reportLoss(of: missing, last)
         note(generation: next)
     }
@@ -155,35 +127,6 @@ final class StoreState: Sendable {
             missing. A new generation begins; clients get the state that the database has
             """, true)
     }
-
-    /// Whether a standby was promoted since anybody has looked. Then the generation is raised, once for all servers.
-    private func isPromoted(_ connection: PostgresConnection) throws(PostgresError) -> Bool {
-        guard let current = try StoreState.timeline(of: connection),
-            let known = try connection.run(StoreState.knownTimeline, until: .now + .seconds(2)).text(0, 0),
-            known != current
-        else { return false }
-        let raised = try connection.run(StoreState.follow, [.text(known), .text(current)], until: .now + .seconds(2))
-        // In a new store there is nothing to lose.
-        return raised.count > 0 && known != "0"
-    }
-
-    private static let timeline = PostgresStatement(
-        "timeline", "SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)")
-
-    private static let knownTimeline = PostgresStatement(
-        "known-timeline", "SELECT value FROM store WHERE name = 'timeline'")
-
-    private static let follow = PostgresStatement(
-        "follow-timeline",
-        """
-        WITH t AS (UPDATE store SET value = $2 WHERE name = 'timeline' AND value = $1 RETURNING name),
-        -- Two standbys that are promoted one after the other, of which the second knows nothing of the first, must not
-        -- arrive at the same number.
-        g AS (
-          UPDATE store SET value = (value::bigint + 1 + floor(random() * 1000000)::bigint)::text
-          WHERE name = 'generation' AND $1 <> '0' AND EXISTS (SELECT FROM t))
-        SELECT name FROM t
-        """)
 
     private static let lastBatches = PostgresStatement(
         "last-batches",

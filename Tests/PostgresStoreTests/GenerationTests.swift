@@ -215,6 +215,7 @@ import Testing
         await #expect(throws: StoreError.self) {
             try await store.answer(to: SHA256Digest(of: "key").hex, of: .make(1))
         }
+        try await eventually { store.condition.failure == ReplicationBarrier.unconfirmed }
         // Those who wait take few of the server's connections.
         let count = try await blocking {
             try primary.query("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'coordinatord'")
@@ -269,5 +270,38 @@ import Testing
         try await eventually { reports.all.contains { $0.contains("it was the primary before") } }
         await store.close()
         await other.close()
+    }
+
+    @Test func `two promotions that know nothing of each other begin different generations`() async throws {
+        let databases = [try await Database(), try await Database()]
+        var generations: Set<Int> = []
+        for database in databases {
+            try await database.open().close()
+            try await database.query("UPDATE store SET value = '5' WHERE name = 'generation'")
+            // As in a copy of a server that was on another timeline.
+            try await database.query("UPDATE store SET value = 'FFFFFFFF' WHERE name = 'timeline'")
+            let store = try await database.open()
+            generations.insert(store.generation)
+            await store.close()
+        }
+
+        #expect(generations.count == 2 && generations.allSatisfy { $0 > 5 })
+    }
+
+    @Test func `a store is closed soon, although a commit waits for the standby`() async throws {
+        let primary = try await blocking { try PostgresCluster(isDurable: true) }
+        let standby = try await blocking { try primary.makeStandby(isSynchronous: true) }
+        let store = try await PostgresStore.open(uri: Self.uri(primary, database: "postgres"))
+        let stamp = try await store.commit(.make(1), versions: 1)
+        try await blocking { try standby.setFrozen(true) }
+        let change = try SessionChange.make(.make(1), after: stamp)
+        let outcome = await store.commit([change])
+        guard case .failure(.unknownOutcome) = outcome else { throw TestFailure("the outcome is \(outcome)") }
+
+        let start = ContinuousClock.now
+        await store.close()
+
+        #expect(.now - start < .seconds(4))
+        try await blocking { try standby.setFrozen(false) }
     }
 }

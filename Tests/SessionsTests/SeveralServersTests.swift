@@ -132,6 +132,21 @@ final class SlowSharedStore: SessionStore {
         return created
     }
 
+    @Test func `the operator sees a session as another server has left it, and its end`() async throws {
+        let created = try await split()
+        #expect(try await there.sessionForOperator(created.id).state().version == 2)
+
+        try await open(created, on: here).end()
+
+        await #expect(throws: SessionError.self) { try await there.sessionForOperator(created.id).state() }
+    }
+
+    @Test func `a creation that meets a conflict each time is given up`() async throws {
+        let host = SeveralServersTests.host(on: SlowSharedStore { true }, clock)
+
+        await #expect(throws: SessionError.conflict) { try await host.create() }
+    }
+
     @Test func `a session is read as another server has left it`() async throws {
         let created = try await split()
         #expect(try await open(created, on: there).state().version == 2)

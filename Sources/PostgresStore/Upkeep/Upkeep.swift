@@ -220,9 +220,9 @@ final class Upkeep: Sendable {
                 guard isLast else { continue }
                 let isNews = state.withLock { state in
                     // In /readyz, which anybody may read. The log has the details.
-                    let isUnconfirmed = error.description.contains(ReplicationBarrier.unconfirmed)
                     defer {
-                        state.failure = isUnconfirmed ? ReplicationBarrier.unconfirmed : "the database cannot be used"
+                        state.failure =
+                            link.isUnconfirmed ? ReplicationBarrier.unconfirmed : "the database cannot be used"
                     }
                     return state.failure == nil
                 }
