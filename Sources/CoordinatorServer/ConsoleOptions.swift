@@ -42,9 +42,10 @@ struct ConsoleOptions: ParsableArguments {
         let (text, place): (String, String)
         if let file = consoleTokenFile {
             place = "the file \(file) of --console-token-file"
-            do { text = try String(contentsOfFile: file, encoding: .utf8) } catch {
-                let reason = access(file, R_OK) == 0 ? "it is no text" : String(cString: strerror(errno)).lowercased()
-                throw ExitCode.cannotStart(EX_NOINPUT, "\(place) cannot be read (\(reason))")
+            do throws(SmallFile.Unreadable) {
+                text = String(decoding: try SmallFile.bytes(of: file), as: UTF8.self)
+            } catch {
+                throw ExitCode.cannotStart(EX_NOINPUT, "--console-token-file: \(error.reason)")
             }
         } else if let secret = Settings.consoleToken.row.secretInEnvironment {
             place = "the environment variable \(Settings.consoleToken.row.variable)"

@@ -19,7 +19,9 @@ final class KeptBackups {
         guard lock >= 0 else { throw KeptBackups.unusable(directory, EX_CANTCREAT) }
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else { throw KeptBackups.unusable(directory, EX_UNAVAILABLE) }
         // Nobody else makes backups here, so what is not whole was left by kill -9 or a power failure.
-        for draft in names(matching: KeptBackups.draft) { try? FileManager.default.removeItem(atPath: draft) }
+        for draft in names(matching: KeptBackups.draft) where isDraft(draft) {
+            try? FileManager.default.removeItem(atPath: draft)
+        }
     }
 
     deinit { close(lock) }
@@ -31,8 +33,17 @@ final class KeptBackups {
         return .cannotStart(code, "\(directory) cannot be used: \(reason)")
     }
 
-    private static var backup: Regex<Substring> { /sessions-\d{8}T\d{6}\.\d{3}Z\.sqlite/ }
-    private static var draft: Regex<Substring> { /sessions-\d{8}T\d{6}\.\d{3}Z\.sqlite\.\w{6}/ }
+    private static var backup: Regex<Substring> { /sessions-[0-9]{8}T[0-9]{6}\.[0-9]{3}Z\.sqlite/ }
+    private static var draft: Regex<Substring> { /sessions-[0-9]{8}T[0-9]{6}\.[0-9]{3}Z\.sqlite\.[0-9A-Za-z]{6}/ }
+
+    /// Whether it is a directory that has nothing but a backup and SQLite's files beside it, see `NewFile`. Other files
+    /// may have such names, too: `….sqlite.sha256`.
+    private func isDraft(_ path: String) -> Bool {
+        let backup = URL(filePath: path).deletingPathExtension().lastPathComponent
+        // Fails for what is no directory.
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else { return false }
+        return names.allSatisfy { $0.hasPrefix(backup) }
+    }
 
     /// The path of a new backup.
     func next() -> String {

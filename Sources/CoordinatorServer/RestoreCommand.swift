@@ -70,11 +70,11 @@ struct RestoreCommand: AsyncParsableCommand, SettingsCommand {
     ///
     /// - Returns: how many sessions are damaged; they are reported on standard error.
     private func damagedSessions(in backup: StoreSnapshot) async throws -> Int {
-        var progress = Progress("check of pages")
+        var progress = Progress("restore, check of pages")
         if let page = backup.damagedPages({ progress.show($0, of: $1) }).first {
             throw ExitCode.cannotRestore(file, .damaged("page \(page)"))
         }
-        progress = Progress("check")
+        progress = Progress("restore, check of sessions")
         var damaged = 0
         let reader = try SQLiteReading(backup: file)
         let scan = try SessionScan { try SQLiteReading(backup: file) }

@@ -89,7 +89,7 @@ public final class SpanExporter: Sendable {
     /// The thread, until `finish`.
     private func run() {
         var (pause, failure) = (pauses.gathering, String?.none)
-        var reported = (at: -Double.infinity, dropped: 0)
+        var reported = (at: -Double.infinity, dropped: 0, isFailing: false)
         while true {
             let (isEmpty, isClosing) = backlog.withLock { backlog in
                 backlog.isIdle = backlog.waiting.isEmpty
@@ -106,10 +106,14 @@ public final class SpanExporter: Sendable {
                 pause = failure == nil ? pauses.retry : min(pause * 2, pauses.longestRetry)
                 failure = reason
             }
+            if failure == nil, reported.isFailing {
+                report("\(collector) accepts spans again")
+                reported.isFailing = false
+            }
             let (now, dropped) = (Double(MonotonicTime.nanoseconds) / 1e9, counts.dropped)
             guard failure != nil || dropped > reported.dropped, now - reported.at > pauses.report else { continue }
             report(dropped - reported.dropped, failure)
-            reported = (now, dropped)
+            reported = (now, dropped, failure != nil)
         }
         let dropped = counts.dropped - reported.dropped
         if dropped > 0 { report(dropped, failure) }
@@ -118,7 +122,7 @@ public final class SpanExporter: Sendable {
 
     private func report(_ dropped: Int, _ failure: String?) {
         let reason = failure.map { "\(collector) does not accept spans, \($0)" } ?? "\(collector) was too slow for them"
-        report("\(dropped) spans were dropped: \(reason)")
+        report(dropped > 0 ? "\(dropped) spans were dropped: \(reason)" : "spans wait to be sent: \(reason)")
     }
 
     /// Sends what waits. If it may be accepted later, it waits again, unless this is the end.

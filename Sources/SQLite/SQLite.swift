@@ -22,7 +22,9 @@ public struct SQLiteError: Error, Equatable, CustomStringConvertible {
     public var description: String {
         // No system call has failed, so SQLite's own text and `systemError` would mislead.
         if isShortFile { return "a file is shorter than it must be (SQLite \(code))" }
-        return systemError == 0 ? "\(message) (SQLite \(code))" : "\(message) (SQLite \(code), errno \(systemError))"
+        let message = code & 0xFF == SQLITE_BUSY ? "\(message) by another program" : message
+        guard systemError != 0 else { return "\(message) (SQLite \(code))" }
+        return "\(message) (SQLite \(code): \(String(cString: strerror(CInt(systemError))).lowercased()))"
     }
 }
 

@@ -53,6 +53,14 @@ public struct SQLiteDatabase: ~Copyable {
         }
     }
 
+    /// Whether the pages of the file are compared with checksums. Ask a connection that only reads, and has read: any
+    /// other reports what a new file would have.
+    public var hasChecksums: Bool {
+        var reserved: CInt = -1
+        sqlite3_file_control(pointer, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved)
+        return Int(reserved) == PageChecksum.size
+    }
+
     /// SQLite counts the memory of all connections under one lock, for statistics that nobody reads here, and writes
     /// what a savepoint needs to files. Both can be turned off only before its first use; if other code has used it
     /// before, they stay on.

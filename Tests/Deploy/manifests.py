@@ -91,9 +91,9 @@ for service in values(manifests["Ingress", "coordinatord"], "service"):
     if service["name"] != "coordinatord" or service["port"]["name"] not in offered:
         faults.append(f"the ingress needs {service}, which is not there")
 
-# A pod that is killed while it drains cuts requests: after the drain the server needs 2 s.
+# A pod that is killed while it drains cuts requests: after the drain the server needs 3 s.
 variables = {variable["name"]: variable.get("value") for variable in container["env"]}
 drain = sum(int(variables[f"COORDINATORD_DRAIN_{part}"].removesuffix("s")) for part in ("DELAY", "TIME"))
-if drain + 2 >= deployment["terminationGracePeriodSeconds"]:
-    faults.append(f"a drain of {drain} s and 2 s more do not end within {deployment['terminationGracePeriodSeconds']} s")
+if drain + 3 >= deployment["terminationGracePeriodSeconds"]:
+    faults.append(f"a drain of {drain} s and 3 s more do not end within {deployment['terminationGracePeriodSeconds']} s")
 sys.exit("\n".join(faults) or 0)

@@ -132,7 +132,8 @@ import Tracing
         #expect(try await collector.spans(100).map(\.name) == (0..<100).map { "\($0)" })
         #expect(collector.refusals == 2)
         try await eventually { exporter.counts == (100, 0) }
-        #expect(reports.text.contains("0 spans were dropped") && reports.text.contains("it answers 503"))
+        #expect(reports.text.contains("spans wait to be sent") && reports.text.contains("it answers 503"))
+        try await eventually { reports.text.contains("accepts spans again") }
     }
 
     @Test func `what a collector refuses for good is dropped and counted`() async throws {

@@ -83,7 +83,15 @@ import TestSupport
         try changed.write(to: URL(filePath: flipped))
         try Data("this is no database, however long it may be".utf8).write(to: URL(filePath: text))
 
-        for (file, code) in [
+        // The number of reserved bytes in a page, which are for the checksum.
+        let unchecked = try (0...255).filter { $0 != 8 && [0, 7, 9, 136].contains($0) }.map { number in
+            var changed = bytes
+            changed[20] = UInt8(number)
+            try changed.write(to: URL(filePath: "\(path)/unchecked\(number)"))
+            return ("\(path)/unchecked\(number)", 65)
+        }
+
+        for (file, code) in unchecked + [
             (cut, 65), (flipped, 65), (text, 65), ("\(path)/store/sessions.sqlite", 65), ("\(path)/missing", 66),
         ] {
             let result = try await storage.run("restore", file, store: elsewhere)
@@ -120,13 +128,39 @@ import TestSupport
         }
     }
 
+    @Test(.enabled(if: geteuid() == 0)) func `root gives away and creates nothing through a link in the directory`()
+        async throws
+    {
+        _ = try await prepare()
+        let (victim, missing) = ("\(path)/victim", "\(path)/missing")
+        try Data("secret".utf8).write(to: URL(filePath: victim))
+        func restore(_ makeLink: (String) -> Int32) async throws -> Int32 {
+            let directory = "\(path)/elsewhere"
+            try? FileManager.default.removeItem(atPath: directory)
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            #expect(chown(directory, 4321, 4322) == 0 && makeLink("\(directory)/lock") == 0)
+            return try await storage.run("restore", backup, store: elsewhere).code
+        }
+
+        #expect(try await restore { symlink(victim, $0) } != 0)
+        #expect(try await restore { symlink(missing, $0) } != 0)
+        #expect(try await restore { link(victim, $0) } != 0)
+
+        var info = stat()
+        #expect(stat(victim, &info) == 0 && info.st_uid == 0)
+        #expect(!FileManager.default.fileExists(atPath: missing))
+    }
+
     @Test func `the newest backups are kept, and what another has left half made is removed`() async throws {
         _ = try await prepare()
         let backups = "\(path)/backups"
         let others = ["sessions-20990101T000000.000Z.sqlite", "sessions-20200101T000000.000Z.sqlite", "notes"]
+        let foreign = ["\(others[0]).sha256", "\(others[0]).folder"]
         try FileManager.default.createDirectory(
             atPath: "\(backups)/sessions-20200101T000000.000Z.sqlite.Ab3dEf", withIntermediateDirectories: true)
-        for name in others { try Data("old".utf8).write(to: URL(filePath: "\(backups)/\(name)")) }
+        try FileManager.default.createDirectory(
+            atPath: "\(backups)/\(foreign[1])/notes", withIntermediateDirectories: true)
+        for name in others + [foreign[0]] { try Data("old".utf8).write(to: URL(filePath: "\(backups)/\(name)")) }
 
         var made: [String] = []
         for _ in 0..<3 {
@@ -137,7 +171,7 @@ import TestSupport
             made.append(String(name.output.1))
             let left = Set(try FileManager.default.contentsOfDirectory(atPath: backups))
             // A time that is still to come counts as the newest, but for what has just been made.
-            #expect(left == [others[0], "notes", made[made.count - 1]])
+            #expect(left == Set([others[0], "notes", made[made.count - 1]] + foreign))
         }
         #expect(try await storage.run("restore", "\(backups)/\(made[2])", store: elsewhere).code == 0)
 

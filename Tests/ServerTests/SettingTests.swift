@@ -236,7 +236,7 @@ import TestSupport
     @Test func `a file that is too large is refused, and one that cannot be read is named with the cause`() throws {
         let (directory, path) = try SettingTests.file(#"{"host": ""# + String(repeating: "x", count: 70_000) + "\"}")
 
-        #expect(SettingTests.failure([], [:], file: path)?.reasons == ["\(path): It has more than 64K."])
+        #expect(SettingTests.failure([], [:], file: path)?.reasons == ["\(path) has more than 64K"])
         let folder = SettingTests.failure(["--config", directory.path])
         #expect(folder?.code == 66 && folder?.reasons == ["\(directory.path) cannot be read: is a directory"])
         let missing = SettingTests.failure([], ["COORDINATORD_CONFIG": "/nowhere/x.json"])

@@ -191,7 +191,7 @@ import TestSupport
     }
 
     @Test(arguments: [
-        ("https://localhost:4318", "needs TLS"), ("http://localhost:4318/v1/traces", "it is added"),
+        ("https://localhost:4318", "does not speak TLS"), ("http://localhost:4318/v1/traces", "it is added"),
         ("localhost:4318", "is not a URL such as"), ("http://", "is not"), ("http://a:0", "is not"),
         ("http://ann:secret@a", "is not"), ("http://a?b", "is not"), ("http://a#b", "is not"), ("http://a b", "is not"),
         ("http://a:99999", "is not"), ("http://a/\r\nX: y", "is not"),

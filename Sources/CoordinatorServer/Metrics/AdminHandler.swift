@@ -35,6 +35,6 @@ struct AdminService: Service {
 
     func run() async {
         try? await gracefulShutdown()
-        await server.stop(within: .seconds(1), idleGrace: .zero)
+        await server.stop(within: .zero, idleGrace: .zero)
     }
 }

@@ -1,23 +1,10 @@
-internal import Glibc
 internal import JSONCoding
 
 /// The settings in a file: a JSON object with the settings' names.
 enum FileLayer {
-    /// Why a file cannot be read at all.
-    struct Unreadable: Error {
-        let reason: String
-    }
-
-    /// Bytes. All settings together take a few thousand.
-    private static let sizeLimit = 64 << 10
-
     /// - Parameter faults: receives what is wrong with the file, one sentence each.
-    static func values(in path: String, faults: inout [String]) throws(Unreadable) -> [String: SettingValue] {
-        let bytes = try bytes(of: path)
-        guard bytes.count <= sizeLimit else {
-            faults.append("\(path): It has more than \(ByteSize(sizeLimit)).")
-            return [:]
-        }
+    static func values(in path: String, faults: inout [String]) throws(SmallFile.Unreadable) -> [String: SettingValue] {
+        let bytes = try SmallFile.bytes(of: path)
         let json: JSON
         do throws(JSONSyntaxError) { json = try JSON(parsing: bytes) } catch {
             faults.append("\(path): \(error.sentence(in: bytes))")
@@ -54,25 +41,6 @@ enum FileLayer {
         }
         faults.append("\(path): \(name.printable): \(remark)")
         return nil
-    }
-
-    private static func bytes(of path: String) throws(Unreadable) -> [UInt8] {
-        func failed() -> Unreadable {
-            Unreadable(reason: "\(path) cannot be read: \(String(cString: strerror(errno)).lowercased())")
-        }
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { throw failed() }
-        defer { close(file) }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 16 << 10)
-        while bytes.count <= sizeLimit {
-            let count = read(file, &buffer, buffer.count)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw failed() }
-            if count == 0 { break }
-            bytes += buffer[..<count]
-        }
-        return bytes
     }
 }
 

@@ -73,7 +73,7 @@ extension SettingResolution {
     private static func members(
         of path: String, faults: inout [String]
     ) throws(SettingFailure) -> [String: SettingValue] {
-        do throws(FileLayer.Unreadable) { return try FileLayer.values(in: path, faults: &faults) } catch {
+        do throws(SmallFile.Unreadable) { return try FileLayer.values(in: path, faults: &faults) } catch {
             throw SettingFailure(code: EX_NOINPUT, reasons: [error.reason])
         }
     }

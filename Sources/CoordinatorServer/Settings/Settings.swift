@@ -57,8 +57,8 @@ enum Settings {
         "drain-delay", .connections, canBeZero: true, default: "0s",
         "How long new connections are accepted after SIGTERM, while /readyz answers 503.")
     static let drainTime = Setting.time(
-        "drain-time", .connections, default: "7s",
-        "How long the requests under way may take after that; the end takes up to 2s more.")
+        "drain-time", .connections, default: "6s",
+        "How long the requests under way may take after that; the end takes up to 3s more.")
 
     static let trustedProxy = Setting(
         "trusted-proxy", .clients, .text("network", form: "an address or a network such as 10.0.0.0/8"), kind: .list,

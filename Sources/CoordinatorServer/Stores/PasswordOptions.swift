@@ -17,12 +17,13 @@ struct PasswordOptions: ParsableArguments {
         guard let path = storePasswordFile else {
             return Settings.storePassword.row.secretInEnvironment
         }
-        guard let bytes = try? Data(contentsOf: URL(filePath: path)) else {
-            let reason = String(cString: strerror(errno)).lowercased()
-            throw ExitCode.cannotStart(EX_NOINPUT, "--store-password-file: \(path) cannot be read: \(reason)")
+        let bytes: [UInt8]
+        do throws(SmallFile.Unreadable) { bytes = try SmallFile.bytes(of: path) } catch {
+            throw ExitCode.cannotStart(EX_NOINPUT, "--store-password-file: \(error.reason)")
         }
         let line = bytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
-        guard !line.isEmpty, let password = String(validating: line, as: UTF8.self) else {
+        // libpq would use what stands before a NUL.
+        guard !line.isEmpty, !line.contains(0), let password = String(validating: line, as: UTF8.self) else {
             throw ExitCode.cannotStart(EX_NOINPUT, "--store-password-file: the first line of \(path) is no password")
         }
         return password

@@ -20,8 +20,8 @@ extension ExitCode {
             cannotStart(
                 EX_DATAERR,
                 """
-                \(directory) is damaged: \(what). Restore a backup into another directory. If there is none, `sessions export` may still read \
-                undamaged sessions, and `sessions import` makes a new store of them.
+                \(directory) is damaged: \(what). Restore a backup into another directory. If there is none, and `sessions \
+                export` can still read the store, `sessions import` makes a new one of its undamaged sessions.
                 """)
         case .incomplete(let what): cannotStart(EX_DATAERR, what)
         case .unavailable(let reason):
@@ -40,7 +40,7 @@ extension ExitCode {
             EX_DATAERR,
             """
             \(directory) is damaged, and this command cannot read it: \(what). Start a server on it, or restart the one \
-            that runs: the start repairs or rebuilds the store. If the start is refused, restore a backup.
+            that runs: the start repairs or rebuilds the store. If the start is refused, only a backup helps.
             """)
     }
 }

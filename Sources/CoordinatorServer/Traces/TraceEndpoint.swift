@@ -7,19 +7,21 @@ internal import OpenTelemetry
 enum TraceEndpoint {
     static let form = "a URL such as http://localhost:4318"
 
+    // No message repeats the URL, which may have a password.
+
     @Sendable static func parse(_ text: String) throws -> SpanCollector {
         let url = text.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? URL(string: text) : nil
         if url?.scheme?.lowercased() == "https" {
             throw ValidationError(
-                "“\(text)” needs TLS, which this server does not speak: send to a collector on this machine, by http.")
+                "This server does not speak TLS: send to a collector on this machine, by http.")
         }
         guard let url, url.scheme?.lowercased() == "http", let host = url.host(), !host.isEmpty, url.user() == nil,
             url.query() == nil, url.fragment() == nil, (1...65_535).contains(url.port ?? 80)
-        else { throw ValidationError("“\(text)” is not \(form).") }
+        else { throw ValidationError("It is not \(form).") }
         var path = url.path(percentEncoded: true)
         while path.hasSuffix("/") { path.removeLast() }
         if path.hasSuffix("/v1/traces") {
-            throw ValidationError("Leave /v1/traces out of “\(text)”: it is added.")
+            throw ValidationError("Leave /v1/traces out: it is added.")
         }
         return SpanCollector(authority: HTTPAuthority(host: host, port: url.port ?? 80), basePath: path)
     }

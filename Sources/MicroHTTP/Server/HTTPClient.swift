@@ -8,7 +8,7 @@ public enum HTTPClientError: Error, Equatable, Sendable {
     /// Connecting failed, or the connection was cut; `reason` is the system's error text.
     case noConnection(reason: String)
     case timedOut
-    /// The answer is not HTTP/1.1.
+    /// The answer is not HTTP/1.1, nor 1.0.
     case notHTTP
 }
 
@@ -79,8 +79,23 @@ public enum HTTPClient {
             guard count >= 0 else { throw .system }
             guard count > 0 else { break }
             answer += part.prefix(count)
+            // Some servers leave the connection open all the same.
+            if let whole = wholeSize(of: answer), answer.count >= whole { break }
         }
         return String(decoding: answer, as: UTF8.self)
+    }
+
+    /// The bytes of an answer, as its head says; `nil` if it does not, or is not whole.
+    private static func wholeSize(of answer: [UInt8]) -> Int? {
+        let lines = String(decoding: answer.prefix(largestAnswer), as: UTF8.self)
+        guard let end = lines.firstRange(of: "\r\n\r\n") else { return nil }
+        let head = lines[..<end.upperBound]
+        for line in head.split(separator: "\r\n").dropFirst() {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            guard parts.count == 2, parts[0].lowercased() == "content-length" else { continue }
+            return Int(parts[1].filter { $0 != " " }).flatMap { $0 < largestAnswer ? head.utf8.count + $0 : nil }
+        }
+        return nil
     }
 
     private static func send(_ request: [UInt8], to socket: CInt, _ timeout: Int) throws(HTTPClientError) {
@@ -99,7 +114,7 @@ public enum HTTPClient {
     private static func parse(_ answer: String) throws(HTTPClientError) -> (status: Int, body: String) {
         // Swift treats CR LF as one character.
         let head = answer.prefix { $0 != "\r\n" }.split(separator: " ", maxSplits: 2)
-        guard head.count >= 2, head[0] == "HTTP/1.1", let status = Int(head[1]) else { throw .notHTTP }
+        guard head.count >= 2, ["HTTP/1.1", "HTTP/1.0"].contains(head[0]), let status = Int(head[1]) else { throw .notHTTP }
         let body = answer.firstRange(of: "\r\n\r\n").map { answer[$0.upperBound...] } ?? ""
         return (status, String(body))
     }

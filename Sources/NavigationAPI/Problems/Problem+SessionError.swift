@@ -109,7 +109,11 @@ extension Problem {
             self.headers.append("ETag", state.entityTag)
         case .unknownOutcome(let reason):
             self.init(
-                503, "unknown", "Outcome unknown", "The event may or may not have been applied: read the session.")
+                503, "unknown", "Outcome unknown",
+                """
+                It is unknown whether the request was carried out: read the session, or repeat the request with the same \
+                Idempotency-Key.
+                """)
             self.details = ["cause": reason]
             self.headers.append("Retry-After", "1")
         case .incompatible:

@@ -42,7 +42,8 @@ final class StoreDirectory: Sendable {
     init(locking path: String) throws(SQLiteStoreError) {
         self.path = path
         try StoreDirectory.make(path)
-        let lock = open("\(path)/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        // Not through a link, which could make root create a file anywhere.
+        let lock = open("\(path)/lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard lock >= 0 else { throw .system("\(path) cannot be used") }
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
             let isTaken = errno == EWOULDBLOCK

@@ -50,10 +50,14 @@ public final class StoreVacancy {
 
     private static func giveToOwner(of directory: String, _ path: String) throws(SQLiteStoreError) {
         guard geteuid() == 0 else { return }
-        var info = stat()
-        guard stat(directory, &info) == 0, chown(path, info.st_uid, info.st_gid) == 0 else {
-            throw .system("\(path) cannot be given to the owner of \(directory)")
-        }
+        // The owner may have put a link there, to be given another file.
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        defer { if file >= 0 { Glibc.close(file) } }
+        var (owner, info) = (stat(), stat())
+        guard file >= 0, stat(directory, &owner) == 0, fstat(file, &info) == 0,
+            info.st_mode & S_IFMT == S_IFDIR || info.st_nlink == 1,
+            fchown(file, owner.st_uid, owner.st_gid) == 0
+        else { throw .system("\(path) cannot be given to the owner of \(directory)") }
     }
 
     /// Also removes the directory if it was created here, and has got no store.

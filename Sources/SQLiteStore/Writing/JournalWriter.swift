@@ -61,7 +61,9 @@ final class JournalWriter {
             rowLookup = try .row(database, path: path)
             secret = try JournalWriter.secret(in: database)
             compacted = try JournalWriter.compacted(in: database)
-            (replayed, lastSeq) = try JournalWriter.replay(database, after: compacted, progress)
+            var tail = Tail()
+            lastSeq = try JournalWriter.replay(database, after: compacted, into: &tail, progress)
+            replayed = tail
             try JournalWriter.tryAppending(to: database, after: lastSeq, statements)
             isNotedClosed = try JournalWriter.stored(StoredValue.closed, in: database) >= 0
             latestTime = JournalWriter.latestTime(in: database)
@@ -220,11 +222,12 @@ final class JournalWriter {
     }
 
     /// Reads every row of the journal's uncompacted tail.
+    ///
+    /// - Returns: the number of the last row.
     static func replay(
-        _ database: borrowing SQLiteDatabase, after compacted: Int, into tail: Tail = Tail(),
+        _ database: borrowing SQLiteDatabase, after compacted: Int, into tail: inout Tail,
         _ report: @escaping (String) -> Void = { _ in }
-    ) throws(SQLiteError) -> (Tail, lastSeq: Int) {
-        var tail = tail
+    ) throws(SQLiteError) -> Int {
         let end = try database.integer("SELECT max(seq) FROM journal") ?? 0
         var progress = OpeningProgress("reading what is not compacted", last: end, report)
         var last = compacted
@@ -247,7 +250,7 @@ final class JournalWriter {
         for (id, reason) in try database.prepare("SELECT id, reason FROM damaged").all({ ($0.text(0), $0.text(1)) }) {
             if let id = id.flatMap(SessionID.init) { tail.damaged[id] = reason ?? "it is damaged" }
         }
-        return (tail, last)
+        return last
     }
 
     /// Adds a row as it was in another file. The journal must be compacted before the store is closed, because the row

@@ -1,0 +1,32 @@
+internal import Glibc
+
+/// Reads a file that a person has written: settings, a password, a token.
+enum SmallFile {
+    /// Why a file cannot be used.
+    struct Unreadable: Error {
+        /// A sentence without its full stop, which names the file.
+        let reason: String
+    }
+
+    /// Bytes. All settings together take a few thousand.
+    private static let sizeLimit = 64 << 10
+
+    static func bytes(of path: String) throws(Unreadable) -> [UInt8] {
+        func failed() -> Unreadable {
+            Unreadable(reason: "\(path) cannot be read: \(String(cString: strerror(errno)).lowercased())")
+        }
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw failed() }
+        defer { close(file) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        while bytes.count <= sizeLimit {
+            let count = read(file, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw failed() }
+            if count == 0 { return bytes }
+            bytes += buffer[..<count]
+        }
+        throw Unreadable(reason: "\(path) has more than \(ByteSize(sizeLimit))")
+    }
+}
