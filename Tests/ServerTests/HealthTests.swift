@@ -76,18 +76,21 @@ import TestSupport
         let silent = try Listener(answer: nil)
         let mail = try Listener(answer: "220 mail.example ESMTP\r\n")
         let other = try Listener(answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+        let open = try Listener(answer: "HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nhi", staysOpen: true)
 
         let timedOut = try await health("--port", "\(silent.port)")
         let notHTTP = try await health("--port", "\(mail.port)")
         let notOurs = try await health("--port", "\(other.port)")
+        let leftOpen = try await health("--port", "\(open.port)")
         let unknown = try await health("--host", "no-such-host.invalid")
 
-        for result in [timedOut, notHTTP, notOurs, unknown] { #expect(result.code == 1 && result.output == "") }
+        for result in [timedOut, notHTTP, notOurs, leftOpen, unknown] { #expect(result.code == 1 && result.output == "") }
         #expect(timedOut.errors == "Error: no answer from 127.0.0.1:\(silent.port) within 3 seconds\n")
         #expect(notHTTP.errors == "Error: what listens at 127.0.0.1:\(mail.port) does not speak HTTP/1.1\n")
         #expect(
             notOurs.errors
                 == "Error: 127.0.0.1:\(other.port) answers 200 to GET /readyz, so it is not a coordinatord\n")
+        #expect(leftOpen.errors.contains("answers 200 to GET /readyz"))
         #expect(unknown.errors == "Error: no address is known for the host “no-such-host.invalid”\n")
     }
 
@@ -123,7 +126,7 @@ private final class Listener: Sendable {
     let port: Int
     private let descriptor: Int32
 
-    init(answer: String?) throws {
+    init(answer: String?, staysOpen: Bool = false) throws {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -144,7 +147,7 @@ private final class Listener: Sendable {
             var request = [UInt8](repeating: 0, count: 4096)
             _ = recv(connection, &request, request.count, 0)
             _ = send(connection, answer, answer.utf8.count, Int32(MSG_NOSIGNAL))
-            close(connection)
+            if !staysOpen { close(connection) }
         }
     }
 

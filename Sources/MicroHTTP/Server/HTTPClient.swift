@@ -114,7 +114,9 @@ public enum HTTPClient {
     private static func parse(_ answer: String) throws(HTTPClientError) -> (status: Int, body: String) {
         // Swift treats CR LF as one character.
         let head = answer.prefix { $0 != "\r\n" }.split(separator: " ", maxSplits: 2)
-        guard head.count >= 2, ["HTTP/1.1", "HTTP/1.0"].contains(head[0]), let status = Int(head[1]) else { throw .notHTTP }
+        guard head.count >= 2, ["HTTP/1.1", "HTTP/1.0"].contains(head[0]), let status = Int(head[1]) else {
+            throw .notHTTP
+        }
         let body = answer.firstRange(of: "\r\n\r\n").map { answer[$0.upperBound...] } ?? ""
         return (status, String(body))
     }
