@@ -15,7 +15,7 @@ final class CommitLane: Sendable {
         self.index = index
         self.line = line
         self.writer = Mutex(writer)
-        queue = DispatchQueue(label: "coordinatord.postgres.lane\(index)", qos: .userInitiated)
+        queue = DispatchQueue(label: "coordinatord.postgres.lane\(index)")
     }
 
     func wake() {

@@ -20,7 +20,7 @@ final class Reader: Sendable {
         self.state = state
         self.retention = retention
         self.link = Mutex(link)
-        queue = DispatchQueue(label: "coordinatord.postgres.reader\(index)", qos: .userInitiated)
+        queue = DispatchQueue(label: "coordinatord.postgres.reader\(index)")
     }
 
     func wake() {

@@ -16,7 +16,7 @@ final class ReadQueue: Sendable {
         var isServed = false
     }
 
-    private let queue = DispatchQueue(label: "coordinatord.store.reader", qos: .userInitiated)
+    private let queue = DispatchQueue(label: "coordinatord.store.reader")
     private let line = Mutex(Line())
     /// Only used on `queue`; `nil` once it is closed. Holding the lock keeps the reader from its next snapshot.
     private let reader: Mutex<JournalReader?>

@@ -29,7 +29,7 @@ final class CommitQueue: Sendable {
     }
 
     /// Serial, so libdispatch runs it on a thread outside its pools, which may block on the disk.
-    let queue = DispatchQueue(label: "coordinatord.store.writer", qos: .userInitiated)
+    let queue = DispatchQueue(label: "coordinatord.store.writer")
     let line = Mutex(Line())
     /// Only used on `queue`; `nil` once it is closed.
     let writer: Mutex<JournalWriter?>
