@@ -134,7 +134,7 @@ import TestSupport
 
         #expect(result.code == 0 && result.output == "purged: \(purged.count)\n", "\(result.errors)")
         let export = try await storage.run("sessions", "export")
-        #expect(export.code == 0 && export.errors == "")
+        #expect(export.code == 0 && named(export.errors).isEmpty)
         let left = try DamagedStoreTests.lines(export.output)
         for id in ids where !purged.contains(id) { #expect(left[id] == exported[id]) }
         #expect(left.count == ids.count - purged.count)
