@@ -84,7 +84,9 @@ import TestSupport
         let leftOpen = try await health("--port", "\(open.port)")
         let unknown = try await health("--host", "no-such-host.invalid")
 
-        for result in [timedOut, notHTTP, notOurs, leftOpen, unknown] { #expect(result.code == 1 && result.output == "") }
+        for result in [timedOut, notHTTP, notOurs, leftOpen, unknown] {
+            #expect(result.code == 1 && result.output == "")
+        }
         #expect(timedOut.errors == "Error: no answer from 127.0.0.1:\(silent.port) within 3 seconds\n")
         #expect(notHTTP.errors == "Error: what listens at 127.0.0.1:\(mail.port) does not speak HTTP/1.1\n")
         #expect(
