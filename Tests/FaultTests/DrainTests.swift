@@ -64,7 +64,7 @@ extension Faults {
             try await server.stop()
         }
 
-        @Test func `by default, a drain waits eight seconds for a handler`() async throws {
+        @Test func `by default, a drain waits seven seconds for a handler`() async throws {
             let directory = TemporaryDirectory()
             let server = try await ServerUnderTest(directory: directory.path)
             let late = try await DrainTests.waiters(1, at: server.port)
@@ -76,7 +76,7 @@ extension Faults {
             #expect(try await early[0].receive().status == 200)
             #expect(try await late[0].receive().status == 503)
             #expect(try await server.program.end() == 0)
-            #expect(.seconds(8)..<(.seconds(11)) ~= ContinuousClock.now - start)
+            #expect(.seconds(7)..<(.seconds(10)) ~= ContinuousClock.now - start)
         }
 
         @Test func `while a drain is delayed, connections are accepted, but the server is not ready`() async throws {
