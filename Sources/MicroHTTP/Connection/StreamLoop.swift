@@ -88,8 +88,6 @@ final class StreamLoop: @unchecked Sendable {
 // On the thread.
 extension StreamLoop {
     private func run() {
-        // Answers go first. On Linux this is the priority of the calling thread alone, and needs no privilege.
-        setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 5)
         var events = [epoll_event](repeating: epoll_event(), count: 256)
         let interval = max(20, min(1000, limits.shortest / 10))
         var nextLook = Watchdog.now + interval
