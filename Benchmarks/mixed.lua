@@ -19,7 +19,7 @@ local function create()
 end
 
 local function post_with_key()
-   local session = own[math.random(#own)]
+   local session = own[math.random(math.max(#own, 1))]
    if not session then return create() end
    value = value + 1
    keyed = wrk.format("POST", session.path .. "/events", {
@@ -39,7 +39,8 @@ local function finish()
 end
 
 local function refused()
-   return wrk.format("POST", string.format("/v1/sessions/s_%013d/events", math.random(range) - 1), headers, '{"type":"unheard"}')
+   local path = string.format("/v1/sessions/s_%013d/events", math.random(range) - 1)
+   return wrk.format("POST", path, headers, '{"type":"unheard"}')
 end
 
 -- Of 100 requests.

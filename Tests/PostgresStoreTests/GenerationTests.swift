@@ -155,17 +155,23 @@ import Testing
         await store.close()
     }
 
-    @Test(arguments: ["pg_terminate_backend", "pg_cancel_backend"])
-    func `a commit whose wait for the standby is cut off is acknowledged only when the standby has it`(
-        ending: String
-    ) async throws {
+    /// A store whose synchronous standby does not answer any more, and a change whose commit would wait for it.
+    private func frozen() async throws -> (
+        primary: PostgresCluster, standby: PostgresCluster, store: PostgresStore, change: SessionChange
+    ) {
         let primary = try await blocking { try PostgresCluster(isDurable: true) }
         let standby = try await blocking { try primary.makeStandby(isSynchronous: true) }
         let store = try await PostgresStore.open(uri: Self.uri(primary, database: "postgres"))
         let stamp = try await store.commit(.make(1), versions: 1)
         try await blocking { try standby.setFrozen(true) }
+        return (primary, standby, store, try SessionChange.make(.make(1), after: stamp))
+    }
 
-        let change = try SessionChange.make(.make(1), after: stamp)
+    @Test(arguments: ["pg_terminate_backend", "pg_cancel_backend"])
+    func `a commit whose wait for the standby is cut off is acknowledged only when the standby has it`(
+        ending: String
+    ) async throws {
+        let (primary, standby, store, change) = try await frozen()
         let commit = Task { await store.commit([change]) }
         @Sendable func waiting() throws -> String {
             try primary.query("SELECT coalesce(min(pid), 0) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
@@ -289,12 +295,7 @@ import Testing
     }
 
     @Test func `a store is closed soon, although a commit waits for the standby`() async throws {
-        let primary = try await blocking { try PostgresCluster(isDurable: true) }
-        let standby = try await blocking { try primary.makeStandby(isSynchronous: true) }
-        let store = try await PostgresStore.open(uri: Self.uri(primary, database: "postgres"))
-        let stamp = try await store.commit(.make(1), versions: 1)
-        try await blocking { try standby.setFrozen(true) }
-        let change = try SessionChange.make(.make(1), after: stamp)
+        let (_, standby, store, change) = try await frozen()
         let outcome = await store.commit([change])
         guard case .failure(.unknownOutcome) = outcome else { throw TestFailure("the outcome is \(outcome)") }
 

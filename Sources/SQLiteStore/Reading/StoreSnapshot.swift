@@ -10,8 +10,6 @@ public import Sessions
 public final class StoreSnapshot {
     private let reader: JournalReader
     private var tail = Tail()
-    /// The last row that `tail` has forgotten, because it is in the tables.
-    private var compacted = 0
     private let path: String
 
     public convenience init(directory: String) throws(SQLiteStoreError) {
@@ -284,9 +282,7 @@ public final class StoreSnapshot {
     /// Reads what a server may have added to the journal since the last call.
     private func refreshTail() throws(SQLiteError) {
         let compacted = try JournalWriter.compacted(in: reader.database)
-        // It visits every session of the tail.
-        if compacted > self.compacted { tail.forget(upTo: compacted) }
-        self.compacted = compacted
+        tail.forget(upTo: compacted)
         _ = try JournalWriter.replay(reader.database, after: max(compacted, tail.lastSeq), into: &tail)
     }
 

@@ -40,6 +40,8 @@ struct Tail {
     private(set) var recentSize = 0
     /// The number of the last row in `recent`.
     private(set) var lastSeq = 0
+    /// The last row of which `forget` was told.
+    private var lastForgotten = 0
     /// What is being compacted, or could not be compacted: older than `recent`.
     private(set) var compacting: [SessionID: [Place]] = [:]
     /// The forks in the tail, by the session that they were forked from.
@@ -102,8 +104,11 @@ struct Tail {
             : index.mapValues { $0.filter { recent[$0] != nil || compacting[$0] != nil } }.filter { !$0.value.isEmpty }
     }
 
-    /// Forgets the rows up to `seq`: they are in the tables.
+    /// Forgets the rows up to `seq`: they are in the tables. This visits all sessions, but only if there is something new
+    /// to forget: whoever reads calls it each time.
     mutating func forget(upTo seq: Int) {
+        guard seq > lastForgotten else { return }
+        lastForgotten = seq
         beginCompaction()
         recent = compacting.compactMapValues { places in
             let rest = places.filter { $0.seq > seq }
