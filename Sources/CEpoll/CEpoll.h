@@ -1,11 +1,14 @@
-// Linux' epoll and eventfd for Swift: Glibc's module does not have them. And a shim for what Swift cannot write: constants
+// Linux' epoll, eventfd and slices for Swift: Glibc's module does not have them. And a shim for what Swift cannot write: constants
 // of enumerations as the flags that they are.
 #ifndef CEPOLL_H
 #define CEPOLL_H
 
+#include <linux/sched.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static inline int CEpoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 
@@ -21,6 +24,21 @@ static inline int CEpoll_await(int epoll, int descriptor, uint32_t events, int i
 static inline int CEpoll_forget(int epoll, int descriptor)
 {
     return epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, 0);
+}
+
+/// Lets threads that wake up take the processor from the calling one, which gets as much time as before, in longer slices.
+/// Before Linux 6.12 it only takes the processor from nobody itself when it wakes up. A hint: failures are ignored.
+static inline void CEpoll_letOthersFirst(void)
+{
+    // Linux' `struct sched_attr`, whose header cannot be included beside glibc's.
+    struct {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t slice, deadline, period; // ns
+    } attributes = {.size = sizeof attributes, .policy = SCHED_BATCH, .slice = 20 * 1000 * 1000};
+    syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
 static const uint32_t CEpoll_readable = EPOLLIN;

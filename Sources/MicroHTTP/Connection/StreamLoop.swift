@@ -88,6 +88,8 @@ final class StreamLoop: @unchecked Sendable {
 // On the thread.
 extension StreamLoop {
     private func run() {
+        // An event is answered before its many watchers are told.
+        CEpoll_letOthersFirst()
         var events = [epoll_event](repeating: epoll_event(), count: 256)
         let interval = max(20, min(1000, limits.shortest / 10))
         var nextLook = Watchdog.now + interval
