@@ -11,6 +11,9 @@ import TestSupport
 enum Scale {
     /// How many times the work of the short form is to be done.
     static let factor = ProcessInfo.processInfo.environment["COORDINATORD_TORTURE"].flatMap { Int($0) } ?? 1
+
+    /// - Parameter long: how many rounds there are with the factor 10.
+    static func rounds(_ short: Int, long: Int) -> Int { factor == 1 ? short : long * factor / 10 }
 }
 
 /// A directory that is removed with this value.

@@ -33,7 +33,13 @@ final class ReadLine: Sendable {
         var loads: [Load] = []
         var jobs: [Job] = []
         var idle: Set<Int> = []
+        /// The reader that has a group of confirmations. One at a time: what arrives meanwhile is the next group, and larger
+        /// groups cost the database less.
+        var confirming: Int?
         var isClosed = false
+
+        var hasWork: Bool { canConfirm || !loads.isEmpty || !jobs.isEmpty }
+        var canConfirm: Bool { confirming == nil && !confirmations.isEmpty }
     }
 
     /// What a reader does next.
@@ -59,7 +65,7 @@ final class ReadLine: Sendable {
         let (isOpen, reader) = state.withLock { state in
             guard !state.isClosed else { return (false, Int?.none) }
             add(&state)
-            return (true, state.idle.popFirst())
+            return (true, state.hasWork ? state.idle.popFirst() : nil)
         }
         if let reader { wake(reader) }
         return isOpen
@@ -97,7 +103,9 @@ final class ReadLine: Sendable {
     /// - Returns: `nil` if the reader is idle from now on.
     func next(for reader: Int) -> Work? {
         state.withLock { state in
-            if !state.confirmations.isEmpty {
+            if state.confirming == reader { state.confirming = nil }
+            if state.canConfirm {
+                state.confirming = reader
                 return .confirmations(ReadLine.takeFirst(ReadLine.groupSize.confirmations, &state.confirmations))
             }
             if !state.loads.isEmpty { return .loads(ReadLine.takeFirst(ReadLine.groupSize.loads, &state.loads)) }

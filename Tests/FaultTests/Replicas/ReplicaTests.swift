@@ -24,7 +24,7 @@ extension Faults {
             try await Replicas.with(3) { replicas in
                 let clients = try ReplicaClients(40, ports: replicas.ports)
                 try await clients.run {
-                    for round in 0..<30 * Scale.factor {
+                    for round in 0..<Scale.rounds(30, long: 500) {
                         let server = replicas.servers[round % 3]
                         try await clients.hindering(server.port) {
                             try await server.kill()
@@ -32,7 +32,7 @@ extension Faults {
                         }
                         try await Task.sleep(for: .milliseconds(.random(in: 0...300)))
                     }
-                    for round in 0..<10 * Scale.factor {
+                    for round in 0..<Scale.rounds(10, long: 200) {
                         let server = replicas.servers[round % 3]
                         let longest = Scale.factor > 1 ? 30_000 : 3000
                         try await clients.hindering(server.port) {
@@ -87,13 +87,13 @@ extension Faults {
                 let clients = try ReplicaClients(40, ports: replicas.ports)
                 let begin = ContinuousClock.now
                 try await clients.run {
-                    for round in 0..<5 * Scale.factor {
+                    for round in 0..<Scale.rounds(5, long: 200) {
                         let before = ContinuousClock.now - begin
                         try await blocking { try replicas.primary.restart(round % 2 == 0 ? .immediate : .fast) }
                         print("restart \(round) from \(before) to \(ContinuousClock.now - begin)")
                         try await Task.sleep(for: .milliseconds(.random(in: 500...1500)))
                     }
-                    for _ in 0..<2 * Scale.factor {
+                    for _ in 0..<Scale.rounds(2, long: 50) {
                         let start = ContinuousClock.now
                         try await blocking { try replicas.failOver() }
                         let promoted = ContinuousClock.now
@@ -112,7 +112,7 @@ extension Faults {
 
         @Test func `after commits were lost with an asynchronous standby, no tag names other content`() async throws {
             try await Replicas.with(3) { replicas in
-                for _ in 0..<1 * Scale.factor {
+                for _ in 0..<Scale.rounds(1, long: 20) {
                     try await blocking { try replicas.addStandby(isSynchronous: false) }
                     let clients = try ReplicaClients(20, ports: replicas.ports)
                     try await clients.run { try await Task.sleep(for: .seconds(1)) }
