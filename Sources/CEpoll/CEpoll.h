@@ -1,5 +1,5 @@
-// Linux' epoll, eventfd and slices for Swift: Glibc's module does not have them. And a shim for what Swift cannot write: constants
-// of enumerations as the flags that they are.
+// Linux' epoll, eventfd and sched_setattr(2) for Swift: Glibc's module does not have them. And a shim for what Swift
+// cannot write: constants of enumerations as the flags that they are.
 #ifndef CEPOLL_H
 #define CEPOLL_H
 
@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,8 +27,9 @@ static inline int CEpoll_forget(int epoll, int descriptor)
     return epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, 0);
 }
 
-/// Lets threads that wake up take the processor from the calling one, which gets as much time as before, in longer slices.
-/// Before Linux 6.12 it only takes the processor from nobody itself when it wakes up. A hint: failures are ignored.
+/// Lets threads that wake up preempt the calling thread, which does not preempt others when it wakes up. Linux
+/// before 6.12 does only the second. The thread's share of the processor and its nice value stay. A hint: failures
+/// are ignored.
 static inline void CEpoll_letOthersFirst(void)
 {
     // Linux' `struct sched_attr`, whose header cannot be included beside glibc's.
@@ -37,7 +39,12 @@ static inline void CEpoll_letOthersFirst(void)
         int32_t nice;
         uint32_t priority;
         uint64_t slice, deadline, period; // ns
-    } attributes = {.size = sizeof attributes, .policy = SCHED_BATCH, .slice = 20 * 1000 * 1000};
+    } attributes = {
+        .size = sizeof attributes,
+        .policy = SCHED_BATCH,
+        .nice = getpriority(PRIO_PROCESS, 0),
+        .slice = 20 * 1000 * 1000,
+    };
     syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
