@@ -4,10 +4,10 @@
 LOAD_THREADS=2
 LOAD_CONNECTIONS=64
 
-# Opens `$1` sessions of the app `$3`, and writes a line "id token" for each into the file `$2`. The default is `tabs`,
-# whose sessions are logged in.
+# Opens `$1` sessions of the app `$3` at `$4` or SERVER_URL, and writes a line "id token" for each into the file `$2`. The
+# default is `tabs`, whose sessions are logged in.
 open_sessions() {
-    curl -fsS --json "{\"app\":\"${3:-tabs}\"}" "$SERVER_URL/v1/sessions#[1-$1]" -w '\n' |
+    curl -fsS --json "{\"app\":\"${3:-tabs}\"}" "${4:-$SERVER_URL}/v1/sessions#[1-$1]" -w '\n' |
         jq -r '"\(.session.id) \(.token)"' > "$2"
     [ "${3:-tabs}" = tabs ] || return 0
     local id token

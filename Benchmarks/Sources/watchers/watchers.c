@@ -4,7 +4,8 @@
 //   watchers PORT[,PORT…] WATCHERS RATE OTHER_RATE SECONDS SERVER_PID < SESSIONS
 //
 // With several ports, a session's events are posted to one server, and its watchers are at the others.
-// SESSIONS has a line "ID TOKEN 0|1" for each session; 1 marks those that nobody watches.
+// SESSIONS has a line "ID TOKEN 0|PORT VERSION" for each session; a port marks those that nobody watches, and is where
+// their events are posted.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -22,7 +23,7 @@ enum { REMEMBERED = 64, CAPACITY = 4000000, IDLE_SECONDS = 20 };
 
 struct session {
     char id[32], token[64];
-    int socket, version, is_other, next_idle;
+    int socket, version, other_port, next_idle;
     double sent[REMEMBERED]; // By version.
 };
 
@@ -136,12 +137,12 @@ int main(int count, char **arguments) {
     int watched = 0;
     struct queue idle = {-1, -1}, others = {-1, -1};
     while (scanf("%31s %63s %d %d", sessions[session_count].id, sessions[session_count].token,
-                 &sessions[session_count].is_other, &sessions[session_count].version) == 4) {
+                 &sessions[session_count].other_port, &sessions[session_count].version) == 4) {
         struct session *session = &sessions[session_count];
-        session->socket = connect_to_server(ports[session_count % port_count]);
+        session->socket = connect_to_server(session->other_port ? session->other_port : ports[session_count % port_count]);
         add(poll_set, session->socket, -1 - session_count);
-        put(session->is_other ? &others : &idle, session_count);
-        if (!session->is_other) watched = session_count + 1; // They come first.
+        put(session->other_port ? &others : &idle, session_count);
+        if (!session->other_port) watched = session_count + 1; // They come first.
         session_count++;
     }
 
@@ -197,8 +198,8 @@ int main(int count, char **arguments) {
             if (owner < 0) {
                 struct session *session = &sessions[-1 - owner];
                 if (strncmp(data, "HTTP/1.1 200", 12)) return fprintf(stderr, "%s\n", data), 1;
-                note(session->is_other ? &other_answers : &answers, arrival - session->sent[session->version % REMEMBERED]);
-                put(session->is_other ? &others : &idle, -1 - owner);
+                note(session->other_port ? &other_answers : &answers, arrival - session->sent[session->version % REMEMBERED]);
+                put(session->other_port ? &others : &idle, -1 - owner);
             } else {
                 for (char *place = data; (place = strstr(place, "\"version\":")); place += 10)
                     note(&told, arrival - sessions[owner].sent[atoi(place + 10) % REMEMBERED]);
