@@ -28,8 +28,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         // An app's own spans join the trace of their request.
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
-        // Signals, start and graceful stop in order.
-        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
         .systemLibrary(
@@ -48,6 +46,7 @@ let package = Package(
             name: "CPostgres", pkgConfig: "libpq",
             providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
         .systemLibrary(name: "CEpoll"),
+        .target(name: "CFiles", exclude: ["Console", "Template"]),
 
         .target(name: "JSONCoding"),
         .target(name: "Measures"),
@@ -78,14 +77,9 @@ let package = Package(
         .target(
             name: "NavigationAPI",
             dependencies: [
-                "Sessions", "Coordinators", "Measures", "MicroHTTP", "JSONCoding", "Sodium",
+                "CFiles", "Sessions", "Coordinators", "Measures", "MicroHTTP", "JSONCoding", "Sodium",
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
-            ],
-            resources: (["openapi.yaml", "openapi.json", "problems.md"]
-                + [
-                    "client.js", "console.css", "console.html", "dom.js", "form.js", "history.js", "json.js", "main.js",
-                    "map.js", "phone.js", "server.js", "session.js", "state.js", "tree.js",
-                ].map { "Console/\($0)" }).map { .embedInCode($0) }),
+            ]),
         .target(
             name: "CoordinatorServer",
             dependencies: [
@@ -96,22 +90,16 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
-                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ]),
 
         .target(name: "ReferenceApps", dependencies: ["Coordinators", "SQLite", "Sodium"]),
         .executableTarget(
             name: "coordinatord",
             dependencies: [
-                "CoordinatorServer", "Coordinators", "ReferenceApps",
+                "CFiles", "CoordinatorServer", "Coordinators", "ReferenceApps",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            resources: [
-                "App.swift", "AppTests.swift", "Dockerfile", "Package.swift", "README.md", "Server.swift",
-                "dockerignore", "gitignore",
-            ].map { .embedInCode("Template/\($0).template") }),
+            ]),
 
         .target(
             name: "TestSupport", dependencies: ["Coordinators", "JSONCoding", "MicroHTTP"], path: "Tests/TestSupport"),
@@ -123,7 +111,6 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ], path: "Tests/OddServer"),
         .testTarget(name: "ArchitectureTests"),
@@ -178,7 +165,8 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]),
     ],
-    swiftLanguageModes: [.v6]
+    swiftLanguageModes: [.v6],
+    cLanguageStandard: .c2x
 )
 
 // The fuzzer is linked with libFuzzer, which only `scripts/fuzz` requests from the compiler.

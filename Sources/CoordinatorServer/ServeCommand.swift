@@ -4,7 +4,6 @@ internal import Glibc
 internal import Logging
 internal import MicroHTTP
 internal import NavigationAPI
-internal import ServiceLifecycle
 internal import Sessions
 
 /// `serve`: runs the server until a signal ends it, see `StopSignals`.
@@ -77,31 +76,21 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
         let opened = options.clients.opened(handler)
         let measured = metrics.map { MeasuredHandler(opened, $0.requests) } ?? opened
         let server = try listen(traces.traced(AccessLog(share: options.log.accessLog).logged(measured)))
-        let admin = try options.admin.service(
+        let admin = try options.admin.open(
             metrics.map {
                 ServerFigures(
                     program: (Server.name, Server.version), metrics: $0, host: host, server: server,
                     traces: traces?.exporter)
             },
             handler)
-        let listening = HTTPService(
+        let lifetime = ServerLifetime(
             program: Server.announcement, server: server, handler: handler, drain: options.connections.drain,
-            address: HTTPAuthority(host: options.address.host, port: server.port), store: options.storage.announcement,
-            console: console.map { "\(options.address.basePath?.text ?? "")/console\($0.remark)" },
-            admin: admin?.address, manager: manager, logger: logger)
-        // What the library logs of its own at lower levels are descriptions of values, which may have secrets in them.
-        var quietLogger = logger
-        quietLogger.logLevel = max(logger.logLevel, .info)
-        let group = ServiceGroup(
-            configuration: .init(
-                services: (admin.map { [.init(service: $0)] } ?? []) + setup.services.map { .init(ofApps: $0) } + [
-                    .init(service: StoreService(store: store, hasOthers: !setup.services.isEmpty, logger: logger)),
-                    .init(service: SweepService(host: host, logger: logger)),
-                    .init(service: FollowingService(host: host)),
-                    .init(service: listening),
-                ], logger: quietLogger))
+            address: HTTPAuthority(host: options.address.host, port: server.port), host: host, store: store,
+            storeAnnouncement: options.storage.announcement,
+            console: console.map { "\(options.address.basePath?.text ?? "")/console\($0.remark)" }, admin: admin,
+            manager: manager, logger: logger)
         do {
-            try await signals.run(group, logger: logger)
+            try await lifetime.run(setup.services, until: signals)
         } catch let error where !(error is ExitCode) {
             throw ExitCode.cannotStart(EX_SOFTWARE, "a service of the apps failed: \(error)")
         }

@@ -1,7 +1,6 @@
 public import ArgumentParser
 internal import Coordinators
 internal import Glibc
-public import ServiceLifecycle
 internal import Sessions
 
 /// What a server's apps are made of: the command line, and the services that they need while the server runs.

@@ -1,20 +1,34 @@
-internal import ArgumentParser
 internal import Dispatch
 internal import Glibc
-internal import Logging
-internal import ServiceLifecycle
-internal import UnixSignals
 
-/// The signals that end the server: SIGTERM, SIGINT, SIGQUIT, and SIGHUP unless it was ignored before, as under
-/// `nohup`. The first one drains; SIGINT, Ctrl-C on a terminal, ends a drain at once.
+/// Why the server stops: SIGTERM, SIGINT, SIGQUIT, SIGHUP unless it was ignored before, as under `nohup`, or the failure
+/// of a service of the apps. The first reason drains; SIGINT, Ctrl-C on a terminal, ends a drain at once.
 struct StopSignals {
-    private let signals: UnixSignalsSequence
+    enum Reason: Sendable {
+        case signal(CInt)
+        case failure(any Error)
+
+        var failure: (any Error)? { if case .failure(let error) = self { error } else { nil } }
+    }
+
+    /// Read by one task at a time.
+    let reasons: AsyncStream<Reason>
+    let continuation: AsyncStream<Reason>.Continuation
+    private let sources: [any DispatchSourceSignal]
 
     /// Traps the signals.
     init() async {
-        var trapped: [UnixSignal] = [.sigterm, .sigint, .sigquit]
-        if !StopSignals.isIgnored(SIGHUP) { trapped.append(.sighup) }
-        signals = await UnixSignalsSequence(trapping: trapped)
+        (reasons, continuation) = AsyncStream.makeStream(of: Reason.self)
+        let trapped = [SIGTERM, SIGINT, SIGQUIT] + (StopSignals.isIgnored(SIGHUP) ? [] : [SIGHUP])
+        sources = trapped.map { DispatchSource.makeSignalSource(signal: $0) }
+        for (number, source) in zip(trapped, sources) {
+            source.setEventHandler { [continuation] in continuation.yield(.signal(number)) }
+            // Until then a signal would end the process.
+            await withCheckedContinuation { registered in
+                source.setRegistrationHandler { registered.resume() }
+                source.activate()
+            }
+        }
     }
 
     /// Ignores the signals that would end the process and mean nothing to it. A failed write returns an error anyway:
@@ -23,27 +37,12 @@ struct StopSignals {
         for number in [SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2] { signal(number, SIG_IGN) }
     }
 
-    /// Runs the services to their end.
-    func run(_ services: ServiceGroup, logger: Logger) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { tasks in
-            tasks.addTask { try await services.run() }
-            tasks.addTask { try await watch(services, logger) }
-            try await tasks.next()
-            tasks.cancelAll()
-        }
-    }
-
-    private func watch(_ services: ServiceGroup, _ logger: Logger) async throws {
-        var isDraining = false
-        for await signal in signals {
-            guard signal != .sigint || !isDraining else {
-                logger.warning("SIGINT during the drain: what is under way is cut")
-                StopSignals.exit(after: 3, code: 128 + SIGINT)
-                throw StopSignals.interrupted
-            }
-            isDraining = true
-            logger.info("\(signal)")
-            await services.triggerGracefulShutdown()
+    static func name(of number: CInt) -> String {
+        switch number {
+        case SIGTERM: "SIGTERM"
+        case SIGINT: "SIGINT"
+        case SIGQUIT: "SIGQUIT"
+        default: "SIGHUP"
         }
     }
 
@@ -52,9 +51,6 @@ struct StopSignals {
     static func exit(after seconds: Int, code: CInt) {
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) { _exit(code) }
     }
-
-    /// As shells report a process that was ended by SIGINT.
-    private static let interrupted = ExitCode(128 + SIGINT)
 
     static func isIgnored(_ number: CInt) -> Bool {
         var action = sigaction()

@@ -15,6 +15,8 @@ public struct SHA256Digest: Sendable, Hashable {
         bytes.withUnsafeBufferPointer { hash($0) }
     }
 
+    public init(of bytes: UnsafeBufferPointer<UInt8>) { hash(bytes) }
+
     private mutating func hash(_ message: UnsafeBufferPointer<UInt8>) {
         withUnsafeMutablePointer(to: &words) { words in
             // Never fails. The four words are crypto_hash_sha256_BYTES long.

@@ -1,9 +1,10 @@
 internal import ArgumentParser
+internal import CFiles
 internal import CoordinatorServer
 internal import FoundationEssentials
 internal import Glibc
 
-/// `new`: writes a package for an app of an author's own, from the files in `Template`.
+/// `new`: writes a package for an app of an author's own, from the files in `CFiles/Template`.
 struct NewCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "new", abstract: "Writes a package for an app of your own.",
@@ -73,24 +74,27 @@ struct NewPackage {
 
     var files: [File] {
         [
-            file("Package.swift", PackageResources.Package_swift_template),
-            file("Sources/\(name.module)/App.swift", PackageResources.App_swift_template),
-            file("Sources/\(name.module)/Server.swift", PackageResources.Server_swift_template),
-            file("Tests/\(name.module)Tests/AppTests.swift", PackageResources.AppTests_swift_template),
-            file("README.md", PackageResources.README_md_template),
-            file("Dockerfile", PackageResources.Dockerfile_template),
-            file(".dockerignore", PackageResources.dockerignore_template),
-            file(".gitignore", PackageResources.gitignore_template),
+            file("Package.swift", "Package.swift"),
+            file("Sources/\(name.module)/App.swift", "App.swift"),
+            file("Sources/\(name.module)/Server.swift", "Server.swift"),
+            file("Tests/\(name.module)Tests/AppTests.swift", "AppTests.swift"),
+            file("README.md", "README.md"),
+            file("Dockerfile", "Dockerfile"),
+            file(".dockerignore", "dockerignore"),
+            file(".gitignore", "gitignore"),
         ]
     }
 
-    private func file(_ path: String, _ template: [UInt8]) -> File {
+    private func file(_ path: String, _ template: String) -> File {
         let values = [
             "__NAME__": name.text, "__MODULE__": name.module, "__DEPENDENCY__": source.declaration,
             "__IDENTITY__": source.identity, "__CONTEXT__": context, "__VERSION__": Release.version,
             "__DOCKER_BUILD__": dockerBuild,
         ]
-        let text = values.reduce(String(decoding: template, as: UTF8.self)) { text, value in
+        let content = CFiles_find("Template/\(template)")
+        precondition(content.bytes != nil, "there is no template \(template)")
+        let bytes = UnsafeBufferPointer(start: content.bytes, count: content.count)
+        let text = values.reduce(String(decoding: bytes, as: UTF8.self)) { text, value in
             text.replacing(value.key, with: value.value)
         }
         return File(path: path, content: text)

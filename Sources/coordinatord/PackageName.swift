@@ -24,8 +24,8 @@ struct PackageName {
     private static let taken: Set<String> = [
         "Any", "AppMaps", "App", "ArgumentParser", "CoordinatorServer", "Coordinatord", "Coordinators",
         "CoordinatorsTesting", "Dispatch", "Foundation", "FoundationEssentials", "Glibc", "JSONCoding", "Logging",
-        "MicroHTTP", "NavigationAPI", "Protocol", "SQLite", "SQLiteStore", "Self", "Server", "ServiceLifecycle",
-        "Sessions", "Sodium", "Swift", "Synchronization", "Testing", "Type", "UnixSignals", "XCTest",
+        "MicroHTTP", "NavigationAPI", "Protocol", "SQLite", "SQLiteStore", "Self", "Server", "Sessions",
+        "Sodium", "Swift", "Synchronization", "Testing", "Type", "XCTest",
     ]
 }
 

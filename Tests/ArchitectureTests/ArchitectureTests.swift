@@ -28,20 +28,19 @@ import Testing
             "Synchronization",
         ],
         "NavigationAPI": [
-            "Sessions", "Coordinators", "Measures", "MicroHTTP", "JSONCoding", "Sodium", "Tracing",
+            "CFiles", "Sessions", "Coordinators", "Measures", "MicroHTTP", "JSONCoding", "Sodium", "Tracing",
             "FoundationEssentials", "Synchronization",
         ],
         "CoordinatorServer": [
             "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "PostgresStore", "Coordinators", "MicroHTTP",
             "JSONCoding", "CJemalloc", "Measures", "OpenTelemetry", "Prometheus", "CoreMetrics", "Tracing",
-            "ArgumentParser", "Logging", "ServiceLifecycle", "UnixSignals", "Dispatch", "FoundationEssentials", "Glibc",
-            "Synchronization",
+            "ArgumentParser", "Logging", "Dispatch", "FoundationEssentials", "Glibc", "Synchronization",
         ],
         "ReferenceApps": [
             "Coordinators", "SQLite", "Sodium", "Dispatch", "FoundationEssentials", "Glibc", "Synchronization",
         ],
         "coordinatord": [
-            "CoordinatorServer", "Coordinators", "ReferenceApps", "ArgumentParser", "FoundationEssentials", "Glibc",
+            "CFiles", "CoordinatorServer", "Coordinators", "ReferenceApps", "ArgumentParser", "FoundationEssentials", "Glibc",
         ],
     ]
 
@@ -51,7 +50,7 @@ import Testing
     @Test func `every target has its row in the table`() throws {
         let targets = try FileManager.default.contentsOfDirectory(atPath: Architecture.sources.path)
 
-        let libraries = ["CMicroHTTPD", "CSodium", "CSQLite", "CPostgres", "CJemalloc", "CEpoll"]
+        let libraries = ["CFiles", "CMicroHTTPD", "CSodium", "CSQLite", "CPostgres", "CJemalloc", "CEpoll"]
         #expect(Set(targets) == Set(Architecture.allowed.keys).union(libraries))
     }
 

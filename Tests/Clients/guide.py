@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-client = Path(__file__).parents[2] / "Sources/NavigationAPI/Console/client.js"
+client = Path(__file__).parents[2] / "Sources/CFiles/Console/client.js"
 page = Path(sys.argv[1]).read_text()
 server = sys.argv[2]
 

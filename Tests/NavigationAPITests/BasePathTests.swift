@@ -15,7 +15,7 @@ import TestSupport
 
     @Test(arguments: [
         "", "/", "nav", "/nav/", "//nav", "/a//b", "/a/../b", "/.", "/a b", "/%61", "/é", "/nav?x", "/nav#x", "*",
-        "http://x/nav", "/v1", "/v1/sessions", "/v1/sessions/x", "/v1/apps/x", "/livez", "/problems", "/openapi.json",
+        "http://x/nav", "/v1", "/v1/sessions", "/v1/sessions/x", "/v1/apps/x", "/livez", "/problems", "/openapi.yaml",
     ])
     func `a path that needs an escape, or that the API has itself, cannot`(text: String) {
         #expect(BasePath(text) == nil)

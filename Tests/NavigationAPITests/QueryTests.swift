@@ -45,7 +45,7 @@ import TestSupport
     }
 
     @Test(arguments: [
-        "/livez", "/readyz", "/openapi.yaml", "/openapi.json", "/problems", "/problems/overloaded", "/v1/apps",
+        "/livez", "/readyz", "/openapi.yaml", "/problems", "/problems/overloaded", "/v1/apps",
         "/v1/apps/counter",
     ])
     func `where no query has a meaning, every query is ignored`(path: String) async throws {

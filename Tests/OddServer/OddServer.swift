@@ -5,7 +5,6 @@ internal import ArgumentParser
 internal import CoordinatorServer
 internal import Coordinators
 internal import Glibc
-internal import ServiceLifecycle
 
 @main
 struct OddServer: NavigationServer {
@@ -52,9 +51,9 @@ struct Weather: Service {
             throw Lightning()
         }
         while name == "foggy" { try? await Task.sleep(for: .milliseconds(100)) }
-        try? await gracefulShutdown()
-        say("is over")
     }
+
+    func stop() { say("is over") }
 
     private func say(_ what: String) {
         print("the weather", what)

@@ -1,7 +1,6 @@
 internal import MicroHTTP
 internal import NavigationAPI
 internal import Prometheus
-internal import ServiceLifecycle
 
 /// Answers what is asked on the admin port.
 struct AdminHandler: HTTPHandler {
@@ -28,13 +27,10 @@ struct AdminHandler: HTTPHandler {
     }
 }
 
-/// Keeps the admin port open while the server runs, and while it drains.
-struct AdminService: Service {
+/// The open admin port.
+struct AdminPort {
     let server: HTTPServer
     let address: HTTPAuthority
 
-    func run() async {
-        try? await gracefulShutdown()
-        await server.stop(within: .zero, idleGrace: .zero)
-    }
+    func stop() async { await server.stop(within: .zero, idleGrace: .zero) }
 }

@@ -22,7 +22,7 @@ struct AdminOptions: ParsableArguments {
     ///   - figures: what the metrics are read from; `nil` if there is no admin port.
     ///   - api: answers `/livez` and `/readyz`.
     /// - Throws: an exit code, after printing the reason to standard error.
-    func service(_ figures: ServerFigures?, _ api: NavigationHandler) throws -> AdminService? {
+    func open(_ figures: ServerFigures?, _ api: NavigationHandler) throws -> AdminPort? {
         guard let adminPort, let figures else { return nil }
         var settings = HTTPServer.Settings()
         settings.host = adminHost
@@ -34,7 +34,7 @@ struct AdminOptions: ParsableArguments {
         settings.idleTimeout = 10
         do throws(HTTPServerError) {
             let server = try HTTPServer(settings, handler: AdminHandler(ServerMetrics.registry(figures), api))
-            return AdminService(server: server, address: HTTPAuthority(host: adminHost, port: server.port))
+            return AdminPort(server: server, address: HTTPAuthority(host: adminHost, port: server.port))
         } catch {
             throw ExitCode.cannotStart(EX_UNAVAILABLE, "\(error); choose another --admin-port or --admin-host")
         }

@@ -242,21 +242,18 @@ extension Exchange {
 
     private func queue(_ response: HTTPResponse, on connection: OpaquePointer) -> MHD_Result {
         watched.enter(.sending)
-        let body: [UInt8]
+        let created: OpaquePointer?
         switch response.body {
         case .stream(let stream): return handOver(response, stream, from: connection)
-        case .bytes(let bytes): body = bytes
+        case .constant(let bytes): created = create(UnsafeRawBufferPointer(bytes.buffer), .RESPMEM_PERSISTENT)
+        case .bytes(let bytes):
+            if bytes.count > SendingBudget.smallSize {
+                guard let number = core.sendingBudget.begin(bytes.count, on: watched) else { return .NO }
+                sendingNumber = number
+            }
+            created = bytes.withUnsafeBytes { create($0, .RESPMEM_MUST_COPY) }
         }
-        if body.count > SendingBudget.smallSize {
-            guard let number = core.sendingBudget.begin(body.count, on: watched) else { return .NO }
-            sendingNumber = number
-        }
-        // MHD_RESPMEM_MUST_COPY: the bytes are only read, and only during the call.
-        let queued = body.withUnsafeBytes {
-            MHD_create_response_from_buffer(
-                $0.count, UnsafeMutableRawPointer(mutating: $0.baseAddress), .RESPMEM_MUST_COPY)
-        }
-        guard let queued else { return .NO }
+        guard let queued = created else { return .NO }
         defer { MHD_destroy_response(queued) }
         response.headers.withFields { fields in
             while let field = fields.next() {
@@ -269,6 +266,11 @@ extension Exchange {
             return MHD_queue_response(connection, CUnsignedInt(response.status), queued)
         }
         return beginNotModified() ? MHD_queue_response(connection, 204, queued) : .NO
+    }
+
+    /// The library only reads the bytes: during the call if it is to copy them, until the answer is sent if they persist.
+    private func create(_ bytes: UnsafeRawBufferPointer, _ mode: MHD_ResponseMemoryMode) -> OpaquePointer? {
+        MHD_create_response_from_buffer(bytes.count, UnsafeMutableRawPointer(mutating: bytes.baseAddress), mode)
     }
 }
 

@@ -3,6 +3,8 @@
 public struct HTTPResponse: Sendable {
     public enum Body: Sendable {
         case bytes([UInt8])
+        /// Sent from where they are.
+        case constant(StaticBytes)
         case stream(any HTTPStream)
     }
 
@@ -22,4 +24,13 @@ public struct HTTPResponse: Sendable {
         self.headers = headers
         self.body = .stream(stream)
     }
+}
+
+/// Bytes that exist as long as the process, such as those of a file that is compiled in.
+///
+/// Sendable, because nobody changes or frees them: whoever makes a value promises that.
+public struct StaticBytes: @unchecked Sendable {
+    public let buffer: UnsafeBufferPointer<UInt8>
+
+    public init(_ buffer: UnsafeBufferPointer<UInt8>) { self.buffer = buffer }
 }

@@ -100,7 +100,6 @@ extension NavigationHandler {
 
     func sendDescription(_ request: HTTPRequest) -> HTTPResponse { Document.openAPI.response(to: request) }
 
-    func sendDescriptionAsJSON(_ request: HTTPRequest) -> HTTPResponse { Document.openAPIAsJSON.response(to: request) }
 
     func sendProblems(_ request: HTTPRequest) -> HTTPResponse { Document.problems.response(to: request) }
 

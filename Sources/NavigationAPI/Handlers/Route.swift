@@ -50,7 +50,6 @@ struct Route: Sendable {
         Route("livez", .get(NavigationHandler.tellAlive, query: .ignored)),
         Route("readyz", .get(NavigationHandler.tellReady, query: .ignored)),
         Route("openapi.yaml", .get(NavigationHandler.sendDescription, query: .ignored)),
-        Route("openapi.json", .get(NavigationHandler.sendDescriptionAsJSON, query: .ignored)),
         Route("problems", .get(NavigationHandler.sendProblems, query: .ignored)),
         Route("problems/{name}", .get(NavigationHandler.sendProblem, query: .ignored)),
     ]

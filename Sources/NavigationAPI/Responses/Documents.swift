@@ -1,3 +1,4 @@
+internal import CFiles
 internal import JSONCoding
 internal import MicroHTTP
 internal import Sodium
@@ -13,7 +14,23 @@ struct Document: Sendable {
     ///   - isPrivate: whether only one client may see it, so that no shared cache may keep it.
     ///   - more: fields of the answer that has the body.
     init(_ body: [UInt8], type: String, isPrivate: Bool = false, more: HTTPHeaders = [:]) {
-        tag = "\"\(SHA256Digest(of: body).hex.prefix(32))\""
+        self.init(.bytes(body), SHA256Digest(of: body), type: type, isPrivate: isPrivate, more: more)
+    }
+
+    init(_ body: some JSONWritable) {
+        self.init(body.bytes, type: "application/json")
+    }
+
+    /// A file that is compiled in.
+    init(file name: String, type: String) {
+        let bytes = StaticBytes(file: name)
+        self.init(.constant(bytes), SHA256Digest(of: bytes.buffer), type: type, isPrivate: false, more: [:])
+    }
+
+    private init(
+        _ body: HTTPResponse.Body, _ digest: SHA256Digest, type: String, isPrivate: Bool, more: HTTPHeaders
+    ) {
+        tag = "\"\(digest.hex.prefix(32))\""
         var headers: HTTPHeaders = [
             "ETag": tag, "Cache-Control": isPrivate ? "private, no-cache" : "no-cache",
             "X-Content-Type-Options": "nosniff",
@@ -21,11 +38,9 @@ struct Document: Sendable {
         unchanged = HTTPResponse(status: 304, headers: headers)
         headers.append("Content-Type", type)
         headers.append(contentsOf: more)
-        whole = HTTPResponse(status: 200, headers: headers, body: body)
-    }
-
-    init(_ body: some JSONWritable) {
-        self.init(body.bytes, type: "application/json")
+        var whole = HTTPResponse(status: 200, headers: headers)
+        whole.body = body
+        self.whole = whole
     }
 
     /// Without the body if the client has it.
@@ -37,18 +52,15 @@ struct Document: Sendable {
 // Documents of the repository, compiled in.
 extension Document {
     /// The API's description.
-    static let openAPI = Document(PackageResources.openapi_yaml, type: "application/yaml")
-
-    /// The same as JSON, which `scripts/describe` writes.
-    static let openAPIAsJSON = Document(PackageResources.openapi_json, type: "application/json")
+    static let openAPI = Document(file: "openapi.yaml", type: "application/yaml")
 
     /// What each problem means, and what to do about it: `docs/problems.md`.
-    static let problems = Document(PackageResources.problems_md, type: markdown)
+    static let problems = Document(file: "problems.md", type: markdown)
 
     /// The sections of `problems`, by the problem's name.
     static let sections: [String: Document] = {
         let heading = "\n## "
-        let sections = String(decoding: PackageResources.problems_md, as: UTF8.self).split(separator: heading)
+        let sections = StaticBytes(file: "problems.md").text.split(separator: heading)
         return Dictionary(
             uniqueKeysWithValues: sections.dropFirst().map { section in
                 let name = section.prefix { $0 != "\n" }
@@ -57,4 +69,15 @@ extension Document {
     }()
 
     private static let markdown = "text/markdown; charset=utf-8"
+}
+
+extension StaticBytes {
+    /// A file that is compiled in.
+    init(file name: String) {
+        let file = CFiles_find(name)
+        precondition(file.bytes != nil, "no file \(name) is compiled in")
+        self.init(UnsafeBufferPointer(start: file.bytes, count: file.count))
+    }
+
+    var text: String { String(decoding: buffer, as: UTF8.self) }
 }
