@@ -24,7 +24,7 @@ struct RunningServices {
             let task = Task {
                 do {
                     try await service.run()
-                } catch where !Task.isCancelled {
+                } catch  where !Task.isCancelled {
                     failed(error)
                     return false
                 } catch {}

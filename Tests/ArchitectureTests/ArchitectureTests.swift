@@ -40,7 +40,8 @@ import Testing
             "Coordinators", "SQLite", "Sodium", "Dispatch", "FoundationEssentials", "Glibc", "Synchronization",
         ],
         "coordinatord": [
-            "CFiles", "CoordinatorServer", "Coordinators", "ReferenceApps", "ArgumentParser", "FoundationEssentials", "Glibc",
+            "CFiles", "CoordinatorServer", "Coordinators", "ReferenceApps", "ArgumentParser", "FoundationEssentials",
+            "Glibc",
         ],
     ]
 

@@ -100,7 +100,6 @@ extension NavigationHandler {
 
     func sendDescription(_ request: HTTPRequest) -> HTTPResponse { Document.openAPI.response(to: request) }
 
-
     func sendProblems(_ request: HTTPRequest) -> HTTPResponse { Document.problems.response(to: request) }
 
     func sendProblem(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
