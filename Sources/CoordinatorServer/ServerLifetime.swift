@@ -35,6 +35,8 @@ struct ServerLifetime {
 
     /// - Throws: the first failure of a service of the apps; an exit code if the drain was interrupted.
     func run(_ services: [any Service], until signals: StopSignals) async throws {
+        // A source that nobody holds traps no signal.
+        defer { withExtendedLifetime(signals) {} }
         let (reasons, continuation) = (signals.reasons, signals.continuation)
         let services = RunningServices(services) { continuation.yield(.failure($0)) }
         let chores = [Task { await sweep() }, Task { await host.follow() }]
