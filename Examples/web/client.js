@@ -1,1 +1,1 @@
-../../Sources/NavigationAPI/Console/client.js
+../../Sources/CFiles/Console/client.js

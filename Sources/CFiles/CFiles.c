@@ -2,6 +2,8 @@
 // added here is found by its name.
 #include "CFiles.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const unsigned char openapi_yaml[] = {
@@ -111,5 +113,6 @@ CFiles_File CFiles_find(const char *name) {
     for (size_t index = 0; index < sizeof files / sizeof *files; index++) {
         if (strcmp(files[index].name, name) == 0) return files[index].file;
     }
-    return (CFiles_File){NULL, 0};
+    fprintf(stderr, "no file %s is compiled in\n", name);
+    abort();
 }

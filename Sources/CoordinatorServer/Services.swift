@@ -3,7 +3,8 @@ public protocol Service: Sendable {
     /// Runs until its task is cancelled. It may end before; if it throws before, the server stops.
     func run() async throws
 
-    /// Called after the last request, in an order opposite to that of the start. Then the task of `run` is cancelled.
+    /// Called after the last request, in an order opposite to that of the start, also if `run` has ended or failed. Then
+    /// the task of `run` is cancelled.
     func stop() async
 }
 
@@ -14,7 +15,7 @@ extension Service {
 
 /// The services of the apps, from their start to their end.
 struct RunningServices {
-    private let services: [(service: any Service, task: Task<Bool, Never>)]
+    private let services: [(service: any Service, task: Task<Void, Never>)]
 
     /// Starts the services.
     ///
@@ -22,13 +23,9 @@ struct RunningServices {
     init(_ services: [any Service], failed: @escaping @Sendable (any Error) -> Void) {
         self.services = services.map { service in
             let task = Task {
-                do {
-                    try await service.run()
-                } catch  where !Task.isCancelled {
-                    failed(error)
-                    return false
-                } catch {}
-                return true
+                do { try await service.run() } catch {
+                    if !Task.isCancelled { failed(error) }
+                }
             }
             return (service, task)
         }
@@ -36,12 +33,12 @@ struct RunningServices {
 
     var isEmpty: Bool { services.isEmpty }
 
-    /// Stops one after the other; those that have failed have stopped.
+    /// Stops one after the other, also those that have ended or failed.
     func stop() async {
         for (service, task) in services.reversed() {
             await service.stop()
             task.cancel()
-            _ = await task.value
+            await task.value
         }
     }
 }

@@ -92,7 +92,6 @@ struct NewPackage {
             "__DOCKER_BUILD__": dockerBuild,
         ]
         let content = CFiles_find("Template/\(template)")
-        precondition(content.bytes != nil, "there is no template \(template)")
         let bytes = UnsafeBufferPointer(start: content.bytes, count: content.count)
         let text = values.reduce(String(decoding: bytes, as: UTF8.self)) { text, value in
             text.replacing(value.key, with: value.value)

@@ -5,9 +5,9 @@
 
 /// The bytes are there as long as the process, and never change.
 typedef struct {
-    const unsigned char *_Nullable bytes;
+    const unsigned char *_Nonnull bytes;
     size_t count;
 } CFiles_File;
 
-/// - Returns: no bytes if there is no file of that name, such as `Console/main.js`.
+/// A file by its name, such as `Console/main.js`. Ends the process if there is none: names are written in the sources.
 CFiles_File CFiles_find(const char *_Nonnull name);

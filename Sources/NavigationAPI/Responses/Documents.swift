@@ -75,7 +75,6 @@ extension StaticBytes {
     /// A file that is compiled in.
     init(file name: String) {
         let file = CFiles_find(name)
-        precondition(file.bytes != nil, "no file \(name) is compiled in")
         self.init(UnsafeBufferPointer(start: file.bytes, count: file.count))
     }
 
