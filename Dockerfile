@@ -1,3 +1,7 @@
+# Which stage the program comes from: `build`, from the sources; or `built`, from the folder `dist/program`, where
+# scripts/package has left it.
+ARG PROGRAM=build
+
 # What every server needs to run: libraries from Debian, and nothing else. No shell, no package manager.
 FROM debian:trixie-slim AS files
 # Debian's stable release changes packages only for security, and keeps no superseded version to pin.
@@ -38,7 +42,7 @@ FROM swift:6.3-bookworm AS build
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install -y --no-install-recommends libmicrohttpd-dev libsodium-dev libsqlite3-dev libpq-dev libjemalloc-dev \
-        pkg-config python3 \
+        pkg-config \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
 # Package.swift names the test targets, so it does not load without Tests. Package.resolved is used if there is one.
@@ -46,17 +50,32 @@ COPY Package.swift Package.resolve[d] openapi.yaml ./
 COPY docs docs
 COPY Sources Sources
 COPY Tests Tests
-RUN swift build -c release --static-swift-stdlib --product coordinatord \
-    && mkdir -p /image/usr/local/bin /image/usr/share/sbom \
-    && strip -o /image/usr/local/bin/coordinatord .build/release/coordinatord \
-    && ln -s coordinatord /image/usr/local/bin/server
+RUN swift build -c release --static-swift-stdlib -Xswiftc -gline-tables-only --product coordinatord \
+    && mkdir /program \
+    && strip -o /program/coordinatord .build/release/coordinatord \
+    && cp .build/workspace-state.json /program \
+    && swift --version > /program/swift-version 2>&1
+
+FROM scratch AS built
+COPY dist/program /program
+
+# hadolint ignore=DL3006
+FROM ${PROGRAM} AS program
+
+# The program with its bill of materials.
+FROM files AS described
+# hadolint ignore=DL3008
+RUN apt-get update && apt-get install -y --no-install-recommends python3 && rm -rf /var/lib/apt/lists/*
 COPY scripts/sbom /
-COPY --from=files /image/var/lib/dpkg/status.d /status.d
-RUN /sbom /image/usr/local/bin/coordinatord /status.d .build/workspace-state.json "$(swift --version 2>&1)" \
-    > /image/usr/share/sbom/coordinatord.cdx.json
+COPY --from=program /program /program
+RUN install -D -t /described/usr/local/bin /program/coordinatord \
+    && ln -s coordinatord /described/usr/local/bin/server \
+    && mkdir -p /described/usr/share/sbom \
+    && /sbom /program/coordinatord /image/var/lib/dpkg/status.d /program/workspace-state.json \
+        "$(cat /program/swift-version)" > /described/usr/share/sbom/coordinatord.cdx.json
 
 FROM runtime
-COPY --from=build /image /
+COPY --from=described /described /
 LABEL org.opencontainers.image.title=coordinatord \
     org.opencontainers.image.description="Navigation state of client sessions over HTTP" \
     org.opencontainers.image.version=0.1.0 \

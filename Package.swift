@@ -169,16 +169,19 @@ let package = Package(
     cLanguageStandard: .c2x
 )
 
-// The fuzzer is linked with libFuzzer, which only `scripts/fuzz` requests from the compiler.
-if Context.environment["COORDINATORD_FUZZING"] != nil {
+// `scripts/fuzz` makes a program of the fuzz tests, linked with libFuzzer, which only it requests from the compiler.
+let fuzzed: [Target.Dependency] = [
+    "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "CoordinatorsTesting", "ReferenceApps", "MicroHTTP",
+    "JSONCoding", "SQLite", "Sodium", "TestSupport",
+]
+if Context.environment["COORDINATORD_FUZZING"] == nil {
+    package.targets.append(
+        .testTarget(name: "FuzzTests", dependencies: fuzzed + ["coordinatord"], exclude: ["FuzzProgram.swift"]))
+} else {
     package.targets += [
-        .systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzzing/CLibFuzzer"),
+        .systemLibrary(name: "CLibFuzzer", path: "Tests/CLibFuzzer"),
         .executableTarget(
-            name: "fuzz",
-            dependencies: [
-                "CLibFuzzer", "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "CoordinatorsTesting",
-                "ReferenceApps", "MicroHTTP", "JSONCoding", "SQLite", "Sodium", "TestSupport",
-            ], path: "Tests/Fuzzing/Fuzz"),
+            name: "fuzz", dependencies: fuzzed + ["CLibFuzzer"], path: "Tests/FuzzTests", exclude: ["FuzzTests.swift"]),
     ]
 }
 

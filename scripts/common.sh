@@ -27,18 +27,38 @@ TEXT
 # Runs a command as root, or with sudo.
 as_root() { if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo --preserve-env=PATH "$@"; fi; }
 
+# Runs a command while no other script runs one in this way.
+alone() (flock 9 && "$@") 9< scripts/common.sh
+
 # Installs those of the Debian packages that are missing, as root or with sudo.
 need_packages() {
-    local missing=() package
+    local package
     for package in "$@"; do
-        dpkg-query --show --showformat '${db:Status-Status}\n' "$package" 2> /dev/null | grep -qx installed ||
-            missing+=("$package")
+        is_installed "$package" || { alone install_packages "$@"; return; }
     done
-    [ ${#missing[@]} -eq 0 ] && return
+}
+is_installed() {
+    dpkg-query --show --showformat '${db:Status-Status}\n' "$1" 2> /dev/null | grep -qx installed
+}
+install_packages() {
+    local missing=() package
+    for package in "$@"; do is_installed "$package" || missing+=("$package"); done
+    [ ${#missing[@]} -gt 0 ] || return 0
     echo "Installing ${missing[*]}" >&2
-    as_root apt-get update -qq < /dev/null > /dev/null
+    as_root apt-get update -qq < /dev/null > /dev/null 9>&-
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-        "${missing[@]}" < /dev/null > /dev/null
+        "${missing[@]}" < /dev/null > /dev/null 9>&-
+}
+
+# Installs packages for Python in an environment of this project's own, whose directory it leaves in `venv`.
+need_python() {
+    need_packages python3-venv
+    venv=$PWD/.build/venv
+    alone install_python "$@"
+}
+install_python() {
+    [ -x "$venv/bin/pip" ] || python3 -m venv "$venv"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check "$@" < /dev/null
 }
 
 # The processes that this script has started, and that it stops.
@@ -99,7 +119,7 @@ start_nginx() {
 build_tests() {
     local log
     log=$(mktemp)
-    swift build --build-tests "$@" 2>&1 | tee "$log"
+    swift build --build-tests "$@" 2>&1 | tee "$log" || return
     if grep -q "^$PWD/.*: warning:" "$log"; then echo 'there are warnings' >&2; return 1; fi
     rm "$log"
 }

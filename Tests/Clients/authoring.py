@@ -1,6 +1,9 @@
 """Does what a guide says, from top to bottom: writes its files, runs its commands, compares what they print.
 
-python authoring.py GUIDE DIRECTORY
+python authoring.py GUIDE DIRECTORY CHECKOUT [BUILD_FOLDER]
+
+DIRECTORY has a link `coordinatord` to CHECKOUT. With BUILD_FOLDER, where CHECKOUT's tests have been built, most of the
+new package is built already: it gets this folder, and names the checkout by the path that was built.
 
 A `swift` block is the file that the words before it name: “`Sources/App.swift`:”. A `diff` block changes such a file;
 `@@` separates its parts. Of a `console` block, what follows `$ ` is a command, and the lines after it are its output,
@@ -81,9 +84,20 @@ def console(text, shell, port):
             steps[-1][1].append(line)
     for command, shown in steps:
         print(f"$ {command}", flush=True)
+        if command == "swift build" and build_folder and not Path(directory, "library/.build").exists():
+            share_build()
         printed, shown = shape(perform(command, shell, port)), shape("\n".join(shown))
         assert not shown or printed == shown, f"{command}\nprints\n{printed}\nbut the guide says\n{shown}"
     return len(steps)
+
+
+def share_build():
+    package = Path(directory, "library")
+    (package / ".build").symlink_to(Path(build_folder).resolve())
+    manifest = package / "Package.swift"
+    named = re.findall(r'path: "(.*coordinatord)"', manifest.read_text())
+    assert len(named) == 1 and (package / named[0]).resolve() == Path(checkout).resolve(), named
+    manifest.write_text(manifest.read_text().replace(named[0], str(Path(checkout).resolve())))
 
 
 def write(language, text, before, shell):
@@ -94,7 +108,8 @@ def write(language, text, before, shell):
     path.write_text(change(path.read_text(), text) if language == "diff" else text)
 
 
-guide, directory = Path(sys.argv[1]).read_text(), sys.argv[2]
+guide, directory, checkout = Path(sys.argv[1]).read_text(), sys.argv[2], sys.argv[3]
+build_folder = sys.argv[4] if len(sys.argv) > 4 else None
 shell, port = Shell(directory), free_port()
 commands = files = 0
 try:

@@ -3,7 +3,7 @@ import Glibc
 import Testing
 import TestSupport
 
-extension Faults {
+extension WaitingFaults {
     @Suite struct BackupTests {
         /// Some stored sessions, and an empty directory for a backup of them.
         static func prepare(sessions: Int) async throws -> (directory: TemporaryDirectory, target: String) {

@@ -3,18 +3,13 @@ import Testing
 import TestSupport
 
 // FaultTests: the server while its process is killed, stopped or flooded, its disk full, slow or failing. Each test has
-// a short form, and a long one, `scripts/torture`, that goes on `Scale.factor` times as long.
+// a short form, and a long one, `scripts/test-release faults`.
 
-/// One after the other, because each needs the machine for itself.
+/// One after the other, because each needs a processor for itself.
 @Suite(.serialized, .timeLimit(.minutes(10 * Scale.factor))) enum Faults {}
 
-enum Scale {
-    /// How many times the work of the short form is to be done.
-    static let factor = ProcessInfo.processInfo.environment["COORDINATORD_TORTURE"].flatMap { Int($0) } ?? 1
-
-    /// - Parameter long: how many rounds there are with the factor 10.
-    static func rounds(_ short: Int, long: Int) -> Int { factor == 1 ? short : long * factor / 10 }
-}
+/// At the same time, because they mostly wait.
+@Suite(.timeLimit(.minutes(10))) enum WaitingFaults {}
 
 /// A directory that is removed with this value.
 final class TemporaryDirectory: Sendable {

@@ -4,7 +4,7 @@ import TestSupport
 
 extension Faults {
     @Suite struct KillTests {
-        /// 100 rounds, 1,000 in the long form, with 32 clients: each has a session of its own, and all share four.
+        /// 30 rounds, 1,000 in the long form, with 32 clients: each has a session of its own, and all share four.
         @Test func `kill -9 at any moment loses no acknowledged event and applies none twice`() async throws {
             let directory = TemporaryDirectory()
             let server = try await ServerUnderTest(directory: directory.path)
@@ -16,7 +16,7 @@ extension Faults {
             }
             let sessions = shared + posters.flatMap(\.own)
 
-            for _ in 0..<100 * Scale.factor {
+            for _ in 0..<Scale.rounds(30, long: 1000) {
                 async let posted: Void = posters.map(\.poster).postUntilCut()
                 try await Task.sleep(for: .milliseconds(.random(in: 10...150)))
                 try await server.kill()
@@ -39,7 +39,7 @@ extension Faults {
             let opener = BlockingClient(port: server.port)
             let sessions = try (0..<100).map { _ in try SessionUnderTest(opener) }
             let clients = (0..<16).map { _ in BlockingClient(port: server.port) }
-            let (windows, eventsOfOne) = (10 * Scale.factor, 20)
+            let (windows, eventsOfOne) = (Scale.rounds(6, long: 100), 20)
 
             for window in 0..<windows {
                 // Between the first and the last sending of an event, its session gets no more keys than are kept.

@@ -3,7 +3,7 @@ import Testing
 import TestSupport
 
 // Sessions that are loaded from the store while they are read, changed and ended. A fault here shows in one round of
-// ten or a hundred, so there are thousands of rounds.
+// ten or a hundred, so there are hundreds of rounds.
 
 extension Faults {
     @Suite(.serialized) struct LoadingRaceTests {
@@ -40,7 +40,7 @@ extension Faults {
 
         @Test(arguments: [1, 8, 100_000])
         func `a session that has ended stays ended, whoever reads it at that moment`(liveSessions: Int) async throws {
-            let (server, sessions) = try await serve(liveSessions: liveSessions, sessions: 1000 * Scale.factor)
+            let (server, sessions) = try await serve(liveSessions: liveSessions, sessions: Scale.rounds(400, long: 10_000))
             let clients = (0..<LoadingRaceTests.connections).map { _ in BlockingClient(port: server.port) }
 
             let faults = try await blocking {
@@ -77,7 +77,7 @@ extension Faults {
 
             let faults = try await blocking {
                 var versions = [Int](repeating: 1, count: sessions.count)
-                return (1...2000 * Scale.factor).compactMap { round -> String? in
+                return (1...Scale.rounds(800, long: 20_000)).compactMap { round -> String? in
                     let (position, posting) = (round / 8 % sessions.count, round % clients.count)
                     let session = sessions[position]
                     for (number, client) in clients.enumerated() {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TestSupport
 
-extension Faults {
+extension WaitingFaults {
     /// Long work shows how far it is. It is made long by delaying what it reads.
     @Suite struct ProgressTests {
         static let commands = [

@@ -3,7 +3,7 @@ import Glibc
 import Testing
 import TestSupport
 
-extension Faults {
+extension WaitingFaults {
     /// A backup is proven by restoring it.
     @Suite struct RestoreTests {
         let directory = TemporaryDirectory()

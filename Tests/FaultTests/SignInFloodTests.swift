@@ -66,7 +66,7 @@ extension Faults {
                     while try stranger.logIn("\(UUID())@example.com", "wrong").status != 429 {
                         _ = try stranger.post(#"{"type":"answer","payload":{"button":"ok"}}"#)
                     }
-                    return try (0..<10 * Scale.factor).map { _ in
+                    return try (0..<Scale.rounds(5, long: 100)).map { _ in
                         let reply = try owner.logIn("ann@example.com", "correct horse")
                         _ = try owner.post(#"{"type":"logout"}"#)
                         return reply

@@ -24,7 +24,7 @@ extension Faults {
             defer { for socket in sockets { close(socket) } }
             #expect(sockets.count == 300)
             var (memory, longest) = (0, Duration.zero)
-            let end = ContinuousClock.now + .seconds(6 * Scale.factor)
+            let end = ContinuousClock.now + .seconds(Scale.rounds(6, long: 60))
             var value = 1
             while ContinuousClock.now < end {
                 value += 1

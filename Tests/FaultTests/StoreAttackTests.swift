@@ -14,7 +14,7 @@ extension Faults {
             let neighbour = try SessionUnderTest(BlockingClient(port: port))
             let poster = Poster(1, port: port, [neighbour])
 
-            let end = ContinuousClock.now + .seconds(10 * Scale.factor)
+            let end = ContinuousClock.now + .seconds(Scale.rounds(10, long: 100))
             async let posted = blocking { try attacker.post(until: end, BlockingClient(port: port)) }
             async let others: Void = blocking {
                 while ContinuousClock.now < end { _ = try poster.postNext() }
@@ -37,7 +37,7 @@ extension Faults {
 
         /// Bits flip in the file while the server is down; then clients come.
         @Test func `a damaged page does not stop other sessions`() async throws {
-            for round in 0..<3 * Scale.factor {
+            for round in 0..<Scale.rounds(2, long: 30) {
                 let directory = TemporaryDirectory()
                 let server = try await ServerUnderTest(directory: directory.path, flags: ["--live-sessions", "8"])
                 let client = BlockingClient(port: server.port)

@@ -102,7 +102,7 @@ extension Faults {
             let watching = watchers.map { watcher in Task { try await blocking { watcher.run() } } }
             defer { for watcher in watchers { watcher.end() } }
 
-            for round in 1...25 * Scale.factor {
+            for round in 1...Scale.rounds(10, long: 250) {
                 async let posted: Void = posters.postUntilCut()
                 for _ in 0..<4 {
                     try await Task.sleep(for: .milliseconds(.random(in: 10...60)))
@@ -118,7 +118,7 @@ extension Faults {
 
             try await WatcherTests.settle(watchers, sessions, checker)
             for watcher in watchers { #expect(watcher.faults == []) }
-            #expect(watchers.map(\.connections).min() ?? 0 > 5 * Scale.factor, "they were not there")
+            #expect(watchers.map(\.connections).min() ?? 0 > Scale.rounds(2, long: 50), "they were not there")
             for watcher in watchers { watcher.end() }
             for one in watching { try await one.value }
             try await server.stop()

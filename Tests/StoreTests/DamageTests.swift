@@ -3,14 +3,13 @@ import SQLite
 import SQLiteStore
 import Sessions
 import Synchronization
+import TestSupport
 import Testing
 
 /// Bits that flipped on the disk. Wherever they are, no read returns what was not written, no session becomes unknown,
 /// no event is applied twice, and no other session is affected.
 @Suite struct DamageTests {
     static let count = 400
-    /// How many times the work of the short form is to be done.
-    static let factor = ProcessInfo.processInfo.environment["COORDINATORD_TORTURE"].flatMap { Int($0) } ?? 1
     let directory: TemporaryDirectory
     let ids: [SessionID]
     let reports = Reports()
@@ -224,7 +223,7 @@ import Testing
     @Test func `one flipped bit anywhere is noticed, and costs no other session anything`() async throws {
         try await fill()
         let sound = try Data(contentsOf: URL(filePath: path))
-        for round in 0..<12 * DamageTests.factor {
+        for round in 0..<Scale.rounds(4, long: 120) {
             // The first page is SQLite's own, and the whole file depends on it.
             let page = Int.random(in: 2...sound.count / 8192)
             try sound.write(to: URL(filePath: path))

@@ -39,6 +39,15 @@ public final class PostgresCluster: Sendable {
         }
     }
 
+    /// What `initdb` makes, once for all clusters of a process. It is never started.
+    private static let empty = Result {
+        let cluster = try PostgresCluster(hasTLS: false)
+        try cluster.run(
+            "initdb", "--pgdata", cluster.data, "--username", "postgres", "--auth", "trust", "--encoding", "UTF8",
+            "--locale", "C", "--no-sync", "--no-instructions")
+        return cluster
+    }
+
     /// Makes a cluster, and starts it.
     ///
     /// - Parameters:
@@ -46,10 +55,7 @@ public final class PostgresCluster: Sendable {
     ///   - settings: lines of postgresql.conf.
     public convenience init(isDurable: Bool = false, hasTLS: Bool = false, settings: [String] = []) throws {
         try self.init(hasTLS: hasTLS)
-        try run(
-            "initdb", "--pgdata", data, "--username", "postgres", "--auth", "trust", "--encoding", "UTF8", "--locale",
-            "C",
-            "--no-sync", "--no-instructions")
+        try PostgresCluster.runTool("/bin/cp", ["--archive", PostgresCluster.empty.get().data, data])
         try """
         local all all trust
         local replication all trust

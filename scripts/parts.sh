@@ -1,0 +1,55 @@
+# Runs the parts of a test, for the scripts that source this file after common.sh: what a part prints goes into a file of
+# its own, and one line says how it has ended. The times of all parts are in .build/parts/times afterwards.
+
+parts=.build/parts
+begin_parts() {
+    rm -rf "$parts"
+    mkdir -p "$parts"
+    : > "$parts/times"
+    : > "$parts/failed"
+}
+
+# Runs a command as a part. Shows what a failed one has printed.
+part() { # name, command
+    local name=$1 log="$parts/${1// /-}.log" start=$SECONDS status=0
+    shift
+    "$@" > "$log" 2>&1 < /dev/null || status=$?
+    printf '%d\t%s\n' $((SECONDS - start)) "$name" >> "$parts/times"
+    if [ "$status" -eq 0 ]; then
+        printf '%4d s  %s\n' $((SECONDS - start)) "$name"
+        return
+    fi
+    echo "$name" >> "$parts/failed"
+    printf '\n== %s\n%s\n== %s has failed with %d, after %d s\n' \
+        "$name" "$(tail -n "${PART_LINES:-400}" "$log")" "$name" "$status" $((SECONDS - start))
+    return "$status"
+}
+
+# Runs functions at the same time, and ends the others as soon as one fails.
+together() { # functions
+    local lanes=() lane status=0
+    # In process groups of their own, which can be ended with all that they have started.
+    set -m
+    for lane in "$@"; do
+        ("$lane") &
+        lanes+=($!)
+    done
+    set +m
+    trap 'for lane in "${lanes[@]}"; do kill -- "-$lane" 2> /dev/null; done; exit 130' INT TERM HUP
+    for lane in "${lanes[@]}"; do wait -n || { status=$? && break; }; done
+    if [ "$status" -ne 0 ]; then
+        for lane in "${lanes[@]}"; do kill -- "-$lane" 2> /dev/null || true; done
+        wait
+    fi
+    trap - INT TERM HUP
+    return "$status"
+}
+
+# The last line: how many parts and Swift tests have passed, and how many parts have failed.
+sum_up() {
+    awk -F '\t' -v failed="$(wc -l < "$parts/failed")" '
+        FILENAME ~ /times$/ { passed++ }
+        /Test run with [0-9]+ tests.* passed/ { sub(/.*Test run with /, ""); passed += $0 + 0 }
+        END { print passed - failed " passed, " failed + 0 " failed"; exit failed > 0 }
+    ' "$parts"/*.log "$parts/times"
+}
