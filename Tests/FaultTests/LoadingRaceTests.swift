@@ -40,7 +40,8 @@ extension Faults {
 
         @Test(arguments: [1, 8, 100_000])
         func `a session that has ended stays ended, whoever reads it at that moment`(liveSessions: Int) async throws {
-            let (server, sessions) = try await serve(liveSessions: liveSessions, sessions: Scale.rounds(400, long: 10_000))
+            let (server, sessions) = try await serve(
+                liveSessions: liveSessions, sessions: Scale.rounds(400, long: 10_000))
             let clients = (0..<LoadingRaceTests.connections).map { _ in BlockingClient(port: server.port) }
 
             let faults = try await blocking {

@@ -27,7 +27,8 @@ internal import TestSupport
         let server = try Program.coordinatord(
             "serve", "--port", "0", "--store", "memory", "--data-directory", directory)
         let line = try await server.line()
-        let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) }, "\(line)")
+        let port = try #require(
+            line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) }, "\(line)")
 
         try await RequestStorm(port: port, count: 2000, seed: 1).run()
 

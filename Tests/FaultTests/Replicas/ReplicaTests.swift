@@ -18,8 +18,7 @@ import TestSupport
         }
     }
 
-    @Test func `servers that are killed or frozen lose nothing, and leave the others' sessions alone`() async throws
-    {
+    @Test func `servers that are killed or frozen lose nothing, and leave the others' sessions alone`() async throws {
         try await Replicas.with(3) { replicas in
             let clients = try ReplicaClients(40, ports: replicas.ports)
             try await clients.run {
