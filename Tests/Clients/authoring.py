@@ -1,9 +1,9 @@
 """Does what a guide says, from top to bottom: writes its files, runs its commands, compares what they print.
 
-python authoring.py GUIDE DIRECTORY CHECKOUT [BUILD_FOLDER]
+python authoring.py GUIDE DIRECTORY [BUILD_FOLDER]
 
-DIRECTORY has a link `coordinatord` to CHECKOUT. With BUILD_FOLDER, where CHECKOUT's tests have been built, most of the
-new package is built already: it gets this folder, and names the checkout by the path that was built.
+DIRECTORY has a link `coordinatord` to the checkout. With BUILD_FOLDER, where the checkout's tests have been built, most of
+the new package is built already.
 
 A `swift` block is the file that the words before it name: “`Sources/App.swift`:”. A `diff` block changes such a file;
 `@@` separates its parts. Of a `console` block, what follows `$ ` is a command, and the lines after it are its output,
@@ -71,6 +71,9 @@ class Shell:
 
 def perform(command, shell, port):
     command = command.replace("127.0.0.1:8080", f"127.0.0.1:{port}")
+    if build_folder:
+        command = re.sub(r"^swift (build|test)", rf"swift \1 --scratch-path {build_folder}", command)
+        command = re.sub(r"^(cp )?\.build/", rf"\1{build_folder}/", command)
     return shell.run(command.replace(" & ready", f" --port {port} > server.log 2>&1 & ready"))
 
 
@@ -84,20 +87,9 @@ def console(text, shell, port):
             steps[-1][1].append(line)
     for command, shown in steps:
         print(f"$ {command}", flush=True)
-        if command == "swift build" and build_folder and not Path(directory, "library/.build").exists():
-            share_build()
         printed, shown = shape(perform(command, shell, port)), shape("\n".join(shown))
         assert not shown or printed == shown, f"{command}\nprints\n{printed}\nbut the guide says\n{shown}"
     return len(steps)
-
-
-def share_build():
-    package = Path(directory, "library")
-    (package / ".build").symlink_to(Path(build_folder).resolve())
-    manifest = package / "Package.swift"
-    named = re.findall(r'path: "(.*coordinatord)"', manifest.read_text())
-    assert len(named) == 1 and (package / named[0]).resolve() == Path(checkout).resolve(), named
-    manifest.write_text(manifest.read_text().replace(named[0], str(Path(checkout).resolve())))
 
 
 def write(language, text, before, shell):
@@ -108,8 +100,8 @@ def write(language, text, before, shell):
     path.write_text(change(path.read_text(), text) if language == "diff" else text)
 
 
-guide, directory, checkout = Path(sys.argv[1]).read_text(), sys.argv[2], sys.argv[3]
-build_folder = sys.argv[4] if len(sys.argv) > 4 else None
+guide, directory = Path(sys.argv[1]).read_text(), sys.argv[2]
+build_folder = Path(sys.argv[3]).resolve() if len(sys.argv) > 3 else None
 shell, port = Shell(directory), free_port()
 commands = files = 0
 try:
