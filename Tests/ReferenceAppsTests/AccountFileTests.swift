@@ -6,10 +6,6 @@ import Testing
 
 /// Who can log in with the accounts file, and who can read it.
 @Suite(.serialized) struct AccountFileTests {
-    /// The hash of “correct horse”.
-    static let hash =
-        "$argon2id$v=19$m=65536,t=2,p=1$Yi+jJBQTY6rDsp3v7+7CoQ$uYjLI8yoqlGrAoBm6IHzm9j2l76yFZ//rs1EYkYkSug"
-
     static func permissions(_ path: String) throws -> Int? {
         try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     }
@@ -39,30 +35,6 @@ import Testing
             #expect(await accounts.logIn("ann@example.com", "correct horse") == .refused)
         }
         #expect(try production.store.accounts() == [Account(email: "ann@example.com", isDevelopment: false)])
-    }
-
-    @Test func `the file of an earlier build is upgraded, and its development account marked`() async throws {
-        let file = TemporaryFile()
-        do {
-            let database = try SQLiteDatabase(path: file.path)
-            // As that build created it; both passwords are “correct horse”.
-            try database.execute(
-                """
-                CREATE TABLE accounts (
-                    email TEXT NOT NULL PRIMARY KEY,
-                    password_hash TEXT NOT NULL CHECK (password_hash LIKE '$argon2id$%')
-                ) STRICT, WITHOUT ROWID;
-                INSERT INTO accounts VALUES ('ann@example.com', '\(AccountFileTests.hash)');
-                INSERT INTO accounts VALUES ('bob@example.org', '\(AccountFileTests.hash)');
-                """)
-        }
-
-        let production = try await Accounts(path: file.path, isDevelopment: false)
-
-        #expect(await production.logIn("bob@example.org", "correct horse") == nil)
-        #expect(await production.logIn("ann@example.com", "correct horse") == .refused)
-        let development = try await Accounts(path: file.path)
-        #expect(await development.logIn("ann@example.com", "correct horse") == nil)
     }
 
     @Test func `adding or removing an account takes effect at once on a running server`() async throws {

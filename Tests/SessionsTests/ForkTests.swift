@@ -238,13 +238,4 @@ private struct DeskCoordinator: Coordinator {
         #expect(identity.firstVersion == 1 && identity.origin == nil)
         #expect(!String(decoding: text, as: UTF8.self).contains("firstVersion"))
     }
-
-    @Test(arguments: [0, 4, -1, Int.max])
-    func `a record with an impossible first version is invalid`(firstVersion: Int) {
-        let text = String(
-            decoding: SessionChange.make(.make(1), 3, keptUntil: 2_000_000_000).record?.text ?? [], as: UTF8.self)
-        let changed = text.replacing(#""version":3"#, with: #""firstVersion":\#(firstVersion),"version":3"#)
-
-        #expect(throws: RecordError.invalid(member: "firstVersion")) { try SessionRecord(parsing: Array(changed.utf8)) }
-    }
 }

@@ -299,18 +299,8 @@ private struct GuestbookCoordinator: Coordinator {
         #""tokens":[\#(token("1", "ab"))],"lastToken":0"#,
         #""token":"\#(String(repeating: "ab", count: 32))","user":"""#,
         #""token":"\#(String(repeating: "ab", count: 32))","user":"\#(String(repeating: "x", count: 257))""#,
-        #""token":"\#(String(repeating: "ab", count: 32))","firstVersion":8"#,
     ])
     func `members that no session can have are no record`(members: String) {
         #expect(throws: RecordError.self) { try SessionRecord(parsing: IdentityRecordTests.text(members)) }
-    }
-
-    @Test func `a session of an early build has one token, with its number and its first version`() throws {
-        let text = IdentityRecordTests.text(#""token":"\#(String(repeating: "ab", count: 32))","firstVersion":4"#)
-
-        let identity = try SessionRecord(parsing: text).identity
-
-        #expect(identity.tokens.map(\.number) == [1] && identity.firstVersion == 4 && identity.user == nil)
-        #expect(identity.tokens[0].createdAt == identity.createdAt)
     }
 }

@@ -71,7 +71,7 @@ struct HistoryBody: JSONWritable {
             writer.member("paramsOmitted", ifAny: visible.map { _ in true })
             writer.member("operations", entry.note.operations)
             writer.member("finished", entry.note.finished)
-            writer.member("dismissed", entry.note.dismissed ?? [])
+            writer.member("dismissed", entry.note.dismissed)
         }
     }
 }

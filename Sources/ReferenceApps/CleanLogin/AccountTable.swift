@@ -36,16 +36,14 @@ struct AccountTable: ~Copyable {
         try database.execute("BEGIN IMMEDIATE")
         // Another process may have prepared it meanwhile.
         if try database.integer("PRAGMA user_version") == 0 {
-            // The table as earlier builds made it, to which programs only ever added the development account. The CHECK
-            // refuses what is not a hash, whoever writes to the file.
+            // The CHECK refuses what is not a hash, whoever writes to the file.
             try database.execute(
                 """
-                CREATE TABLE IF NOT EXISTS accounts (
+                CREATE TABLE accounts (
                     email TEXT NOT NULL PRIMARY KEY,
-                    password_hash TEXT NOT NULL CHECK (password_hash LIKE '$argon2id$%')
+                    password_hash TEXT NOT NULL CHECK (password_hash LIKE '$argon2id$%'),
+                    is_development INTEGER NOT NULL
                 ) STRICT, WITHOUT ROWID;
-                ALTER TABLE accounts ADD COLUMN is_development INTEGER NOT NULL DEFAULT 0;
-                UPDATE accounts SET is_development = 1 WHERE email = '\(DevelopmentAccount.email)';
                 PRAGMA user_version = 1
                 """)
         }

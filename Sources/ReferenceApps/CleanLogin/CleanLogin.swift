@@ -99,7 +99,6 @@ extension CleanLogin {
             case .logout: navigator.finish()
             case .devices:
                 let own = navigator.session
-                // A session of an earlier build has no user.
                 let sessions =
                     if let user = own.user { try await navigator.sessions(ofUser: user) } else { [UserSession]() }
                 let params: JSONObject = ["sessions": .array(sessions.map { line($0, isThis: $0.id == own.id) })]

@@ -6,7 +6,7 @@ public enum Shop {
     /// - Parameter repository: where the accounts are stored.
     public static func app(_ repository: any LoginRepository) -> App {
         App(
-            "shop", version: 2, root: AppCoordinator.init,
+            "shop", root: AppCoordinator.init,
             coordinators: [
                 TabCoordinator.self, HomeCoordinator.self, SearchCoordinator.self, SignInCoordinator.self,
                 CheckoutCoordinator.self,
@@ -19,22 +19,12 @@ extension Shop {
     /// What the user is about to buy.
     struct Cart: SharedState {
         var items: [Int] = []
-
-        /// Version 1 kept the cart in the tab bar.
-        static func recover(from session: SavedSession) throws -> Cart? {
-            try session.coordinator("tab")?["cart"].map { Cart(items: try $0.decode()) }
-        }
     }
 
     /// Whether the user is signed in.
     struct Membership: SharedState {
         static let survivesRelaunch = true
         var isSignedIn = false
-
-        /// Version 1 kept it in the defaults.
-        static func recover(from session: SavedSession) -> Membership? {
-            Membership(isSignedIn: session.defaults["isSignedIn"] == true)
-        }
     }
 
     /// Ends all flows when the user signs out, on whatever screen, and replaces the token.

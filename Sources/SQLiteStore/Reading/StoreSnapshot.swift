@@ -35,10 +35,7 @@ public final class StoreSnapshot {
         } catch {
             throw SQLiteStoreError(error)
         }
-        guard version <= Schema.version else { throw .newer(schema: version) }
-        guard version == Schema.version else {
-            throw .unavailable(reason: "it has schema \(version); serve it once, and it is upgraded")
-        }
+        guard version == Schema.version else { throw .newer(schema: version) }
         do throws(SQLiteError) {
             reader = try JournalReader(path: path, retention: Retention(versions: .max, answers: .max))
         } catch {

@@ -2,8 +2,7 @@ internal import SQLite
 internal import Sessions
 internal import Sodium
 
-/// The journal that a store is rebuilt from, of this schema or an earlier one. Of a damaged journal it reads what is
-/// left.
+/// The journal that a store is rebuilt from. Of a damaged journal it reads what is left.
 final class OldJournal {
     /// Reads only pages that are what was written.
     private var database: SQLiteDatabase?
@@ -11,8 +10,6 @@ final class OldJournal {
     /// Reads damaged pages, too.
     private var unguarded: SQLiteDatabase?
     private var unguardedRows: SQLiteStatement?
-    private let schema: Int
-    private var isBefore3: Bool { schema < 3 }
     let secret: [UInt8]
     /// See `Generation.stored`.
     let generation: Int
@@ -34,32 +31,20 @@ final class OldJournal {
         let database = try SQLiteDatabase(path: path, isGuarded: true)
         database.setLogKept(true)
         let unguarded = try SQLiteDatabase(path: path, isReadOnly: true)
-        let schema = try unguarded.integer("PRAGMA user_version") ?? 0
-        self.schema = schema
-        let isBefore3 = schema < 3
-        let columns =
-            isBefore3 ? OldJournal.columnsBefore3 : schema < 4 ? OldJournal.columnsBefore4 : JournalRow.columns
         // Not “> ?1”, which also reads the page of the row before; that page may be damaged.
-        let sql = "SELECT \(columns), seq FROM journal WHERE seq >= ?1 ORDER BY seq LIMIT ?2"
+        let sql = "SELECT \(JournalRow.columns), seq FROM journal WHERE seq >= ?1 ORDER BY seq LIMIT ?2"
         rows = try database.prepare(sql)
         unguardedRows = try unguarded.prepare(sql)
-        if isBefore3 {
-            secret = try unguarded.bytes("SELECT value FROM store WHERE name = 'secret'") ?? []
-            compacted = try unguarded.integer("SELECT value FROM store WHERE name = 'folded'")
-            damageCount = 0
-            guard secret.count == KeyedDigest.keySize else { throw .damage("the table store has no secret") }
+        secret = try OldJournal.secret(in: unguarded, or: secretCopy)
+        compacted = try? JournalWriter.compacted(in: unguarded)
+        // If the number is damaged, the rows of the table are counted; nearly every store has none.
+        if let count = try? JournalWriter.stored(StoredValue.damaged, in: unguarded) {
+            damageCount = count
         } else {
-            secret = try OldJournal.secret(in: unguarded, or: secretCopy)
-            compacted = try? JournalWriter.compacted(in: unguarded)
-            // If the number is damaged, the rows of the table are counted; nearly every store has none.
-            if let count = try? JournalWriter.stored(StoredValue.damaged, in: unguarded) {
-                damageCount = count
-            } else {
-                damageCount = try unguarded.integer("SELECT count(*) FROM damaged") ?? 0
-            }
+            damageCount = try unguarded.integer("SELECT count(*) FROM damaged") ?? 0
         }
         // If the number is damaged, the new store begins another generation, as a copy does.
-        generation = schema < 4 ? 1 : (try? Generation.stored(in: unguarded)) ?? Generation.ofCopy(1)
+        generation = (try? Generation.stored(in: unguarded)) ?? Generation.ofCopy(1)
         last = try OldJournal.last(in: database, or: unguarded, compacted: compacted)
         self.database = consume database
         self.unguarded = consume unguarded
@@ -80,16 +65,6 @@ final class OldJournal {
         }
         return found
     }
-
-    /// Before schema 3, the checksum covered the text alone, and what now has columns of its own was only in the text.
-    private static let columnsBefore3 = """
-        session, kind, version, CASE WHEN json_valid(record) THEN record ->> '$.keptUntil' END,
-        CASE WHEN json_valid(record) THEN record ->> '$.base' END,
-        CASE WHEN json_valid(record) THEN record ->> '$.token' END, NULL, key, record, checksum, NULL
-        """
-
-    private static let columnsBefore4 =
-        "session, kind, version, kept_until, base, token, origin, key, record, checksum, NULL"
 
     private static func secret(
         in database: borrowing SQLiteDatabase, or copy: [UInt8]?
@@ -192,8 +167,7 @@ final class OldJournal {
         try statement.bind(2, limit)
         return try statement.all { row -> Found? in
             guard let seq = row.integer(11), seq > self.seq else { return nil }
-            let entry = isBefore3 ? JournalRow(before3: row) : JournalRow(row, seq: seq)
-            return entry.map { .sound(seq, $0) } ?? .unsound(seq, row.text(0) ?? "")
+            return JournalRow(row, seq: seq).map { .sound(seq, $0) } ?? .unsound(seq, row.text(0) ?? "")
         }.compactMap(\.self)
     }
 
@@ -218,14 +192,9 @@ final class OldJournal {
     ///
     /// - Throws: damage, if the table is damaged as well, so that it is unknown what is lost.
     func lastVersions() throws(SQLiteError) -> [(id: String, version: Int, hasLosses: Bool)] {
-        let columns =
-            isBefore3
-            ? "version, NULL, NULL, NULL, NULL, NULL, NULL"
-            : schema < 4 ? "version, rows, token, origin, answers, checksum, NULL" : CompactedSession.columns
-        let isBefore3 = isBefore3
-        let found = try unguarded?.prepare("SELECT \(columns), id FROM sessions").all { row -> (String, Int, Bool)? in
+        let sql = "SELECT \(CompactedSession.columns), id FROM sessions"
+        let found = try unguarded?.prepare(sql).all { row -> (String, Int, Bool)? in
             guard let text = row.text(7), let id = SessionID(text) else { return nil }
-            if isBefore3 { return row.integer(0).map { (text, $0, false) } }
             return CompactedSession(row, of: id).map { (text, $0.version, $0.allRows.contains(where: isLost)) }
         }
         return try whole(found, "sessions")
@@ -233,11 +202,10 @@ final class OldJournal {
 
     /// The sessions that have lost an answer, according to the table.
     func sessionsWithLostAnswers() throws(SQLiteError) -> Set<String> {
-        let columns = isBefore3 ? "session, seq, key, NULL" : "session, seq, key, checksum"
-        let isBefore3 = isBefore3
-        let found = try unguarded?.prepare("SELECT \(columns) FROM answers").all { row -> (id: String, isLost: Bool)? in
+        let sql = "SELECT session, seq, key, checksum FROM answers"
+        let found = try unguarded?.prepare(sql).all { row -> (id: String, isLost: Bool)? in
             guard let text = row.text(0), let id = SessionID(text), let seq = row.integer(1), let key = row.text(2),
-                isBefore3 || Statements.answerChecksum(key, at: seq, of: id) == row.integer(3)
+                Statements.answerChecksum(key, at: seq, of: id) == row.integer(3)
             else { return nil }
             return (text, isLost(seq))
         }
@@ -259,19 +227,5 @@ final class OldJournal {
         unguarded = nil
         try? database?.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         database = nil
-    }
-}
-
-extension JournalRow {
-    fileprivate init?(before3 row: borrowing SQLiteRow) {
-        guard let session = row.text(0), let kind = row.text(1).flatMap(Kind.init), let version = row.integer(2),
-            let text = row.utf8(8), Int(bitPattern: UInt(Checksum.of(text))) == row.integer(9)
-        else { return nil }
-        let isAnswer = kind == .answer
-        guard let keptUntil = isAnswer ? 0 : row.integer(3) else { return nil }
-        let label = Label(tokens: isAnswer ? nil : row.text(5), key: row.text(7))
-        self.init(
-            session: session, kind: kind, version: version, keptUntil: keptUntil, base: isAnswer ? nil : row.integer(4),
-            label: label.isEmpty ? nil : label, text: text)
     }
 }

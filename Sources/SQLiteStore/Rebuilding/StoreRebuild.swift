@@ -2,8 +2,7 @@ internal import Glibc
 internal import SQLite
 internal import Sessions
 
-/// Rebuilds a store from its journal: to upgrade an earlier schema, or because what is derived from the journal is
-/// damaged. The new file replaces the old one in one step. After a crash before that step, the old one is as good as
+/// Rebuilds a store from its journal, because what is derived from the journal is damaged. The new file replaces the old one in one step. After a crash before that step, the old one is as good as
 /// before: at most its log was copied into it, and damaged interior pages were rewritten.
 struct StoreRebuild {
     private let directory: StoreDirectory
@@ -18,14 +17,12 @@ struct StoreRebuild {
 
     private static func path(in directory: StoreDirectory) -> String { directory.database + ".rebuilt" }
 
-    /// Rebuilds the store if it is of an earlier schema, or was found damaged.
+    /// Rebuilds the store if it was found damaged.
     static func rebuildIfNeeded(
         _ directory: StoreDirectory, _ retention: Retention, _ report: @escaping @Sendable (String) -> Void
     ) throws(SQLiteStoreError) {
-        let version = try schema(of: directory)
-        if (1..<Schema.version).contains(version) {
-            try rebuild(directory, retention, because: "it has schema \(version)", report)
-        } else if access(directory.marker, F_OK) == 0 {
+        guard try isPossible(directory) else { return }
+        if access(directory.marker, F_OK) == 0 {
             try rebuild(directory, retention, because: "it was found damaged", report)
         } else if let page = damagedInteriorPage(of: directory) {
             let reason = "page \(page), which only points to other pages, is damaged"
@@ -56,14 +53,10 @@ struct StoreRebuild {
 
     /// Whether there is a journal of this schema.
     static func isPossible(_ directory: StoreDirectory) throws(SQLiteStoreError) -> Bool {
-        try schema(of: directory) == Schema.version
-    }
-
-    private static func schema(of directory: StoreDirectory) throws(SQLiteStoreError) -> Int {
         do throws(SQLiteError) {
             // Read-only, because otherwise the log might be copied into the file.
             return try SQLiteDatabase(path: directory.database, isReadOnly: true, isGuarded: true)
-                .integer("PRAGMA user_version") ?? 0
+                .integer("PRAGMA user_version") == Schema.version
         } catch {
             throw SQLiteStoreError(error)
         }

@@ -58,10 +58,9 @@ struct JournalRow: Sendable {
         sum.add(base ?? 0)
         if let label {
             sum.add(label.tokens)
+            sum.add(label.user)
             sum.add(label.origin)
             sum.add(label.key)
-            // Before schema 4 there was none: those rows stay as they are.
-            if let user = label.user { sum.add(user) }
         }
         sum.add(digestOf: text)
         self.sum = sum.value

@@ -5,9 +5,8 @@ internal import SQLite
 /// The journal alone says what was committed. Everything else but the secret is derived from it, and rebuilt from it
 /// if it is damaged (`StoreRebuild`).
 enum Schema {
-    /// Since schema 2, records may be delta records. Since schema 3, pages have checksums, and those of rows cover
-    /// every column. Since schema 4, a session may have several tokens, and a user.
-    static let version = 4
+    /// A store with another number is refused.
+    static let version = 1
 
     static let tables = """
         -- What was committed, in order. Rows are only appended. The bodies of old answers are removed, and rows are

@@ -89,7 +89,7 @@ extension EncodedRecord {
             writer.member("event", ifAny: content.note.event)
             writer.member("operations", content.note.operations)
             writer.member("finished", content.note.finished)
-            writer.member("dismissed", ifAny: content.note.dismissed)
+            writer.member("dismissed", content.note.dismissed)
             writer.member("visible", content.note.visible)
             writer.member("state", content.state)
         }

@@ -8,12 +8,12 @@ internal import Sodium
 /// A record is one line of JSON with stable names, which a person can read. Times are milliseconds since 1970.
 ///
 ///     {"session": "s_…", "app": "tabs", "token": "(SHA-256 in hexadecimal digits)", "createdAt": 1764500000000,
-///      "origin": "s_…", "firstVersion": 4, "version": 7, "time": …, "keptUntil": …,
+///      "origin": "s_…", "version": 7, "time": …, "keptUntil": …,
 ///      "expiresAt": …, "event": "item", "operations": […], "finished": […], "dismissed": […],
 ///      "visible": {…}, "state": {…}}
 ///
-/// Only a fork has an `origin`. A session whose token was replaced in an early build has a `firstVersion`; one whose
-/// tokens have changed since, or that has several, has a list instead of `token` and `firstVersion`, see `AccessToken`:
+/// Only a fork has an `origin`. A session whose tokens have changed, or that has several, has a list instead of `token`,
+/// see `AccessToken`:
 ///
 ///     "tokens": [{"number": 3, "token": "…", "label": "TV", "createdAt": …, "usedAt": …, "firstVersion": 4}, …],
 ///     "lastToken": 5
@@ -23,7 +23,7 @@ internal import Sodium
 /// The record of a session's end has no members from `expiresAt` on. `state` is what `NavigationState.encoded` writes.
 ///
 /// Most records are delta records: `base` is their base version, an earlier version with a full record, and they leave
-/// out what is the same there. They have none of the members from `app` to `firstVersion`, and none of these, `visible` is a key, and
+/// out what is the same there. They have none of the members from `app` to `origin`, and none of these, `visible` is a key, and
 /// `state` only names the parts that the base version's state has, too, see `SharedParts`.
 ///
 ///     {"session": "s_…", "version": 8, "base": 7, …, "visible": "k6", "state": {…, "coordinators": [1, 2, {…}], …}}
@@ -89,7 +89,7 @@ extension SessionRecord.Content {
         }
         note = TransitionNote(
             event: json["event"]?.string, visible: visible, operations: json["operations"] ?? [],
-            finished: json["finished"] ?? [], dismissed: json["dismissed"])
+            finished: json["finished"] ?? [], dismissed: json["dismissed"] ?? [])
         expiresAt = try json.time("expiresAt")
     }
 }

@@ -55,6 +55,5 @@ public struct TransitionNote: Sendable, Equatable {
     public let visible: JSON
     public let operations: JSON
     public let finished: JSON
-    /// `nil` if an earlier build has written the record.
-    public let dismissed: JSON?
+    public let dismissed: JSON
 }

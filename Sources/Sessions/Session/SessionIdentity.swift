@@ -47,10 +47,7 @@ public final class SessionIdentity: Sendable {
         if isPlain { writer.member("token", tokens[0].digest.hex) }
         writer.member("createdAt", createdAt.milliseconds)
         writer.member("origin", ifAny: origin?.text)
-        if isPlain {
-            let firstVersion = tokens[0].firstVersion
-            writer.member("firstVersion", ifAny: firstVersion > 1 ? firstVersion : nil)
-        } else {
+        if !isPlain {
             writer.name("tokens")
             writer.array { writer in for token in tokens { token.write(to: &writer) } }
             writer.member("lastToken", ifAny: self.lastNumber > largestNumber ? self.lastNumber : nil)
@@ -62,9 +59,9 @@ public final class SessionIdentity: Sendable {
     /// A session with one token.
     convenience init(
         id: SessionID, app: String, token: SHA256Digest, createdAt: Date, tokenCreatedAt: Date? = nil,
-        origin: SessionID? = nil, firstVersion: Int = 1, user: String? = nil
+        origin: SessionID? = nil, user: String? = nil
     ) {
-        let token = AccessToken(token, createdAt: tokenCreatedAt ?? createdAt, firstVersion: firstVersion)
+        let token = AccessToken(token, createdAt: tokenCreatedAt ?? createdAt)
         self.init(id: id, app: app, tokens: [token], createdAt: createdAt, origin: origin, user: user)
     }
 }
@@ -72,7 +69,7 @@ public final class SessionIdentity: Sendable {
 extension AccessToken {
     /// Whether a record need not have a list of tokens.
     fileprivate func isFirst(of session: Date) -> Bool {
-        number == 1 && label == nil && createdAt == session.bounded.wholeSeconds
+        number == 1 && firstVersion == 1 && label == nil && createdAt == session.bounded.wholeSeconds
     }
 }
 
@@ -174,8 +171,7 @@ extension SessionIdentity {
                 Set(tokens.map(\.digest)).count == tokens.count
             else { throw .invalid(member: "tokens") }
         } else {
-            let firstVersion = json["firstVersion"] == nil ? 1 : try json.part("firstVersion") as Int
-            tokens = [AccessToken(try json.digest("token"), createdAt: createdAt, firstVersion: firstVersion)]
+            tokens = [AccessToken(try json.digest("token"), createdAt: createdAt)]
         }
         guard tokens.allSatisfy({ (1...version).contains($0.firstVersion) }) else {
             throw .invalid(member: "firstVersion")
