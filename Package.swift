@@ -13,11 +13,11 @@ let package = Package(
         .executable(name: "coordinatord", targets: ["coordinatord"]),
     ],
     traits: [
-        // Disabled with `--disable-default-traits` for a sanitizer, which brings its own allocator.
+        // Disabled with `--disable-default-traits` for a sanitizer, which brings its own allocator. No second one beside
+        // it: SwiftPM gives several traits to the compiler in an order that differs from run to run, and compiles
+        // everything again whenever it does.
         .trait(name: "Jemalloc", description: "Allocates memory with jemalloc."),
-        // Disabled, the server needs no libpq, and has no shared store.
-        .trait(name: "Postgres", description: "Keeps sessions in PostgreSQL, shared by several servers."),
-        .default(enabledTraits: ["Jemalloc", "Postgres"]),
+        .default(enabledTraits: ["Jemalloc"]),
     ],
     dependencies: [
         // The command line: subcommands, flags, help, exit code 64 on a usage error.
@@ -83,9 +83,8 @@ let package = Package(
         .target(
             name: "CoordinatorServer",
             dependencies: [
-                "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP", "JSONCoding",
-                "Measures", "OpenTelemetry", "Prometheus",
-                .target(name: "PostgresStore", condition: .when(traits: ["Postgres"])),
+                "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "PostgresStore", "Coordinators", "MicroHTTP",
+                "JSONCoding", "Measures", "OpenTelemetry", "Prometheus",
                 .target(name: "CJemalloc", condition: .when(traits: ["Jemalloc"])),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),

@@ -71,6 +71,11 @@ import Testing
         #expect(try String(contentsOf: main, encoding: .utf8).hasPrefix("// \(target): "))
     }
 
+    /// A file, by its path in the repository.
+    static func text(_ path: String) throws -> String {
+        try String(contentsOf: sources.deletingLastPathComponent().appending(path: path), encoding: .utf8)
+    }
+
     /// The modules that a file imports, one import a line, whatever its access level and attributes.
     static func imports(in file: URL) throws -> Set<String> {
         let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
@@ -93,21 +98,25 @@ import Testing
     }
 }
 
+@Suite struct BuildTests {
+    /// SwiftPM gives the names of enabled traits to the compiler in an order that differs from run to run. With two of
+    /// them, each second build of an app's package would compile the whole server again.
+    @Test func `the package has at most one trait`() throws {
+        #expect(try Architecture.text("Package.swift").matches(of: /\.trait\(/).count <= 1)
+    }
+}
+
 /// The version has one source, which everything else repeats.
 @Suite struct VersionTests {
-    private static func text(_ path: String) throws -> String {
-        try String(contentsOf: Architecture.sources.deletingLastPathComponent().appending(path: path), encoding: .utf8)
-    }
-
     @Test func `description, changelog and image have the program's version`() throws {
-        let source = try VersionTests.text("Sources/CoordinatorServer/CoordinatorServer.swift")
+        let source = try Architecture.text("Sources/CoordinatorServer/CoordinatorServer.swift")
         let version = try #require(source.firstMatch(of: /static let version = "(\d+\.\d+\.\d+)"/)).output.1
 
-        #expect(try VersionTests.text("openapi.yaml").contains("\n  version: \(version)\n"))
-        #expect(try VersionTests.text("CHANGELOG.md").hasPrefix("# Changelog\n\n## \(version)"))
-        #expect(try VersionTests.text("Dockerfile").contains("org.opencontainers.image.version=\(version) "))
+        #expect(try Architecture.text("openapi.yaml").contains("\n  version: \(version)\n"))
+        #expect(try Architecture.text("CHANGELOG.md").hasPrefix("# Changelog\n\n## \(version)"))
+        #expect(try Architecture.text("Dockerfile").contains("org.opencontainers.image.version=\(version) "))
         for file in ["Examples/cinema/Dockerfile", "docs/containers.md"] {
-            #expect(try VersionTests.text(file).contains("FROM coordinatord-runtime:\(version)\n"))
+            #expect(try Architecture.text(file).contains("FROM coordinatord-runtime:\(version)\n"))
         }
     }
 }

@@ -2,9 +2,7 @@ internal import Measures
 internal import Prometheus
 internal import Sessions
 
-#if Postgres
-    internal import PostgresStore
-#endif
+internal import PostgresStore
 
 /// The store.
 enum StoreMetrics {
@@ -55,42 +53,38 @@ enum StoreMetrics {
         (.full, "full"), (.unavailable, "unavailable"), (.damaged, "damaged"), (.unknownOutcome, "unknown-outcome"),
     ]
 
-    #if Postgres
-        private static let postgres = [
-            postgres("lanes", .gauge, "Connections that commit.") { Double($0.laneCount) },
-            postgres("batches_total", .counter, "Committed batches.") { Double($0.counters.batches) },
-            postgres(
-                "conflicts_total", .counter, "Changes whose session another server had changed, or was changing."
-            ) { Double($0.counters.conflicts) },
-            postgres("retries_total", .counter, "Batches that were sent again.") { Double($0.counters.retries) },
-            postgres(
-                "unknown_outcomes_total", .counter, "Batches of which it was unknown for a while what became of them."
-            ) { Double($0.counters.unknownOutcomes) },
-            postgres(
-                "lost_connections_total", .counter, "Connections to the database that were lost, or not made."
-            ) { Double($0.counters.lostConnections) },
-            postgres(
-                "feed_lag_seconds", .gauge,
-                "Time from a commit of any server until this one read of it, the last time that it read of one."
-            ) { $0.counters.feedLag },
-            postgres(
-                "clock_offset_seconds", .gauge,
-                "How much later the database's clock is than this machine's; not ready beyond 10 seconds."
-            ) { $0.counters.clockOffset },
-            postgres(
-                "generation", .gauge, "1, and one more each time that another database server has taken over."
-            ) { Double($0.generation) },
-        ]
+    private static let postgres = [
+        postgres("lanes", .gauge, "Connections that commit.") { Double($0.laneCount) },
+        postgres("batches_total", .counter, "Committed batches.") { Double($0.counters.batches) },
+        postgres(
+            "conflicts_total", .counter, "Changes whose session another server had changed, or was changing."
+        ) { Double($0.counters.conflicts) },
+        postgres("retries_total", .counter, "Batches that were sent again.") { Double($0.counters.retries) },
+        postgres(
+            "unknown_outcomes_total", .counter, "Batches of which it was unknown for a while what became of them."
+        ) { Double($0.counters.unknownOutcomes) },
+        postgres(
+            "lost_connections_total", .counter, "Connections to the database that were lost, or not made."
+        ) { Double($0.counters.lostConnections) },
+        postgres(
+            "feed_lag_seconds", .gauge,
+            "Time from a commit of any server until this one read of it, the last time that it read of one."
+        ) { $0.counters.feedLag },
+        postgres(
+            "clock_offset_seconds", .gauge,
+            "How much later the database's clock is than this machine's; not ready beyond 10 seconds."
+        ) { $0.counters.clockOffset },
+        postgres(
+            "generation", .gauge, "1, and one more each time that another database server has taken over."
+        ) { Double($0.generation) },
+    ]
 
-        private static func postgres(
-            _ name: String, _ kind: MetricFamily.Kind, _ help: String,
-            _ value: @escaping @Sendable (PostgresStore) -> Double
-        ) -> ServerMetric {
-            ServerMetric("coordinatord_postgres_\(name)", kind, help) { figures in
-                (figures.host.store as? PostgresStore).map { [MetricSample(value: value($0))] } ?? []
-            }
+    private static func postgres(
+        _ name: String, _ kind: MetricFamily.Kind, _ help: String,
+        _ value: @escaping @Sendable (PostgresStore) -> Double
+    ) -> ServerMetric {
+        ServerMetric("coordinatord_postgres_\(name)", kind, help) { figures in
+            (figures.host.store as? PostgresStore).map { [MetricSample(value: value($0))] } ?? []
         }
-    #else
-        private static let postgres: [ServerMetric] = []
-    #endif
+    }
 }
