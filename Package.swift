@@ -156,7 +156,9 @@ let package = Package(
                 "ReferenceApps", "CoordinatorsTesting", "Coordinators", "Sessions", "JSONCoding", "SQLite",
                 "TestSupport",
             ]),
-        .testTarget(name: "FaultTests", dependencies: ["coordinatord", "oddserver", "TestSupport"]),
+        .testTarget(
+            name: "FaultTests",
+            dependencies: ["coordinatord", "oddserver", "SQLiteStore", "Sessions", "TestSupport"]),
         .testTarget(
             name: "ServerTests",
             dependencies: [

@@ -32,6 +32,7 @@ static inline int CSQLite_keep_log(sqlite3 *database, int isKept)
 /// Extended result codes are expressions, which Swift does not import.
 enum {
     CSQLite_IOERR_SHORT_READ = SQLITE_IOERR_SHORT_READ,
+    CSQLite_READONLY_ROLLBACK = SQLITE_READONLY_ROLLBACK,
     CSQLite_IOERR_WRITE = SQLITE_IOERR_WRITE,
     CSQLite_IOERR_FSYNC = SQLITE_IOERR_FSYNC,
     CSQLite_IOERR_DIR_FSYNC = SQLITE_IOERR_DIR_FSYNC,

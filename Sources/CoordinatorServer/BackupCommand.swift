@@ -48,7 +48,7 @@ struct BackupCommand: ParsableCommand, SettingsCommand {
         let file = kept?.next() ?? self.file
         let count = try NewFile.make(file) { draft in
             do throws(SQLiteStoreError) {
-                return try snapshot.checkedCopy(to: draft, "backup")
+                return try snapshot.checkedCopy(to: draft, as: .backup, "backup")
             } catch .unavailable(let reason) {
                 // The store was sound when it was opened, so it is the copy that failed.
                 throw ExitCode.cannotStart(EX_IOERR, "\(file) cannot be written: \(reason)")

@@ -9,23 +9,27 @@ internal import Synchronization
 final class NewFile: Sendable {
     private let path: String
     private let isReplacing: Bool
+    private let draftDirectory: String?
     /// The directory that the file is written in; `nil` while there is none.
     private let directory = Mutex<String?>(nil)
 
-    private init(_ path: String, _ isReplacing: Bool) {
+    private init(_ path: String, _ isReplacing: Bool, _ draftDirectory: String?) {
         self.path = path
         self.isReplacing = isReplacing
+        self.draftDirectory = draftDirectory
     }
 
     /// - Parameters:
     ///   - isReplacing: whether a file of this name is replaced, instead of being an error.
+    ///   - draftDirectory: the directory to write it in, which must not exist; `nil` for a new name beside the file.
     ///   - write: writes and checks the file, at the path that it is given.
     /// - Returns: what `write` returns.
     /// - Throws: an exit code, after printing to standard error why the file cannot be placed; what `write` throws.
     static func make<Value>(
-        _ path: String, replacing isReplacing: Bool = false, _ write: (String) throws -> Value
+        _ path: String, replacing isReplacing: Bool = false, in draftDirectory: String? = nil,
+        _ write: (String) throws -> Value
     ) throws -> Value {
-        let file = NewFile(path, isReplacing)
+        let file = NewFile(path, isReplacing, draftDirectory)
         let interruptions = file.removeWhenInterrupted()
         defer { for source in interruptions { source.cancel() } }
         let draft = "\(try file.makeDirectory())/\(URL(filePath: path).lastPathComponent)"
@@ -37,9 +41,10 @@ final class NewFile: Sendable {
 
     private func makeDirectory() throws -> String {
         guard isReplacing || access(path, F_OK) != 0 else { throw NewFile.impossible(path, EEXIST) }
-        var template = Array("\(path).XXXXXX".utf8CString)
+        var template = Array((draftDirectory ?? "\(path).XXXXXX").utf8CString)
         return try directory.withLock { directory in
-            guard mkdtemp(&template) != nil else { throw NewFile.impossible(path, errno) }
+            let isMade = draftDirectory != nil ? mkdir(template, 0o700) == 0 : mkdtemp(&template) != nil
+            guard isMade else { throw NewFile.impossible(path, errno) }
             let made = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
             directory = made
             return made

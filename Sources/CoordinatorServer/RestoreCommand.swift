@@ -39,9 +39,9 @@ struct RestoreCommand: AsyncParsableCommand, SettingsCommand {
         let vacancy = try RestoreCommand.vacancy(directory)
         defer { vacancy.close() }
         let damaged = try await damagedSessions(in: backup)
-        let count = try NewFile.make(vacancy.file, replacing: vacancy.hasEmptyStore) { draft in
+        let count = try NewFile.make(vacancy.file, replacing: vacancy.hasEmptyStore, in: vacancy.draft) { draft in
             do throws(SQLiteStoreError) {
-                let count = try backup.checkedCopy(to: draft, "restore")
+                let count = try backup.checkedCopy(to: draft, as: .store, "restore")
                 try vacancy.giveToOwner(draft)
                 return count
             } catch .unavailable(let reason) {
@@ -115,10 +115,10 @@ extension StoreSnapshot {
     ///
     /// - Returns: how many sessions the copy has. Its journal is read for that, so that no copy gets its name that a
     ///   server would refuse.
-    func checkedCopy(to path: String, _ work: String) throws(SQLiteStoreError) -> Int {
+    func checkedCopy(to path: String, as form: CopyForm, _ work: String) throws(SQLiteStoreError) -> Int {
         var progress = Progress(work)
         defer { progress.hide() }
-        try copy(to: path) { progress.show($0, of: $1) }
+        try copy(to: path, as: form) { progress.show($0, of: $1) }
         return try StoreSnapshot(file: path).sessions().count
     }
 }

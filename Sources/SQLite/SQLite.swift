@@ -44,6 +44,9 @@ extension SQLiteError {
     /// A file is shorter than it must be, for example a log that was truncated.
     public var isShortFile: Bool { code == CSQLite_IOERR_SHORT_READ }
 
+    /// A process has ended while it wrote to the file, and a connection that only reads cannot undo what it did.
+    public var isInterrupted: Bool { code == CSQLite_READONLY_ROLLBACK }
+
     /// Another connection has a lock.
     public var isBusy: Bool { code & 0xFF == SQLITE_BUSY }
 

@@ -39,8 +39,8 @@ public final class SQLiteStore: SessionStore {
     private let troubles: StoreTroubles
     private let watch: StoreWatch
 
-    /// Opens the store in a directory of its own, which is created if it is missing. A store of an earlier schema is
-    /// upgraded, and one that was found damaged is rebuilt; both take time in proportion to its size.
+    /// Opens the store in a directory of its own, which is created if it is missing. A store that was found damaged is
+    /// rebuilt, which takes time in proportion to its size.
     ///
     /// - Parameters:
     ///   - sizeLimit: how many bytes of the file may be in use; 0 for no limit. Beyond it, commits fail with `full`.
@@ -54,7 +54,7 @@ public final class SQLiteStore: SessionStore {
         failed: @escaping @Sendable (String) -> Void
     ) throws(SQLiteStoreError) {
         name = durability == .strict ? "sqlite" : "sqlite-relaxed"
-        directory = try StoreDirectory(path)
+        directory = try StoreDirectory(path, newSecret: newSecret?.bytes ?? Sodium.randomBytes(KeyedDigest.keySize))
         let troubles = StoreTroubles(marker: directory.marker, log: report)
         if durability == .strict { try WriteAheadLog.check(directory.log) }
         let hadLog = directory.hasLog
@@ -62,8 +62,7 @@ public final class SQLiteStore: SessionStore {
         let database = directory.database
         func openWriter() throws(SQLiteStoreError) -> JournalWriter {
             try JournalWriter(
-                path: database, durability: durability, retention: retention, sizeLimit: sizeLimit,
-                newSecret: newSecret, progress: report
+                path: database, durability: durability, retention: retention, sizeLimit: sizeLimit, progress: report
             ) { troubles.report($0) }
         }
         let journalWriter: JournalWriter

@@ -44,6 +44,8 @@ import Testing
         }
 
         #expect(throws: Never.self) { try JSON(parsing: nested(32)) }
+        let siblings = Array("[\(Array(repeating: "[]", count: 33).joined(separator: ","))]".utf8)
+        #expect(throws: Never.self) { try JSON(parsing: siblings) }
         #expect(throws: JSONSyntaxError(reason: .nestedTooDeep, offset: 32)) { try JSON(parsing: nested(33)) }
     }
 

@@ -17,7 +17,7 @@ import Testing
     private func copy() throws {
         try? FileManager.default.removeItem(atPath: other.path)
         try FileManager.default.createDirectory(atPath: other.path, withIntermediateDirectories: true)
-        try StoreSnapshot(directory: directory.path).copy(to: "\(other.path)/sessions.sqlite") { _, _ in }
+        try StoreSnapshot(directory: directory.path).copy(to: "\(other.path)/sessions.sqlite", as: .backup) { _, _ in }
     }
 
     @Test func `a copy begins a generation whenever it is opened, and keeps it from its first commit on`() async throws
@@ -59,7 +59,7 @@ import Testing
         let other = try SQLiteDatabase(path: "\(directory.path)/sessions.sqlite", isGuarded: true)
         var steps: [Int] = []
 
-        try StoreSnapshot(directory: directory.path).copy(to: "\(directory.path)/copy") { done, total in
+        try StoreSnapshot(directory: directory.path).copy(to: "\(directory.path)/copy", as: .backup) { done, total in
             steps.append(done)
             if steps.count < 20 { try? other.execute("UPDATE sessions SET due = due + 1") }
         }

@@ -479,7 +479,7 @@ import Testing
 
         let copy = directory.path + "/copy.sqlite"
         #expect(throws: SQLiteStoreError.self) {
-            try StoreSnapshot(directory: directory.path).copy(to: copy) { _, _ in }
+            try StoreSnapshot(directory: directory.path).copy(to: copy, as: .backup) { _, _ in }
         }
     }
 

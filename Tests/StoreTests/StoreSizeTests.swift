@@ -76,7 +76,7 @@ import Testing
         #expect(try size(path) > 56 << 20)
         #expect(FileManager.default.createFile(atPath: directory.path + "/sessions.damaged", contents: nil))
         // It does not shrink before it is removed.
-        let log = path + ".rebuilt-wal"
+        let log = path + ".new/sessions.sqlite-wal"
         let seen = Sizes()
         Thread.detachNewThread {
             while !seen.hasEnded.load(ordering: .relaxed) {

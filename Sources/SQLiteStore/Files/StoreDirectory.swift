@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 internal import Glibc
 internal import SQLite
 internal import Sodium
@@ -16,6 +17,8 @@ final class StoreDirectory: Sendable {
     var log: String { database + "-wal" }
     /// Exists while the database has to be rebuilt.
     var marker: String { "\(path)/sessions.damaged" }
+    /// Where a database is made, see `StoreDraft`.
+    var draft: String { database + ".new" }
     /// Holds a copy of the store's secret, the only content that cannot be rebuilt from the journal.
     private var secretFile: String { "\(path)/secret" }
     private var lockFile: String { "\(path)/lock" }
@@ -31,14 +34,17 @@ final class StoreDirectory: Sendable {
         }
     }
 
-    /// Creates the directory, readable by its owner alone, if it is missing; an existing one keeps its permissions.
-    convenience init(_ path: String) throws(SQLiteStoreError) {
+    /// Creates the directory, readable by its owner alone, and an empty store in it, if they are missing; an existing
+    /// directory keeps its permissions.
+    convenience init(_ path: String, newSecret: @autoclosure () -> [UInt8]) throws(SQLiteStoreError) {
         try self.init(locking: path)
         try StoreDirectory.checkDatabase(in: path)
+        if sizes.database == 0 { try StoreDraft.makeStore(in: self, secret: newSecret()) }
         try openDatabase()
+        try rollBack()
     }
 
-    /// Like `init(_:)`, but leaves open whether there is a database.
+    /// Like `init(_:newSecret:)`, but leaves open whether there is a database.
     init(locking path: String) throws(SQLiteStoreError) {
         self.path = path
         try StoreDirectory.make(path)
@@ -52,10 +58,27 @@ final class StoreDirectory: Sendable {
             throw isTaken ? .inUse(path: path) : error
         }
         self.files = Mutex((lock, -1))
+        removeDraft()
     }
 
     static func make(_ path: String) throws(SQLiteStoreError) {
-        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("\(path) cannot be created") }
+        guard mkdir(path, 0o700) != 0 else { return try flush("\(path)/..") }
+        guard errno == EEXIST else { throw .system("\(path) cannot be created") }
+    }
+
+    /// Removes what is left of a database that was being made.
+    func removeDraft() { try? FileManager.default.removeItem(atPath: draft) }
+
+    /// Undoes what was being written into the database's file when a process ended. The file alone is only written
+    /// before it has a log: if a backup was put there by hand.
+    private func rollBack() throws(SQLiteStoreError) {
+        guard access(database + "-journal", F_OK) == 0 else { return }
+        do throws(SQLiteError) {
+            // SQLite does it when it reads.
+            _ = try SQLiteDatabase(path: database, isGuarded: true).integer("PRAGMA user_version")
+        } catch {
+            throw SQLiteStoreError(error)
+        }
     }
 
     /// - Throws: `incomplete`, if there is no database, but another file shows that there was one. SQLite would make a
@@ -79,8 +102,7 @@ final class StoreDirectory: Sendable {
         }
     }
 
-    /// 0 if there is no such file.
-    /// Bytes of the database and of its log.
+    /// Bytes of the database and of its log; 0 of a file that is missing.
     var sizes: (database: Int, log: Int) { (StoreDirectory.size(of: database), StoreDirectory.size(of: log)) }
 
     private static func size(of path: String) -> Int {
@@ -121,20 +143,10 @@ final class StoreDirectory: Sendable {
     /// Whether SQLite's log is there. After a crash it holds what is not in the database yet, and is never empty.
     var hasLog: Bool { StoreDirectory.size(of: log) > 0 }
 
-    /// Makes an empty file that has the permissions of the database.
-    func makeFile(_ path: String) throws(SQLiteStoreError) {
-        var info = stat()
-        guard stat(database, &info) == 0 else { throw .system("\(database) cannot be used") }
-        let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, info.st_mode & 0o777)
-        guard file >= 0 else { throw .system("\(path) cannot be created") }
-        fchmod(file, info.st_mode & 0o777)
-        Glibc.close(file)
-    }
-
     /// Call again after the database has been replaced.
     func openDatabase() throws(SQLiteStoreError) {
         // SQLite keeps its log beside the target of a symbolic link, and would overlook the log that is here.
-        let file = open(database, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        let file = open(database, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
         guard file >= 0 else {
             guard errno != ELOOP else {
                 throw .unavailable(reason: "\(database) is a symbolic link; link the directory instead")
@@ -174,7 +186,9 @@ final class StoreDirectory: Sendable {
     }
 
     /// Makes the names in the directory survive a power failure. SQLite tries to, but ignores a failure.
-    func flush() throws(SQLiteStoreError) {
+    func flush() throws(SQLiteStoreError) { try StoreDirectory.flush(path) }
+
+    private static func flush(_ path: String) throws(SQLiteStoreError) {
         let directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard directory >= 0 else { throw .system("\(path) cannot be opened") }
         defer { Glibc.close(directory) }

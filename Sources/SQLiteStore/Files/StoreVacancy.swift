@@ -5,6 +5,8 @@ internal import Glibc
 public final class StoreVacancy {
     /// Where the backup belongs.
     public let file: String
+    /// The name of a directory to make it in. What is left of an earlier attempt has been removed.
+    public let draft: String
     /// Whether there is a store, which the backup replaces.
     public let hasEmptyStore: Bool
     private let directory: StoreDirectory
@@ -28,7 +30,7 @@ public final class StoreVacancy {
         } catch {
             throw .unusable(error)
         }
-        file = directory.database
+        (file, draft) = (directory.database, directory.draft)
         hasEmptyStore = directory.sizes.database > 0
         guard hasEmptyStore else { return }
         guard !directory.hasLog, access(directory.marker, F_OK) != 0, StoreVacancy.isEmpty(path) else {

@@ -32,6 +32,12 @@ public final class StoreSnapshot {
             let database = try SQLiteDatabase(path: path, isReadOnly: true, isGuarded: true)
             version = try database.integer("PRAGMA user_version") ?? 0
             guard version > 0 else { throw .damage("\(path) has no tables") }
+        } catch  where error.isInterrupted {
+            throw .incomplete(
+                """
+                a process has ended while it changed \(path), and \(path)-journal says how to undo that: start the \
+                server, which does so
+                """)
         } catch {
             throw SQLiteStoreError(error)
         }
@@ -216,11 +222,20 @@ public final class StoreSnapshot {
     /// 16 MiB.
     private static let flushedPages = (16 << 20) / PageChecksum.pageSize
 
-    /// Copies the whole store into a new file. A directory with this file as `sessions.sqlite` can be opened as a
-    /// store.
+    /// The form of a copy. A directory with a file of either form as `sessions.sqlite` can be opened as a store.
+    public enum CopyForm: String, Sendable {
+        /// It can be read where nothing can be written.
+        case backup = "DELETE"
+        /// SQLite does not have to change the file before it can be used with a log.
+        case store = "WAL"
+    }
+
+    /// Copies the whole store into a new file, which is complete without a log.
     ///
     /// - Parameter progress: receives how many pages are done, and how many there are.
-    public func copy(to path: String, progress: (Int, Int) -> Void) throws(SQLiteStoreError) {
+    public func copy(
+        to path: String, as form: CopyForm, progress: (Int, Int) -> Void
+    ) throws(SQLiteStoreError) {
         let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw .system("\(path) cannot be created") }
         defer { close(file) }
@@ -251,7 +266,7 @@ public final class StoreSnapshot {
             let statements = try Statements(target)
             try statements.set(StoredValue.closed, last)
             try statements.set(StoredValue.generation, generation)
-            try target.execute("PRAGMA journal_mode = DELETE")
+            try target.execute("PRAGMA journal_mode = \(form.rawValue)")
         } catch {
             unlink(path)
             throw SQLiteStoreError(error)

@@ -9,13 +9,12 @@ struct StoreRebuild {
     private let retention: Retention
     private let report: @Sendable (String) -> Void
     private let source: OldJournal
+    private let draft: StoreDraft
     private let target: JournalWriter
     private let tail = SharedTail(Tail())
     /// The sessions that damaged rows name, as far as they can be read; after `findLosses`, those that have lost
     /// something.
     private var suspects: Set<String> = []
-
-    private static func path(in directory: StoreDirectory) -> String { directory.database + ".rebuilt" }
 
     /// Rebuilds the store if it was found damaged.
     static func rebuildIfNeeded(
@@ -68,44 +67,39 @@ struct StoreRebuild {
         _ report: @escaping @Sendable (String) -> Void
     ) throws(SQLiteStoreError) {
         report("rebuilding \(directory.database) from its journal, because \(reason)")
+        // Until it is done: a repaired tree, or a log that was copied into the file, would not show that it has to be.
+        StoreDirectory.touch(directory.marker)
+        try directory.flush()
+        // The new file may be as large as the old one, which stays if this fails.
+        defer { directory.removeDraft() }
         repairTree(directory)
-        do throws(SQLiteStoreError) {
-            var rebuild: StoreRebuild
-            let isDamaged: Bool
-            do throws(SQLiteError) {
-                rebuild = try StoreRebuild(directory, retention, report)
-                isDamaged = try rebuild.copy()
-            } catch {
-                throw SQLiteStoreError(error)
-            }
-            try rebuild.finish(keepingOld: isDamaged)
+        let draft = try StoreDraft(in: directory)
+        var rebuild: StoreRebuild
+        let isDamaged: Bool
+        do throws(SQLiteError) {
+            rebuild = try StoreRebuild(directory, draft, retention, report)
+            isDamaged = try rebuild.copy()
         } catch {
-            // The new file may be as large as the old one, which stays.
-            removeFiles(of: directory)
-            throw error
+            throw SQLiteStoreError(error)
         }
-    }
-
-    private static func removeFiles(of directory: StoreDirectory) {
-        for suffix in ["", "-wal", "-shm", "-journal"] { unlink(path(in: directory) + suffix) }
+        try rebuild.finish(keepingOld: isDamaged)
     }
 
     private init(
-        _ directory: StoreDirectory, _ retention: Retention, _ report: @escaping @Sendable (String) -> Void
+        _ directory: StoreDirectory, _ draft: StoreDraft, _ retention: Retention,
+        _ report: @escaping @Sendable (String) -> Void
     ) throws(SQLiteError) {
         self.directory = directory
+        self.draft = draft
         self.retention = retention
         self.report = report
         source = try OldJournal(directory.database, secretCopy: directory.secretCopy)
-        let path = StoreRebuild.path(in: directory)
-        StoreRebuild.removeFiles(of: directory)
+        try JournalWriter.create(draft.database, secret: source.secret)
         do throws(SQLiteStoreError) {
-            try directory.makeFile(path)
-            target = try JournalWriter(path: path, durability: .relaxed, retention: retention) { _ in }
+            target = try JournalWriter(path: draft.database, durability: .relaxed, retention: retention) { _ in }
         } catch {
-            throw SQLiteError(code: 0, message: "\(path) cannot be created: \(error)")
+            throw SQLiteError(code: 0, message: "\(draft.database) cannot be opened: \(error)")
         }
-        try target.statements.set(secret: source.secret)
         try target.statements.set(StoredValue.generation, source.generation)
     }
 
@@ -141,7 +135,7 @@ struct StoreRebuild {
     ///
     /// The new store alone does not show this: it also lacks rows that the old store's uncompacted tail has replaced.
     private mutating func findLosses() throws(SQLiteError) {
-        let reader = try JournalReader(path: StoreRebuild.path(in: directory), retention: retention)
+        let reader = try JournalReader(path: draft.database, retention: retention)
         // The session that a damaged row names may be wrong as well: only sessions in the table count.
         let lacking = suspects.union(try source.sessionsWithLostAnswers())
         suspects = []
@@ -193,18 +187,15 @@ struct StoreRebuild {
     /// - Parameter isKept: whether the old file stays, as `sessions.sqlite.damaged`, so that more may be recovered from
     ///   it.
     private consuming func finish(keepingOld isKept: Bool) throws(SQLiteStoreError) {
-        let (directory, path) = (directory, StoreRebuild.path(in: directory))
-        // Both files must be complete without a log beside them.
+        // Both files must be complete without a log: SQLite would apply the old one to the new file.
         source.close()
         do throws(SQLiteError) {
-            try target.database.execute("PRAGMA journal_mode = DELETE")
+            try target.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         } catch {
             throw SQLiteStoreError(error)
         }
-        try StoreRebuild.flush(path)
-        // SQLite would apply a remaining log to the new file.
-        guard StoreRebuild.isEmpty(directory.log) else {
-            throw .unavailable(reason: "\(directory.log) cannot be copied into its database")
+        for log in [draft.database + "-wal", directory.log] where !StoreRebuild.isEmpty(log) {
+            throw .unavailable(reason: "\(log) cannot be copied into its database")
         }
         unlink(directory.log)
         let old = directory.database + ".damaged"
@@ -212,7 +203,7 @@ struct StoreRebuild {
             unlink(old)
             guard link(directory.database, old) == 0 else { throw .system("\(old) cannot be created") }
         }
-        guard rename(path, directory.database) == 0 else { throw .system("\(directory.database) cannot be replaced") }
+        try draft.place()
         unlink(directory.database + "-shm")
         unlink(directory.marker)
         try directory.flush()
@@ -223,12 +214,5 @@ struct StoreRebuild {
     private static func isEmpty(_ path: String) -> Bool {
         var info = stat()
         return stat(path, &info) != 0 || info.st_size == 0
-    }
-
-    private static func flush(_ path: String) throws(SQLiteStoreError) {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { throw .system("\(path) cannot be opened") }
-        defer { close(file) }
-        guard fsync(file) == 0 else { throw .system("\(path) cannot be flushed") }
     }
 }

@@ -51,10 +51,10 @@ final class JournalWriter {
 
     init(
         path: String, durability: SQLiteStore.Durability, retention: Retention, sizeLimit: Int = 0,
-        newSecret: StoreSecret? = nil, progress: @escaping (String) -> Void = { _ in },
+        progress: @escaping (String) -> Void = { _ in },
         report: @escaping @Sendable (StoreTrouble) -> Void
     ) throws(SQLiteStoreError) {
-        let database = try JournalWriter.open(path, durability, newSecret)
+        let database = try JournalWriter.open(path, durability)
         do throws(SQLiteError) {
             statements = try Statements(database)
             sessionLookup = try .session(database, path: path)
@@ -79,18 +79,13 @@ final class JournalWriter {
     }
 
     private static func open(
-        _ path: String, _ durability: SQLiteStore.Durability, _ newSecret: StoreSecret?
+        _ path: String, _ durability: SQLiteStore.Durability
     ) throws(SQLiteStoreError) -> SQLiteDatabase {
         let version: Int
         do throws(SQLiteError) {
             let database = try SQLiteDatabase(path: path, isGuarded: true, busyTimeout: busyTimeout)
             // A store that is not noted as closed must still have its log when it is opened again.
             database.setLogKept(true)
-            // In a file that has these settings already, this would be a write, for which there may be no room.
-            if try database.integer("PRAGMA page_count") == 0 {
-                try database.execute(
-                    "PRAGMA page_size = \(PageChecksum.pageSize); PRAGMA auto_vacuum = INCREMENTAL")
-            }
             // Overwriting deleted content (SECURE_DELETE, the default of Debian's SQLite) doubles what a deletion
             // writes; FAST overwrites only in pages that are written anyway. `docs/security.md` says what stays in the
             // file.
@@ -107,8 +102,8 @@ final class JournalWriter {
                 throw SQLiteError(code: 0, message: "\(path) cannot have a write-ahead log")
             }
             version = try database.integer("PRAGMA user_version") ?? 0
-            if version == 0 { try makeTables(in: database, newSecret) }
-            if version == 0 || version == Schema.version { return database }
+            guard version != 0 else { throw .damage("the file is another program's database") }
+            if version == Schema.version { return database }
         } catch {
             throw SQLiteStoreError(error)
         }
@@ -118,19 +113,19 @@ final class JournalWriter {
     /// How long the writer waits for another program's lock. Short, because everybody waits for the writer.
     static let busyTimeout = Duration.milliseconds(500)
 
-    private static func makeTables(
-        in database: borrowing SQLiteDatabase, _ newSecret: StoreSecret?
-    ) throws(SQLiteError) {
-        guard try database.integer("SELECT count(*) FROM sqlite_schema") == 0 else {
-            throw .damage("the file is another program's database")
-        }
-        try database.execute("BEGIN IMMEDIATE; \(Schema.tables)")
+    /// Makes the file of an empty store. It is complete without a log.
+    static func create(_ path: String, secret: [UInt8]) throws(SQLiteError) {
+        let database = try SQLiteDatabase(path: path, isGuarded: true)
+        try database.execute(
+            """
+            PRAGMA page_size = \(PageChecksum.pageSize); PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;
+            BEGIN; \(Schema.tables)
+            """)
         let insert = try database.prepare(
             """
             INSERT INTO store VALUES ('secret', ?1, ?2), ('compacted', 0, ?3), ('closed', 0, ?4), ('clock', 0, ?5),
                 ('damaged', 0, ?6)
             """)
-        let secret = newSecret?.bytes ?? Sodium.randomBytes(KeyedDigest.keySize)
         try insert.bind(1, secret)
         try insert.bind(2, StoredValue.secret(secret).checksum)
         try insert.bind(3, StoredValue.compacted(0).checksum)

@@ -182,14 +182,6 @@ extension Statements {
         try setStored.run()
     }
 
-    func set(secret: [UInt8]) throws(SQLiteError) {
-        let value = StoredValue.secret(secret)
-        try setStored.bind(1, value.name)
-        try setStored.bind(2, secret)
-        try setStored.bind(3, value.checksum)
-        try setStored.run()
-    }
-
     /// Deletes dropped rows of the journal, the oldest first.
     ///
     /// - Parameters:
