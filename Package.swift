@@ -48,6 +48,7 @@ let package = Package(
         .systemLibrary(name: "CEpoll"),
         .target(name: "CFiles", exclude: ["Console", "Template"]),
 
+        .target(name: "ByteText"),
         .target(name: "JSONCoding"),
         .target(name: "Measures"),
         .target(
@@ -58,10 +59,10 @@ let package = Package(
             dependencies: [
                 "JSONCoding", "Measures", "MicroHTTP", .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]),
-        .target(name: "MicroHTTP", dependencies: ["CMicroHTTPD", "CEpoll", "Measures"]),
+        .target(name: "MicroHTTP", dependencies: ["CMicroHTTPD", "CEpoll", "ByteText", "Measures"]),
         .target(name: "Sodium", dependencies: ["CSodium"]),
         .target(name: "SQLite", dependencies: ["CSQLite"]),
-        .target(name: "Postgres", dependencies: ["CPostgres"]),
+        .target(name: "Postgres", dependencies: ["CPostgres", "ByteText"]),
 
         .target(name: "Coordinators", dependencies: ["JSONCoding"]),
         .target(name: "CoordinatorsTesting", dependencies: ["Coordinators", "JSONCoding"]),
@@ -69,22 +70,22 @@ let package = Package(
         .target(
             name: "Sessions",
             dependencies: [
-                "Coordinators", "JSONCoding", "Measures", "Sodium",
+                "Coordinators", "ByteText", "JSONCoding", "Measures", "Sodium",
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]),
-        .target(name: "SQLiteStore", dependencies: ["Sessions", "SQLite", "Sodium", "Measures"]),
-        .target(name: "PostgresStore", dependencies: ["Sessions", "Postgres", "Sodium", "Measures"]),
+        .target(name: "SQLiteStore", dependencies: ["Sessions", "SQLite", "Sodium", "ByteText", "Measures"]),
+        .target(name: "PostgresStore", dependencies: ["Sessions", "Postgres", "Sodium", "ByteText", "Measures"]),
         .target(
             name: "NavigationAPI",
             dependencies: [
-                "CFiles", "Sessions", "Coordinators", "Measures", "MicroHTTP", "JSONCoding", "Sodium",
+                "CFiles", "Sessions", "Coordinators", "ByteText", "Measures", "MicroHTTP", "JSONCoding", "Sodium",
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]),
         .target(
             name: "CoordinatorServer",
             dependencies: [
                 "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "PostgresStore", "Coordinators", "MicroHTTP",
-                "JSONCoding", "Measures", "OpenTelemetry", "Prometheus",
+                "ByteText", "JSONCoding", "Measures", "OpenTelemetry", "Prometheus",
                 .target(name: "CJemalloc", condition: .when(traits: ["Jemalloc"])),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),

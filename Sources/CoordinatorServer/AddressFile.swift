@@ -1,3 +1,4 @@
+internal import ByteText
 internal import FoundationEssentials
 internal import Glibc
 internal import MicroHTTP
@@ -37,7 +38,7 @@ struct AddressFile {
             let remark = errno == ENOENT ? ": the server is not running" : ""
             throw failure("cannot be read", AddressFile.systemError + remark)
         }
-        let words = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace)
+        let words = String(decoding: bytes, as: UTF8.self).words
         guard words.count == 2, let port = Int(words[1]), (1...65_535).contains(port) else {
             throw failure("cannot be read", "it contains no address")
         }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import ByteText
 internal import FoundationEssentials
 internal import Glibc
 internal import Sessions
@@ -181,7 +182,7 @@ struct AllowedOutcomes: ExpressibleByArgument {
     }
 
     init?(argument: String) {
-        names = argument.split(separator: ",").map(String.init)
+        names = argument.parts(at: ",").map(String.init)
         guard !names.isEmpty, names.allSatisfy(AllowedOutcomes.known.contains) else { return nil }
     }
 

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import ByteText
 internal import MicroHTTP
 internal import NavigationAPI
 
@@ -38,10 +39,11 @@ struct WebOrigin {
     }
 
     init?(_ argument: String) {
-        let parts = argument.split(separator: "://", omittingEmptySubsequences: false)
-        guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), !parts[1].contains(where: { "/*?#@".contains($0) }),
+        guard let (scheme, rest) = argument.cut(at: ":"), !scheme.isEmpty, rest.begins(with: "//") else { return nil }
+        let host = Substring(rest.utf8.dropFirst(2))
+        guard !host.isEmpty, !host.utf8.contains(where: { "/*?#@".utf8.contains($0) }),
             argument.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), argument == argument.lowercased(),
-            !(parts[0] == "http" && parts[1].hasSuffix(":80")), !(parts[0] == "https" && parts[1].hasSuffix(":443"))
+            !(scheme == "http" && host.ends(with: ":80")), !(scheme == "https" && host.ends(with: ":443"))
         else { return nil }
         text = argument
     }

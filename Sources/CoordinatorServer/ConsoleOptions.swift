@@ -1,5 +1,6 @@
 internal import AppMaps
 internal import ArgumentParser
+internal import ByteText
 internal import Coordinators
 internal import FoundationEssentials
 internal import Glibc
@@ -53,7 +54,7 @@ struct ConsoleOptions: ParsableArguments {
         } else {
             return nil
         }
-        let token = text.split(whereSeparator: \.isWhitespace)
+        let token = text.words
         let lengths = ConsoleOptions.lengths
         guard token.count == 1, lengths.contains(token[0].utf8.count),
             token[0].utf8.allSatisfy({ (0x21...0x7E).contains($0) })

@@ -3,6 +3,7 @@
 // It wires the other targets together and adds no behaviour to a session: no route and no transition is decided here.
 
 public import ArgumentParser
+internal import ByteText
 public import Coordinators
 internal import FoundationEssentials
 
@@ -40,7 +41,7 @@ public protocol NavigationServer {
 
 extension NavigationServer {
     public static var name: String {
-        CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "coordinatord"
+        CommandLine.arguments.first?.parts(at: "/").last.map(String.init) ?? "coordinatord"
     }
     public static var version: String? { nil }
     public static var apps: [App] { [] }

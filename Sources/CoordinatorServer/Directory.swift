@@ -1,3 +1,4 @@
+internal import ByteText
 internal import FoundationEssentials
 internal import Glibc
 
@@ -59,9 +60,9 @@ struct Directory {
     }
 
     private static func parent(of path: String) -> String? {
-        guard let slash = path.lastIndex(of: "/") else { return path == "." ? nil : "." }
-        if slash == path.startIndex { return path == "/" ? nil : "/" }
-        return String(path[..<slash])
+        guard let (parent, _) = path.cut(atLast: "/") else { return path == "." ? nil : "." }
+        if parent.isEmpty { return path == "/" ? nil : "/" }
+        return String(parent)
     }
 
     /// With the slash, `access` fails if the path is not a directory.

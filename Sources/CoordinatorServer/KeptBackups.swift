@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import ByteText
 internal import FoundationEssentials
 internal import Glibc
 
@@ -42,7 +43,7 @@ final class KeptBackups {
         let backup = URL(filePath: path).deletingPathExtension().lastPathComponent
         // Fails for what is no directory.
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else { return false }
-        return names.allSatisfy { $0.hasPrefix(backup) }
+        return names.allSatisfy { $0.begins(with: backup) }
     }
 
     /// The path of a new backup.

@@ -1,3 +1,4 @@
+internal import ByteText
 internal import Glibc
 
 /// The memory that this process may use: the machine's, or its control group's limit if that is less (cgroups(7)).
@@ -14,22 +15,22 @@ enum MachineMemory {
     static func groupLimit(root: String) -> Int {
         var limit = Int.max
         // Each line is “number:controllers:path”; version 2 has the number 0 and no controllers (proc(5)).
-        for line in (SystemFile.text("\(root)/proc/self/cgroup") ?? "").split(separator: "\n") {
-            let parts = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+        for line in (SystemFile.text("\(root)/proc/self/cgroup") ?? "").lines {
+            let parts = line.parts(at: ":", limit: 3)
             guard parts.count == 3 else { continue }
             let isUnified = parts[0] == "0" && parts[1].isEmpty
-            guard isUnified || parts[1].split(separator: ",").contains("memory") else { continue }
+            guard isUnified || parts[1].parts(at: ",").contains("memory") else { continue }
             let mount = "\(root)/sys/fs/cgroup" + (isUnified ? "" : "/memory")
             var path = parts[2]
             while true {
                 // Inside a container the path may be the host's; then only the mount itself exists.
                 let file = "\(mount)\(path)/\(isUnified ? "memory.max" : "memory.limit_in_bytes")"
                 // Without a limit it is “max”, or a number that no machine has.
-                if let number = SystemFile.text(file)?.split(separator: "\n").first.flatMap({ Int($0) }) {
+                if let number = SystemFile.text(file)?.lines.first.flatMap({ Int($0) }) {
                     limit = min(limit, number)
                 }
-                guard let slash = path.lastIndex(of: "/") else { break }
-                path = path[..<slash]
+                guard let (parent, _) = path.cut(atLast: "/") else { break }
+                path = parent
             }
         }
         return limit

@@ -1,3 +1,4 @@
+internal import ByteText
 internal import FoundationEssentials
 internal import Glibc
 
@@ -18,7 +19,7 @@ struct ServiceManager: Sendable, Equatable {
 
     /// - Returns: `nil` if nobody wants to know.
     init?(_ environment: [String: String] = ProcessInfo.processInfo.environment, processID: pid_t = getpid()) {
-        guard let socket = environment["NOTIFY_SOCKET"], socket.hasPrefix("/") || socket.hasPrefix("@") else {
+        guard let socket = environment["NOTIFY_SOCKET"], socket.begins(with: "/") || socket.begins(with: "@") else {
             return nil
         }
         self.socket = socket

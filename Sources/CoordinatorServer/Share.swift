@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import ByteText
 
 /// Which part of many is wanted.
 struct Share: Equatable {
@@ -12,7 +13,9 @@ struct Share: Equatable {
         case "off": return Share(percent: 0)
         case "all": return Share(percent: 100)
         default:
-            guard text.hasSuffix("%"), let percent = Double(text.dropLast()), (0...100).contains(percent) else {
+            guard text.ends(with: "%"), let percent = Double(Substring(text.utf8.dropLast())),
+                (0...100).contains(percent)
+            else {
                 throw ValidationError("“\(text)” is not \(form).")
             }
             return Share(percent: percent)

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import ByteText
 internal import Glibc
 internal import Synchronization
 
@@ -18,7 +19,7 @@ enum StandardError {
     /// Prints one line, whatever the text contains.
     static func print(_ text: String) {
         erase()
-        write(text.split(whereSeparator: \.isNewline).joined(separator: " ").printable + "\n")
+        write(text.lines.joined(separator: " ").printable + "\n")
     }
 
     /// Writes a text that is replaced by what is written next, on a terminal.

@@ -5,6 +5,8 @@
 // libpq is used without blocking in it, except to resolve names (getaddrinfo(3) has no deadline); `poll` waits instead.
 // A connection therefore blocks its owner's thread, which must not be one that Swift's tasks run on.
 
+internal import ByteText
+
 /// Why a statement has no result.
 public enum PostgresError: Error, Equatable, Sendable {
     /// There is no connection, or it was lost before the statement was sent: nothing was changed.
@@ -58,5 +60,5 @@ public struct SQLState: Equatable, Hashable, Sendable, ExpressibleByStringLitera
 
     public var description: String { code }
 
-    public func isIn(class prefix: String) -> Bool { code.hasPrefix(prefix) }
+    public func isIn(class prefix: String) -> Bool { code.begins(with: prefix) }
 }

@@ -1,3 +1,4 @@
+internal import ByteText
 internal import CPostgres
 internal import Glibc
 
@@ -81,7 +82,7 @@ public final class PostgresConnection {
                 guard let notices = context?.assumingMemoryBound(to: Notices.self) else { return }
                 if field(UInt8(ascii: "V")) == "WARNING" { notices.pointee.warnings += 1 }
                 // Shutting down, crashed.
-                if field(UInt8(ascii: "C"))?.hasPrefix("57P") == true { notices.pointee.isEnding = true }
+                if field(UInt8(ascii: "C"))?.begins(with: "57P") == true { notices.pointee.isEnding = true }
             }, notices)
         // From here on `deinit` frees both, also if this throws.
         try establish(until: deadline)
@@ -264,7 +265,7 @@ public final class PostgresConnection {
     /// libpq's text about the connection, in one line. It has no values in it.
     private var message: String {
         let text = PQerrorMessage(pointer).map { String(cString: $0) } ?? ""
-        let lines = text.split(separator: "\n").map { $0.drop { $0 == "\t" || $0 == " " } }
+        let lines = text.lines.map(\.trimmed)
         return lines.isEmpty ? "the database connection is lost" : lines.joined(separator: " ")
     }
 

@@ -1,3 +1,4 @@
+internal import ByteText
 internal import CPostgres
 
 /// Where a database is and how to connect to it.
@@ -24,7 +25,7 @@ public struct PostgresSettings: Sendable {
     public init(
         uri: String, password: String? = nil, program: String = "coordinatord"
     ) throws(PostgresSettingsError) {
-        guard uri.hasPrefix("postgresql://") || uri.hasPrefix("postgres://") else { throw .notURI }
+        guard uri.begins(with: "postgresql://") || uri.begins(with: "postgres://") else { throw .notURI }
         // The text of libpq's error quotes the URI, and with it a password that may be there.
         guard let parsed = PQconninfoParse(uri, nil) else { throw .invalid }
         defer { PQconninfoFree(parsed) }
@@ -62,7 +63,7 @@ public struct PostgresSettings: Sendable {
     private static func hosts(_ options: inout [String: String]) throws(PostgresSettingsError) -> [Host] {
         let lists = ["host", "hostaddr", "port"].compactMap { keyword in
             options.removeValue(forKey: keyword).map { list in
-                (keyword, list.split(separator: ",", omittingEmptySubsequences: false).map(String.init))
+                (keyword, list.parts(at: ",").map(String.init))
             }
         }
         let count = lists.lazy.filter { $0.0 != "port" }.map(\.1.count).max() ?? 1
@@ -83,14 +84,14 @@ public struct PostgresSettings: Sendable {
         _ hosts: [Host], _ options: [String: String]
     ) throws(PostgresSettingsError) {
         let names = hosts.compactMap { $0.options["host"] }
-        if names.contains(where: { $0.contains("@") }) || options["user"]?.contains(":") == true {
+        if names.contains(where: { $0.has("@") }) || options["user"]?.has(":") == true {
             throw .hasSecret(keyword: "password")
         }
         // “USER:PASSWORD@HOST” of a second host is a host and a port to libpq.
         for port in hosts.compactMap({ $0.options["port"] }) where Int(port).map((1...65_535).contains) != true {
-            throw port.contains("@") ? .hasSecret(keyword: "password") : .invalid
+            throw port.has("@") ? .hasSecret(keyword: "password") : .invalid
         }
-        guard options["dbname"]?.contains(where: { ";#?&=".contains($0) }) != true else { throw .invalid }
+        guard options["dbname"]?.utf8.contains(where: { ";#?&=".utf8.contains($0) }) != true else { throw .invalid }
     }
 
     private static func describe(_ hosts: [Host], _ options: [String: String]) -> String {

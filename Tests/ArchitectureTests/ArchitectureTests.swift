@@ -6,33 +6,38 @@ import Testing
     static let allowed: [String: Set<String>] = [
         // Foundation where there is no FoundationEssentials.
         "JSONCoding": ["FoundationEssentials", "Foundation"],
+        "ByteText": [],
         "Measures": ["Glibc", "Synchronization"],
         "Prometheus": ["Measures", "CoreMetrics", "Synchronization"],
         "OpenTelemetry": ["JSONCoding", "Measures", "MicroHTTP", "Tracing", "Dispatch", "Synchronization"],
-        "MicroHTTP": ["CMicroHTTPD", "CEpoll", "Measures", "Dispatch", "Glibc", "Synchronization"],
+        "MicroHTTP": ["ByteText", "CMicroHTTPD", "CEpoll", "Measures", "Dispatch", "Glibc", "Synchronization"],
         "Sodium": ["CSodium", "Glibc"],
         "SQLite": ["CSQLite", "Glibc", "Synchronization"],
-        "Postgres": ["CPostgres", "Glibc"],
+        "Postgres": ["ByteText", "CPostgres", "Glibc"],
         // These compile on Apple's platforms, too.
         "Coordinators": ["JSONCoding"],
         "CoordinatorsTesting": ["Coordinators", "JSONCoding"],
         "AppMaps": ["Coordinators", "FoundationEssentials"],
         "Sessions": [
-            "Coordinators", "JSONCoding", "Measures", "Sodium", "Tracing", "FoundationEssentials", "Synchronization",
+            "ByteText", "Coordinators", "JSONCoding", "Measures", "Sodium", "Tracing", "FoundationEssentials",
+            "Synchronization",
         ],
         "SQLiteStore": [
-            "Sessions", "SQLite", "Sodium", "Measures", "Dispatch", "FoundationEssentials", "Glibc", "Synchronization",
+            "ByteText", "Sessions", "SQLite", "Sodium", "Measures", "Dispatch", "FoundationEssentials", "Glibc",
+            "Synchronization",
         ],
         "PostgresStore": [
-            "Sessions", "Postgres", "Sodium", "Measures", "Dispatch", "FoundationEssentials", "Glibc",
+            "ByteText", "Sessions", "Postgres", "Sodium", "Measures", "Dispatch", "FoundationEssentials", "Glibc",
             "Synchronization",
         ],
         "NavigationAPI": [
-            "CFiles", "Sessions", "Coordinators", "Measures", "MicroHTTP", "JSONCoding", "Sodium", "Tracing",
+            "ByteText", "CFiles", "Sessions", "Coordinators", "Measures", "MicroHTTP", "JSONCoding", "Sodium",
+            "Tracing",
             "FoundationEssentials", "Synchronization",
         ],
         "CoordinatorServer": [
-            "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "PostgresStore", "Coordinators", "MicroHTTP",
+            "ByteText", "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "PostgresStore", "Coordinators",
+            "MicroHTTP",
             "JSONCoding", "CJemalloc", "Measures", "OpenTelemetry", "Prometheus", "CoreMetrics", "Tracing",
             "ArgumentParser", "Logging", "Dispatch", "FoundationEssentials", "Glibc", "Synchronization",
         ],
@@ -95,6 +100,51 @@ import Testing
         let folder = sources.appending(path: target)
         let paths = FileManager.default.enumerator(atPath: folder.path)?.compactMap { $0 as? String } ?? []
         return paths.filter { $0.hasSuffix(".swift") }.map { folder.appending(path: $0) }
+    }
+}
+
+/// Text from outside is taken apart as bytes, with `ByteText`: a Character is a grapheme, which may hide a separator.
+@Suite struct ByteTextTests {
+    /// What searches or compares Characters, for grep.
+    private static let graphemes =
+        #"\.split\((whereSeparator:|separator: ")|(first|last)Index\(of: "|[^8]\.(firstRange|contains)\(""#
+        + #"|\.replacing\("[^"]*", |[^sr]\.is(Newline|Whitespace|Letter|Number)\b|\$0 [!=]= "."|has(Pre|Suf)fix"#
+        + #"|\.(first|last) [!=]= "|(first|whole|prefix)Match\("#
+
+    /// These read nothing from outside: names in an app's code, this package's files, what an author types.
+    private static let exempt: Set<String> = [
+        "AppMaps", "Coordinators/Authoring", "Coordinators/Engine", "CoordinatorsTesting", "Prometheus", "coordinatord",
+    ]
+    /// Parts of lines that are right.
+    private static let allowed = [
+        // All characters of the pattern are ASCII's alone.
+        "text.wholeMatch(", "$0.wholeMatch(of: pattern)",
+        // Elements of a list.
+        #".parts(at: ",").contains("memory")"#, #"words.lastIndex(of: "SERVICE")"#, #"segments.first == "console""#,
+        #"segments.contains("")"#,
+        // Our own texts.
+        "MHD_get_version()", "crypto_pwhash_STRPREFIX", #"$0.hasSuffix(".css")"#, #"section.prefix { $0 != "\n" }"#,
+        #"path.contains("sessions/{id}")"#, "cells.map", "ManualPage.swift", "name.uppercased()",
+        // Of a scalar.
+        "unicodeScalars.allSatisfy",
+    ]
+
+    @Test func `no Character is searched or compared in text from outside`() throws {
+        let (grep, output) = (Process(), Pipe())
+        grep.executableURL = URL(filePath: "/usr/bin/grep")
+        grep.arguments = ["-rE", "--include=*.swift", ByteTextTests.graphemes, "."]
+        grep.currentDirectoryURL = Architecture.sources
+        grep.standardOutput = output
+        try grep.run()
+        let found = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+
+        let wrong = found.split(separator: "\n").filter { line in
+            !ByteTextTests.exempt.contains { line.hasPrefix("./\($0)/") }
+                && !ByteTextTests.allowed.contains { line.contains($0) }
+        }
+
+        #expect(found.contains("wholeMatch("), "grep finds nothing")
+        #expect(wrong == [])
     }
 }
 

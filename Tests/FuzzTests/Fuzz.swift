@@ -10,6 +10,7 @@ protocol FuzzTarget: SendableMetatype {
 enum Fuzz {
     static let targets: [(name: String, target: any FuzzTarget.Type)] = [
         ("json", JSONText.self), ("event", PostedEvents.self), ("target", RequestTarget.self),
+        ("fields", HeaderFields.self),
         ("state", SavedStates.self), ("record", StoredRecords.self), ("log", StoredLog.self),
     ]
 }

@@ -43,10 +43,27 @@ import Testing
         ("10.0.0.1", ["192.0.2.1, nonsense"], "10.0.0.1"), ("10.0.0.1", ["nonsense, 10.0.0.2"], "10.0.0.2"),
         ("10.0.0.1", ["192.0.2.1:4711"], "192.0.2.1"), ("10.0.0.1", ["[2001:db8::1]:4711"], "2001:db8::1"),
         ("10.0.0.1", ["2001:db8::1"], "2001:db8::1"), ("10.0.0.1", ["::ffff:192.0.2.1"], "192.0.2.1"),
-        ("192.0.2.7", ["192.0.2.1"], "192.0.2.7"),
+        ("192.0.2.7", ["192.0.2.1"], "192.0.2.7"), ("10.0.0.1", ["fe80::1%eth0"], "fe80::1"),
+        ("10.0.0.1", ["[fe80::1%25]:80"], "fe80::1"), ("10.0.0.1", ["192.0.2.9, , 192.0.2.1,"], "192.0.2.1"),
+        // What a client has sent, and what the proxy has appended to it.
+        ("10.0.0.1", ["[10.0.0.7]\u{600}, 192.0.2.1"], "192.0.2.1"),
+        ("10.0.0.1", ["10.0.0.7\u{301}, 192.0.2.1"], "192.0.2.1"), ("10.0.0.1", ["[, 192.0.2.1"], "192.0.2.1"),
+        ("10.0.0.1", ["192.0.2.9, 10.0.0.2\u{301}"], "10.0.0.1"),
     ])
     func `the client is the last that is not a trusted proxy`(peer: String, fields: [String], client: String) throws {
         #expect(try IPAddressTests.client(peer, fields) == IPAddress(client))
+    }
+
+    @Test(arguments: [
+        "192.0.2.1:", "192.0.2.1:65536", "192.0.2.1:+80", "192.0.2.1:-0", "192.0.2.1:80:80", "[192.0.2.1]",
+        "[2001:db8::1", "[2001:db8::1]80", "[2001:db8::1]x:80", "2001:db8::1]", "fe80::1%", "192.0.2.1%eth0",
+        "fe80::1%a b",
+        "192.0.2.1\u{301}", "192.0.2.1 192.0.2.2", "\"192.0.2.1\"", "unknown", "_hidden", "::ffff:192.0.2.1.9", "1",
+    ])
+    func `before an entry that is not exactly an address, the proxy is the client`(entry: String) throws {
+        #expect(try IPAddressTests.client("10.0.0.1", ["192.0.2.9, \(entry)"]) == IPAddress("10.0.0.1"))
+        #expect(try IPAddressTests.client("10.0.0.1", ["\(entry), 10.0.0.2"]) == IPAddress("10.0.0.2"))
+        #expect(try IPAddressTests.client("10.0.0.1", ["\(entry), 192.0.2.1"]) == IPAddress("192.0.2.1"))
     }
 
     @Test func `a whole IPv6 network is one subscriber, and each IPv4 address is one`() throws {

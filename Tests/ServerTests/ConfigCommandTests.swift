@@ -66,6 +66,9 @@ import TestSupport
         ("postgresql://h/x?password=pw&sslmode=require", "postgresql://h/x?password=***&sslmode=require"),
         ("postgresql://ann@h,i/x?sslpassword=pw", "postgresql://ann@h,i/x?sslpassword=***"),
         ("postgresql://ann:p@w@h/x", "postgresql://ann:***@h/x"), ("sqlite:a:b@c", "sqlite:a:b@c"),
+        ("postgresql://ann:pw@\u{301}h/x", "postgresql://ann:***@\u{301}h/x"),
+        ("postgresql://ann:p?w@h/x", "postgresql://ann:***@h/x"),
+        ("postgresql://h/x?\u{301}password=p&a=b", "postgresql://h/x?\u{301}password=***&a=b"),
         ("postgresql://h:1,i:2/x", "postgresql://h:1,i:2/x"),
     ])
     func `a URI is shown without its password`(uri: String, shown: String) {

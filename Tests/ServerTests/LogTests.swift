@@ -120,6 +120,14 @@ import TestSupport
         #expect(entry["list"] == ["a", ["b": "c"]] && entry["text"] == "say \"hi\"\n\u{1b}[2J\u{202e}")
     }
 
+    @Test func `a value in a line of text cannot end itself`() {
+        let metadata: Logger.Metadata = ["user": "\"\u{301} level=error", "way": "a\\\u{301}\"b"]
+
+        let line = LineLogHandler.line(.notice, "x", metadata, by: "shop", .text)
+
+        #expect(line.utf8.firstRange(of: "user=\"\\\"\u{301} level=error\" way=\"a\\\\\u{301}\\\"b\"".utf8) != nil)
+    }
+
     @Test func `a log that cannot be written ends nothing, and is counted`() throws {
         let descriptor = open("/dev/full", O_WRONLY)
         let output = LineOutput(descriptor)

@@ -1,3 +1,4 @@
+internal import ByteText
 internal import FoundationEssentials
 internal import JSONCoding
 internal import Logging
@@ -57,8 +58,9 @@ struct LineLogHandler: LogHandler {
     }
 
     private static func quoted(_ value: String) -> String {
-        guard value.isEmpty || value.contains(where: { $0 == " " || $0 == "\"" || $0 == "=" }) else { return value }
-        return "\"\(value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
+        guard value.isEmpty || value.has(" ") || value.has("\"") || value.has("=") else { return value }
+        let escaped = value.substituting("\\", with: "\\\\").substituting("\"", with: "\\\"")
+        return "\"\(escaped)\""
     }
 }
 

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import ByteText
 internal import Glibc
 internal import Logging
 
@@ -43,15 +44,15 @@ struct LogLevels: Equatable {
         var part = label[...]
         while true {
             if let level = own[String(part)] { return level }
-            guard let dot = part.lastIndex(of: ".") else { return general }
-            part = part[..<dot]
+            guard let (parent, _) = part.cut(atLast: ".") else { return general }
+            part = parent
         }
     }
 
     static func parse(_ text: String) throws -> LogLevels {
         var (general, own): (Logger.Level?, [String: Logger.Level]) = (nil, [:])
-        for item in text.split(separator: ",", omittingEmptySubsequences: false) {
-            let sides = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        for item in text.parts(at: ",") {
+            let sides = item.parts(at: "=", limit: 2).map(String.init)
             guard let level = Logger.Level(rawValue: sides.last ?? "") else {
                 throw ValidationError("“\(sides.last ?? "")” is no level; levels are \(names).")
             }

@@ -1,3 +1,4 @@
+internal import ByteText
 internal import Glibc
 internal import MicroHTTP
 internal import Prometheus
@@ -54,7 +55,7 @@ private enum ProcessFigures {
     /// Resident bytes.
     static var memory: Int? {
         SystemFile.text("/proc/self/statm").flatMap { text in
-            let pages = text.split(separator: " ").dropFirst().first.flatMap { Int($0) }
+            let pages = text.words.dropFirst().first.flatMap { Int($0) }
             return pages.map { $0 * sysconf(CInt(_SC_PAGESIZE)) }
         }
     }
@@ -77,10 +78,10 @@ private enum ProcessFigures {
     /// In seconds since 1970: the machine's start, and the ticks until this process began.
     static let start: Double? = {
         // The name of the program, in parentheses, may contain anything.
-        let fields = SystemFile.text("/proc/self/stat")?.split(separator: ")").last?.split(separator: " ")
-        let boot = SystemFile.text("/proc/stat")?.split(separator: "\n").first { $0.hasPrefix("btime ") }
+        let fields = SystemFile.text("/proc/self/stat")?.parts(at: ")").last?.words
+        let boot = SystemFile.text("/proc/stat")?.lines.first { $0.begins(with: "btime ") }
         guard let fields, fields.count > 19, let ticks = Double(fields[19]),
-            let seconds = boot?.split(separator: " ").last.flatMap({ Double($0) })
+            let seconds = boot?.words.last.flatMap({ Double($0) })
         else { return nil }
         return seconds + ticks / Double(sysconf(CInt(_SC_CLK_TCK)))
     }()

@@ -1,3 +1,5 @@
+internal import ByteText
+
 /// The settings among the arguments of a command. The parser of the command line reads them, too; here they are needed
 /// before, because what they leave out comes from the other layers.
 enum CommandLineLayer {
@@ -5,12 +7,12 @@ enum CommandLineLayer {
         var values: [String: SettingValue] = [:]
         var rest = Array(arguments.prefix { $0 != "--" })[...]
         while let argument = rest.popFirst() {
-            let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            let parts = argument.parts(at: "=", limit: 2).map(String.init)
             guard let (row, isNegated) = row(of: parts[0]) else { continue }
             var texts = parts.count > 1 ? [parts[1]] : []
             if row.kind == .flag {
                 texts = [isNegated ? "false" : "true"]
-            } else if texts.isEmpty, let next = rest.first, !next.hasPrefix("-") {
+            } else if texts.isEmpty, let next = rest.first, !next.begins(with: "-") {
                 texts = [next]
                 rest.removeFirst()
             }

@@ -1,10 +1,12 @@
+internal import ByteText
+
 /// The settings in the environment. An empty variable counts as one that is not set.
 enum EnvironmentLayer {
     /// - Parameter faults: receives what is wrong with names; values are not judged.
     static func values(in environment: [String: String], faults: inout [String]) -> [String: SettingValue] {
         var values: [String: SettingValue] = [:]
         let variables = environment.filter { name, value in
-            !value.isEmpty && name.hasPrefix(SettingRow.prefix) && !OtherVariables.isServiceLink(name, value)
+            !value.isEmpty && name.begins(with: SettingRow.prefix) && !OtherVariables.isServiceLink(name, value)
         }
         for row in Settings.all {
             let texts = row.variables.compactMap { name in variables[name].map { (name: name, text: $0) } }
@@ -33,9 +35,6 @@ enum EnvironmentLayer {
 
     /// An empty element stays, and is a fault of the value.
     private static func list(_ text: String) -> [String] {
-        text.split(separator: ",", omittingEmptySubsequences: false).map { element in
-            let start = element.drop { $0 == " " }
-            return String(start.reversed().drop { $0 == " " }.reversed())
-        }
+        text.parts(at: ",").map { String($0.trimmed) }
     }
 }

@@ -1,3 +1,5 @@
+internal import ByteText
+
 /// Variables of the environment that begin as settings do, and are none.
 enum OtherVariables {
     /// Each with what it is.
@@ -15,8 +17,8 @@ enum OtherVariables {
     /// Whether Kubernetes has set the variable for a service whose name begins with `coordinatord`, in the form of
     /// Docker's links: COORDINATORD_SERVICE_HOST, COORDINATORD_PORT=tcp://10.0.0.1:80, COORDINATORD_PORT_80_TCP_ADDR.
     static func isServiceLink(_ name: String, _ value: String) -> Bool {
-        if name.hasSuffix("_PORT"), ["tcp://", "udp://", "sctp://"].contains(where: value.hasPrefix) { return true }
-        let words = name.split(separator: "_")
+        if name.ends(with: "_PORT"), ["tcp://", "udp://", "sctp://"].contains(where: value.begins) { return true }
+        let words = name.parts(at: "_")
         if let index = words.lastIndex(of: "SERVICE"), index > 0, index + 1 < words.count {
             if words[index + 1] == "PORT" || words[(index + 1)...] == ["HOST"] { return true }
         }

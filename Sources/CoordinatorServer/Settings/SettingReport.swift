@@ -1,3 +1,4 @@
+internal import ByteText
 internal import JSONCoding
 
 extension SettingValue {
@@ -53,22 +54,18 @@ extension String {
 
     /// A URI without its password: that before the host, and those among the parameters.
     var hidingPassword: String {
-        guard contains("://") else { return self }
+        guard let start = utf8.firstRange(of: "://".utf8)?.upperBound else { return self }
         var text = self
-        if let start = text.firstRange(of: "://")?.upperBound,
-            let at = text[start...].prefix(while: { !"/?".contains($0) }).lastIndex(of: "@"),
-            let colon = text[start..<at].firstIndex(of: ":")
-        {
-            text.replaceSubrange(text.index(after: colon)..<at, with: "***")
+        // As libpq reads it: up to the slash, so a password may have a question mark in it.
+        let authority = utf8[start...].prefix { $0 != UInt8(ascii: "/") }
+        if let (names, host) = Substring(authority).cut(atLast: "@"), let (user, _) = names.cut(at: ":") {
+            text = "\(self[..<start])\(user):***@\(host)\(self[authority.endIndex...])"
         }
-        guard let question = text.firstIndex(of: "?") else { return text }
-        let parameters = text[text.index(after: question)...].split(separator: "&", omittingEmptySubsequences: false)
-        let hidden = parameters.map { parameter in
-            guard let name = parameter.split(separator: "=").first, name.lowercased().contains("password") else {
-                return String(parameter)
-            }
-            return "\(name)=***"
+        guard let (address, query) = text.cut(at: "?") else { return text }
+        let parameters = query.parts(at: "&").map { parameter in
+            let name = parameter.parts(at: "=")[0]
+            return name.lowercased().utf8.firstRange(of: "password".utf8) == nil ? parameter : "\(name)=***"
         }
-        return text[...question] + hidden.joined(separator: "&")
+        return "\(address)?\(parameters.joined(separator: "&"))"
     }
 }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import ByteText
 
 /// Where a setting's value comes from. The layers in ascending precedence.
 enum SettingOrigin: Equatable, Sendable {
@@ -66,7 +67,8 @@ struct SettingValue: Sendable {
             guard !text.utf8.contains(0) else { return "\(name): It has a NUL character." }
             do throws(ValidationError) { try row.check(text) } catch {
                 // A message may repeat the value, in which only a URI can have a password.
-                let isSecret = row.form.mayHoldSecret && (text.contains("@") || text.contains("password"))
+                let isSecret =
+                    row.form.mayHoldSecret && (text.has("@") || text.utf8.firstRange(of: "password".utf8) != nil)
                 return "\(name): \(isSecret ? "Write \(row.form.description)." : error.message)"
             }
             return nil

@@ -1,3 +1,4 @@
+internal import ByteText
 internal import ArgumentParser
 internal import Glibc
 internal import PostgresStore
@@ -17,7 +18,7 @@ extension ExitCode {
 
     /// A refused connection has no code, only the server's words.
     private static func unavailable(_ location: String, _ reason: String) -> ExitCode {
-        let reason = reason.replacing("\n", with: " ")
+        let reason = reason.substituting("\n", with: " ")
         func says(_ words: String...) -> Bool { words.allSatisfy(reason.contains) }
         let (code, advice): (CInt, String?) =
             if says("password authentication failed") || says("no password supplied") {

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import ByteText
 internal import SQLiteStore
 
 /// The value of `--store`.
@@ -15,16 +16,16 @@ enum StoreChoice: Equatable {
         let scheme = "sqlite:"
         if text == "memory" { return .memory }
         // Not judged here: an error of an argument repeats it, and there may be a password in it.
-        if ["postgresql:", "postgres:"].contains(where: text.hasPrefix) { return .postgres(uri: text) }
-        if let other = text.firstIndex(of: ":"), !text.hasPrefix(scheme), !text[..<other].contains("/") {
+        if ["postgresql:", "postgres:"].contains(where: text.begins) { return .postgres(uri: text) }
+        if let (other, _) = text.cut(at: ":"), !text.begins(with: scheme), !other.has("/") {
             throw ValidationError(
-                "There is no store “\(text[..<other])”: write sqlite:DIRECTORY, \(postgresForm) or memory.")
+                "There is no store “\(other)”: write sqlite:DIRECTORY, \(postgresForm) or memory.")
         }
-        guard text.hasPrefix(scheme), text != scheme else {
+        guard text.begins(with: scheme), text != scheme else {
             let directory = text.isEmpty || text == scheme ? "DIRECTORY" : text
             throw ValidationError("Write sqlite:\(directory) for the directory \(directory).")
         }
-        return .sqlite(directory: String(text.dropFirst(scheme.count)))
+        return .sqlite(directory: String(Substring(text.utf8.dropFirst(scheme.utf8.count))))
     }
 
     var isPostgres: Bool {

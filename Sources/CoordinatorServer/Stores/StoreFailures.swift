@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import ByteText
 internal import Glibc
 internal import SQLiteStore
 
@@ -28,7 +29,7 @@ extension ExitCode {
             if let fault = Directory(path: directory).fault(option: "--store sqlite:DIRECTORY", for: user) {
                 cannotStart(EX_CONFIG, fault)
             } else {
-                cannotStart(EX_IOERR, reason.hasPrefix(directory) ? reason : "\(directory): \(reason)")
+                cannotStart(EX_IOERR, reason.begins(with: directory) ? reason : "\(directory): \(reason)")
             }
         }
     }

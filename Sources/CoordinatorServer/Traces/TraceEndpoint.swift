@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import ByteText
 internal import FoundationEssentials
 internal import MicroHTTP
 internal import OpenTelemetry
@@ -19,8 +20,8 @@ enum TraceEndpoint {
             url.query() == nil, url.fragment() == nil, (1...65_535).contains(url.port ?? 80)
         else { throw ValidationError("It is not \(form).") }
         var path = url.path(percentEncoded: true)
-        while path.hasSuffix("/") { path.removeLast() }
-        if path.hasSuffix("/v1/traces") {
+        while path.ends(with: "/") { path.removeLast() }
+        if path.ends(with: "/v1/traces") {
             throw ValidationError("Leave /v1/traces out: it is added.")
         }
         return SpanCollector(authority: HTTPAuthority(host: host, port: url.port ?? 80), basePath: path)

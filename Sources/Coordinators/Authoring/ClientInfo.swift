@@ -18,7 +18,7 @@ public final class ClientInfo: Sendable {
 
     /// The language of `locale`, in lower case: `de`.
     public var language: String? {
-        locale.map { String($0.prefix { $0 != "-" && $0 != "_" }).lowercased() }
+        locale.map { Substring($0.utf8.prefix { !"-_".utf8.contains($0) }).lowercased() }
     }
 
     /// The client has said nothing.

@@ -1,3 +1,5 @@
+internal import ByteText
+
 /// A server's host and port, written as in URLs and `Host`: an IPv6 address is in brackets (RFC 3986, section 3.2.2).
 public struct HTTPAuthority: Sendable, Equatable, CustomStringConvertible {
     public let host: String
@@ -8,5 +10,5 @@ public struct HTTPAuthority: Sendable, Equatable, CustomStringConvertible {
         self.port = port
     }
 
-    public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    public var description: String { host.has(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }

@@ -1,3 +1,5 @@
+internal import ByteText
+
 /// A complete request. Immutable, and shared by all its readers.
 public final class HTTPRequest: Sendable {
     public let id: RequestID
@@ -33,13 +35,14 @@ public final class HTTPRequest: Sendable {
     public var hasHungUp: Bool { connection?.hasHungUp ?? false }
 
     /// The client's address. Proxies append the address that they see to `X-Forwarded-For`; what precedes the last
-    /// address that is not a proxy of ours may be forged.
+    /// address that is not a proxy of ours may be forged. Before an entry that is no address, the proxy that has sent it
+    /// is the client.
     ///
     /// - Parameter proxies: the proxies whose entries are trusted.
     public func client(behind proxies: [IPNetwork]) -> IPAddress? {
         guard var client = peer, proxies.contains(where: { $0.contains(client) }) else { return peer }
-        let hops = headers.values("X-Forwarded-For").flatMap { $0.split(separator: ",") }
-        for hop in hops.reversed() {
+        let hops = headers.values("X-Forwarded-For").flatMap { $0.parts(at: ",") }.map(\.trimmed)
+        for hop in hops.reversed() where !hop.isEmpty {
             guard let address = IPAddress(forwarded: hop) else { break }
             client = address
             guard proxies.contains(where: { $0.contains(address) }) else { break }
@@ -49,16 +52,32 @@ public final class HTTPRequest: Sendable {
 }
 
 extension IPAddress {
-    /// An entry of `X-Forwarded-For`; some proxies write the port too: `192.0.2.1:4711`, `[2001:db8::1]:4711`.
+    /// An entry of `X-Forwarded-For`: an address, in brackets or not, with or without a port and a zone (RFC 4007,
+    /// section 11): `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]:4711`, `fe80::1%eth0`.
     fileprivate init?(forwarded hop: Substring) {
-        var text = hop[...]
-        while text.first == " " || text.first == "\t" { text.removeFirst() }
-        while text.last == " " || text.last == "\t" { text.removeLast() }
-        if text.first == "[" {
-            text = text.dropFirst().prefix { $0 != "]" }
-        } else if text.count(where: { $0 == ":" }) == 1 {
-            text = text.prefix { $0 != ":" }
+        var (address, port) = (hop, "0"[...])
+        if hop.begins(with: "[") {
+            guard let (inside, rest) = hop.dropFirst().cut(at: "]"), inside.has(":") else { return nil }
+            guard rest.isEmpty || rest.begins(with: ":") else { return nil }
+            (address, port) = (inside, rest.isEmpty ? port : Substring(rest.utf8.dropFirst()))
+        } else if let (host, rest) = hop.cut(at: ":"), !rest.has(":") {
+            guard !host.has("%") else { return nil }
+            (address, port) = (host, rest)
         }
-        self.init(text)
+        if let (host, zone) = address.cut(at: "%") {
+            guard host.has(":"), !zone.isEmpty, zone.utf8.allSatisfy(IPAddress.isOfZone) else { return nil }
+            address = host
+        }
+        guard let port = port.natural, port <= 65_535 else { return nil }
+        self.init(address)
+    }
+
+    private static func isOfZone(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "-._~".utf8.contains(byte)
+        }
     }
 }

@@ -1,3 +1,4 @@
+internal import ByteText
 internal import CMicroHTTPD
 internal import Glibc
 
@@ -27,6 +28,8 @@ public struct IPAddress: Sendable, Hashable {
 
     /// - Parameter text: `192.0.2.1` or `2001:db8::1`.
     public init?(_ text: some StringProtocol) {
+        // C reads it up to the NUL.
+        guard !text.has("\0") else { return nil }
         let text = String(text)
         var (old, new) = (in_addr(), in6_addr())
         if inet_pton(AF_INET, text, &old) == 1 {
@@ -72,10 +75,10 @@ public struct IPNetwork: Sendable, Equatable {
     private let bits: Int
 
     public init?(_ text: String) {
-        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = text.parts(at: "/", limit: 2)
         guard let address = IPAddress(parts[0]) else { return nil }
-        let size = parts[0].contains(":") ? 128 : 32
-        let bits = parts.count > 1 ? Int(parts[1]) : size
+        let size = parts[0].has(":") ? 128 : 32
+        let bits = parts.count > 1 ? parts[1].natural : size
         guard let bits, (0...size).contains(bits) else { return nil }
         self.address = address
         self.bits = bits + 128 - size

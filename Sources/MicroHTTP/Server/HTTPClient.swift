@@ -1,3 +1,4 @@
+internal import ByteText
 internal import CMicroHTTPD
 internal import Glibc
 
@@ -85,15 +86,14 @@ public enum HTTPClient {
         return String(decoding: answer, as: UTF8.self)
     }
 
+    private static let emptyLine = Array("\r\n\r\n".utf8)
+
     /// The bytes of an answer, as its head says; `nil` if it does not, or is not whole.
     private static func wholeSize(of answer: [UInt8]) -> Int? {
-        let lines = String(decoding: answer.prefix(largestAnswer), as: UTF8.self)
-        guard let end = lines.firstRange(of: "\r\n\r\n") else { return nil }
-        let head = lines[..<end.upperBound]
-        for line in head.split(separator: "\r\n").dropFirst() {
-            let parts = line.split(separator: ":", maxSplits: 1)
-            guard parts.count == 2, parts[0].lowercased() == "content-length" else { continue }
-            return Int(parts[1].filter { $0 != " " }).flatMap { $0 < largestAnswer ? head.utf8.count + $0 : nil }
+        guard let end = answer.firstRange(of: emptyLine) else { return nil }
+        for line in String(decoding: answer[..<end.lowerBound], as: UTF8.self).lines.dropFirst() {
+            guard let (name, value) = line.cut(at: ":"), name.isSame(as: "Content-Length") else { continue }
+            return Int(value.trimmed).flatMap { $0 >= 0 && $0 < largestAnswer ? end.upperBound + $0 : nil }
         }
         return nil
     }
@@ -112,13 +112,12 @@ public enum HTTPClient {
     }
 
     private static func parse(_ answer: String) throws(HTTPClientError) -> (status: Int, body: String) {
-        // Swift treats CR LF as one character.
-        let head = answer.prefix { $0 != "\r\n" }.split(separator: " ", maxSplits: 2)
+        let head = answer.lines.first?.parts(at: " ", limit: 3) ?? []
         guard head.count >= 2, ["HTTP/1.1", "HTTP/1.0"].contains(head[0]), let status = Int(head[1]) else {
             throw .notHTTP
         }
-        let body = answer.firstRange(of: "\r\n\r\n").map { answer[$0.upperBound...] } ?? ""
-        return (status, String(body))
+        let body = answer.utf8.firstRange(of: emptyLine).map { answer.utf8[$0.upperBound...] }
+        return (status, body.map { String(Substring($0)) } ?? "")
     }
 }
 

@@ -1,3 +1,4 @@
+internal import ByteText
 internal import MicroHTTP
 
 /// A path of the API, and the functions that answer its methods.
@@ -87,8 +88,8 @@ struct Route: Sendable {
 
     private init(_ path: String, _ methods: Method...) {
         pattern = "/" + path
-        segments = path.split(separator: "/", omittingEmptySubsequences: false)
-            .map { $0.hasPrefix("{") ? nil : String($0) }
+        segments = path.parts(at: "/")
+            .map { $0.begins(with: "{") ? nil : String($0) }
         supported = methods
         self.methods = methods.flatMap { $0.name == "GET" ? ["GET", "HEAD"] : [$0.name] } + ["OPTIONS"]
         hasSession = path.contains("sessions/{id}")

@@ -1,3 +1,4 @@
+internal import ByteText
 internal import MicroHTTP
 internal import Sessions
 
@@ -32,7 +33,7 @@ enum EntityTag {
 
     /// - Parameter text: without its quotes.
     private static func version(_ text: Substring) -> VersionTag? {
-        let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false).map { Int($0) }
+        let parts = text.parts(at: ".", limit: 2).map { Int($0) }
         guard let version = parts[0], version > 0, let generation = parts.count == 1 ? 1 : parts[1] else { return nil }
         return VersionTag(version, generation: generation)
     }
@@ -43,15 +44,15 @@ enum EntityTag {
         guard !fields.isEmpty else { return nil }
         var versions: Set<VersionTag> = []
         for field in fields {
-            for item in field.split(separator: ",", omittingEmptySubsequences: false) {
+            for item in field.parts(at: ",") {
                 let item = item.trimmed
                 if item == "*" && fields.count == 1 && field == "*" { return .any }
-                let isStrong = item.first == "\""
-                guard item.utf8.count >= 2, item.last == "\"", isStrong || item.hasPrefix("W/\"") else {
+                let isWeak = item.begins(with: "W/")
+                guard let inside = (isWeak ? Substring(item.utf8.dropFirst(2)) : item).inside("\"", "\"") else {
                     throw .invalidRequestHeader("If-Match", "* or a list of entity tags in quotes")
                 }
                 // Tags are compared as texts: "01" is not the tag of version 1.
-                if isStrong, let version = version(item.dropFirst().dropLast()), item == text(version) {
+                if !isWeak, let version = version(inside), item == text(version) {
                     versions.insert(version)
                 }
             }
@@ -62,7 +63,7 @@ enum EntityTag {
     /// Whether an `If-None-Match` contains the tag, by the weak comparison (section 13.1.2).
     static func matches(_ fields: [String], _ tag: String) -> Bool {
         fields.contains { field in
-            field.split(separator: ",").contains { item in
+            field.parts(at: ",").contains { item in
                 let item = item.trimmed
                 return item == "*" || item == tag || item == "W/\(tag)"
             }
@@ -80,32 +81,17 @@ enum Preference {
     /// - Returns: `nil` if it does not say so, or not with a number.
     static func wait(_ headers: HTTPHeaders) -> Int? {
         for field in headers.values("Prefer") {
-            for preference in field.split(separator: ",") {
-                let parts = preference.prefix { $0 != ";" }.split(separator: "=", maxSplits: 1)
-                guard parts.first?.trimmed.isSame("wait") == true else { continue }
+            for preference in field.parts(at: ",") {
+                let parts = preference.parts(at: ";")[0].parts(at: "=", limit: 2)
+                guard parts[0].trimmed.isSame(as: "wait") else { continue }
                 guard parts.count == 2 else { return nil }
                 var value = parts[1].trimmed
-                if value.count >= 2, value.first == "\"", value.last == "\"" { value = value.dropFirst().dropLast() }
+                value = value.inside("\"", "\"") ?? value
                 guard !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
                 return min(Int(value) ?? longestWait, longestWait)
             }
         }
         return nil
-    }
-}
-
-extension Substring {
-    /// Without the spaces and tabs around it.
-    var trimmed: Substring {
-        var text = self.utf8
-        while text.first == UInt8(ascii: " ") || text.first == UInt8(ascii: "\t") { text.removeFirst() }
-        while text.last == UInt8(ascii: " ") || text.last == UInt8(ascii: "\t") { text.removeLast() }
-        return Substring(text)
-    }
-
-    /// Compares tokens of HTTP, without regard to case; exactly first, because most clients use the usual case.
-    func isSame(_ token: String) -> Bool {
-        self == token || lowercased() == token.lowercased()
     }
 }
 

@@ -1,3 +1,4 @@
+internal import ByteText
 internal import MicroHTTP
 internal import Sessions
 
@@ -23,24 +24,22 @@ struct IdempotencyKey {
     /// The key without its quotes (RFC 8941, section 3.3.3); a bare key has neither quotes nor spaces.
     private static func text(of field: String) -> String? {
         guard field.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { return nil }
-        guard field.first == "\"" else { return field.contains { " \",;\\".contains($0) } ? nil : field }
-        guard field.count >= 2, field.last == "\"" else { return nil }
-        var text = ""
+        guard field.begins(with: "\"") else { return field.utf8.contains { " \",;\\".utf8.contains($0) } ? nil : field }
+        guard let inside = field.inside("\"", "\"") else { return nil }
+        var text: [UInt8] = []
         var isEscaped = false
-        for character in field.dropFirst().dropLast() {
-            if isEscaped {
-                guard character == "\"" || character == "\\" else { return nil }
-                text.append(character)
+        for byte in inside.utf8 {
+            let isSpecial = byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+            if isEscaped || !isSpecial {
+                guard isSpecial || !isEscaped else { return nil }
+                text.append(byte)
                 isEscaped = false
-            } else if character == "\\" {
-                isEscaped = true
-            } else if character == "\"" {
-                return nil
             } else {
-                text.append(character)
+                guard byte == UInt8(ascii: "\\") else { return nil }
+                isEscaped = true
             }
         }
-        return isEscaped ? nil : text
+        return isEscaped ? nil : String(decoding: text, as: UTF8.self)
     }
 }
 

@@ -1,3 +1,4 @@
+internal import ByteText
 internal import Coordinators
 internal import JSONCoding
 internal import MicroHTTP
@@ -143,8 +144,6 @@ extension HTTPRequest {
     /// Whether there is one `Content-Type`, and it is `application/json`, with any parameters.
     fileprivate var hasJSONType: Bool {
         guard let field = headers.only("Content-Type") else { return false }
-        if field == "application/json" { return true }
-        let end = field.utf8.firstIndex(of: UInt8(ascii: ";")) ?? field.endIndex
-        return field[..<end].trimmed.isSame("application/json")
+        return field == "application/json" || field.parts(at: ";")[0].trimmed.isSame(as: "application/json")
     }
 }

@@ -1,3 +1,4 @@
+internal import ByteText
 internal import Postgres
 internal import Sessions
 
@@ -64,7 +65,7 @@ enum CommitStatement {
 
     /// - Returns: the id and the version of an element of `changed`; `nil` if it is not what was written.
     static func parse(_ changed: String) -> (id: SessionID, version: Int)? {
-        let parts = changed.split(separator: " ")
+        let parts = changed.parts(at: " ")
         guard parts.count == 2, let id = SessionID(String(parts[0])), let version = Int(parts[1]) else { return nil }
         return (id, version)
     }

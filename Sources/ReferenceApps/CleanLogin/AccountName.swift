@@ -10,7 +10,7 @@ struct AccountName: Hashable {
 
     /// The name of a new account: text on both sides of one `@`, without whitespace or unprintable characters.
     init?(new email: String) {
-        let parts = email.split(separator: "@", omittingEmptySubsequences: false)
+        let parts = email.utf8.split(separator: UInt8(ascii: "@"), omittingEmptySubsequences: false)
         let isPlain = email.unicodeScalars.allSatisfy { scalar in
             !scalar.properties.isWhitespace && !AccountName.unprintable.contains(scalar.properties.generalCategory)
         }

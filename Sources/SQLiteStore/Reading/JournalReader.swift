@@ -1,3 +1,4 @@
+internal import ByteText
 internal import SQLite
 internal import Sessions
 internal import Sodium
@@ -60,7 +61,7 @@ final class JournalReader {
         let past = try past(of: id, tail)
         guard let newest = past.versions(from: .max, limit: 1).first else { return nil }
         if let token {
-            let known = past.tokens.split(separator: " ").map { SHA256Digest(hex: String($0)) }
+            let known = past.tokens.words.map { SHA256Digest(hex: String($0)) }
             guard !known.isEmpty, !known.contains(nil) else { throw .damaged("the tokens of \(id.text) are damaged") }
             guard known.contains(token) else { return nil }
         }
