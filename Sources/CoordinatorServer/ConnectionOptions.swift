@@ -27,6 +27,9 @@ struct ConnectionOptions: ParsableArguments {
     @Option(help: Settings.bodySize.help, transform: Settings.bodySize.parse)
     var bodySize = Settings.bodySize.standard
 
+    @Option(help: Settings.requestsSize.help, transform: Settings.requestsSize.parse)
+    var requestsSize = Settings.requestsSize.standard
+
     @Option(help: Settings.answersSize.help, transform: Settings.answersSize.parse)
     var answersSize = Settings.answersSize.standard
 
@@ -44,6 +47,7 @@ struct ConnectionOptions: ParsableArguments {
         settings.limits.sending = answerTime.milliseconds
         settings.headLimit = headSize.bytes
         settings.bodyLimit = bodySize.bytes
+        settings.receivingLimit = requestsSize.bytes
         settings.sendingLimit = answersSize.bytes
         settings.idleTimeout = idleTime.milliseconds / 1000
     }

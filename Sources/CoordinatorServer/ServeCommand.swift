@@ -111,6 +111,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
         settings.host = options.address.host
         settings.port = options.address.port
         settings.basePath = options.address.basePath?.segments ?? []
+        settings.proxies = options.clients.trustedProxy
         options.connections.apply(to: &settings)
         do {
             return try HTTPServer(settings, handler: handler)

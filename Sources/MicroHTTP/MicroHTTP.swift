@@ -13,9 +13,15 @@ public protocol HTTPHandler: Sendable {
 
     /// Responds to a request that the server itself refuses. Called once for each such request.
     func response(for refusal: HTTPRefusal, to request: RefusedRequest) -> HTTPResponse
+
+    /// Whether the head of a request shows that its client is known. Asked when many bodies are under way: the others
+    /// are refused first. Called on the connection's thread; answers from memory.
+    func hasRight(_ target: HTTPTarget, _ headers: HTTPHeaders) -> Bool
 }
 
 extension HTTPHandler {
+    public func hasRight(_ target: HTTPTarget, _ headers: HTTPHeaders) -> Bool { false }
+
     public func response(for refusal: HTTPRefusal, to request: RefusedRequest) -> HTTPResponse {
         HTTPResponse(status: refusal.status)
     }
@@ -38,6 +44,8 @@ public enum HTTPRefusal: Sendable, Equatable {
     case lengthRequired
     /// The body is larger than the limit, in bytes.
     case contentTooLarge(limit: Int)
+    /// So many bytes of bodies are under way that there is no room for this one.
+    case tooManyBytes
     /// `Expect` asks for something other than `100-continue`.
     case expectationFailed
     /// Neither HTTP/1.1 nor 1.0, or ambiguous: two readers could read different requests in it.
@@ -60,7 +68,7 @@ public enum HTTPRefusal: Sendable, Equatable {
         case .expectationFailed: 417
         case .headTooLarge: 431
         case .unknownMethod, .unknownCoding: 501
-        case .stopping: 503
+        case .stopping, .tooManyBytes: 503
         }
     }
 }

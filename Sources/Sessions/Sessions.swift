@@ -23,6 +23,8 @@ public enum SessionError: Error, Equatable, Sendable {
     case tooManyWaiting
     /// More events a second than `SessionSettings.eventRate`, which is `rate`; retry after that many seconds.
     case tooManyEvents(rate: Int, retryAfter: Int)
+    /// The session has asked for as many pairing codes as it may in a minute; retry after that many seconds.
+    case tooManyCodeRequests(rate: Int, retryAfter: Int)
     /// `SessionSettings.watchersOfSession` requests already wait for this session to change.
     case tooManyWatchers
     /// `SessionSettings.watcherLimit` requests already wait for sessions to change.

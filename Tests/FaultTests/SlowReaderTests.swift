@@ -47,6 +47,47 @@ extension Faults {
             try await server.stop()
         }
 
+        @Test
+        func `400 clients that send all but the end of large bodies cost little memory, and delay nobody with a token`()
+            async throws
+        {
+            let directory = TemporaryDirectory()
+            let server = try await ServerUnderTest(
+                directory: directory.path,
+                flags: ["--body-size", "1M", "--requests-size", "8M", "--trusted-proxy", "127.0.0.1"])
+            let client = BlockingClient(port: server.port)
+            let session = try SessionUnderTest(client)
+            let before = try server.residentMemory
+            func stall(_ number: Int, _ size: Int) -> Int32? {
+                let head = """
+                    POST /v1/sessions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: \(size)\r\n\
+                    X-Forwarded-For: 192.0.2.\(number % 200)\r\n\r\n
+                    """
+                return SlowReaderTests.ask(
+                    Array(head.utf8) + [UInt8](repeating: 0x20, count: size - 1), at: server.port)
+            }
+            var sockets = (0..<400).compactMap { stall($0, 1 << 20) }
+            defer { for socket in sockets { close(socket) } }
+
+            let large = String(repeating: " ", count: 100_000)
+            try await eventually {
+                // What the large ones have left is filled by smaller ones.
+                sockets += (0..<5).compactMap { stall(sockets.count + $0, 90_000) }
+                let creation = client.call(
+                    "POST", "/v1/sessions", address: "192.0.2.201", body: "{\"app\":\"numbers\"\(large)}")
+                return creation?.status == 503 && creation?.text.contains(":too-many-bytes") == true
+            }
+            let event = client.call(
+                "POST", "\(session.path)/events", token: session.token, address: "192.0.2.201",
+                body: "{\"type\":\"update\",\"payload\":1\(large)}")
+            #expect(event?.status == 200, "\(event?.text ?? "cut")")
+            let memory = try server.residentMemory - before
+
+            print("bodies that do not end: \(memory / 1024) MiB more for \(sockets.count) of 1 MiB")
+            #expect(memory < 40 * 1024, "KiB")
+            try await server.stop()
+        }
+
         /// A session with a hundred versions, every second one of which shows a screen with 62 KB of parameters.
         private static func largeSession(_ client: BlockingClient) throws -> (path: String, token: String) {
             let created = client.call("POST", "/v1/sessions", body: #"{"app":"main"}"#)

@@ -4,6 +4,7 @@ import JSONCoding
 import MicroHTTP
 import NavigationAPI
 import Sessions
+import Synchronization
 import TestSupport
 import Testing
 
@@ -166,6 +167,23 @@ import Testing
             let rates = try await ConsoleTests.ask(client, "server")["rates"]
             return rates?["eventsPerSecond"] != .number(0) && rates?["problemsPerSecond"] != .number(0)
         }
+    }
+
+    @Test func `only the apps that there are are explored`() async throws {
+        let asked = Mutex<[String]>([])
+        var settings = NavigationHandler.Settings()
+        settings.console = ConsoleSettings(server: "test/1", isDevelopment: true, operatorToken: nil) { app in
+            asked.withLock { $0.append(app) }
+            return "{}"
+        }
+        let client = try await Client(handler: settings)
+
+        for number in 0..<100 {
+            #expect(try await client.call("GET", "/console/api/apps/x\(number)/map").status == 404)
+        }
+
+        #expect(try await client.call("GET", "/console/api/apps/counter/map", token: "").status == 200)
+        #expect(asked.withLock { $0 } == ["counter"])
     }
 
     @Test func `a map is drawn only for development`() async throws {

@@ -50,7 +50,7 @@ struct Client {
         _ app: App = App("counter", root: { CounterCoordinator() }), handler: NavigationHandler.Settings = .init(),
         origins: Set<String> = [], store: any SessionStore = MemoryStore(), retention: Retention = Retention(),
         reports: ServerFailureTests.Reports? = nil, basePath: String? = nil,
-        _ adjust: (inout SessionSettings) -> Void = { _ in }
+        receivingLimit: Int = 32 << 20, _ adjust: (inout SessionSettings) -> Void = { _ in }
     ) async throws {
         var sessions = SessionSettings()
         sessions.handlerDeadline = .milliseconds(100)
@@ -59,6 +59,7 @@ struct Client {
         var settings = HTTPServer.Settings()
         settings.port = 0
         settings.limits.quiet = 500
+        settings.receivingLimit = receivingLimit
         var handler = handler
         handler.basePath = basePath.flatMap(BasePath.init)
         settings.basePath = handler.basePath?.segments ?? []

@@ -99,6 +99,30 @@ import Testing
         }
     }
 
+    @Test func `what is asked for does not pile up before what a server has to do by itself`() async throws {
+        try await withPairings { one, _, database in
+            let lock = Task { try await database.query("BEGIN; LOCK TABLE pairings; SELECT pg_sleep(1); COMMIT") }
+            try await Task.sleep(for: .milliseconds(200))
+            let refused = await withTaskGroup(of: Bool.self) { group in
+                for number in 0..<200 {
+                    group.addTask {
+                        do {
+                            try await one.open(Self.code(number), for: Self.pairing(number), at: Self.start)
+                            return false
+                        } catch {
+                            return error as? SessionError == .notApplied(reason: "too much waits for the database")
+                        }
+                    }
+                }
+                return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+            }
+            _ = try await lock.value
+
+            #expect((100..<200).contains(refused))
+            try await one.open(Self.code(999), for: Self.pairing(999), at: Self.start)
+        }
+    }
+
     @Test func `wrong codes are counted together, and beyond 70 a minute no code is looked at`() async throws {
         try await withPairings { one, other, _ in
             let now = Self.start

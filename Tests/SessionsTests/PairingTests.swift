@@ -218,6 +218,19 @@ extension PairingTests {
         await #expect(throws: SessionError.unknownCode) { try await host.pair("00000000") }
     }
 
+    @Test func `a session asks for no more than 30 codes in a minute, whatever its other devices do`() async throws {
+        let (phone, other) = (try await host.create(), try await host.create())
+        let tablet = try await open(try await host.pair(try await open(phone).openPairing(label: nil).code.text))
+        for _ in 1..<30 { _ = try await tablet.openPairing(label: nil) }
+
+        await #expect(throws: SessionError.tooManyCodeRequests(rate: 30, retryAfter: 2)) {
+            try await open(phone).openPairing(label: nil)
+        }
+        _ = try await open(other).openPairing(label: nil)
+        clock.advance(2)
+        _ = try await open(phone).openPairing(label: nil)
+    }
+
     @Test func `only 256 codes are open at a time`() async throws {
         var phones: [CreatedSession] = []
         for _ in 0...256 { phones.append(try await host.create()) }

@@ -35,6 +35,9 @@ enum HTTPMetrics {
         ServerMetric("coordinatord_http_connections", .gauge, "Open connections, those of streams counted.") {
             $0.server.openConnections
         },
+        ServerMetric(
+            "coordinatord_http_body_bytes", .gauge, "Bytes of large bodies that are under way, of --requests-size."
+        ) { $0.server.receivingBytes },
         ServerMetric("coordinatord_http_streams", .gauge, "Open streams of changes.") { $0.server.openStreams },
         ServerMetric("coordinatord_http_connections_accepted_total", .counter, "Accepted connections.") {
             $0.server.measures[.accepted]

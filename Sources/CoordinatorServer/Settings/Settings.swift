@@ -47,6 +47,12 @@ enum Settings {
     static let bodySize = Setting.size(
         "body-size", .connections, from: "1K", to: "16M", default: .text("64K"),
         "How large a request's body may be (413).")
+    static let requestsSize = Setting.size(
+        "requests-size", .connections, from: "1M", to: "1024G", default: .text("32M"),
+        """
+        How large all bodies over 4K that are under way may be together (503); without a session's token, half of it; \
+        from one address, a quarter.
+        """)
     static let answersSize = Setting.size(
         "answers-size", .connections, from: "1M", to: "1024G", default: .text("32M"),
         """
@@ -217,7 +223,8 @@ enum Settings {
 
     static let all: [SettingRow] = [
         host.row, port.row, basePath.row, connections.row, connectionsPerAddress.row, headTime.row, bodyTime.row,
-        answerTime.row, idleTime.row, headSize.row, bodySize.row, answersSize.row, drainDelay.row, drainTime.row,
+        answerTime.row, idleTime.row, headSize.row, bodySize.row, requestsSize.row, answersSize.row, drainDelay.row,
+        drainTime.row,
         trustedProxy.row, creationsPerSecond.row, allowOrigin.row, store.row, storePassword.row, durability.row,
         history.row, storeSize.row, idleExpiry.row, absoluteExpiry.row, liveSessions.row, liveMemory.row, sessions.row,
         watchers.row, eventsPerSecond.row, development.row, dataDirectory.row, adminPort.row, adminHost.row,

@@ -29,6 +29,10 @@ final class Exchange: @unchecked Sendable {
     /// `nil` until the head has arrived.
     private(set) var id: RequestID?
     private var body: [UInt8] = []
+    /// What `Content-Length` says; 0 without one.
+    private var announced = 0
+    /// What of the body is counted in the receiving budget, and for which address.
+    private var received: (bytes: Int, address: IPAddress)?
     private var refusal: HTTPRefusal?
     private var hasBegun = false
     /// What the request line names, as far as a stream's answer depends on it.
@@ -83,6 +87,7 @@ extension Exchange {
         let exchange = Unmanaged<Exchange>.fromOpaque(pointer).takeRetainedValue()
         // Before the socket is closed, because its number may soon be another connection's.
         if let number = exchange.sendingNumber { exchange.core.sendingBudget.end(number) }
+        exchange.giveBack()
         exchange.leaveThread()
         exchange.watched.enterIdle()
     }
@@ -159,7 +164,14 @@ extension Exchange {
         if let expectation, expectation != "100-continue" {
             return queue(.expectationFailed, on: connection)
         }
-        guard length > UInt64(core.bodyLimit) else { return .YES }
+        guard length > UInt64(core.bodyLimit) else {
+            announced = Int(length)
+            guard announced > ReceivingBudget.smallSize,
+                !core.receivingBudget.hasRoom(for: ReceivingBudget.smallSize, from: address, hasRight: hasRight)
+            else { return .YES }
+            refusal = .tooManyBytes
+            return expectation == nil ? .YES : queue(.tooManyBytes, on: connection)
+        }
         refusal = .contentTooLarge(limit: core.bodyLimit)
         guard expectation == nil, length <= UInt64(core.bodyLimit * Exchange.discardFactor) else {
             return queue(.contentTooLarge(limit: core.bodyLimit), on: connection)
@@ -169,11 +181,44 @@ extension Exchange {
 
     private func receiveBody(_ bytes: UnsafeRawBufferPointer) {
         guard refusal == nil else { return }
-        guard body.count + bytes.count <= core.bodyLimit else {
-            refusal = .contentTooLarge(limit: core.bodyLimit)
-            return body = []
+        let count = body.count + bytes.count
+        guard count <= core.bodyLimit else { return refuseBody(.contentTooLarge(limit: core.bodyLimit)) }
+        // It grows by doubling, but not beyond what was announced.
+        if !body.isEmpty, count > body.capacity {
+            body.reserveCapacity(max(count, min(announced, 2 * body.count)))
         }
         if body.isEmpty { body = [UInt8](bytes) } else { body += bytes }
+        if body.count > ReceivingBudget.smallSize, !isCounted(min(body.capacity, max(count, announced))) {
+            refuseBody(.tooManyBytes)
+        }
+    }
+
+    /// Frees the body. What follows of it is discarded.
+    private func refuseBody(_ refusal: HTTPRefusal) {
+        self.refusal = refusal
+        body = []
+        giveBack()
+    }
+
+    /// Counts the body's bytes, now so many.
+    ///
+    /// - Returns: `false` if there is no room for more than before.
+    private func isCounted(_ bytes: Int) -> Bool {
+        let (before, address) = received ?? (0, address)
+        guard bytes > before else { return true }
+        guard core.receivingBudget.take(bytes - before, from: address, hasRight: hasRight) else { return false }
+        received = (bytes, address)
+        return true
+    }
+
+    /// What one client has.
+    private var address: IPAddress { headers.client(of: watched.peer, behind: core.proxies).subscriber }
+
+    private func hasRight() -> Bool { target.map { core.handler.hasRight($0, headers) } ?? false }
+
+    private func giveBack() {
+        if let received { core.receivingBudget.give(back: received.bytes, of: received.address) }
+        received = nil
     }
 }
 
@@ -225,7 +270,9 @@ extension Exchange {
     }
 
     private func complete(with refusal: HTTPRefusal) {
-        complete(with: core.handler.response(for: refusal, to: refused))
+        var response = core.handler.response(for: refusal, to: refused)
+        if refusal == .tooManyBytes { response.headers.append("Connection", "close") }
+        complete(with: response)
     }
 
     func abandon() {

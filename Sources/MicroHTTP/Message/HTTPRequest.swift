@@ -40,8 +40,16 @@ public final class HTTPRequest: Sendable {
     ///
     /// - Parameter proxies: the proxies whose entries are trusted.
     public func client(behind proxies: [IPNetwork]) -> IPAddress? {
-        guard var client = peer, proxies.contains(where: { $0.contains(client) }) else { return peer }
-        let hops = headers.values("X-Forwarded-For").flatMap { $0.parts(at: ",") }.map(\.trimmed)
+        peer.map { headers.client(of: $0, behind: proxies) }
+    }
+}
+
+extension HTTPHeaders {
+    /// See `HTTPRequest.client`.
+    func client(of peer: IPAddress, behind proxies: [IPNetwork]) -> IPAddress {
+        var client = peer
+        guard proxies.contains(where: { $0.contains(client) }) else { return peer }
+        let hops = values("X-Forwarded-For").flatMap { $0.parts(at: ",") }.map(\.trimmed)
         for hop in hops.reversed() where !hop.isEmpty {
             guard let address = IPAddress(forwarded: hop) else { break }
             client = address

@@ -8,6 +8,8 @@ final class Core: Sendable {
     let basePath: [String]
     let headLimit: Int
     let bodyLimit: Int
+    let proxies: [IPNetwork]
+    let receivingBudget: ReceivingBudget
     let sendingBudget: SendingBudget
     let streams: StreamLoop
     let watchdog: Watchdog
@@ -25,13 +27,15 @@ final class Core: Sendable {
         (false, [:]))
 
     init(
-        handler: any HTTPHandler, basePath: [String], headLimit: Int, bodyLimit: Int, sendingBudget: SendingBudget,
-        streams: StreamLoop, watchdog: Watchdog, measures: ConnectionMeasures
+        handler: any HTTPHandler, _ settings: HTTPServer.Settings, sendingBudget: SendingBudget, streams: StreamLoop,
+        watchdog: Watchdog, measures: ConnectionMeasures
     ) {
         self.handler = handler
-        self.basePath = basePath
-        self.headLimit = headLimit
-        self.bodyLimit = bodyLimit
+        self.basePath = settings.basePath
+        self.headLimit = settings.headLimit
+        self.bodyLimit = settings.bodyLimit
+        self.proxies = settings.proxies
+        self.receivingBudget = ReceivingBudget(limit: settings.receivingLimit, bodyLimit: settings.bodyLimit)
         self.sendingBudget = sendingBudget
         self.streams = streams
         self.watchdog = watchdog

@@ -22,6 +22,11 @@ public final class HTTPServer: Sendable {
         public var headLimit = 8 * 1024
         /// Bytes of a request's body.
         public var bodyLimit = 64 * 1024
+        /// Total bytes of the bodies over 4 KiB that are under way, for which memory is taken as they arrive. Beyond
+        /// it, requests are refused: those without a right from half of it on, those of one address from a quarter on.
+        public var receivingLimit = 32 * 1024 * 1024
+        /// Proxies whose word on their clients' addresses counts.
+        public var proxies: [IPNetwork] = []
         /// Total bytes of the answers over 16 KiB that are being sent. Beyond it, those that have been under way
         /// longest are cut off.
         public var sendingLimit = 32 * 1024 * 1024
@@ -69,9 +74,8 @@ public final class HTTPServer: Sendable {
             let loop = try StreamLoop(settings.limits, addressLimit: settings.addressLimit, budget, measures)
             streams = loop
             let core = Core(
-                handler: handler, basePath: settings.basePath, headLimit: settings.headLimit,
-                bodyLimit: settings.bodyLimit, sendingBudget: budget, streams: loop, watchdog: watchdog,
-                measures: measures)
+                handler: handler, settings, sendingBudget: budget, streams: loop, watchdog: watchdog, measures: measures
+            )
             guard let pointer = HTTPServer.start(settings, core: core) else { throw .cannotStart(errno) }
             let started = Daemon(pointer: pointer)
             daemon = started
@@ -108,6 +112,9 @@ public final class HTTPServer: Sendable {
 
     /// Requests that have begun to arrive and are not answered yet.
     public var requestsUnderWay: Int { core.requestsUnderWay.load(ordering: .relaxed) }
+
+    /// Bytes of bodies under way, as `Settings.receivingLimit` counts them.
+    public var receivingBytes: Int { core.receivingBudget.size }
 
     /// Stops: closes each connection after its next answer, accepts no new one, ends streams one after the other in the
     /// first half of `limit`, waits for the requests under way, answers 503 to those that are not done within `limit`,

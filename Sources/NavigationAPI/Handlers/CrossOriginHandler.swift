@@ -23,6 +23,8 @@ public final class CrossOriginHandler: HTTPHandler {
         opened(handler.response(for: refusal, to: request), to: request.headers)
     }
 
+    public func hasRight(_ target: HTTPTarget, _ headers: HTTPHeaders) -> Bool { handler.hasRight(target, headers) }
+
     private func isPreflight(_ request: HTTPRequest) -> Bool {
         request.method == "OPTIONS" && allowedOrigin(request.headers) != nil
             && request.headers["Access-Control-Request-Method"] != nil

@@ -33,7 +33,10 @@ extension NavigationHandler {
     func drawMap(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let console = try openConsole()
         if !console.settings.isDevelopment { try checkOperator(request) }
-        guard let map = await console.map(of: request.target.segments[3]) else { throw .unknownPath }
+        let app = request.target.segments[3]
+        guard host.apps.contains(where: { $0.name == app }), let map = await console.map(of: app) else {
+            throw .unknownPath
+        }
         return .json(Array(map.utf8), status: 200)
     }
 

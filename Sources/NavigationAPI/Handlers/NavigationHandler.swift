@@ -78,6 +78,14 @@ public final class NavigationHandler: HTTPHandler {
         if problem.status >= 500 { report(ServerFailure(problem, to: request.id, request.target)) }
         return problem.response(to: request.id)
     }
+
+    /// With a token of a session that is in memory.
+    public func hasRight(_ target: HTTPTarget, _ headers: HTTPHeaders) -> Bool {
+        guard let id = Route.session(in: target.segments).flatMap({ SessionID($0) }),
+            let token = BearerToken(headers.only("Authorization"))
+        else { return false }
+        return host.isOpen(id, to: token.text)
+    }
 }
 
 // Requests without a session.

@@ -41,6 +41,8 @@ public final class ReportingHandler: HTTPHandler {
         return response
     }
 
+    public func hasRight(_ target: HTTPTarget, _ headers: HTTPHeaders) -> Bool { handler.hasRight(target, headers) }
+
     private func report(
         _ response: HTTPResponse, _ id: RequestID, _ method: String?, _ path: [String], since start: Int
     ) {

@@ -72,7 +72,7 @@ extension HTTPRefusal {
     /// By `position`.
     fileprivate static let reasons = [
         "invalid-target", "length-required", "content-too-large", "expectation-failed", "malformed-head",
-        "head-too-large", "unknown-method", "unknown-coding", "draining",
+        "head-too-large", "unknown-method", "unknown-coding", "draining", "too-many-bytes",
     ]
 
     fileprivate var position: Int {
@@ -86,6 +86,7 @@ extension HTTPRefusal {
         case .unknownMethod: 6
         case .unknownCoding: 7
         case .stopping: 8
+        case .tooManyBytes: 9
         }
     }
 }
@@ -116,6 +117,8 @@ public final class MeasuredHandler: HTTPHandler {
         measures.add(path: request.target?.segments, nil, response.status, nil)
         return response
     }
+
+    public func hasRight(_ target: HTTPTarget, _ headers: HTTPHeaders) -> Bool { handler.hasRight(target, headers) }
 
     /// Requests that have taken less are not searched for a wait: 100 ms.
     private static let longTime = 100_000_000

@@ -34,6 +34,8 @@ public final class TracedHandler: HTTPHandler {
         return end(span, with: response)
     }
 
+    public func hasRight(_ target: HTTPTarget, _ headers: HTTPHeaders) -> Bool { handler.hasRight(target, headers) }
+
     /// - Parameter method: `nil` if it is not known.
     private func start(_ id: RequestID, _ method: String?, _ path: [String], _ headers: HTTPHeaders) -> any Span {
         var context = InstrumentationContext.topLevel

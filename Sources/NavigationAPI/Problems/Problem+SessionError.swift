@@ -34,6 +34,11 @@ extension Problem {
                 429, "too-many-events", "Too many events", "Nothing has changed; wait as long as Retry-After says.")
             self.headers.append("Retry-After", String(seconds))
             self.headers.append(contentsOf: .rateLimit("events", rate: rate, remaining: 0, seconds: seconds))
+        case .tooManyCodeRequests(let rate, let seconds):
+            self.init(
+                429, "too-many-events", "Too many requests for a code", "Wait as long as Retry-After says.")
+            self.headers.append("Retry-After", String(seconds))
+            self.headers.append(contentsOf: .rateLimit("codes", rate: rate, in: 60, remaining: 0, seconds: seconds))
         case .tooManyWatchers:
             self.init(
                 429, "too-many-watchers", "Too many watch the session",

@@ -185,6 +185,11 @@ extension Problem {
                 411, "length-required", "Length required", "Send the body with Content-Length, not in chunks.")
         case .contentTooLarge(let limit):
             self.init(413, "content-too-large", "Body too large", "A body may have at most \(limit) bytes.")
+        case .tooManyBytes:
+            self.init(
+                503, "too-many-bytes", "Too many bytes under way",
+                "The server receives as much as it may, or as it may from one address. Nothing has changed; try again.")
+            self.headers.append("Retry-After", "2")
         case .expectationFailed:
             self.init(
                 417, "expectation-failed", "Unknown expectation", "The only known value of Expect is 100-continue.")

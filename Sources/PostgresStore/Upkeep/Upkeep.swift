@@ -16,6 +16,8 @@ final class Upkeep: Sendable {
         /// The sessions to prune.
         var due: Set<SessionID> = []
         var ticks = 0
+        /// How much of what it is asked to do waits.
+        var waiting = 0
         var isClosed = false
     }
 
@@ -30,6 +32,8 @@ final class Upkeep: Sendable {
     let sessionCount: Atomic<Int>
 
     private static let interval = DispatchTimeInterval.seconds(1)
+    /// So much may wait, before what it does by itself: it must not be late.
+    private static let waitingLimit = 64
     /// How long it waits to look again while the database does not answer.
     private static let intervalOfFailure = DispatchTimeInterval.milliseconds(200)
     /// The most sessions that are pruned at once.
@@ -101,6 +105,12 @@ final class Upkeep: Sendable {
         isRepeatable: Bool = true, _ body: @escaping @Sendable (DatabaseLink) throws(PostgresError) -> Value
     ) async throws(StoreError) -> Value {
         let arrived = ContinuousClock.now
+        let isLate = state.withLock { state in
+            state.waiting += 1
+            return state.waiting > Upkeep.waitingLimit
+        }
+        defer { state.withLock { $0.waiting -= 1 } }
+        guard !isLate else { throw .unavailable(reason: "too much waits for the database") }
         let outcome: Result<Value, StoreError> = await withCheckedContinuation { continuation in
             queue.async {
                 guard !self.state.withLock({ $0.isClosed }) else {

@@ -29,7 +29,7 @@ public enum EventOutcome: Int, CaseIterable, Sendable {
         case .refused(let error, _): self.init(error)
         case .stale: self = .stale
         case .keyReused, .answerForgotten: self = .keyReused
-        case .tooManyWaiting, .tooManyEvents: self = .limited
+        case .tooManyWaiting, .tooManyEvents, .tooManyCodeRequests: self = .limited
         case .deadlineExceeded: self = .late
         case .notApplied, .storageFull, .damaged, .unknownOutcome: self = .notStored
         default: self = .gone

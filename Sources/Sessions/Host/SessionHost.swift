@@ -84,6 +84,11 @@ public final class SessionHost: Sendable {
         return try authorized(session, token)
     }
 
+    /// Whether the session is in memory, and the token one of its own as far as is known here.
+    public func isOpen(_ id: SessionID, to token: String) -> Bool {
+        live.withLock { $0[id] }?.isOpen(to: SessionToken.digest(of: token)) ?? false
+    }
+
     private func authorized(
         _ session: Session, _ token: SHA256Digest
     ) throws(SessionError) -> AuthorizedSession {

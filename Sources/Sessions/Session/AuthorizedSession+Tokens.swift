@@ -12,13 +12,12 @@ extension AuthorizedSession {
         return (identity.tokens, own.number)
     }
 
-    /// A code for another device. An earlier one that was given out for the same token is worthless from then on. It
-    /// counts as an event for the session's rate.
+    /// A code for another device. An earlier one that was given out for the same token is worthless from then on.
     ///
     /// - Parameter label: what the device is to be called; see `AccessToken.isLabel`.
     public func openPairing(label: String?) async throws(SessionError) -> OpenPairing {
         let now = host.now()
-        try live.admit(host.eventRate, at: now)
+        try live.admitCode(at: now)
         guard try state().identity.tokens.count < AccessToken.limit else { throw .tooManyTokens }
         let code = PairingCode.random()
         let expiresAt = now.wholeSeconds + OpenPairing.lifetime

@@ -14,6 +14,7 @@ final class Session: Sendable {
         var turns = Turns()
         /// See `RateLimit`.
         var nextEvent = RateLimit.Due()
+        var nextCode = RateLimit.Due()
         /// `nil` while no request has had an `Idempotency-Key`.
         var answered: AnsweredKeys?
 
@@ -56,6 +57,17 @@ final class Session: Sendable {
         guard let limit, let wait = state.withLock({ limit.take(&$0.nextEvent, at: now) }) else { return }
         throw .tooManyEvents(rate: limit.rate, retryAfter: wait)
     }
+
+    /// Counts a request for a pairing code.
+    func admitCode(at now: Date) throws(SessionError) {
+        guard let limit = Session.codeRate, let wait = state.withLock({ limit.take(&$0.nextCode, at: now) }) else {
+            return
+        }
+        throw .tooManyCodeRequests(rate: limit.rate, retryAfter: wait)
+    }
+
+    /// A code is typed within two minutes; asking for another one is rare.
+    private static let codeRate = RateLimit(30, in: 60)
 
     /// The last committed state.
     ///
