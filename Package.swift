@@ -70,7 +70,7 @@ let package = Package(
         .target(
             name: "Sessions",
             dependencies: [
-                "Coordinators", "ByteText", "JSONCoding", "Measures", "Sodium",
+                "Coordinators", "JSONCoding", "Measures", "Sodium",
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]),
         .target(name: "SQLiteStore", dependencies: ["Sessions", "SQLite", "Sodium", "ByteText", "Measures"]),

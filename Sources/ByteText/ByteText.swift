@@ -9,22 +9,24 @@ extension StringProtocol {
     /// - Parameters:
     ///   - separator: an ASCII character.
     ///   - limit: how many parts there are at most; the last one has the rest, with its separators.
-    package func parts(at separator: Unicode.Scalar, limit: Int = .max) -> [Substring] {
+    @inlinable package func parts(at separator: Unicode.Scalar, limit: Int = .max) -> [Substring] {
         Substring(self).utf8
             .split(separator: UInt8(ascii: separator), maxSplits: limit - 1, omittingEmptySubsequences: false)
             .map(Substring.init)
     }
 
     /// What is between spaces, tabs and line ends.
-    package var words: [Substring] {
+    @inlinable package var words: [Substring] {
         Substring(self).utf8.split { [0x20, 0x09, 0x0A, 0x0D].contains($0) }.map(Substring.init)
     }
 
     /// What is between line ends. Empty lines are left out.
-    package var lines: [Substring] { Substring(self).utf8.split { $0 == 0x0A || $0 == 0x0D }.map(Substring.init) }
+    @inlinable package var lines: [Substring] {
+        Substring(self).utf8.split { $0 == 0x0A || $0 == 0x0D }.map(Substring.init)
+    }
 
     /// Without the spaces and tabs around it.
-    package var trimmed: Substring {
+    @inlinable package var trimmed: Substring {
         var text = Substring(self).utf8
         while text.first == 0x20 || text.first == 0x09 { text.removeFirst() }
         while text.last == 0x20 || text.last == 0x09 { text.removeLast() }
@@ -32,42 +34,44 @@ extension StringProtocol {
     }
 
     /// The number that it writes with decimal digits alone.
-    package var natural: Int? { utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int(self) : nil }
+    @inlinable package var natural: Int? { utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int(self) : nil }
 
     /// With another text in the place of each such character.
-    package func substituting(_ character: Unicode.Scalar, with other: String) -> String {
+    @inlinable package func substituting(_ character: Unicode.Scalar, with other: String) -> String {
         parts(at: character).joined(separator: other)
     }
 
     /// Whether it is the same but for the case of ASCII letters, as tokens of HTTP are compared.
-    package func isSame(as token: String) -> Bool {
+    @inlinable package func isSame(as token: String) -> Bool {
         func folded(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
         return utf8.elementsEqual(token.utf8) { folded($0) == folded($1) }
     }
 
-    package func begins(with prefix: String) -> Bool { utf8.starts(with: prefix.utf8) }
+    @inlinable package func begins(with prefix: String) -> Bool { utf8.starts(with: prefix.utf8) }
 
-    package func ends(with suffix: String) -> Bool { utf8.suffix(suffix.utf8.count).elementsEqual(suffix.utf8) }
+    @inlinable package func ends(with suffix: String) -> Bool {
+        utf8.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
+    }
 
     /// - Parameter character: an ASCII character.
-    package func has(_ character: Unicode.Scalar) -> Bool { utf8.contains(UInt8(ascii: character)) }
+    @inlinable package func has(_ character: Unicode.Scalar) -> Bool { utf8.contains(UInt8(ascii: character)) }
 
     /// The parts before and after the first such character; `nil` if there is none.
-    package func cut(at separator: Unicode.Scalar) -> (before: Substring, after: Substring)? {
+    @inlinable package func cut(at separator: Unicode.Scalar) -> (before: Substring, after: Substring)? {
         let text = Substring(self).utf8
         guard let index = text.firstIndex(of: UInt8(ascii: separator)) else { return nil }
         return (Substring(text[..<index]), Substring(text[text.index(after: index)...]))
     }
 
     /// The parts before and after the last such character; `nil` if there is none.
-    package func cut(atLast separator: Unicode.Scalar) -> (before: Substring, after: Substring)? {
+    @inlinable package func cut(atLast separator: Unicode.Scalar) -> (before: Substring, after: Substring)? {
         let text = Substring(self).utf8
         guard let index = text.lastIndex(of: UInt8(ascii: separator)) else { return nil }
         return (Substring(text[..<index]), Substring(text[text.index(after: index)...]))
     }
 
     /// Without its first and last byte, if it has both and they are these.
-    package func inside(_ first: Unicode.Scalar, _ last: Unicode.Scalar) -> Substring? {
+    @inlinable package func inside(_ first: Unicode.Scalar, _ last: Unicode.Scalar) -> Substring? {
         let text = Substring(self).utf8
         guard text.count >= 2, text.first == UInt8(ascii: first), text.last == UInt8(ascii: last) else { return nil }
         return Substring(text.dropFirst().dropLast())

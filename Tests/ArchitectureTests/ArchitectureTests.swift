@@ -19,7 +19,7 @@ import Testing
         "CoordinatorsTesting": ["Coordinators", "JSONCoding"],
         "AppMaps": ["Coordinators", "FoundationEssentials"],
         "Sessions": [
-            "ByteText", "Coordinators", "JSONCoding", "Measures", "Sodium", "Tracing", "FoundationEssentials",
+            "Coordinators", "JSONCoding", "Measures", "Sodium", "Tracing", "FoundationEssentials",
             "Synchronization",
         ],
         "SQLiteStore": [

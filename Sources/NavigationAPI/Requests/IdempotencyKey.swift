@@ -21,10 +21,17 @@ struct IdempotencyKey {
         self.text = text
     }
 
+    private static func endsToken(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: " "), UInt8(ascii: "\""), UInt8(ascii: ","), UInt8(ascii: ";"), UInt8(ascii: "\\"): true
+        default: false
+        }
+    }
+
     /// The key without its quotes (RFC 8941, section 3.3.3); a bare key has neither quotes nor spaces.
     private static func text(of field: String) -> String? {
         guard field.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { return nil }
-        guard field.begins(with: "\"") else { return field.utf8.contains { " \",;\\".utf8.contains($0) } ? nil : field }
+        guard field.utf8.first == UInt8(ascii: "\"") else { return field.utf8.contains(where: endsToken) ? nil : field }
         guard let inside = field.inside("\"", "\"") else { return nil }
         var text: [UInt8] = []
         var isEscaped = false

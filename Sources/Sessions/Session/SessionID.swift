@@ -1,4 +1,3 @@
-internal import ByteText
 internal import Sodium
 
 /// Names a session in paths and logs. Not a secret.
@@ -8,7 +7,7 @@ public struct SessionID: Sendable, Hashable {
     /// - Returns: `nil` if the text cannot be a session's id.
     public init?(_ text: String) {
         guard text.utf8.count == SessionID.prefix.utf8.count + SessionID.randomCharacters,
-            text.begins(with: SessionID.prefix)
+            text.utf8.starts(with: SessionID.prefix.utf8)
         else { return nil }
         let bytes = text.utf8Span.span
         for index in bytes.indices where !Base64URL.isDigit(bytes[index]) { return nil }
