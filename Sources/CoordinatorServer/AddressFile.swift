@@ -24,7 +24,9 @@ struct AddressFile {
         // Renamed, so that nobody reads half of it.
         let draft = "\(path).\(getpid())"
         let text = "\(address.host) \(address.port)\n"
-        let file = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        // Left by a process of the same number that was killed, or by somebody else.
+        unlink(draft)
+        let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
         defer { if file >= 0 { close(file) } }
         guard file >= 0, Glibc.write(file, text, text.utf8.count) == text.utf8.count, rename(draft, path) == 0 else {
             let cause = AddressFile.systemError

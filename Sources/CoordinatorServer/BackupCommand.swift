@@ -41,9 +41,12 @@ struct BackupCommand: ParsableCommand, SettingsCommand {
         // Reaching the file's size limit then fails the write instead of ending the process.
         signal(SIGXFSZ, SIG_IGN)
         let snapshot: StoreSnapshot
-        do throws(SQLiteStoreError) { snapshot = try StoreSnapshot(directory: directory) } catch {
+        do {
+            snapshot = try DirectoryOwner.act(in: directory) { try StoreSnapshot(directory: directory) }
+        } catch let error as SQLiteStoreError {
             throw ExitCode.cannotRead(directory, error)
         }
+        try DirectoryOwner.become(in: keep == nil ? Directory.parent(of: file) ?? "." : file)
         let kept = try keep.map { try KeptBackups(in: self.file, count: $0) }
         let file = kept?.next() ?? self.file
         let count = try NewFile.make(file) { draft in

@@ -73,6 +73,9 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
                 progress.hide()
                 for session in checked {
                     summary.add(session)
+                    if let remark = session.remark {
+                        StandardError.print("Warning: session \(session.session) \(remark)")
+                    }
                     if session.outcome == "damaged" {
                         StandardError.print("Error: session \(session.session) is damaged: \(session.details)")
                     }
@@ -96,6 +99,12 @@ struct CheckedSession: Sendable, Encodable {
     let app: String?
     let outcome: String
     let details: String
+    /// What is odd about it, and does not change the outcome.
+    let remark: String?
+
+    private enum CodingKeys: CodingKey {
+        case session, app, outcome, details
+    }
 
     /// - Returns: `nil` if there is no such session any more.
     fileprivate init?(_ id: SessionID, _ found: Result<SessionRecord?, SessionDamage>, by host: SessionHost) {
@@ -105,9 +114,10 @@ struct CheckedSession: Sendable, Encodable {
         case .success(let record?):
             app = record.identity.app
             (outcome, details) = host.restorePlan(for: record).words
+            remark = record.time > .latestSoundTime ? "is of \(record.time.formatted(.iso8601)): was it imported?" : nil
         case .failure(let damage):
             app = nil
-            (outcome, details) = ("damaged", damage.what)
+            (outcome, details, remark) = ("damaged", damage.what, nil)
         }
     }
 

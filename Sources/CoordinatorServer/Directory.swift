@@ -59,7 +59,7 @@ struct Directory {
         getpwuid(user).map { String(cString: $0.pointee.pw_name) } ?? "\(user)"
     }
 
-    private static func parent(of path: String) -> String? {
+    static func parent(of path: String) -> String? {
         guard let (parent, _) = path.cut(atLast: "/") else { return path == "." ? nil : "." }
         if parent.isEmpty { return path == "/" ? nil : "/" }
         return String(parent)

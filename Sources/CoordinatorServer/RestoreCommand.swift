@@ -36,14 +36,13 @@ struct RestoreCommand: AsyncParsableCommand, SettingsCommand {
         // Reaching the file's size limit then fails the write instead of ending the process.
         signal(SIGXFSZ, SIG_IGN)
         let backup = try backup()
-        let vacancy = try RestoreCommand.vacancy(directory)
+        let vacancy = try DirectoryOwner.act(in: directory) { try RestoreCommand.vacancy(directory) }
         defer { vacancy.close() }
         let damaged = try await damagedSessions(in: backup)
+        try DirectoryOwner.become(in: directory)
         let count = try NewFile.make(vacancy.file, replacing: vacancy.hasEmptyStore, in: vacancy.draft) { draft in
             do throws(SQLiteStoreError) {
-                let count = try backup.checkedCopy(to: draft, as: .store, "restore")
-                try vacancy.giveToOwner(draft)
-                return count
+                return try backup.checkedCopy(to: draft, as: .store, "restore")
             } catch .unavailable(let reason) {
                 // The backup was sound a moment ago, so it is the copy that failed.
                 throw ExitCode.cannotStart(EX_IOERR, "\(vacancy.file) cannot be written: \(reason)")

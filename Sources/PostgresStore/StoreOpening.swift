@@ -85,7 +85,7 @@ extension StoreOpening {
             let time = try link.run(ReplicaQueries.time, within: .seconds(5))
             localClock = start + Date().timeIntervalSince(start) / 2
             clock = time.integer(0, 0) ?? 0
-            state.begin(generation: time.text(0, 1).flatMap { Int($0) } ?? 1)
+            state.begin(generation: time.text(0, 1).flatMap { Int($0) } ?? 1, secret: secret)
         } catch {
             throw PostgresStoreError(error)
         }

@@ -1,5 +1,6 @@
 internal import Postgres
 internal import Sessions
+internal import Sodium
 internal import Synchronization
 
 /// What the store's parts know together.
@@ -14,6 +15,8 @@ final class StoreState: Sendable {
 
     private struct Content {
         var lanes: [Lane] = []
+        /// The store's secret as the database has it.
+        var secret = ""
         var changedGenerationAt: ContinuousClock.Instant?
     }
 
@@ -21,6 +24,7 @@ final class StoreState: Sendable {
     let isStrict: Bool
     private let content = Mutex(Content())
     private let knownGeneration = Atomic(1)
+    private let isSecretOld = Atomic(false)
     /// The latest timeline of a server that this replica has been connected to; 0 if none is known.
     let latestTimeline = Atomic(0)
     /// Receives what an operator should know, and whether it is critical.
@@ -52,8 +56,28 @@ final class StoreState: Sendable {
         }
     }
 
-    /// The generation when the store is opened, which is no change.
-    func begin(generation: Int) { knownGeneration.store(generation, ordering: .releasing) }
+    /// The generation and the secret when the store is opened, which is no change.
+    func begin(generation: Int, secret: [UInt8]) {
+        knownGeneration.store(generation, ordering: .releasing)
+        content.withLock { $0.secret = Hexadecimal.text(of: secret) }
+    }
+
+    // MARK: - The secret
+
+    /// As the database has it. Every commit states it: the secret may be replaced while this replica is frozen and
+    /// counts as gone.
+    var secret: String { content.withLock { $0.secret } }
+
+    /// Whether the secret was replaced. What this replica derives from the old one is nobody's any more.
+    var hasOldSecret: Bool { isSecretOld.load(ordering: .acquiring) }
+
+    /// Notes the secret that the database has.
+    func note(secret: String) {
+        guard secret != self.secret, !isSecretOld.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        report("\(StoreState.oldSecret): nothing can be committed until this server is restarted", true)
+    }
+
+    static let oldSecret = "the store's secret was replaced"
 
     // MARK: - Lanes
 

@@ -72,6 +72,7 @@ struct AccountsDirectory: ParsableArguments {
 
     /// The existing accounts.
     func open() throws -> AccountStore {
+        try DirectoryOwner.become(in: dataDirectory)
         // If the directory cannot be searched, it is not known whether the file exists.
         guard access(file, F_OK) == 0 || errno != ENOENT else {
             throw AccountRefusal("there is no \(file); name its directory with --data-directory")
@@ -83,6 +84,7 @@ struct AccountsDirectory: ParsableArguments {
 
     /// The accounts; their file is created if it does not exist.
     func make() throws -> AccountStore {
+        try DirectoryOwner.become(in: dataDirectory)
         do {
             try Coordinatord.makeDirectory(dataDirectory)
             return try AccountStore(path: file)

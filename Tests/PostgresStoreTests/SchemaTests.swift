@@ -24,6 +24,29 @@ import Testing
         #expect(try await PostgresStore.migrate(uri: database.uri) == (1, 1))
     }
 
+    @Test func `a server whose store got another secret meanwhile commits nothing any more, and says why`() async throws
+    {
+        let database = try await Database()
+        let frozen = try await database.open()
+        // As `sessions import` does while the server counts as gone.
+        try await database.query("UPDATE store SET value = repeat('ab', 32) WHERE name = 'secret'")
+
+        let outcome = await frozen.commit([try .make(.make(1))])
+
+        #expect(outcome != .success([]))
+        #expect(try await database.query("SELECT count(*) FROM sessions") == "0")
+        try await eventually { frozen.condition.failure == "the store's secret was replaced" }
+        let late = await frozen.commit([try .make(.make(1))])
+        #expect(late == .failure(.unavailable(reason: StoreState.oldSecret)))
+        #expect(database.reports.all.contains { $0.hasPrefix(StoreState.oldSecret) })
+        await frozen.close()
+        let restarted = try await database.open()
+        #expect(restarted.secret == [UInt8](repeating: 0xAB, count: 32))
+        let committed = await restarted.commit([try .make(.make(1))])
+        #expect(committed == .success([]))
+        await restarted.close()
+    }
+
     @Test func `a schema that is too old or too new is refused, and one that it can work with is not`() async throws {
         let database = try await Database()
         #expect(try await PostgresStore.migrate(uri: database.uri) == (0, 1))

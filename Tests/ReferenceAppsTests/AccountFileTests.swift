@@ -49,6 +49,26 @@ import Testing
         #expect(try !command.remove(email: "bob@example.com"))
     }
 
+    @Test func `a file that is replaced under a running server is read anew, and one that is gone signs nobody in`()
+        async throws
+    {
+        let (file, other) = (TemporaryFile(), TemporaryFile())
+        let server = try await Accounts(path: file.path, isDevelopment: false)
+        let old = server.store
+        #expect(try await blocking { try old.add(email: "bob@example.com", password: "battery staple") })
+        #expect(await server.logIn("bob@example.com", "battery staple") == nil)
+        let new = try await Accounts(path: other.path, isDevelopment: false).store
+        #expect(try await blocking { try new.add(email: "cid@example.com", password: "battery staple") })
+
+        #expect(rename(other.path, file.path) == 0)
+        #expect(await server.logIn("bob@example.com", "battery staple") == .refused)
+        #expect(await server.logIn("cid@example.com", "battery staple") == nil)
+
+        #expect(unlink(file.path) == 0)
+        #expect(await server.logIn("cid@example.com", "battery staple") == .unavailable)
+        #expect(!FileManager.default.fileExists(atPath: file.path))
+    }
+
     @Test func `only its owner can read the file, even if others could read it before`() async throws {
         let fresh = TemporaryFile()
         let old = TemporaryFile()

@@ -92,6 +92,51 @@ import TestSupport
         try await storage.stop(program)
     }
 
+    /// The store in a file and in PostgreSQL refuse the same, before they are asked.
+    @Test(arguments: [
+        (#""time":1700"#, #""time":2537001700"#, "its “time” is more than a day ahead"),
+        (#""version":1,"#, #""user":"a\u0000b","version":1,"#, "“user”"),
+    ])
+    func `a line that no store can keep, or that would set the clock, is refused with its number`(
+        old: String, new: String, reason: String
+    ) async throws {
+        let (program, connection) = try await storage.serve()
+        _ = try await storage.open(connection)
+        try await storage.stop(program)
+        let export = try await storage.run("sessions", "export").output
+        let line = export.replacing(/"time":\d{4}/, with: #""time":1700"#)
+        #expect(line.contains(old))
+
+        let imported = try await storage.run(
+            ["sessions", "import"], input: line.replacing(old, with: new),
+            store: "sqlite:\(storage.directory.path)/copy")
+
+        #expect(imported.code == 65 && imported.errors.hasPrefix("Error: line 1: "), "\(imported.errors)")
+        #expect(imported.errors.contains(reason) && imported.errors.contains("nothing was imported"))
+    }
+
+    @Test func `a line that is not UTF-8 is refused, and lines may be long and end in any way`() async throws {
+        let (program, connection) = try await storage.serve()
+        let session = try await storage.open(connection)
+        for number in 1...3 { _ = try await storage.push(number, session, connection) }
+        try await storage.stop(program)
+        let export = try await storage.run("sessions", "export").output
+        let path = storage.directory.path
+        func imported(_ bytes: Data, into name: String) async throws -> Int32 {
+            try bytes.write(to: URL(filePath: "\(path)/lines"))
+            let command = try
+                "'\(Program.server.path)' sessions import --store 'sqlite:\(path)/\(name)' < '\(path)/lines'"
+            return try await Program(URL(filePath: "/bin/sh"), ["-c", command]).exit().code
+        }
+
+        #expect(try await imported(Data(export.utf8).dropLast(), into: "a") == 0)
+        #expect(try await imported(Data(export.replacing("\n", with: "\r\n").utf8), into: "b") == 0)
+        #expect(try await imported(Data([0xFF]) + Data(export.utf8), into: "c") == 65)
+        for copy in ["a", "b"] {
+            #expect(try await storage.run(["sessions", "export"], store: "sqlite:\(path)/\(copy)").output == export)
+        }
+    }
+
     @Test func `tokens and who is signed in survive an export and an import`() async throws {
         let (program, connection) = try await storage.serve(nil, ["--development"])
         let phone = try await logIn(connection)

@@ -62,7 +62,7 @@ extension EncodedRecord {
         let signedIn = user.map { "\"user\":\"\($0)\"," } ?? ""
         let text = """
             {"session":"\(id.text)","app":"a",\(token),"createdAt":1800000000000,\
-            \(origin)\(signedIn)"version":\(version),"time":\(1_800_000_000_000 + version),"keptUntil":\(keptUntil)\(state)}
+            \(origin)\(signedIn)"version":\(version),"time":\(1_700_000_000_000 + version),"keptUntil":\(keptUntil)\(state)}
             """
         return try SessionRecord(parsing: Array(text.utf8)).encoded
     }

@@ -23,6 +23,8 @@ final class SessionImport {
     /// Lines, or bytes of lines, after which sessions are inserted; no session is split.
     private static let batchSize = (lines: 1000, bytes: 4 << 20)
 
+    private let latestTime = Date.latestSoundTime
+
     struct Unfit: Error, CustomStringConvertible {
         let description: String
     }
@@ -74,6 +76,11 @@ final class SessionImport {
         guard record.version <= SessionRecord.importLimit else {
             throw Unfit(description: "not a record: its “version” is out of range")
         }
+        guard record.time <= latestTime else {
+            throw Unfit(
+                description:
+                    "its “time” is more than a day ahead of this machine's clock, \(record.time.formatted(.iso8601))")
+        }
         version = record.version
         if isSkipping { return }
         if current == nil { current = (record.id, [], []) }
@@ -107,4 +114,9 @@ final class SessionImport {
         imported += sessions.count - existing.count
         skipped += existing.count
     }
+}
+
+extension Date {
+    /// What is later was written by a clock that is wrong, and a server would go on from there.
+    static var latestSoundTime: Date { Date() + 86_400 }
 }

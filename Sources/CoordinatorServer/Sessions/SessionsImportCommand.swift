@@ -23,10 +23,11 @@ struct SessionsImportCommand: AsyncParsableCommand, SettingsCommand {
         var progress = Progress("import")
         let size = SessionsImportCommand.inputSize
         var number = 0
+        var lines = InputLines()
         do {
-            while let line = readLine() {
+            while let line = try lines.next() {
                 number += 1
-                try await importing.take(Array(line.utf8))
+                try await importing.take(line)
                 progress.show(
                     size == nil ? importing.imported + importing.skipped : Int(lseek(STDIN_FILENO, 0, SEEK_CUR)),
                     of: size)
@@ -53,5 +54,51 @@ extension SessionsImportCommand {
         var info = stat()
         let isFile = fstat(STDIN_FILENO, &info) == 0 && info.st_mode & S_IFMT == S_IFREG && info.st_size > 0
         return isFile ? Int(info.st_size) : nil
+    }
+}
+
+/// The lines of standard input as bytes: Swift's own `readLine` replaces what is not UTF-8.
+private struct InputLines {
+    private var buffer: [UInt8] = []
+    /// Where the next line begins in the buffer.
+    private var start = 0
+
+    private static let chunk = 1 << 16
+
+    /// - Returns: a line without its end; `nil` at the end of the input.
+    mutating func next() throws -> [UInt8]? {
+        var searched = start
+        while true {
+            if let end = buffer[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+                defer { start = end + 1 }
+                return InputLines.line(buffer[start..<end])
+            }
+            buffer.removeSubrange(..<start)
+            start = 0
+            searched = buffer.count
+            let count = try read()
+            if count == 0 {
+                defer { buffer = [] }
+                return buffer.isEmpty ? nil : InputLines.line(buffer[...])
+            }
+        }
+    }
+
+    private mutating func read() throws -> Int {
+        var count = 0
+        let chunk = [UInt8](unsafeUninitializedCapacity: InputLines.chunk) { bytes, initialized in
+            count = Glibc.read(STDIN_FILENO, bytes.baseAddress, bytes.count)
+            initialized = max(0, count)
+        }
+        guard count >= 0 else {
+            throw ExitCode.cannotStart(
+                EX_IOERR, "standard input cannot be read: \(String(cString: strerror(errno)).lowercased())")
+        }
+        buffer += chunk
+        return count
+    }
+
+    private static func line(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+        Array(bytes.last == UInt8(ascii: "\r") ? bytes.dropLast() : bytes)
     }
 }

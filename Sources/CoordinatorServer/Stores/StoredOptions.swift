@@ -23,7 +23,8 @@ struct StoredOptions: ParsableArguments {
     func reader() throws -> any StoreReading {
         switch store {
         case .memory: throw ExitCode(EX_USAGE)
-        case .sqlite(let directory): return try SQLiteReading(directory: directory)
+        case .sqlite(let directory):
+            return try DirectoryOwner.act(in: directory) { try SQLiteReading(directory: directory) }
         case .postgres(let uri):
             return try PostgresAddress(uri: uri, password: try password.password()).reader()
         }
@@ -36,6 +37,7 @@ struct StoredOptions: ParsableArguments {
         switch store {
         case .memory: throw ExitCode(EX_USAGE)
         case .sqlite(let directory):
+            try DirectoryOwner.become(in: directory)
             do throws(SQLiteStoreError) { try StoreSnapshot.checkExistence(in: directory) } catch {
                 throw ExitCode.cannotRead(directory, error)
             }
@@ -51,6 +53,7 @@ struct StoredOptions: ParsableArguments {
         switch store {
         case .memory: throw ExitCode(EX_USAGE)
         case .sqlite(let directory):
+            try DirectoryOwner.become(in: directory)
             return SQLiteInsertion {
                 // Only a missing store has no secret.
                 do throws(SQLiteStoreError) { try StoreSnapshot.checkExistence(in: directory) } catch {

@@ -45,7 +45,7 @@ extension TransitionRun {
         _ user: String?, _ request: Request, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
         guard user.map(UserID.isValid) ?? true else {
-            throw coordinator.impossible(request, "a user's id has 1 to \(UserID.limit) bytes")
+            throw coordinator.impossible(request, "a user's id has 1 to \(UserID.limit) bytes, and no zero byte")
         }
     }
 }

@@ -15,7 +15,8 @@ enum CommitStatement {
             $8::text[], $9::text[], $10::text[], $11::bigint[], $12::text[], $13::text[], $14::bigint[], $15::bigint[])
             AS t(id, stamp, version, base, kept_until, oldest, tokens, account, origin, record, checksum, key, answer,
               size, answer_checksum)
-          WHERE (SELECT value FROM store WHERE name = 'generation') = $18::text),
+          WHERE (SELECT value FROM store WHERE name = 'generation') = $18::text
+            AND (SELECT value FROM store WHERE name = 'secret') = $19::text),
         n AS (
           INSERT INTO sessions (id, stamp, version, oldest, due, tokens, account, origin)
           SELECT id, 1, version, coalesce(oldest, 1), kept_until, coalesce(tokens, '{}')::bytea[], nullif(account, ''), origin
@@ -43,7 +44,9 @@ enum CommitStatement {
         """)
 
     /// - Parameter items: at most one for each session.
-    static func values(_ items: [CommitItem], lane: Int, n: Int, generation: Int) -> [PostgresValue] {
+    static func values(
+        _ items: [CommitItem], lane: Int, n: Int, generation: Int, secret: String
+    ) -> [PostgresValue] {
         let changes = items.map(\.change)
         return [
             .texts(changes.map(\.id.text)), .integers(changes.map(\.expected.commits)),
@@ -53,7 +56,7 @@ enum CommitStatement {
             .utf8s(changes.map(\.record?.text)), .integers(changes.map(\.record?.checksum)),
             .texts(changes.map(\.answer?.key)), .utf8s(changes.map(\.answer?.text)),
             .integers(changes.map(\.answer?.size)), .integers(changes.map(\.answer?.checksum)), .integer(lane),
-            .integer(n), .text("\(generation)"),
+            .integer(n), .text("\(generation)"), .text(secret),
         ]
     }
 

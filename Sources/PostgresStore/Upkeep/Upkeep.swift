@@ -59,7 +59,7 @@ final class Upkeep: Sendable {
     var failure: String? { outage ?? state.withLock { $0.clock } ?? brokenPromise }
 
     /// Why the database cannot be used at all.
-    var outage: String? { state.withLock { $0.failure } }
+    var outage: String? { store.hasOldSecret ? StoreState.oldSecret : state.withLock { $0.failure } }
 
     /// Why nothing may be acknowledged: the database was restarted with other settings, or another one has taken over.
     var brokenPromise: String? {
@@ -214,6 +214,7 @@ final class Upkeep: Sendable {
                 let rows = try link.run(ReplicaQueries.time, within: .milliseconds(1500))
                 let end = Date()
                 if let generation = rows.text(0, 1).flatMap({ Int($0) }) { store.note(generation: generation) }
+                if let secret = rows.text(0, 2) { store.note(secret: secret) }
                 // A slow answer says little about the clock.
                 if let stored = rows.integer(0, 0), end.timeIntervalSince(start) < 0.5 {
                     note(clock: stored, local: start + end.timeIntervalSince(start) / 2)

@@ -12,7 +12,8 @@ internal import Synchronization
 public final class AccountStore: LoginRepository {
     public typealias Clock = @Sendable () -> ContinuousClock.Instant
 
-    private let table: Mutex<AccountTable>
+    private let path: String?
+    private let table: Mutex<OpenTable>
     private let failures = Mutex(LoginFailures())
     private let lanes: WorkLanes<ClientAddress?>
     private let isDevelopment: Bool
@@ -29,12 +30,8 @@ public final class AccountStore: LoginRepository {
     public init(
         path: String?, isDevelopment: Bool = false, waitingLimit: Int = 16, now: @escaping Clock = { .now }
     ) throws(AccountStoreError) {
-        if let path { try PrivateFile.prepare(path) }
-        do throws(SQLiteError) {
-            table = Mutex(try AccountTable(path: path ?? ":memory:"))
-        } catch {
-            throw .unavailable(reason: error.description)
-        }
+        self.path = path
+        table = Mutex(try OpenTable(path))
         lanes = WorkLanes(count: ProcessInfo.processInfo.activeProcessorCount, waitingLimit: waitingLimit)
         self.isDevelopment = isDevelopment
         self.now = now
@@ -88,10 +85,30 @@ public final class AccountStore: LoginRepository {
     private func withTable<Value: Sendable>(
         _ body: (borrowing AccountTable) throws(SQLiteError) -> Value
     ) throws(AccountStoreError) -> Value {
-        do throws(SQLiteError) {
-            return try table.withLock { table throws(SQLiteError) in try body(table) }
-        } catch {
-            throw .unavailable(reason: error.description)
+        try table.withLock { open throws(AccountStoreError) in
+            // A file that was replaced is read anew: what is removed from it must not sign in.
+            if let path, FileIdentity(path) != open.file {
+                guard FileIdentity(path) != nil else { throw .unavailable(reason: "\(path) was removed") }
+                open = try OpenTable(path)
+            }
+            do throws(SQLiteError) { return try body(open.table) } catch {
+                throw .unavailable(reason: error.description)
+            }
+        }
+    }
+
+    /// The accounts' table, and the file that it is in.
+    private struct OpenTable: ~Copyable {
+        let table: AccountTable
+        /// `nil` in memory.
+        let file: FileIdentity?
+
+        init(_ path: String?) throws(AccountStoreError) {
+            if let path { try PrivateFile.prepare(path) }
+            do throws(SQLiteError) { table = try AccountTable(path: path ?? ":memory:") } catch {
+                throw .unavailable(reason: error.description)
+            }
+            file = path.flatMap(FileIdentity.init)
         }
     }
 
@@ -108,7 +125,7 @@ public final class AccountStore: LoginRepository {
 
     private func isRight(_ password: String, of account: AccountName) throws(LoginError) -> Bool {
         do {
-            let hash = try table.withLock { table throws(SQLiteError) in
+            let hash = try withTable { table throws(SQLiteError) in
                 try table.hash(of: account, isDevelopment: isDevelopment)
             }
             let matches = try (hash ?? .decoy).matches(password)

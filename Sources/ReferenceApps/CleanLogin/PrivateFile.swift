@@ -7,11 +7,27 @@ enum PrivateFile {
     static func prepare(_ path: String) throws(AccountStoreError) {
         let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if file >= 0 { close(file) }
-        // Not by opening it: closing it again would release the locks that this process has on it (fcntl(2)).
-        guard chmod(path, 0o600) == 0 else { throw .system(path) }
-        for suffix in ["-journal", "-wal", "-shm"] where chmod(path + suffix, 0o600) != 0 && errno != ENOENT {
+        guard restrict(path) else { throw .system(path) }
+        for suffix in ["-journal", "-wal", "-shm"] where !restrict(path + suffix) && errno != ENOENT {
             throw .system(path + suffix)
         }
+    }
+
+    /// Not by opening it: closing it again would release the locks that this process has on it (fcntl(2)). A link is
+    /// refused: it may lead to anything.
+    private static func restrict(_ path: String) -> Bool { fchmodat(AT_FDCWD, path, 0o600, AT_SYMLINK_NOFOLLOW) == 0 }
+}
+
+/// Which file has a name, so that its replacement is noticed.
+struct FileIdentity: Equatable {
+    private let device: UInt
+    private let inode: UInt
+
+    /// - Returns: `nil` if there is none.
+    init?(_ path: String) {
+        var info = stat()
+        guard stat(path, &info) == 0 else { return nil }
+        (device, inode) = (UInt(info.st_dev), UInt(info.st_ino))
     }
 }
 

@@ -114,7 +114,7 @@ final class StoreDirectory: Sendable {
     var secretCopy: [UInt8]? { StoreDirectory.secretCopy(in: secretFile) }
 
     private static func secretCopy(in path: String) -> [UInt8]? {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard file >= 0 else { return nil }
         defer { Glibc.close(file) }
         var bytes = [UInt8](repeating: 0, count: KeyedDigest.keySize + 8)
@@ -126,7 +126,8 @@ final class StoreDirectory: Sendable {
     func keepCopy(of secret: [UInt8]) throws(SQLiteStoreError) {
         guard secretCopy != secret else { return }
         let draft = secretFile + ".new"
-        let file = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        unlink(draft)
+        let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw .system("\(draft) cannot be created") }
         defer { Glibc.close(file) }
         let bytes = StoreDirectory.withChecksum(secret)
@@ -210,7 +211,7 @@ final class StoreDirectory: Sendable {
     }
 
     static func touch(_ path: String) {
-        let file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        let file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         if file >= 0 { Glibc.close(file) }
     }
 }

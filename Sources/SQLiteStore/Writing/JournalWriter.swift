@@ -194,13 +194,15 @@ final class JournalWriter {
         database.setLogKept(false)
     }
 
-    /// The latest known time: of the last record, or of the last sweep. A time that cannot be read is ignored.
+    /// The latest known time: of the last record, or of the last sweep. A time that cannot be read is ignored, and so is
+    /// that of a record which is more than a day ahead of the sweeps and of the machine's clock: it was imported.
     static func latestTime(in database: borrowing SQLiteDatabase) -> Date {
         let last = "SELECT record FROM journal WHERE kind <> 'answer' ORDER BY seq DESC LIMIT 1"
         let time = try? database.integer(
             "SELECT CASE WHEN json_valid(record) THEN record ->> '$.time' END FROM (\(last))")
         let clock = try? stored(StoredValue.clock, in: database)
-        let latest = max(time.flatMap(\.self) ?? 0, clock ?? 0)
+        let limit = max(clock ?? 0, Int(Date().timeIntervalSince1970 * 1000)) + 86_400_000
+        let latest = max(time.flatMap(\.self).flatMap { $0 <= limit ? $0 : nil } ?? 0, clock ?? 0)
         return Date(timeIntervalSince1970: TimeInterval(latest) / 1000)
     }
 

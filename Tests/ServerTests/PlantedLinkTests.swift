@@ -1,0 +1,103 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// Commands that root runs on directories of a service's user, who has planted links in them: whatever they do, they do
+/// it as that user.
+@Suite(.enabled(if: geteuid() == 0)) struct PlantedLinkTests {
+    private static let (user, group): (uid_t, gid_t) = (4321, 4322)
+
+    private let storage: StorageTests
+    private var path: String { storage.directory.path }
+    private var store: String { "\(path)/store" }
+    private var apps: String { "\(path)/apps" }
+    /// What belongs to root alone.
+    private var file: String { "\(path)/root/file" }
+    private var missing: String { "\(path)/root/missing" }
+
+    init() throws { storage = try StorageTests() }
+
+    /// A closed store with a session, whose user owns everything in it and in the apps' directory.
+    private func prepare() async throws -> StorageTests.Session {
+        let (program, connection) = try await storage.serve()
+        let session = try await storage.open(connection)
+        try await storage.stop(program)
+        try FileManager.default.createDirectory(atPath: "\(path)/root", withIntermediateDirectories: true)
+        chmod("\(path)/root", 0o700)
+        try Data("secret".utf8).write(to: URL(filePath: file))
+        chmod(file, 0o640)
+        for directory in [store, apps] {
+            for name in try [""] + FileManager.default.subpathsOfDirectory(atPath: directory) {
+                lchown("\(directory)/\(name)", PlantedLinkTests.user, PlantedLinkTests.group)
+            }
+        }
+        return session
+    }
+
+    private func expectNothingHasChanged(_ what: String) throws {
+        var info = stat()
+        #expect(stat(file, &info) == 0 && info.st_uid == 0 && info.st_mode & 0o777 == 0o640, "\(what)")
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == "secret", "\(what)")
+        #expect(stat("\(path)/root", &info) == 0 && info.st_mode & 0o777 == 0o700, "\(what)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: "\(path)/root") == ["file"], "\(what)")
+    }
+
+    @Test(arguments: [
+        "secret", "secret.new", "sessions.damaged", "sessions.sqlite.new", "sessions.sqlite-wal", "sessions.sqlite-shm",
+        "sessions.sqlite-journal", "lock",
+    ])
+    func `no link in a store leads a command anywhere`(name: String) async throws {
+        let session = try await prepare()
+        for target in [file, missing, "\(path)/root"] {
+            try? FileManager.default.removeItem(atPath: "\(store)/\(name)")
+            symlink(target, "\(store)/\(name)")
+
+            for command in [
+                ["sessions", "list"], ["sessions", "end", session.id], ["sessions", "purge", session.id],
+                ["backup", "\(path)/copy"],
+                ["check", "--data-directory", apps],
+            ] {
+                _ = try await storage.run(command)
+                try expectNothingHasChanged("\(command) with \(name) → \(target)")
+            }
+        }
+    }
+
+    @Test(arguments: ["accounts.sqlite", "accounts.sqlite-wal", "accounts.sqlite-shm", "accounts.sqlite-journal"])
+    func `no link beside the accounts leads a command anywhere`(name: String) async throws {
+        _ = try await prepare()
+        for target in [file, missing, "\(path)/root"] {
+            try? FileManager.default.removeItem(atPath: "\(apps)/\(name)")
+            symlink(target, "\(apps)/\(name)")
+
+            for command in [["list"], ["remove", "a@b.example"], ["add", "c@d.example"]] {
+                let line =
+                    "echo 'correct horse battery' | '\(try Program.server.path)' accounts \(command.joined(separator: " "))"
+                _ = try await Program(URL(filePath: "/bin/sh"), ["-c", "\(line) --data-directory '\(apps)'"]).exit()
+                try expectNothingHasChanged("\(command) with \(name) → \(target)")
+            }
+        }
+    }
+
+    @Test func `what root's commands make belongs to the owner of its directory`() async throws {
+        let session = try await prepare()
+        let backups = "\(path)/backups"
+        try FileManager.default.createDirectory(atPath: backups, withIntermediateDirectories: true)
+        #expect(chown(backups, PlantedLinkTests.user, PlantedLinkTests.group) == 0)
+
+        #expect(try await storage.run("sessions", "end", session.id).code == 0)
+        #expect(try await storage.run("backup", "\(backups)/copy").code == 0)
+        #expect(try await storage.run("backup", "--keep", "2", backups).code == 0)
+        #expect(try await storage.run("backup", "\(path)/root/copy").code == 0, "root's own directory is root's")
+
+        for directory in [store, backups] {
+            for name in try FileManager.default.contentsOfDirectory(atPath: directory) {
+                var info = stat()
+                #expect(lstat("\(directory)/\(name)", &info) == 0 && info.st_uid == PlantedLinkTests.user, "\(name)")
+            }
+        }
+        var info = stat()
+        #expect(stat("\(path)/root/copy", &info) == 0 && info.st_uid == 0)
+    }
+}
