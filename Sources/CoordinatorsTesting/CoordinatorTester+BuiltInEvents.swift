@@ -1,3 +1,4 @@
+internal import Coordinators
 internal import JSONCoding
 
 /// The events that every session understands.
@@ -26,7 +27,9 @@ extension CoordinatorTester {
     public mutating func answer(
         _ button: String, fileID: String = #fileID, line: UInt = #line
     ) async throws(Failure) {
-        try await send("answer", ["button": .string(button)], fileID: fileID, line: line)
+        let shown = state.alert.map { JSON.string($0.key) }
+        let payload: JSON = shown.map { ["button": .string(button), "alert": $0] } ?? ["button": .string(button)]
+        try await send("answer", payload, fileID: fileID, line: line)
     }
 
     public mutating func selectTab(

@@ -120,7 +120,11 @@ extension Walk {
             let flow = state.presented.randomElement(using: &numbers)
             return Bool.random(using: &numbers) ? nil : flow.map { ["key": .string($0.key)] }
         case .answer:
-            return state.alert?.alert.buttons.randomElement(using: &numbers).map { ["button": .string($0.id)] }
+            guard let alert = state.alert, let button = alert.alert.buttons.randomElement(using: &numbers) else {
+                return nil
+            }
+            return Bool.random(using: &numbers)
+                ? ["button": .string(button.id)] : ["button": .string(button.id), "alert": .string(alert.key)]
         case .open:
             return ["path": .string(links.randomElement(using: &numbers) ?? "/")]
         case .describeClient:

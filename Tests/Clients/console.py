@@ -632,20 +632,22 @@ def broken():
     page.click("Push")
     page.row("Value", "4")
 
-    # A lost answer: the event is posted again with its key, and carried out once.
-    page.run("""const real = window.fetch; let lost = 1; window.keys = [];
+    # Lost answers, one of them to a gateway that says so in JSON: the event is posted again with its key, and carried out
+    # once.
+    page.run("""const real = window.fetch; let lost = 2; window.keys = [];
         window.fetch = async (url, options) => {
             if (!url.includes('/events')) return real(url, options);
             window.keys.push(options.headers['Idempotency-Key']);
             const answer = await real(url, options);
-            if (lost-- > 0) throw new TypeError('lost');
+            if (lost-- === 2) return Response.json({ message: 'Bad Gateway' }, { status: 502 });
+            if (lost === 0) throw new TypeError('lost');
             return answer;
         }""")
     page.fill("Push", "5", ".phone")
     page.click("Push")
     page.says("No connection to the server. Trying again", "#note")
     shot("waiting")
-    page.until("not sent again", lambda: len(page.run("return window.keys")) == 2)
+    page.until("not sent again", lambda: len(page.run("return window.keys")) == 3)
     page.version(6)
     assert len(set(page.run("return window.keys"))) == 1
 

@@ -37,7 +37,29 @@ import Testing
         #expect(app.told == [])
     }
 
-    @Test(arguments: [["button": "no such"], ["button": 1], [:], nil] as [JSON?])
+    @Test func `an answer to an earlier alert does not answer the one that is shown`() async throws {
+        var app = try await CoordinatorTester(TestApps.app)
+        try await app.send("ask")
+        let first = try #require(app.state.alert?.key)
+        try await app.back()
+        try await app.send("ask")
+        let second = try #require(app.state.alert?.key)
+        #expect(first != second)
+
+        await #expect(throws: CoordinatorTester.Failure(.staleScreen)) {
+            try await app.send("answer", ["button": "yes", "alert": .string(first)])
+        }
+        #expect(app.state.alert?.key == second)
+
+        try await app.send("answer", ["button": "yes", "alert": .string(second)])
+        #expect(app.alert == nil)
+    }
+
+    @Test(
+        arguments: [
+            ["button": "no such"], ["button": 1], [:], ["button": "yes", "alert": 1], ["button": "yes", "key": "a1"],
+            ["alert": "a1"], nil,
+        ] as [JSON?])
     func `an answer must name a button`(payload: JSON?) async throws {
         var app = try await CoordinatorTester(TestApps.app)
         try await app.send("ask")

@@ -87,7 +87,10 @@ private struct SheetCoordinator: Coordinator {
             "sheet", #"{"type":"dismiss","payload":{"key":"p9"}}"#,
             "The value at /payload/key names no presented flow."
         ),
-        ("ask", #"{"type":"answer"}"#, "The value at /payload must have “button”, a string, and nothing else."),
+        (
+            "ask", #"{"type":"answer"}"#,
+            "The value at /payload must have “button”, a string, may have “alert”, a string, and nothing else."
+        ),
         ("ask", #"{"type":"answer","payload":{"button":"x"}}"#, "The value at /payload/button names no button."),
     ]
 

@@ -17,6 +17,9 @@ export class Problem extends Error {
   }
 }
 
+/** Whether an answer is the server's own: a gateway's error, whatever its form, leaves open what the server has done. */
+const isProblem = body => String(body?.type).startsWith("urn:coordinatord:problem:");
+
 /**
  * Sends a request until an answer says what happened. After a lost answer, or one that says “later”, it repeats the
  * request with the same key: the server carries it out once. Meanwhile `onWaiting` gets `{ status, seconds, retry }`,
@@ -35,6 +38,7 @@ export async function send(url, { method = "GET", token, body, headers = {}, onW
     try {
       response = await fetch(url, { ...options, signal: AbortSignal.timeout(30_000) });
       answer = [204, 304].includes(response.status) ? undefined : await response.json();
+      if (!response.ok && response.status !== 304 && !isProblem(answer)) throw new Error("from a gateway");
     } catch {
       await pause(Math.min(2 ** attempt / 2, 15), 0, onWaiting);
       continue;
@@ -160,7 +164,10 @@ export class Session {
       const headers = { Accept: "text/event-stream", Authorization: `Bearer ${this.token}` };
       if (this.state) headers["Last-Event-ID"] = this.#tag;
       const response = await fetch(this.#url("/updates"), { headers, cache: "no-store", ...until });
-      if (!response.ok) throw new Problem(response, await response.json().catch(() => ({})));
+      if (!response.ok) {
+        const body = await response.json().catch(() => ({}));
+        throw isProblem(body) ? new Problem(response, body) : new Error("from a gateway");
+      }
       onOpen();
       this.onConnection(true);
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

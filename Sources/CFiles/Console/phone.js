@@ -128,7 +128,7 @@ export class Phone {
   #alert({ key, title, message, buttons }, isPast) {
     return h(".over", { "data-key": key }, h(".alert", { role: "alertdialog", "aria-label": title },
       h("h3", {}, title), message && h("p", {}, message), buttons.map(({ id, title, role = "primary" }) =>
-        h(`button.button.${role}`, { onclick: () => this.#post("answer", { button: id }), disabled: isPast }, title))));
+        h(`button.button.${role}`, { onclick: () => this.#post("answer", { button: id, alert: key }), disabled: isPast }, title))));
   }
 
   /** The animations that the operations describe. What leaves stays until it has moved, and cannot be used. */

@@ -13,7 +13,8 @@ public enum BuiltInEvent: String, CaseIterable, Sendable {
     case selectTab
     /// Dismisses the top presented flow, or the flow of `{"key": key}` and all flows above it.
     case dismiss
-    /// Answers the alert by `{"button": id}`.
+    /// Answers the alert by `{"button": id, "alert": key}`. Without `alert` it is whichever alert is shown, which may be
+    /// another one than the user sees.
     case answer
     /// Opens a link by `{"path": path}`.
     case open
@@ -45,7 +46,7 @@ public enum BuiltInEvent: String, CaseIterable, Sendable {
         case .backTo: ["name": "list"]
         case .selectTab: ["index": 0]
         case .dismiss: ["key": "p1"]
-        case .answer: ["button": "ok"]
+        case .answer: ["button": "ok", "alert": "a1"]
         case .open: ["path": "/products/42"]
         case .describeClient: ["locale": "en", "platform": "web", "version": "1.0"]
         }
@@ -58,7 +59,7 @@ public enum BuiltInEvent: String, CaseIterable, Sendable {
         case .backTo: BuiltInEvent.schema(oneOf: ["key": "string"], ["name": "string"])
         case .selectTab: BuiltInEvent.schema(oneOf: ["tab": "string"], ["index": "integer"])
         case .dismiss: BuiltInEvent.schema(oneOf: ["key": "string"], [:])
-        case .answer: BuiltInEvent.schema(of: ["button": "string"])
+        case .answer: BuiltInEvent.schema(of: ["button": "string"], optional: ["alert": "string"])
         case .open: BuiltInEvent.schema(of: ["path": "string"])
         case .describeClient:
             [
@@ -74,9 +75,11 @@ public enum BuiltInEvent: String, CaseIterable, Sendable {
         ["oneOf": .array(forms.map { schema(of: $0) })]
     }
 
-    /// - Parameter types: the members' types by name; all members are required.
-    private static func schema(of types: JSONObject) -> JSON {
-        let properties = JSONObject(types.members.map { ($0.name, ["type": $0.value]) })
+    /// - Parameters:
+    ///   - types: the types of the required members, by name.
+    ///   - others: those of the others.
+    private static func schema(of types: JSONObject, optional others: JSONObject = [:]) -> JSON {
+        let properties = JSONObject((types.members + others.members).map { ($0.name, ["type": $0.value]) })
         return [
             "type": "object", "properties": .object(properties), "required": .array(types.names.map { .string($0) }),
             "additionalProperties": false,

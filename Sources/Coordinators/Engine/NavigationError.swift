@@ -6,7 +6,7 @@ public enum NavigationError: Error, Equatable, Sendable {
     case unknownEvent
     /// The event exists, but its payload does not fit.
     case invalidEvent(InvalidEvent)
-    /// The screen that the user acted on is no longer visible.
+    /// The screen or the alert that the user acted on is no longer visible.
     case staleScreen
     /// `back`, `backTo` or `backToRoot` was posted, and there is nothing to go back to.
     case nothingToGoBack

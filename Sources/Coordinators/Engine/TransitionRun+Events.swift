@@ -126,9 +126,12 @@ extension TransitionRun {
     }
 
     private mutating func answer(_ payload: JSON?) throws(NavigationError) {
-        guard case ("button", .string(let id))? = onlyMember(of: payload) else {
-            throw .invalidPayload("must have “button”, a string, and nothing else")
-        }
+        let answer = payload?.object ?? [:]
+        guard let id = answer["button"]?.string, answer["alert"].map({ $0.string != nil }) ?? true,
+            answer.names.allSatisfy(["button", "alert"].contains)
+        else { throw .invalidPayload("must have “button”, a string, may have “alert”, a string, and nothing else") }
+        // The user has seen another one.
+        if let alert = answer["alert"]?.string, alert != state.alert?.key { throw .staleScreen }
         guard let button = state.alert?.alert.buttons.first(where: { $0.id == id }) else {
             throw .invalidEvent(.init(path: ["payload", "button"], reason: "names no button"))
         }

@@ -60,11 +60,18 @@ extension NavigationState {
         var (schema, example) = (event.schema, event.payload)
         if let (member, choices) = choices(for: event) {
             let values = choices.map { JSON.string($0) }
+            // What does not depend on the user.
+            let fixed: JSONObject = alert.flatMap { event == .answer ? ["alert": .string($0.key)] : nil } ?? [:]
+            let properties = [(member, values)] + fixed.members.map { ($0.name, [$0.value]) }
             schema = [
-                "type": "object", "properties": .object([member: ["type": "string", "enum": .array(values)]]),
-                "required": event == .dismiss ? [] : [.string(member)], "additionalProperties": false,
+                "type": "object",
+                "properties": .object(JSONObject(properties.map { ($0, ["type": "string", "enum": .array($1)]) })),
+                "required": event == .dismiss ? [] : .array(properties.map { .string($0.0) }),
+                "additionalProperties": false,
             ]
-            example = values.last.map { .object([member: $0]) }
+            example = values.last.map {
+                .object(JSONObject([(member, $0)] + fixed.members.map { ($0.name, $0.value) }))
+            }
         } else if event == .open, let path = coordinators.first?.type.linksOfApp.compactMap({ $0.path([:]) }).first {
             example = ["path": .string(path)]
         }

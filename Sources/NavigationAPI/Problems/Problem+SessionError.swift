@@ -168,7 +168,8 @@ extension Problem {
             self.errors = event.faults
         case .staleScreen:
             self.init(
-                409, "stale-screen", "The screen is not visible any more", "“state” is what the user should see.")
+                409, "stale-screen", "The screen or alert is not visible any more",
+                "“state” is what the user should see.")
         case .nothingToGoBack:
             self.init(409, "nothing-to-go-back", "Nothing to go back to", "“events” lists what is accepted.")
         case .unknownLink(let reason):

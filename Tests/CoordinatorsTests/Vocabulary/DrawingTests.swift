@@ -100,7 +100,11 @@ private struct PassingCoordinator: Coordinator {
         try await tester.selectTab("list")
         try await tester.send("row")
         try await tester.back()
-        #expect(try control("answer", in: tester).schema?["properties"]?["button"]?["enum"] == ["yes", "cancel"])
+        let answer = try control("answer", in: tester)
+        #expect(answer.schema?["properties"]?["button"]?["enum"] == ["yes", "cancel"])
+        let key = try #require(tester.state.alert?.key)
+        #expect(answer.schema?["properties"]?["alert"]?["enum"] == [.string(key)])
+        #expect(answer.example == ["button": "cancel", "alert": .string(key)])
         #expect(try control("back", in: tester).place == .alert)
     }
 
