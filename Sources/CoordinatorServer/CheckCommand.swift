@@ -123,7 +123,7 @@ struct CheckedSession: Sendable, Encodable {
 
     /// A damaged session's reason is on standard error.
     fileprivate var line: String {
-        (outcome == "damaged" ? "\(session) damaged" : "\(session) \(outcome) \(details)").printable
+        [session, outcome, outcome == "damaged" ? "" : details].filter { !$0.isEmpty }.joined(separator: " ").printable
     }
 }
 

@@ -22,6 +22,8 @@ private struct CountingHandler: HTTPHandler {
         settings.port = 0
         settings.bodyLimit = ReceivingBudgetTests.size
         settings.receivingLimit = 8 * ReceivingBudgetTests.size
+        // Bodies that stall must not be cut meanwhile.
+        settings.limits.body = 120_000
         settings.proxies = [try #require(IPNetwork("127.0.0.1"))]
         server = try HTTPServer(settings, handler: CountingHandler())
     }

@@ -73,6 +73,13 @@ import TestSupport
         #expect(result.errors.contains(flag) && result.errors.ranges(of: ByteSize.form).count == 1)
     }
 
+    @Test func `a budget for bodies that holds no four of them is refused`() async throws {
+        let result = try await Program.refused("serve", "--requests-size", "1M", "--body-size", "257K")
+
+        #expect(result.code == 64)
+        #expect(result.errors.contains("--requests-size is less than four times --body-size"))
+    }
+
     @Test func `the help says how sizes are written, and has their defaults`() async throws {
         let help = try await Program.coordinatord("serve", "--help").exit().output
             .split(whereSeparator: \.isWhitespace).joined(separator: " ")

@@ -57,7 +57,7 @@ final class FailureLog: Sendable {
     private static func level(of problem: String) -> Logger.Level {
         switch problem {
         case "draining", "unknown-method", "unknown-coding": .info
-        case "too-many-sessions": .warning
+        case "too-many-sessions", "too-many-bytes": .warning
         default: .error
         }
     }

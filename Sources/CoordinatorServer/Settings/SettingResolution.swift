@@ -102,6 +102,14 @@ extension SettingResolution {
         {
             faults.append("\(admin.name) is the port of the API, too; choose another.")
         }
+        if let requests = value(of: Settings.requestsSize), let body = value(of: Settings.bodySize),
+            requests.bytes < 4 * body.bytes
+        {
+            let (given, other) = (Settings.requestsSize.row, Settings.bodySize.row)
+            faults.append(
+                "\(self[given.name]?.name ?? given.flag) is less than four times \(other.flag), and an address has a quarter."
+            )
+        }
         let isTraced = value(of: Settings.traceEndpoint) != nil
         for row in [Settings.traceSample.row, Settings.traceService.row] {
             faults += unused(row, without: Settings.traceEndpoint.row.name, isUsed: isTraced) {

@@ -22,10 +22,9 @@ final class ReceivingBudget: Sendable {
 
     /// - Parameter bodyLimit: of one body, for which there is always room when nothing else is under way.
     init(limit: Int, bodyLimit: Int) {
-        // An array grows by doubling.
-        self.limit = max(limit, 2 * bodyLimit)
-        limitWithoutRight = max(limit / 2, 2 * bodyLimit)
-        share = max(limit / 4, 2 * bodyLimit)
+        self.limit = max(limit, bodyLimit)
+        limitWithoutRight = max(limit / 2, bodyLimit)
+        share = max(limit / 4, bodyLimit)
     }
 
     /// Bytes that are counted now.
