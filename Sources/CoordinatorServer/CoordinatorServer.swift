@@ -51,6 +51,7 @@ extension NavigationServer {
     @concurrent
     public static func main() async {
         FirstProcess.begin()
+        StandardOutput.reportFailure()
         await ServerCommand<Self>.main(
             Array(CommandLine.arguments.dropFirst()), environment: ProcessInfo.processInfo.environment)
     }

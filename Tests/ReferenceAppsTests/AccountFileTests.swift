@@ -64,8 +64,16 @@ import Testing
         #expect(await server.logIn("bob@example.com", "battery staple") == .refused)
         #expect(await server.logIn("cid@example.com", "battery staple") == nil)
 
+        // Written over in place, after as many changes.
+        let last = TemporaryFile()
+        let third = try await Accounts(path: last.path, isDevelopment: false).store
+        #expect(try await blocking { try third.add(email: "dan@example.com", password: "battery staple") })
+        try Data(contentsOf: URL(filePath: last.path)).write(to: URL(filePath: file.path), options: [])
+        #expect(await server.logIn("cid@example.com", "battery staple") == .refused)
+        #expect(await server.logIn("dan@example.com", "battery staple") == nil)
+
         #expect(unlink(file.path) == 0)
-        #expect(await server.logIn("cid@example.com", "battery staple") == .unavailable)
+        #expect(await server.logIn("dan@example.com", "battery staple") == .unavailable)
         #expect(!FileManager.default.fileExists(atPath: file.path))
     }
 

@@ -80,6 +80,52 @@ import Testing
         }
     }
 
+    /// The user owns a directory on the way, or the link in it.
+    @Test func `no link on the way to a directory leads a command to root's own`() async throws {
+        let session = try await prepare()
+        let (home, other) = ("\(path)/home", "\(path)/root/store")
+        try FileManager.default.createDirectory(atPath: home, withIntermediateDirectories: true)
+        #expect(chown(home, PlantedLinkTests.user, PlantedLinkTests.group) == 0)
+        try FileManager.default.copyItem(atPath: store, toPath: other)
+        for name in try FileManager.default.subpathsOfDirectory(atPath: other) { chown("\(other)/\(name)", 0, 0) }
+        chown(other, 0, 0)
+        #expect(symlink("\(path)/root", "\(home)/link") == 0)
+        let before = try FileManager.default.contentsOfDirectory(atPath: other).sorted()
+
+        for command in [
+            ["sessions", "list"], ["sessions", "purge", session.id], ["backup", "\(home)/copy"],
+            ["check", "--data-directory", apps],
+        ] {
+            #expect(try await storage.run(command, store: "sqlite:\(home)/link/store").code != 0, "\(command)")
+        }
+        let line = "echo 'correct horse battery' | '\(try Program.server.path)' accounts add a@b.example"
+        let add = try await Program(URL(filePath: "/bin/sh"), ["-c", "\(line) --data-directory '\(home)/link/new'"])
+            .exit()
+
+        #expect(add.code != 0)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: other).sorted() == before)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: "\(path)/root").sorted() == ["file", "store"])
+        #expect(!FileManager.default.fileExists(atPath: "\(home)/copy"))
+    }
+
+    @Test func `a pipe in a directory, or a file in one that everybody may write to, is refused at once`() async throws
+    {
+        let session = try await prepare()
+        #expect(mkfifo("\(store)/secret.fifo", 0o600) == 0)
+        let pipe = try await storage.run("sessions", "list")
+        #expect(pipe.code == 77 && pipe.errors.contains("secret.fifo is no file"), "\(pipe.errors)")
+
+        let common = "\(path)/common"
+        try FileManager.default.createDirectory(atPath: common, withIntermediateDirectories: true)
+        chmod(common, 0o1777)
+        let made = try await storage.run("sessions", "list", store: "sqlite:\(common)")
+        #expect(made.code == 66, "an empty directory has no store")
+        #expect(symlink(file, "\(common)/sessions.sqlite") == 0)
+        let planted = try await storage.run("sessions", "purge", session.id, store: "sqlite:\(common)")
+        #expect(planted.code == 77 && planted.errors.contains("may have been put there by somebody else"))
+        try expectNothingHasChanged("a common directory")
+    }
+
     @Test func `what root's commands make belongs to the owner of its directory`() async throws {
         let session = try await prepare()
         let backups = "\(path)/backups"

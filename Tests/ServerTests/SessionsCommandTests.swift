@@ -92,6 +92,18 @@ import TestSupport
         try await storage.stop(program)
     }
 
+    @Test(arguments: ["list", "export"], ["> /dev/full", ">&-"])
+    func `a command whose output is not whole says so`(command: String, output: String) async throws {
+        let (program, connection) = try await storage.serve()
+        _ = try await storage.open(connection)
+        try await storage.stop(program)
+        let line = "'\(try Program.server.path)' sessions \(command) --store '\(storage.store)' \(output)"
+
+        let result = try await Program(URL(filePath: "/bin/sh"), ["-c", line]).exit()
+
+        #expect(result.code == 74 && result.errors.contains("what was printed is not whole"), "\(result.errors)")
+    }
+
     /// The store in a file and in PostgreSQL refuse the same, before they are asked.
     @Test(arguments: [
         (#""time":1700"#, #""time":2537001700"#, "its “time” is more than a day ahead"),

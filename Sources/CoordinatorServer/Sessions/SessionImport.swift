@@ -76,6 +76,9 @@ final class SessionImport {
         guard record.version <= SessionRecord.importLimit else {
             throw Unfit(description: "not a record: its “version” is out of range")
         }
+        guard record.identity.createdAt <= latestTime else {
+            throw Unfit(description: "its “createdAt” is more than a day ahead of this machine's clock")
+        }
         guard record.time <= latestTime else {
             throw Unfit(
                 description:

@@ -64,6 +64,8 @@ private struct InputLines {
     private var start = 0
 
     private static let chunk = 1 << 16
+    /// No record is nearly as long.
+    private static let longest = 64 << 20
 
     /// - Returns: a line without its end; `nil` at the end of the input.
     mutating func next() throws -> [UInt8]? {
@@ -76,6 +78,9 @@ private struct InputLines {
             buffer.removeSubrange(..<start)
             start = 0
             searched = buffer.count
+            guard searched <= InputLines.longest else {
+                throw SessionImport.Unfit(description: "it is longer than 64 MiB")
+            }
             let count = try read()
             if count == 0 {
                 defer { buffer = [] }

@@ -18,16 +18,19 @@ enum PrivateFile {
     private static func restrict(_ path: String) -> Bool { fchmodat(AT_FDCWD, path, 0o600, AT_SYMLINK_NOFOLLOW) == 0 }
 }
 
-/// Which file has a name, so that its replacement is noticed.
+/// Which file has a name, and when it was written, so that another content is noticed: SQLite does not see that somebody has
+/// copied a file over its own, if both were changed equally often.
 struct FileIdentity: Equatable {
     private let device: UInt
     private let inode: UInt
+    private let written: [Int]
 
     /// - Returns: `nil` if there is none.
     init?(_ path: String) {
         var info = stat()
         guard stat(path, &info) == 0 else { return nil }
         (device, inode) = (UInt(info.st_dev), UInt(info.st_ino))
+        written = [info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec].map { Int($0) }
     }
 }
 
