@@ -303,8 +303,9 @@ def problems():
     page.row("Value", "0")
 
     # Too fast, and not now: the page waits, and tries again.
-    for status, words in [(429, "That was too fast."), (503, "The server is busy.")]:
-        page.answer(1, f"return Response.json({{}}, {{status: {status}, headers: {{'Retry-After': '1'}}}})")
+    for status, name, words in [(429, "too-many-events", "That was too fast."), (503, "not-applied", "The server is busy.")]:
+        problem = json.dumps({"type": f"urn:coordinatord:problem:{name}"})
+        page.answer(1, f"return Response.json({problem}, {{status: {status}, headers: {{'Retry-After': '1'}}}})")
         page.fill("Update", str(status))
         page.click("Update")
         page.note(words)
