@@ -82,7 +82,9 @@ import Testing
     @Test func `a commit that was not flushed is there completely or not at all`() async throws {
         let store = try open(directory)
         var pairs: [(before: Files, after: Files, version: Int)] = []
-        var version = 0
+        // With its first commit a store takes back its note that it is closed, which has a flush of its own.
+        var version = 1
+        #expect(await store.commit([try .make(id, version, key: "k\(version)")]) == .success([]))
         while pairs.count < 5, version < 90 {
             let before = try Files(directory)
             version += 1
