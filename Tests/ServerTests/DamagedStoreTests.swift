@@ -109,7 +109,7 @@ import TestSupport
 
         #expect(check.code == 1)
         #expect(named(check.errors) == damaged, "also sessions with only an older version damaged")
-        let restored = check.output.matches(of: #/(\S+) (restored|over) /#).map { String($0.output.1) }
+        let restored = check.output.matches(of: #/(\S+) (restored|over)\b/#).map { String($0.output.1) }
         #expect(Set(restored).isSuperset(of: whole.keys))
         #expect(
             check.output.contains(" damaged\n") && check.output.contains("damaged: \(named(check.errors).count)\n"))
