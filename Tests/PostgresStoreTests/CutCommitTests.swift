@@ -20,6 +20,8 @@ import Testing
             let lanes = try ReplicaQueries.newLanes(1, link)
             try ReplicaQueries.register(1, lanes: lanes, link)
             state.setLanes(lanes)
+            let values = try StoreOpening.values(settings)
+            state.begin(generation: values.generation, secret: values.secret)
             self.state = state
             writer = BatchWriter(0, link, state, isClosed: { false }, followUp: { _ in })
         }
