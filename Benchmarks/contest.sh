@@ -4,13 +4,18 @@
 source Benchmarks/sessions.sh
 
 contenders=()
-declare -A url sessions app process
-contend() { # name, address, file of sessions, app, process (default: the last one that was started)
-    contenders+=("$1") url[$1]=$2 sessions[$1]=$3 app[$1]=${4:-tabs} process[$1]=${5:-${children[-1]}}
+declare -A url sessions app processes
+contend() { # name, address, file of sessions, app, processes (default: the last one that was started)
+    contenders+=("$1") url[$1]=$2 sessions[$1]=$3 app[$1]=${4:-tabs} processes[$1]=${5:-${children[-1]}}
 }
 
-# The processor time that a process has used, in hundredths of a second.
-ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
+# The processor time that a contender's processes have used, and their children that have ended, in hundredths of a
+# second.
+ticks() {
+    local process
+    for process in ${processes[$1]}; do cat "/proc/$process/stat"; done |
+        awk '{ sum += $14 + $15 + $16 + $17 } END { print sum }'
+}
 
 load() { post_events "${url[$1]}" "$seconds" "${sessions[$1]}" "${app[$1]}"; }
 
@@ -21,10 +26,10 @@ run_rounds() {
     for name in "${contenders[@]}"; do load "$name" > /dev/null; done
     for round in $(seq "$rounds"); do
         for name in "${contenders[@]}"; do
-            before=$(ticks "${process[$name]}")
+            before=$(ticks "$name")
             result=$(load "$name")
             sleep 0.5
-            time=$(awk -v ticks="$(($(ticks "${process[$name]}") - before))" '{ printf "%.1f", ticks * 1e4 / $1 }' <<< "$result")
+            time=$(awk -v ticks="$(($(ticks "$name") - before))" '{ printf "%.1f", ticks * 1e4 / $1 }' <<< "$result")
             printf 'round %d %-15s %s, %s µs of processor time each\n' "$round" "$name" "$result" "$time"
             sed 's/.* requests, \([0-9]*\)\/s.*/\1/' <<< "$result" >> "$work/$name.rates"
             sed 's/.* p50 \([0-9.]*\) ms.*/\1/' <<< "$result" >> "$work/$name.p50"

@@ -1,16 +1,18 @@
-// The peer: the same job as simply as users of Go's net/http write it. Sessions are values in memory behind one lock, an
-// event selects a tab, the answer is the state, with encoding/json both ways.
+// The peers: the same job as simply as users of Go's net/http write it. An event selects a tab, and the answer is the
+// state, with encoding/json both ways. The sessions are in one of the stores of stores.go: in memory, or as durable as
+// the server's, in SQLite or in Redis.
 //
-//	go run main.go PORT
+//	go PORT memory | sqlite FILE | redis ADDRESS
 package main
 
 import (
 	"encoding/json"
+	"errors"
+	"log"
 	"net/http"
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 type event struct {
@@ -55,11 +57,7 @@ type state struct {
 	Transition transition `json:"transition"`
 }
 
-var (
-	lock     sync.Mutex
-	sessions = map[string]state{}
-	tabs     = makeTabs("home", "plus", "myPage")
-)
+var tabs = makeTabs("home", "plus", "myPage")
 
 func makeTabs(names ...string) []tab {
 	var tabs []tab
@@ -70,30 +68,52 @@ func makeTabs(names ...string) []tab {
 	return tabs
 }
 
-// Returns false if the event selects no tab.
-func apply(event event, id string) (state, bool) {
-	lock.Lock()
-	defer lock.Unlock()
-	current, found := sessions[id]
-	if !found {
-		current = state{
-			Session: session{id, "tabs", 1, "2026-01-01T00:00:00Z"}, Visible: tabs[0].Stack[0], Tabs: tabs,
-			Events: []string{"home", "selectTab", "relaunch", "describeClient"},
-		}
+// A session before its first event.
+func newState(id string) state {
+	return state{
+		Session: session{id, "tabs", 1, "2026-01-01T00:00:00Z"}, Visible: tabs[0].Stack[0], Tabs: tabs,
+		Events: []string{"home", "selectTab", "relaunch", "describeClient"},
 	}
+}
+
+var (
+	errRefused = errors.New("the event selects no tab")
+	errUsage   = errors.New("usage: go PORT memory | sqlite FILE | redis ADDRESS")
+)
+
+func (current state) after(event event) (state, error) {
 	if event.Payload.Index < 0 || event.Payload.Index >= len(current.Tabs) {
-		return current, false
+		return current, errRefused
 	}
 	current.Session.Version++
 	current.Selected = event.Payload.Index
 	current.Visible = current.Tabs[current.Selected].Stack[0]
 	operation := map[string]string{"op": "selectTab", "key": "k2", "tab": current.Visible.Name}
 	current.Transition = transition{event.Type, []map[string]string{operation}, []string{}}
-	sessions[id] = current
-	return current, true
+	return current, nil
+}
+
+// The store that the arguments after the port name.
+func openStore(arguments []string) (store, error) {
+	switch {
+	case len(arguments) == 1 && arguments[0] == "memory":
+		return newMemory(), nil
+	case len(arguments) == 2 && arguments[0] == "sqlite":
+		return openSQLite(arguments[1])
+	case len(arguments) == 2 && arguments[0] == "redis":
+		return openRedis(arguments[1]), nil
+	}
+	return nil, errUsage
 }
 
 func main() {
+	if len(os.Args) < 3 {
+		log.Fatal(errUsage)
+	}
+	sessions, err := openStore(os.Args[2:])
+	if err != nil {
+		log.Fatal(err)
+	}
 	http.HandleFunc("/v1/sessions/", func(response http.ResponseWriter, request *http.Request) {
 		path := strings.TrimPrefix(request.URL.Path, "/v1/sessions/")
 		id, isEvent := strings.TrimSuffix(path, "/events"), strings.HasSuffix(path, "/events")
@@ -106,13 +126,18 @@ func main() {
 			http.Error(response, "", http.StatusUnprocessableEntity)
 			return
 		}
-		state, isApplied := apply(posted, id)
-		if !isApplied {
+		state, err := sessions.post(posted, id)
+		if err == errRefused {
 			http.Error(response, "", http.StatusUnprocessableEntity)
+			return
+		}
+		if err != nil {
+			log.Print(err)
+			http.Error(response, "", http.StatusInternalServerError)
 			return
 		}
 		response.Header().Set("Content-Type", "application/json")
 		json.NewEncoder(response).Encode(state)
 	})
-	panic(http.ListenAndServe("127.0.0.1:"+os.Args[1], nil))
+	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Args[1], nil))
 }
