@@ -32,7 +32,7 @@ struct ConsoleOptions: ParsableArguments {
             // Exploring an app calls its handlers: only with the dependencies that are made for development.
             guard isDevelopment, let app = apps.first(where: { $0.name == name }) else { return nil }
             let map = try? await AppMap(exploring: app, limit: 500) { (run) async throws(NavigationError) in
-                try await result(of: run, within: .seconds(1))
+                try await result(of: run, CallWatch(limit: .seconds(1)))
             }
             return map?.drawn(as: .json, withBuiltIn: true)
         }

@@ -52,7 +52,7 @@ struct GraphCommand<Server: NavigationServer>: AsyncParsableCommand {
         do {
             map = try await AppMap(exploring: app, limit: limit, progress: { progress.show($0, of: nil) }) {
                 (run) async throws(NavigationError) in
-                try await result(of: run, within: GraphCommand.patience)
+                try await result(of: run, CallWatch(limit: GraphCommand.patience))
             }
         } catch {
             throw ExitCode.cannotStart(EX_SOFTWARE, "app “\(app.name)” cannot start a session: \(error)")

@@ -51,7 +51,7 @@ public struct JSONDecodingError: Error, Equatable, Sendable {
 extension JSON {
     public func decode<Value: Decodable>(as type: Value.Type = Value.self) throws(JSONDecodingError) -> Value {
         do {
-            return try JSONDecoder(json: self, codingPath: []).decode(type)
+            return try JSONDecoder(json: self, path: nil).decode(type)
         } catch let error as DecodingError {
             throw JSONDecodingError(error)
         } catch {
@@ -91,9 +91,23 @@ extension JSONDecodingError {
     }
 }
 
+/// The keys that lead to a value, last first: a decoder's path is only read when decoding fails.
+private final class DecodingPath {
+    let parent: DecodingPath?
+    let key: any CodingKey
+
+    init(_ key: any CodingKey, below parent: DecodingPath?) {
+        self.parent = parent
+        self.key = key
+    }
+
+    var keys: [any CodingKey] { (parent?.keys ?? []) + [key] }
+}
+
 private struct JSONDecoder: Decoder {
     let json: JSON
-    let codingPath: [any CodingKey]
+    let path: DecodingPath?
+    var codingPath: [any CodingKey] { path?.keys ?? [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
@@ -119,7 +133,7 @@ private struct JSONDecoder: Decoder {
     }
 
     func nested(_ json: JSON, _ key: any CodingKey) -> JSONDecoder {
-        JSONDecoder(json: json, codingPath: codingPath + [key])
+        JSONDecoder(json: json, path: DecodingPath(key, below: path))
     }
 
     func mismatch(_ type: Any.Type) -> DecodingError {
@@ -131,8 +145,9 @@ private struct KeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let object: JSONObject
     let decoder: JSONDecoder
     var codingPath: [any CodingKey] { decoder.codingPath }
-    // A loop, because `compactMap` is not specialized here, and twice as slow.
+    // Not `compactMap`, which is not specialized here, and twice as slow; an enum's case has one key.
     var allKeys: [Key] {
+        if object.count == 1, let key = Key(stringValue: object.members[0].name) { return [key] }
         var keys: [Key] = []
         for member in object.members { if let key = Key(stringValue: member.name) { keys.append(key) } }
         return keys

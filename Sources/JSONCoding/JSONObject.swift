@@ -20,6 +20,11 @@ public struct JSONObject: Sendable {
         for (name, value) in members { self[name] = value }
     }
 
+    /// With one member.
+    package init(_ name: String, _ value: JSON) {
+        members = [Member(name: name, value: value)]
+    }
+
     public var isEmpty: Bool { members.isEmpty }
     public var count: Int { members.count }
     public var names: [String] { members.map(\.name) }

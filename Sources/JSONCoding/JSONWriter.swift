@@ -2,13 +2,11 @@
 ///
 /// It runs for every answer and for every commit, so it owns plain memory instead of an array, and its generic
 /// functions are inlinable; so are those that write names, so that the compiler knows the names' lengths. The memory is
-/// this writer's alone: allocated in `init`, replaced in `grow`, freed in `deinit`, or borrowed from the array that
-/// `bytes(capacity:_:)` makes; every write is preceded by a `reserve` of at least as many bytes.
+/// this writer's alone: allocated in `init`, replaced in `grow`, freed in `deinit`; every write is preceded by a
+/// `reserve` of at least as many bytes.
 public struct JSONWriter: ~Copyable {
     @usableFromInline var memory: UnsafeMutablePointer<UInt8>
     @usableFromInline var capacity: Int
-    /// Whether this writer must free `memory`.
-    private var isOwner = true
     @usableFromInline var written = 0
     @usableFromInline var needsComma = false
 
@@ -17,29 +15,17 @@ public struct JSONWriter: ~Copyable {
         self.memory = .allocate(capacity: self.capacity)
     }
 
-    /// Writes into borrowed memory while it has room.
-    private init(borrowing buffer: UnsafeMutableBufferPointer<UInt8>, _ base: UnsafeMutablePointer<UInt8>) {
-        self.capacity = buffer.count
-        self.memory = base
-        self.isOwner = false
-    }
-
     deinit {
-        if isOwner { memory.deallocate() }
+        memory.deallocate()
     }
 
-    /// The text that `write` writes, written in place into the array.
+    /// The text that `write` writes.
     ///
-    /// - Parameter capacity: bytes that are usually enough; a longer text is copied once.
+    /// - Parameter capacity: bytes that are usually enough; a longer text is copied once more.
     public static func bytes(capacity: Int, _ write: (inout JSONWriter) -> Void) -> [UInt8] {
-        var longer: [UInt8]?
-        let bytes = [UInt8](unsafeUninitializedCapacity: max(capacity, 16)) { buffer, count in
-            guard let base = buffer.baseAddress else { return }
-            var writer = JSONWriter(borrowing: buffer, base)
-            write(&writer)
-            if writer.isOwner { longer = writer.bytes } else { count = writer.written }
-        }
-        return longer ?? bytes
+        var writer = JSONWriter(capacity: capacity)
+        write(&writer)
+        return writer.bytes
     }
 
     /// The text so far.
@@ -211,8 +197,7 @@ extension JSONWriter {
         let larger = max(capacity * 2, written + additional)
         let replacement = UnsafeMutablePointer<UInt8>.allocate(capacity: larger)
         replacement.update(from: memory, count: written)
-        if isOwner { memory.deallocate() }
-        isOwner = true
+        memory.deallocate()
         memory = replacement
         capacity = larger
     }

@@ -15,11 +15,11 @@ import Testing
         "SQLite": ["CSQLite", "Glibc", "Synchronization"],
         "Postgres": ["ByteText", "CPostgres", "Glibc"],
         // These compile on Apple's platforms, too.
-        "Coordinators": ["JSONCoding"],
+        "Coordinators": ["JSONCoding", "Synchronization"],
         "CoordinatorsTesting": ["Coordinators", "JSONCoding"],
         "AppMaps": ["Coordinators", "FoundationEssentials"],
         "Sessions": [
-            "Coordinators", "JSONCoding", "Measures", "Sodium", "Tracing", "FoundationEssentials",
+            "Coordinators", "JSONCoding", "Measures", "Sodium", "Tracing", "Dispatch", "FoundationEssentials",
             "Synchronization",
         ],
         "SQLiteStore": [

@@ -1,6 +1,7 @@
 import Coordinators
 import Foundation
 import JSONCoding
+import Sessions
 import Testing
 import TestSupport
 
@@ -49,7 +50,9 @@ private final class Books: Sendable {
     private func client() async throws -> Client {
         var dependencies = Dependencies()
         dependencies.register(Books.self) { [file] _ in Books(file) }
-        return try await Client(App("shelf", root: { ShelfCoordinator() }, dependencies: dependencies))
+        return try await Client(App("shelf", root: { ShelfCoordinator() }, dependencies: dependencies)) {
+            $0.handlerDeadline = .seconds(2)
+        }
     }
 
     private func open(_ name: String, _ client: Client) async throws -> String {

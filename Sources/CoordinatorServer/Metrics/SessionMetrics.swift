@@ -27,6 +27,13 @@ enum SessionMetrics {
                     MetricSample($0.app, $0.coordinator, value: $0.durations, perUnit: 1e9)
                 } ?? []
             },
+            ServerMetric(
+                "coordinatord_late_calls", .gauge,
+                """
+                Calls of coordinators' functions that are still running after their deadline. Their requests were \
+                answered 504.
+                """
+            ) { $0.host.lateCalls },
             ServerMetric("coordinatord_sessions_live", .gauge, "Sessions in memory.") { $0.host.liveFigures.sessions },
             ServerMetric(
                 "coordinatord_sessions_live_bytes", .gauge, "About how much memory the sessions in memory take."

@@ -23,6 +23,7 @@ public final class App: Sendable {
     /// The root's type first.
     let types: [CoordinatorType]
     let sharedTypes: [SharedType]
+    let eventNumbers: EventNumbers
     let linkOrigins: Set<LinkOrigin>
     /// The number of bytes that the content of coordinators, screens, the alert, shared values and defaults may take
     /// when a session is saved.
@@ -68,7 +69,9 @@ public final class App: Sendable {
         self.makeRoot = { root() }
         let all: [any Coordinator.Type] = [Root.self] + coordinators.filter { $0 != Root.self }
         let links = all.flatMap { $0.links }
-        self.types = all.map { CoordinatorType($0, linksOfApp: links, version: version) }
+        var numbers = EventNumbers()
+        self.types = all.map { CoordinatorType($0, linksOfApp: links, version: version, &numbers) }
+        self.eventNumbers = numbers
         self.sharedTypes = shared.map { SharedType($0, version: version) }
         self.rootType = types[0]
         self.links = links
@@ -95,7 +98,10 @@ public final class App: Sendable {
     }
 
     /// The same app with another root.
-    private init(_ app: App, root: CoordinatorType, _ makeRoot: @escaping @Sendable () -> any Coordinator) {
+    private init<Root: Coordinator>(_ app: App, root makeRoot: @escaping @Sendable () -> Root) {
+        var numbers = app.eventNumbers
+        let root = CoordinatorType(Root.self, linksOfApp: app.links, version: app.version, &numbers)
+        eventNumbers = numbers
         name = app.name
         version = app.version
         problems = app.problems + root.problems
@@ -111,12 +117,12 @@ public final class App: Sendable {
         linkOrigins = app.linkOrigins
         sizeLimit = app.sizeLimit
         onError = app.onError
-        self.makeRoot = makeRoot
+        self.makeRoot = { makeRoot() }
     }
 
     /// The same app with another root, below which any of its coordinators may be started: for tests of one flow.
     package func rooted<Root: Coordinator>(in root: @escaping @Sendable () -> Root) -> App {
-        App(self, root: CoordinatorType(Root.self, linksOfApp: links, version: version), root)
+        App(self, root: root)
     }
 
     private static let sizeLimits = 1024...1024 * 1024
@@ -142,7 +148,7 @@ public final class App: Sendable {
     }
 
     /// Whether any coordinator of the app has an event of that name.
-    func hasEvent(_ name: String) -> Bool { types.contains { $0.event(name) != nil } }
+    func hasEvent(_ name: String) -> Bool { eventNumbers.byName[name] != nil }
 
     /// The first state of a session.
     public func launch(at now: Date) async throws(NavigationError) -> TransitionResult {

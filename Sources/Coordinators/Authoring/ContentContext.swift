@@ -62,9 +62,12 @@ public struct ContentRun: Sendable {
     }
 
     /// The content as JSON text.
-    public func text() async throws(NavigationError) -> [UInt8] {
+    package func text(observer: (any CallObserver)? = nil) async throws(NavigationError) -> [UInt8] {
         let content: JSONObject
+        let call = RunningCall(content: function, of: living)
         do {
+            if let observer, try !observer.enter(call) { await observer.leaveThread() }
+            defer { observer?.leave(call) }
             content = try await living.coordinator.content(of: screen, in: context)
         } catch {
             if let overloaded = error as? Overloaded { throw .overloaded(retryAfter: overloaded.retryAfter) }

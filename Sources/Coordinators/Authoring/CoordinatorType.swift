@@ -17,9 +17,18 @@ final class CoordinatorType: Sendable {
     /// The encoding of the type's `blank`; `nil` if it declares none.
     private let blank: JSON?
     var hasBlank: Bool { blank != nil }
+    /// The conduct of `start`, `childDidFinish` and so on.
+    private let conduct = (0..<TransitionRun.Call.kinds).map { _ in FunctionConduct() }
+    /// The conduct of `content`.
+    let conductOfContent = FunctionConduct()
+    /// The events that a coordinator of this type accepts now, as far as it decides that.
+    let enabledEvents: @Sendable (any Coordinator, NavigationContext) -> EventSet
 
-    init<C: Coordinator>(_ type: C.Type, named name: String = C.name, linksOfApp: [LinkPattern], version: Int) {
-        let shapes = EventShape.all(of: C.self)
+    init<C: Coordinator>(
+        _ type: C.Type, named name: String = C.name, linksOfApp: [LinkPattern], version: Int,
+        _ numbers: inout EventNumbers
+    ) {
+        let shapes = EventShape.all(of: C.self, &numbers)
         self.links = C.links
         self.isTabBarDelegate = type is any TabBarDelegate.Type
         self.linksOfApp = linksOfApp
@@ -27,6 +36,15 @@ final class CoordinatorType: Sendable {
         self.type = type
         self.name = name
         self.events = shapes ?? []
+        let examples = CoordinatorType.examples(of: C.self, &numbers)
+        self.enabledEvents = { coordinator, context in
+            let coordinator = coordinator.known(as: C.self)
+            var enabled = EventSet()
+            for (number, example) in examples where coordinator.isEnabled(example, in: context) {
+                enabled.insert(number)
+            }
+            return enabled
+        }
         self.blank = (C.blank as? C).flatMap { try? JSON(encoding: $0) }
         self.problems =
             (C.blank is C || C.blank is NoBlank ? [] : ["\(name).blank must be a \(C.self)"])
@@ -39,9 +57,33 @@ final class CoordinatorType: Sendable {
         events.first { $0.name == name }
     }
 
-    func enabledEvents(of coordinator: any Coordinator, in context: NavigationContext) -> [EventShape] {
-        let isEnabled = { (event: EventShape) in event.isEnabled(coordinator, context) }
-        return events.allSatisfy(isEnabled) ? events : events.filter(isEnabled)
+    func event(_ number: Int) -> EventShape? {
+        events.first { $0.number == number }
+    }
+
+    func conduct(of call: TransitionRun.Call) -> FunctionConduct {
+        if case .handle(let event, _) = call { event.conduct } else { conduct[call.kind] }
+    }
+
+    /// The events that a screen of a coordinator of this type names.
+    func set(of controls: [Control]) -> EventSet {
+        var set = EventSet()
+        for control in controls { if let event = event(control.event) { set.insert(event.number) } }
+        return set
+    }
+
+    /// The first example of each event, with the event's number.
+    private static func examples<C: Coordinator>(
+        of type: C.Type, _ numbers: inout EventNumbers
+    ) -> [(number: Int, example: C.Event)] {
+        var examples: [(number: Int, example: C.Event)] = []
+        for example in C.Event.examples {
+            guard let number = EncodedEvent(example).map({ numbers.number(of: $0.name) }),
+                !examples.contains(where: { $0.number == number })
+            else { continue }
+            examples.append((number, example))
+        }
+        return examples
     }
 
     /// - Parameter version: the version of the app that saved the coordinator.
@@ -94,14 +136,9 @@ extension Coordinator {
         try saved.decode(as: Self.self, completedFrom: blank)
     }
 
-    /// Decodes an event from the form of Swift's enum coding, and handles it.
-    mutating func receive(_ event: JSON, _ navigator: inout Navigator) async throws {
-        let decoded: Event
-        do {
-            decoded = try event.decode()
-        } catch {
-            throw UnfitPayload(cause: error)
-        }
-        try await handle(decoded, &navigator)
+    /// This coordinator as a value of the type that it is known to have. Unlike a cast, it searches nothing.
+    func known<C: Coordinator>(as type: C.Type) -> C {
+        precondition(Self.self == C.self)
+        return unsafeBitCast(self, to: C.self)
     }
 }

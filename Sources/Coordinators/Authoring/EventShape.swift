@@ -25,6 +25,8 @@ public final class EventShape: Sendable {
     enum Form: Sendable { case rawValue, noPayload, singleValue, fields }
 
     public let name: String
+    /// The number of the name among those of the app's events, see `EventNumbers`.
+    let number: Int
     /// The title of the button that sends the event.
     public let title: String
     /// The payload of the author's first example.
@@ -38,16 +40,21 @@ public final class EventShape: Sendable {
     private let form: Form
     /// Whether the schema asks for more than decoding checks.
     private let isConstrained: Bool
-    /// Whether a coordinator accepts the event now.
-    let isEnabled: @Sendable (any Coordinator, NavigationContext) -> Bool
     /// Whether `handle` can be called with the event, as `decodable` gives it.
     let isDecodable: @Sendable (JSON) -> Bool
+    /// The conduct of `handle` with this event.
+    let conduct = FunctionConduct()
+    /// Decodes the event from what `decodable` gives, and calls `handle`.
+    let handle: @Sendable (inout any Coordinator, JSON, inout Navigator) async throws -> Void
 
     /// - Parameter examples: the author's examples of the case, at least one.
-    private init<C: Coordinator>(_ event: EncodedEvent, examples: [C.Event], of type: C.Type) {
+    private init<C: Coordinator>(_ event: EncodedEvent, examples: [C.Event], of type: C.Type, number: Int) {
         let example = examples[0]
         let schema = JSONSchema.payloadSchema(of: example)
+        // A case without a payload is its example: there is nothing to decode.
+        let fixed = event.form == .rawValue || event.form == .noPayload ? example : nil
         self.name = event.name
+        self.number = number
         self.title = example.title
         self.form = event.form
         self.payload = event.payload
@@ -57,14 +64,18 @@ public final class EventShape: Sendable {
         self.problems = example.fields.filter { !$0.exists(in: schema) }.map { field in
             "\(C.name).Event: “\(event.name)” has no field “\(field.name)”"
         }
-        self.isEnabled = { ($0 as? C)?.isEnabled(example, in: $1) ?? true }
         self.isDecodable = { (try? $0.decode(as: C.Event.self)) != nil }
+        self.handle = { coordinator, event, navigator in
+            var handler = coordinator.known(as: C.self)
+            try await handler.handle(try fixed ?? event.decodedPayload(), &navigator)
+            coordinator = handler
+        }
     }
 
     /// The shapes of a coordinator's events, in the order of their first examples.
     ///
     /// - Returns: `nil` if the type does not encode as an enum does.
-    static func all<C: Coordinator>(of type: C.Type) -> [EventShape]? {
+    static func all<C: Coordinator>(of type: C.Type, _ numbers: inout EventNumbers) -> [EventShape]? {
         var cases: [(event: EncodedEvent, examples: [C.Event])] = []
         for example in C.Event.examples {
             guard let event = EncodedEvent(example) else { return nil }
@@ -74,7 +85,9 @@ public final class EventShape: Sendable {
                 cases.append((event, [example]))
             }
         }
-        return cases.map { EventShape($0.event, examples: $0.examples, of: type) }
+        return cases.map {
+            EventShape($0.event, examples: $0.examples, of: type, number: numbers.number(of: $0.event.name))
+        }
     }
 
     /// The JSON that Swift's own decoding of the enum expects.
@@ -91,9 +104,11 @@ public final class EventShape: Sendable {
                 throw .invalidEvent(
                     .init(path: ["payload"], reason: "must be left out, because “\(name)” takes no payload"))
             }
-            return form == .rawValue ? .string(name) : [name: [:]]
-        case .singleValue: return [name: payload.map { ["_0": $0] } ?? [:]]
-        case .fields: return [name: payload ?? [:]]
+            return form == .rawValue ? .string(name) : .object(JSONObject(name, [:]))
+        case .singleValue:
+            let fields = payload.map { JSONObject("_0", $0) } ?? [:]
+            return .object(JSONObject(name, .object(fields)))
+        case .fields: return .object(JSONObject(name, payload ?? [:]))
         }
     }
 
@@ -109,6 +124,12 @@ public final class EventShape: Sendable {
 
     private func faults(of payload: JSON) -> [PayloadFault] {
         schema.map { SchemaCheck.faults(of: payload, $0, at: ["payload"]) } ?? []
+    }
+}
+
+extension JSON {
+    fileprivate func decodedPayload<Event: Decodable>() throws -> Event {
+        do { return try decode() } catch { throw UnfitPayload(cause: error) }
     }
 }
 

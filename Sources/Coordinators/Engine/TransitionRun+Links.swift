@@ -27,11 +27,7 @@ extension TransitionRun {
         var navigator = navigator(for: living)
         var decision = LinkDecision.passedOn
         do {
-            if let wrapper {
-                try await wrapper(RunningCall(coordinator: living.name, call: .open(link))) {
-                    decision = try await coordinator.open(link, &navigator)
-                }
-            } else {
+            try await surround(RunningCall(.open(link), of: living)) {
                 decision = try await coordinator.open(link, &navigator)
             }
         } catch {

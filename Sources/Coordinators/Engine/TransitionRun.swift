@@ -32,6 +32,8 @@ public struct TransitionRun: Sendable {
     public var origin = TransitionOrigin.none
     /// `nil` if nobody traces the calls.
     public var wrapper: CallWrapper?
+    /// `nil` if nobody limits the calls.
+    package var observer: (any CallObserver)?
     /// What was posted; `nil` for the first transition of a session.
     var event: PostedEvent?
     /// The state before the event.
@@ -92,14 +94,10 @@ public struct TransitionRun: Sendable {
     }
 
     /// Performs the agenda and checks the resulting state.
-    ///
-    /// - Parameter entering: called before each call of a coordinator's function.
-    public mutating func result(
-        entering: (RunningCall) -> Void = { _ in }
-    ) async throws(NavigationError) -> TransitionResult {
+    public mutating func result() async throws(NavigationError) -> TransitionResult {
         var screens: [PlacedScreen]
         repeat {
-            while let step = agenda.popLast() { try await execute(step, entering) }
+            while let step = agenda.popLast() { try await execute(step) }
             if objection != nil { return try heldUp() }
             try settleLink()
             screens = state.screens
@@ -128,9 +126,7 @@ public struct TransitionRun: Sendable {
         return TransitionResult(state: state, transition: transition)
     }
 
-    private mutating func execute(
-        _ step: Step, _ entering: (RunningCall) -> Void
-    ) async throws(NavigationError) {
+    private mutating func execute(_ step: Step) async throws(NavigationError) {
         let id =
             switch step {
             case .call(_, let id), .perform(_, let id), .passOn(_, let id): id
@@ -140,9 +136,6 @@ public struct TransitionRun: Sendable {
         stepsTaken += 1
         guard stepsTaken <= TransitionRun.stepLimit else {
             throw .runawayTransition(coordinator: state.coordinators[index].name)
-        }
-        if case .call(let call, _) = step {
-            entering(RunningCall(coordinator: state.coordinators[index].name, call: call))
         }
         switch step {
         case .call(.open(let link), _): try await offer(link, to: index)
@@ -158,17 +151,18 @@ public struct TransitionRun: Sendable {
         var coordinator = living.coordinator
         var navigator = navigator(for: living)
         do {
-            if let wrapper {
-                try await wrapper(RunningCall(coordinator: living.name, call: call)) {
-                    try await call.make(on: &coordinator, &navigator)
-                }
-            } else {
-                try await call.make(on: &coordinator, &navigator)
-            }
+            try await surround(RunningCall(call, of: living)) { try await call.make(on: &coordinator, &navigator) }
         } catch {
             return try refuse(error, thrownBy: call, of: living)
         }
         try accept(coordinator, navigator, at: index)
+    }
+
+    /// Makes a call as whoever observes or traces it wants it.
+    func surround(_ call: RunningCall, _ make: () async throws -> Void) async throws {
+        if let observer, try !observer.enter(call) { await observer.leaveThread() }
+        defer { observer?.leave(call) }
+        if let wrapper { try await wrapper(call, make) } else { try await make() }
     }
 
     /// Ends the transition because a function of a coordinator threw: with an alert if the app has one for the error.
@@ -234,7 +228,7 @@ extension TransitionRun.Call {
     fileprivate func make(on coordinator: inout any Coordinator, _ navigator: inout Navigator) async throws {
         switch self {
         case .start: try await coordinator.start(&navigator)
-        case .handle(_, let event): try await coordinator.receive(event, &navigator)
+        case .handle(let shape, let event): try await shape.handle(&coordinator, event, &navigator)
         case .childDidFinish(let child): try await coordinator.childDidFinish(child, &navigator)
         case .childWasDismissed(let child): try await coordinator.childWasDismissed(child, &navigator)
         case .didSelectTab(let tab):
@@ -258,6 +252,21 @@ extension TransitionRun.Call {
         case .open: "open"
         }
     }
+
+    /// The position of the function among those of a coordinator's type.
+    var kind: Int {
+        switch self {
+        case .start: 0
+        case .handle: 1
+        case .childDidFinish: 2
+        case .childWasDismissed: 3
+        case .didSelectTab: 4
+        case .receive: 5
+        case .open: 6
+        }
+    }
+
+    static let kinds = 7
 
     func failure(_ error: any Error, of coordinator: LivingCoordinator) -> NavigationError {
         if case .handle(let shape, let event) = self, let unfit = error as? UnfitPayload {

@@ -151,6 +151,8 @@ struct Migration {
 extension CoordinatorType {
     /// The type of a coordinator that cannot be restored.
     fileprivate convenience init(removed name: String, of app: App) {
-        self.init(RemovedCoordinator.self, named: name, linksOfApp: [], version: app.version)
+        // It has no events to number.
+        var numbers = EventNumbers()
+        self.init(RemovedCoordinator.self, named: name, linksOfApp: [], version: app.version, &numbers)
     }
 }

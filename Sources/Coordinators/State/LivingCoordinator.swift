@@ -18,7 +18,8 @@ public final class LivingCoordinator: Sendable {
 
     /// The events that are enabled, whether or not a visible screen offers them. They change only with the coordinator
     /// and the context.
-    package let enabledEvents: [EventShape]
+    let enabled: EventSet
+    package var enabledEvents: [EventShape] { type.events.filter { enabled.contains($0.number) } }
 
     /// - Throws: `handlerFailed` if the coordinator's own encoding fails.
     init(
@@ -30,7 +31,7 @@ public final class LivingCoordinator: Sendable {
         self.home = home
         self.type = type
         self.coordinator = coordinator
-        self.enabledEvents = type.enabledEvents(of: coordinator, in: context)
+        self.enabled = type.enabledEvents(coordinator, context)
         let state: JSON
         do {
             state = try JSON(encoding: coordinator)
@@ -49,7 +50,7 @@ public final class LivingCoordinator: Sendable {
         self.encodedSize = writer.count
     }
 
-    private init(_ other: LivingCoordinator, enabledEvents: [EventShape]) {
+    private init(_ other: LivingCoordinator, enabled: EventSet) {
         self.id = other.id
         self.parent = other.parent
         self.home = other.home
@@ -57,7 +58,7 @@ public final class LivingCoordinator: Sendable {
         self.coordinator = other.coordinator
         self.encoded = other.encoded
         self.encodedSize = other.encodedSize
-        self.enabledEvents = enabledEvents
+        self.enabled = enabled
     }
 
     func with(
@@ -70,9 +71,8 @@ public final class LivingCoordinator: Sendable {
 
     /// The same coordinator after the context has changed.
     func with(_ context: NavigationContext) -> LivingCoordinator {
-        let events = type.enabledEvents(of: coordinator, in: context)
-        let isSame = events.elementsEqual(enabledEvents) { $0 === $1 }
-        return isSame ? self : LivingCoordinator(self, enabledEvents: events)
+        let enabled = type.enabledEvents(coordinator, context)
+        return enabled == self.enabled ? self : LivingCoordinator(self, enabled: enabled)
     }
 
     func impossible(_ request: Request, _ reason: String) -> NavigationError {
@@ -86,8 +86,7 @@ extension Coordinator {
     /// touched.
     fileprivate func isUntouched(since before: any Coordinator) -> Bool {
         guard type(of: before) == Self.self else { return false }
-        // Not `as?`, which would look up the type `Self?`.
-        let before = before as! Self
+        let before = before.known(as: Self.self)
         return withUnsafeBytes(of: self) { bytes in withUnsafeBytes(of: before) { bytes.elementsEqual($0) } }
     }
 }

@@ -24,12 +24,8 @@ extension NavigationState {
     /// The events that may be posted now, in the order of `acceptedEvents`.
     public var controls: [AcceptedControl] {
         var controls: [AcceptedControl] = []
-        forEachHandler { coordinator, event in
-            if !controls.contains(where: { $0.type == event.name }) {
-                controls.append(control(for: event, of: coordinator))
-            }
-        }
-        for event in BuiltInEvent.allCases where accepts(event) { controls.append(control(for: event)) }
+        forEachAcceptedEvent { coordinator, event in controls.append(control(for: event, of: coordinator)) }
+        forEachAcceptedBuiltIn { controls.append(control(for: $0)) }
         return controls
     }
 

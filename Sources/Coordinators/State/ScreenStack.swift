@@ -25,6 +25,8 @@ public final class PlacedScreen: Sendable {
         /// The size of `savedMembers` in bytes, known without reading them.
         let savedSize: Int
         let lacksPath: Bool
+        /// The events that the screen names; `nil` if it names none.
+        let offered: EventSet?
     }
 
     init(key: String, screen: Screen, coordinator: LivingCoordinator, tabs: PlacedTabs? = nil) {
@@ -57,7 +59,7 @@ public final class PlacedScreen: Sendable {
         members.member("coordinator", coordinator.name)
         return Encoding(
             members: members.bytes, savedMembers: savedMembers.bytes, savedSize: savedMembers.count,
-            lacksPath: screen.link != nil && path == nil)
+            lacksPath: screen.link != nil && path == nil, offered: screen.events.map(coordinator.type.set(of:)))
     }
 
     /// The same place, key and tabs, with another screen.
@@ -86,6 +88,9 @@ public final class PlacedScreen: Sendable {
     /// The same members as they are saved: with the coordinator's id, and with what only the engine reads: events, back
     /// rule, link pattern.
     var savedMembers: [UInt8] { encoding.savedMembers }
+
+    /// The events that the screen names; `nil` if it names none: then all events of its coordinator are accepted.
+    var offered: EventSet? { encoding.offered }
 
     /// Whether the parameters do not fill the screen's link.
     var lacksPath: Bool { encoding.lacksPath }

@@ -51,7 +51,9 @@ extension SessionHost {
         switch await session.live.enter(limit: settings.waitingLimit) {
         case .entered: break
         case .full: throw .tooManyWaiting
-        case .closed: return try await fork(try await session.again(), version: version, once: once)
+        case .closed:
+            let again = session.with(try await inMemory(session.id, for: nil))
+            return try await fork(again, version: version, once: once)
         }
         defer { session.live.leave() }
         let fork = try await create(once, from: session, version)

@@ -17,28 +17,21 @@ extension SessionHost {
         after ending: [SessionID] = []
     ) async throws(SessionError) -> Bool {
         // No limit: a session can be ended however many events wait.
-        guard case .entered = await session.enter(limit: .max) else {
-            let again = try await inMemory(session.id, for: nil)
-            return try await end(again, for: token, of: user, if: condition, after: ending)
-        }
-        defer { session.leave() }
-        let hasEnded = try await changing(session) { () async throws(SessionError) in
+        try await change(session, waiting: .max) { (session) async throws(SessionError) in
             let last = try session.current(for: token, at: now())
             try condition?.check(last)
             guard user == nil || last.identity.user == user else { return .unchanged(false) }
             // While this has the turn, nobody forks the session here.
             if session.app.endsForks { try await endForks(of: session.id, after: ending) }
-            let end = end(of: last.identity, after: last.stamp)
-            return try await commit(end, of: session) ? .committed(true) : .outdated
+            guard try await commit(end(of: last.identity, after: last.stamp), of: session) else { return .outdated }
+            measures.count(.ended)
+            session.end()
+            live.withLock { $0.remove(session) }
+            feed.reportEnd(of: session.id)
+            // Another server may have forked it before it had ended. One that does so afterwards finds that out.
+            if session.app.endsForks, store.isShared { try await endForks(of: session.id, after: ending) }
+            return .committed(true)
         }
-        guard hasEnded else { return false }
-        measures.count(.ended)
-        session.end()
-        live.withLock { $0.remove(session) }
-        feed.reportEnd(of: session.id)
-        // Another server may have forked it before it had ended. One that does so afterwards finds that out.
-        if session.app.endsForks, store.isShared { try await endForks(of: session.id, after: ending) }
-        return true
     }
 
     /// - Parameter ending: the sessions that wait for this one's end, which are skipped: an imported session may be a
@@ -73,7 +66,7 @@ extension SessionHost {
         guard let loaded = try await loaded(id, for: nil), let expiresAt = loaded.record.expiresAt, expiresAt > now(),
             user == nil || loaded.record.identity.user == user
         else { return false }
-        let outcome = await commit([end(of: loaded.record.identity, after: loaded.stamp)])
+        let outcome = await commit(end(of: loaded.record.identity, after: loaded.stamp))
         live.withLock { $0.remove(id) }
         switch outcome {
         case .success(let conflicts) where conflicts.isEmpty:

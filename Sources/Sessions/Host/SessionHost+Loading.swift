@@ -30,7 +30,7 @@ extension SessionHost {
         let (arrival, departures) = live.withLock { live in
             (live.arrival(of: session.id, for: session.identity.token), live.departures(of: session.id))
         }
-        let outcome = await commit([change])
+        let outcome = await commit(change)
         // A request that is already loading the session finds it in the store.
         guard case .begun(let load) = arrival else { return outcome }
         let isCommitted = if case .success(let conflicts) = outcome { conflicts.isEmpty } else { false }

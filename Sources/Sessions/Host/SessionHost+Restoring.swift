@@ -75,9 +75,7 @@ extension SessionHost {
         run.origin = origin(of: nil, record.id, user: record.identity.user, version: record.version)
         trace(&run, of: record.id)
         do throws(SessionError) {
-            return try await result(of: run, within: settings.handlerDeadline) {
-                .cannotLaunch($0, app: app.name)
-            }
+            return try await outcome(of: run, callWatch).value { .cannotLaunch($0, app: app.name) }
         } catch {
             guard case .cannotLaunch(let cause, _) = error else { throw error }
             if case .overloaded = cause { throw error }
@@ -121,7 +119,7 @@ extension SessionHost {
             id: record.id, expected: loaded.stamp,
             record: EncodedRecord(
                 state, result.transition, at: now, keptUntil: settings.keptUntil(state, of: app)))
-        switch await commit([change]) {
+        switch await commit(change) {
         case .failure(let error): throw failure(error)
         case .success(let conflicts): return conflicts.isEmpty ? state : nil
         }

@@ -3,13 +3,12 @@ internal import Tracing
 
 // Spans of what a host does for a request. Without a tracer, nothing of this runs.
 extension SessionHost {
-    /// Commits changes, in a span of its own.
-    func commit(_ changes: [SessionChange]) async -> CommitOutcome {
-        guard let tracer = settings.tracer else { return await store.commit(changes) }
+    func commitTraced(_ change: SessionChange) async -> CommitOutcome {
+        guard let tracer = settings.tracer else { return await store.commit([change]) }
         let span = tracer.startSpan("commit", ofKind: store.isShared ? .client : .internal)
         defer { span.end() }
         span.attributes["coordinatord.store"] = store.name
-        let outcome = await store.commit(changes)
+        let outcome = await store.commit([change])
         switch outcome {
         case .success(let conflicts): span.attributes["coordinatord.conflicts"] = conflicts.count
         case .failure(let error): span.setStatus(SpanStatus(code: .error, message: error.description))

@@ -20,6 +20,7 @@ public final class SessionHost: Sendable {
     let live: Mutex<LiveSessions>
     let usage: LiveUsage
     let feed: ChangeFeed
+    let callWatch: CallWatch
     /// How long handlers take; `nil` if nobody wants to know.
     public let timings: HandlerTimings?
     let creations = KeyedTurns()
@@ -43,6 +44,13 @@ public final class SessionHost: Sendable {
         self.pairings = store.pairings ?? PairingsInMemory()
         self.eventRate = RateLimit(perSecond: settings.eventRate)
         self.report = report
+        self.callWatch = CallWatch(limit: settings.handlerDeadline) { app, call in
+            report(
+                """
+                \(app): \(call.coordinator) has blocked its thread in \(call.function): other clients had to wait; from now \
+                on it is called on a thread of its own
+                """)
+        }
         self.timings = settings.measuresHandlers ? HandlerTimings() : nil
         self.feed = ChangeFeed(limit: settings.watcherLimit, limitOfSession: SessionSettings.watchersOfSession)
         self.usage = LiveUsage(count: settings.liveLimit, bytes: settings.liveMemory)
@@ -145,6 +153,9 @@ public final class SessionHost: Sendable {
     /// The sessions in memory, about how many bytes they take, and the coordinators that live in them.
     public var liveFigures: (sessions: Int, bytes: Int, coordinators: Int) { usage.figures }
 
+    /// The calls of coordinators' functions that are still running after their deadline.
+    public var lateCalls: Int { callWatch.lateCalls }
+
     /// Counts what the store has refused.
     func failure(_ error: StoreError) -> SessionError {
         measures.count(error)
@@ -163,7 +174,7 @@ public final class SessionHost: Sendable {
         do throws(NavigationError) { run = try begin() } catch { throw .cannotLaunch(error, app: app.name) }
         run.origin = origin(of: nil, id, user: user, version: version, once: once)
         trace(&run, of: id)
-        return try await result(of: run, within: settings.handlerDeadline) { .cannotLaunch($0, app: app.name) }
+        return try await outcome(of: run, callWatch).value { .cannotLaunch($0, app: app.name) }
     }
 }
 

@@ -16,42 +16,23 @@ extension SessionHost {
         // What can be no code is no guess.
         guard let digest = PairingCode(typed: code)?.digest(store.secret) else { throw .unknownCode }
         let pairing = try await pairings.find(digest, key: once?.key, at: now())
+        var hold: CodeHold?
         do throws(SessionError) {
-            while true {
-                let session = try await inMemory(pairing.session, for: nil)
-                switch await session.enter(limit: settings.waitingLimit) {
-                case .entered:
-                    defer {
-                        session.leave()
-                        evictIfOver()
-                    }
-                    return try await pair(digest, pairing, label, with: session, once: once)
-                case .full: throw .tooManyWaiting
-                case .closed: continue
-                }
+            let session = try await inMemory(pairing.session, for: nil)
+            return try await change(session) { (session) async throws(SessionError) in
+                try await attempt(digest, pairing, label, with: session, once: once, &hold)
             }
         } catch {
+            switch error {
+            // Somebody may have got a token for it.
+            case .unknownOutcome: throw error
+            default: if hold == .taken { await pairings.giveBack(digest) }
+            }
             switch error {
             // Nobody learns from a code what has become of its session.
             case .unauthorized, .ended, .expired: throw .unknownCode
             default: throw error
             }
-        }
-    }
-
-    /// Call while holding the session's turn.
-    private func pair(
-        _ code: SHA256Digest, _ pairing: Pairing, _ label: String?, with session: Session, once: IdempotentRequest?
-    ) async throws(SessionError) -> CreatedSession {
-        var hold: CodeHold?
-        do throws(SessionError) {
-            return try await changing(session) { () async throws(SessionError) in
-                try await attempt(code, pairing, label, with: session, once: once, &hold)
-            }
-        } catch {
-            // If the outcome is unknown, somebody may have got a token for it.
-            if case .unknownOutcome = error {} else if hold == .taken { await pairings.giveBack(code) }
-            throw error
         }
     }
 
@@ -90,9 +71,9 @@ extension SessionHost {
         let token = once?.token(version: version, of: session.id, secret: store.secret) ?? .random()
         let identity = before.identity.adding(
             token.digest, label: pairing.label ?? label, at: now, from: version)
-        let committed = try await commit(
-            identity, after: before, BuiltInEvent.tokenAddition, of: session, once: once)
-        guard let (applied, answer) = committed else { return .outdated }
+        let applied = revised(before, as: identity, BuiltInEvent.tokenAddition, at: now, of: session.app)
+        let answer = once?.stored(applied)
+        guard try await commit(applied, after: before, at: now, keeping: answer, of: session) else { return .outdated }
         let outcome = answer.map { Outcome.answered($0, generation: before.stamp.generation) }
         return .committed(CreatedSession(outcome: outcome ?? .applied(applied), id: session.id, token: token))
     }

@@ -36,19 +36,14 @@ extension AuthorizedSession {
         _ number: Int, if condition: VersionCondition? = nil
     ) async throws(SessionError) -> SessionState {
         try live.admit(host.eventRate, at: host.now())
-        guard case .entered = await live.enter(limit: .max) else {
-            return try await again().revokeToken(number, if: condition)
-        }
-        defer {
-            live.leave()
-            host.evictIfOver()
-        }
-        return try await host.changing(live) { () async throws(SessionError) in
-            let before = try state(if: condition)
+        return try await host.change(live, waiting: .max) { (live) async throws(SessionError) in
+            let now = host.now()
+            let before = try with(live).state(if: condition, at: now)
             guard before.identity.tokens.contains(where: { $0.number == number }) else { throw .unknownToken }
             guard let identity = before.identity.revoking(number) else { throw .lastToken }
-            let committed = try await host.commit(identity, after: before, BuiltInEvent.tokenRevocation, of: live)
-            return committed.map { .committed($0.applied.state) } ?? .outdated
+            let revoked = host.revised(before, as: identity, BuiltInEvent.tokenRevocation, at: now, of: live.app)
+            let isCommitted = try await host.commit(revoked, after: before, at: now, of: live)
+            return isCommitted ? .committed(revoked.state) : .outdated
         }
     }
 }
@@ -59,26 +54,13 @@ extension OpenPairing {
 }
 
 extension SessionHost {
-    /// Commits a version that differs from the one before only in the session's tokens. Call while holding the turn.
-    ///
-    /// - Returns: `nil` after a conflict.
-    func commit(
-        _ identity: SessionIdentity, after before: SessionState, _ event: String, of session: Session,
-        once: IdempotentRequest? = nil
-    ) async throws(SessionError) -> (applied: AppliedEvent, answer: StoredAnswer?)? {
-        let now = now()
-        let state = before.next(
-            before.navigation, as: identity,
-            expiresAt: settings.expiry(of: session.app, createdAt: identity.createdAt, usedAt: now))
-        let applied = AppliedEvent(state: state, transition: Transition(event: event))
-        let answer = once?.stored(applied)
-        let record = EncodedRecord(
-            state, applied.transition, at: now, keptUntil: settings.keptUntil(state, of: session.app))
-        let change = SessionChange(
-            id: session.id, expected: before.stamp, record: record, answer: answer)
-        guard try await commit(change, of: session) else { return nil }
-        session.publish(state, answered: answer?.key, limit: retention.answers)
-        feed.report(session.id, SessionUpdate(state, applied.transition))
-        return (applied, answer)
+    /// The version after `before` that differs from it only in the session's tokens.
+    func revised(
+        _ before: SessionState, as identity: SessionIdentity, _ event: String, at now: Date, of app: App
+    ) -> AppliedEvent {
+        let expiresAt = settings.expiry(of: app, createdAt: identity.createdAt, usedAt: now)
+        return AppliedEvent(
+            state: before.next(before.navigation, as: identity, expiresAt: expiresAt),
+            transition: Transition(event: event))
     }
 }

@@ -6,9 +6,9 @@ internal import Sodium
 /// A session, for a caller whose token was checked.
 public struct AuthorizedSession: Sendable {
     let host: SessionHost
-    let live: Session
+    private(set) var live: Session
     /// The session's token when this was made. It may have been replaced since.
-    let token: SHA256Digest
+    private(set) var token: SHA256Digest
     /// Whether the caller is the operator, whom no change of the tokens concerns.
     var isOperators = false
 
@@ -21,7 +21,7 @@ public struct AuthorizedSession: Sendable {
         try state(if: condition, at: host.now())
     }
 
-    private func state(if condition: VersionCondition?, at now: Date) throws(SessionError) -> SessionState {
+    func state(if condition: VersionCondition?, at now: Date) throws(SessionError) -> SessionState {
         let state = try live.current(for: isOperators ? nil : token, at: now)
         try condition?.check(state)
         return state
@@ -35,81 +35,56 @@ public struct AuthorizedSession: Sendable {
     public func apply(
         _ event: PostedEvent, if condition: VersionCondition? = nil, once: IdempotentRequest? = nil
     ) async throws(SessionError) -> Outcome {
-        guard let events = host.measures.events else { return try await carryOut(event, if: condition, once: once) }
+        let measures = host.measures.events
         do throws(SessionError) {
-            let outcome = try await carryOut(event, if: condition, once: once)
-            events.count(event.type, of: live.app.name, outcome.isReplay ? .replayed : .applied)
+            try live.admit(host.eventRate, at: host.now())
+            let outcome = try await host.change(live) { (live) async throws(SessionError) in
+                try await with(live).attempt(event, if: condition, once: once)
+            }
+            // Not before the turn is over, because two sessions may end each other.
+            if !outcome.endings.isEmpty { try await host.endSessions(outcome.endings, for: id) }
+            measures?.count(event.type, of: live.app.name, outcome.isReplay ? .replayed : .applied)
             return outcome
         } catch {
-            events.count(event.type, of: live.app.name, EventOutcome(error))
+            measures?.count(event.type, of: live.app.name, EventOutcome(error))
             throw error
         }
     }
 
-    private func carryOut(
-        _ event: PostedEvent, if condition: VersionCondition?, once: IdempotentRequest?
-    ) async throws(SessionError) -> Outcome {
-        try live.admit(host.eventRate, at: host.now())
-        var session = self
-        while true {
-            switch session.live.enterAtOnce() ? .entered : await session.live.enter(limit: host.settings.waitingLimit) {
-            case .entered:
-                let (outcome, endings) = try await session.applyAndLeave(event, if: condition, once: once)
-                // Not before, because two sessions may end each other.
-                if !endings.isEmpty { try await host.endSessions(endings, for: id) }
-                return outcome
-            case .full: throw .tooManyWaiting
-            case .closed: session = try await session.again()
-            }
-        }
-    }
-
-    private func applyAndLeave(
-        _ event: PostedEvent, if condition: VersionCondition?, once: IdempotentRequest?
-    ) async throws(SessionError) -> (Outcome, [SessionEnding]) {
-        defer {
-            live.leave()
-            host.evictIfOver()
-        }
-        return try await host.changing(live) { () async throws(SessionError) in
-            try await attempt(event, if: condition, once: once)
-        }
-    }
-
-    /// - Returns: also the sessions that have to end before the outcome is reported.
+    /// Has the turn: decides the event on the last committed state, and commits what it leads to.
     private func attempt(
         _ event: PostedEvent, if condition: VersionCondition?, once: IdempotentRequest?
-    ) async throws(SessionError) -> Attempt<(Outcome, [SessionEnding])> {
+    ) async throws(SessionError) -> Attempt<Outcome> {
         if let once, live.mayHaveAnswered(once.key), let answer = try await host.answer(to: once.key, of: id) {
-            return .unchanged((try repeating(answer, to: once), answer.endings))
+            return .unchanged(try repeating(answer, to: once))
         }
         let now = host.now()
         let before = try state(if: condition, at: now)
         let result = try await transition(event, on: before, at: now, once: once)
+        let applied = next(result, after: before, at: now, once: once)
+        let answer = once?.stored(applied, replacedToken: applied.token == nil ? nil : token)
+        guard applied.state !== before || answer != nil else { return .unchanged(.applied(applied)) }
+        guard try await host.commit(applied, after: before, at: now, keeping: answer, of: live) else {
+            return .outdated
+        }
+        guard let answer else { return .committed(.applied(applied)) }
+        return .committed(.answered(answer, generation: before.stamp.generation, token: applied.token))
+    }
+
+    /// The version that a transition leads to, or the one before if the transition changes nothing.
+    private func next(
+        _ result: TransitionResult, after before: SessionState, at now: Date, once: IdempotentRequest?
+    ) -> AppliedEvent {
         let version = before.version + 1
         let token = result.transition.rotatesToken ? newToken(version: version, once: once) : nil
         let identity = before.identity.after(result.transition, token, for: self.token, at: now, version: version)
-        let hasChanged = result.state != before.navigation || identity != nil
-        let state =
-            hasChanged
-            ? before.next(
-                result.state, as: identity ?? before.identity.withLastUses(),
-                expiresAt: host.settings.expiry(of: live.app, createdAt: before.identity.createdAt, usedAt: now))
-            : before
-        let applied = AppliedEvent(state: state, transition: result.transition, token: token)
-        let answer = once?.stored(applied, replacedToken: token == nil ? nil : self.token)
-        let endings = result.transition.sessionEndings
-        guard hasChanged || answer != nil else { return .unchanged((.applied(applied), endings)) }
-        let record =
-            hasChanged
-            ? EncodedRecord(state, result.transition, at: now, keptUntil: host.settings.keptUntil(state, of: live.app))
-            : nil
-        let change = SessionChange(id: id, expected: before.stamp, record: record, answer: answer)
-        guard try await host.commit(change, of: live) else { return .outdated }
-        live.publish(hasChanged ? state : before.withAnswer(), answered: answer?.key, limit: host.retention.answers)
-        if hasChanged { host.feed.report(id, SessionUpdate(state, result.transition)) }
-        let outcome = answer.map { Outcome.answered($0, generation: before.stamp.generation, token: token) }
-        return .committed((outcome ?? .applied(applied), endings))
+        guard result.state != before.navigation || identity != nil else {
+            return AppliedEvent(state: before, transition: result.transition)
+        }
+        let state = before.next(
+            result.state, as: identity ?? before.identity.withLastUses(),
+            expiresAt: host.settings.expiry(of: live.app, createdAt: before.identity.createdAt, usedAt: now))
+        return AppliedEvent(state: state, transition: result.transition, token: token)
     }
 
     private func transition(
@@ -134,7 +109,7 @@ public struct AuthorizedSession: Sendable {
         host.trace(&run, of: id)
         let start = host.timings == nil ? nil : ContinuousClock.now
         defer { if let start { host.timings?.add(live.app.name, event.type, ContinuousClock.now - start) } }
-        let result = try await result(of: run, within: host.settings.handlerDeadline) { .refused($0, state: state) }
+        let result = try await outcome(of: run, host.callWatch).value { .refused($0, state: state) }
         if let caught = result.caught { host.report(caught, in: id, of: live.app) }
         return result
     }
@@ -188,7 +163,7 @@ public struct AuthorizedSession: Sendable {
         guard let run = ContentRun(of: key, in: state.navigation, of: live.app, session: id.text, at: now) else {
             throw .unknownScreen
         }
-        let text = try await text(of: run, within: host.settings.handlerDeadline) { .refused($0, state: state) }
+        let text = try await outcome(of: run, host.callWatch).value { .refused($0, state: state) }
         return (text, state)
     }
 
@@ -198,11 +173,13 @@ public struct AuthorizedSession: Sendable {
         try await host.end(live, for: isOperators ? nil : token, if: condition)
     }
 
-    /// The same session, loaded again after `live` was removed from memory.
-    func again() async throws(SessionError) -> AuthorizedSession {
-        let live = try await host.inMemory(live.id, for: nil)
-        return AuthorizedSession(
-            host: host, live: live, token: isOperators ? live.identity.token : token, isOperators: isOperators)
+    /// The same session, if it was loaded again.
+    func with(_ live: Session) -> AuthorizedSession {
+        guard live !== self.live else { return self }
+        var session = self
+        session.live = live
+        if isOperators { session.token = live.identity.token }
+        return session
     }
 }
 

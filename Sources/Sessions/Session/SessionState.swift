@@ -92,6 +92,16 @@ public enum Outcome: Sendable {
     case answered(StoredAnswer, generation: Int, replayedAt: Int? = nil, token: SessionToken? = nil)
 }
 
+extension Outcome {
+    /// The sessions that the event ends.
+    var endings: [SessionEnding] {
+        switch self {
+        case .applied(let applied): applied.transition.sessionEndings
+        case .answered(let answer, _, _, _): answer.endings
+        }
+    }
+}
+
 /// A session that was just created.
 public struct CreatedSession: Sendable {
     public let outcome: Outcome

@@ -152,7 +152,7 @@ extension AuthorizedSession {
         // Read after the watch was registered, so that no change is missed. The session may have been removed from
         // memory, and loaded again.
         do {
-            let session = try await again()
+            let session = with(try await host.inMemory(id, for: nil))
             try await host.isCurrent(session.live)
             watch.receive(SessionUpdate(try session.state()))
             return watch

@@ -1,0 +1,111 @@
+internal import Coordinators
+internal import FoundationEssentials
+
+/// What an attempt to change a session has come to.
+enum Attempt<Value: Sendable>: Sendable {
+    /// It is committed.
+    case committed(Value)
+    /// There was nothing to commit.
+    case unchanged(Value)
+    /// It was not committed, because another server has changed the session meanwhile.
+    case outdated
+}
+
+// How a session is changed: by an event, by a change of its tokens, by its end. One after the other.
+extension SessionHost {
+    /// Waits for the session's turn, then makes attempts to change it until one was made from its current state.
+    ///
+    /// - Parameters:
+    ///   - limit: how many may wait; `nil` for as many events as may.
+    ///   - attempt: gets the session as it is in memory then.
+    func change<Value>(
+        _ session: Session, waiting limit: Int? = nil,
+        _ attempt: (Session) async throws(SessionError) -> Attempt<Value>
+    ) async throws(SessionError) -> Value {
+        var session = session
+        while true {
+            switch session.enterAtOnce() ? .entered : await session.enter(limit: limit ?? settings.waitingLimit) {
+            case .entered:
+                defer {
+                    session.leave()
+                    evictIfOver()
+                }
+                return try await repeating(attempt, on: session)
+            case .full: throw .tooManyWaiting
+            case .closed: session = try await inMemory(session.id, for: nil)
+            }
+        }
+    }
+
+    private func repeating<Value>(
+        _ attempt: (Session) async throws(SessionError) -> Attempt<Value>, on session: Session
+    ) async throws(SessionError) -> Value {
+        // Who commits one change after the other needs one round trip for each; another server, whose change was a
+        // conflict, needs two, and would never be faster.
+        if store.isShared, session.successiveTurns % SessionHost.turnsInRow == SessionHost.turnsInRow - 1 {
+            try? await Task.sleep(for: .milliseconds(15))
+        }
+        var deadline: ContinuousClock.Instant?
+        for number in 1... {
+            do throws(SessionError) {
+                switch try await attempt(session) {
+                case .committed(let value): return value
+                case .unchanged(let value): if try await isCurrent(session) { return value }
+                case .outdated:
+                    // Others who met the same conflict wait for another time.
+                    if number > 1 { try? await Task.sleep(for: .milliseconds(Int.random(in: 2...20))) }
+                    try await reload(session)
+                }
+            } catch {
+                guard error.isAboutState, try await !isCurrent(session) else { throw error }
+            }
+            if let deadline, deadline < .now { break }
+            deadline = deadline ?? .now + SessionHost.attemptTime
+        }
+        throw .conflict
+    }
+
+    private static let attemptTime = Duration.seconds(5)
+    /// Requests that wait for one session and are served without a gap.
+    private static let turnsInRow = 16
+
+    /// Commits the next version of a session, an answer to keep, or both, and shows it to everybody. Call while holding
+    /// the turn.
+    ///
+    /// - Parameter applied: has the state `before` if there is no next version.
+    /// - Returns: `false` after a conflict.
+    func commit(
+        _ applied: AppliedEvent, after before: SessionState, at now: Date, keeping answer: StoredAnswer? = nil,
+        of session: Session
+    ) async throws(SessionError) -> Bool {
+        let isNew = applied.state !== before
+        let record =
+            isNew
+            ? EncodedRecord(
+                applied.state, applied.transition, at: now,
+                keptUntil: settings.keptUntil(applied.state, of: session.app)) : nil
+        let change = SessionChange(id: session.id, expected: before.stamp, record: record, answer: answer)
+        guard try await commit(change, of: session) else { return false }
+        session.publish(
+            isNew ? applied.state : before.withAnswer(), answered: answer?.key, limit: retention.answers)
+        if isNew { feed.report(session.id, SessionUpdate(applied.state, applied.transition)) }
+        return true
+    }
+
+    /// Commits a change that was made from the session's copy.
+    ///
+    /// - Returns: `false` after a conflict.
+    func commit(_ change: SessionChange, of session: Session) async throws(SessionError) -> Bool {
+        switch await commit(change) {
+        case .success(let conflicts): return conflicts.isEmpty
+        case .failure(let error):
+            if case .unknownOutcome = error { unload(session) }
+            throw failure(error)
+        }
+    }
+
+    /// Commits a change, in a span of its own if somebody traces.
+    func commit(_ change: SessionChange) async -> CommitOutcome {
+        settings.tracer == nil ? await store.commit([change]) : await commitTraced(change)
+    }
+}

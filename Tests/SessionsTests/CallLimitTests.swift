@@ -1,0 +1,88 @@
+import Coordinators
+import Foundation
+import Sessions
+import Synchronization
+import Testing
+
+/// Calls of coordinators' functions that outlive their deadline.
+@Suite struct CallLimitTests {
+    @Test func `calls that outlive their deadline are counted, and only so many may`() async throws {
+        let store = MemoryStore()
+        let created = try await SessionHostTests.make(store: store).create()
+        let host = SessionHostTests.make(store: store, deadline: .milliseconds(20))
+        let gate = Gate()
+        let session = try await host.session(created.id, token: created.token.text)
+
+        try await Gate.$current.withValue(gate) { () async throws in
+            for number in 1...64 {
+                await #expect(throws: SessionError.self) { try await session.apply(PostedEvent("wait", payload: 1)) }
+                #expect(host.lateCalls == number)
+            }
+            // The service that it waits for hangs: it is not asked again for now. What does not wait for it goes on.
+            await #expect(throws: SessionError.refused(.overloaded(retryAfter: 10), state: try session.state())) {
+                try await session.apply(PostedEvent("wait", payload: 1))
+            }
+            #expect(host.lateCalls == 64)
+            gate.open()
+        }
+        try await SessionHostTests.eventually { host.lateCalls == 0 }
+        #expect(try await waiting(on: session).contains(2))
+    }
+
+    /// An event whose handler waits at an open gate, which takes longer than the deadline on a busy machine.
+    private func waiting(on session: AuthorizedSession) async throws -> [Int] {
+        let gate = Gate()
+        gate.open()
+        return try await Gate.$current.withValue(gate) { () async throws in
+            while true {
+                do {
+                    return SessionHostTests.passed(try await session.apply(PostedEvent("wait", payload: 2)).state)
+                } catch SessionError.deadlineExceeded {}
+            }
+        }
+    }
+}
+
+@Suite struct FunctionConductTests {
+    private static let second = 1_000_000_000
+
+    private static func proven() -> FunctionConduct {
+        let conduct = FunctionConduct()
+        for _ in 1...8 { conduct.prove(by: 1000) }
+        return conduct
+    }
+
+    @Test func `a function is called on a connection's thread once it has returned at once a few times`() {
+        let conduct = FunctionConduct()
+        for _ in 1...8 {
+            #expect(!conduct.begin(at: 1))
+            conduct.prove(by: 1000)
+        }
+        #expect(conduct.begin(at: 1))
+        #expect(!conduct.end(after: 1000))
+        #expect(conduct.begin(at: 2))
+    }
+
+    @Test func `waiting proves nothing`() {
+        let conduct = FunctionConduct()
+        for _ in 1...100 { conduct.prove(by: FunctionConductTests.second / 20) }
+        #expect(!conduct.begin(at: 1))
+    }
+
+    @Test func `a function that has blocked such a thread is never called there again, and that is said once`() {
+        let conduct = FunctionConductTests.proven()
+        #expect(conduct.begin(at: 1))
+        #expect(conduct.end(after: FunctionConductTests.second / 5))
+        for _ in 1...100 { conduct.prove(by: 1000) }
+        #expect(!conduct.begin(at: 1))
+        #expect(!conduct.end(after: FunctionConductTests.second / 5))
+    }
+
+    @Test func `while a function blocks such a thread, it is called on no other one`() {
+        let conduct = FunctionConductTests.proven()
+        let start = FunctionConductTests.second
+        #expect(conduct.begin(at: start))
+        #expect(conduct.begin(at: start + 1000))
+        #expect(!conduct.begin(at: start + FunctionConductTests.second / 5))
+    }
+}
