@@ -8,6 +8,13 @@ internal import Glibc
 
 /// Nanoseconds on a clock that is never set.
 public enum MonotonicTime {
+    /// Since the machine was started, also while it was asleep.
+    public static var nanosecondsOfUptime: Int {
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return time.tv_sec * 1_000_000_000 + time.tv_nsec
+    }
+
     public static var nanoseconds: Int {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)

@@ -1,5 +1,6 @@
 internal import Coordinators
 internal import FoundationEssentials
+internal import Measures
 
 /// What an attempt to change a session has come to.
 enum Attempt<Value: Sendable>: Sendable {
@@ -18,6 +19,7 @@ extension SessionHost {
     /// - Parameters:
     ///   - limit: how many may wait; `nil` for as many events as may.
     ///   - attempt: gets the session as it is in memory then.
+    @inline(__always)
     func change<Value>(
         _ session: Session, waiting limit: Int? = nil,
         _ attempt: (Session) async throws(SessionError) -> Attempt<Value>
@@ -37,15 +39,16 @@ extension SessionHost {
         }
     }
 
+    @inline(__always)
     private func repeating<Value>(
         _ attempt: (Session) async throws(SessionError) -> Attempt<Value>, on session: Session
     ) async throws(SessionError) -> Value {
         // Who commits one change after the other needs one round trip for each; another server, whose change was a
         // conflict, needs two, and would never be faster.
         if store.isShared, session.successiveTurns % SessionHost.turnsInRow == SessionHost.turnsInRow - 1 {
-            try? await Task.sleep(for: .milliseconds(15))
+            await SessionHost.pause(milliseconds: 15)
         }
-        var deadline: ContinuousClock.Instant?
+        var deadline: Int?
         for number in 1... {
             do throws(SessionError) {
                 switch try await attempt(session) {
@@ -53,19 +56,25 @@ extension SessionHost {
                 case .unchanged(let value): if try await isCurrent(session) { return value }
                 case .outdated:
                     // Others who met the same conflict wait for another time.
-                    if number > 1 { try? await Task.sleep(for: .milliseconds(Int.random(in: 2...20))) }
+                    if number > 1 { await SessionHost.pause(milliseconds: Int.random(in: 2...20)) }
                     try await reload(session)
                 }
             } catch {
                 guard error.isAboutState, try await !isCurrent(session) else { throw error }
             }
-            if let deadline, deadline < .now { break }
-            deadline = deadline ?? .now + SessionHost.attemptTime
+            let now = MonotonicTime.nanoseconds
+            if let deadline, deadline < now { break }
+            deadline = deadline ?? now + SessionHost.attemptTime
         }
         throw .conflict
     }
 
-    private static let attemptTime = Duration.seconds(5)
+    /// Apart, because a task has room for all that one of its functions might need.
+    @inline(never)
+    private static func pause(milliseconds: Int) async { try? await Task.sleep(for: .milliseconds(milliseconds)) }
+
+    /// 5 s.
+    private static let attemptTime = 5_000_000_000
     /// Requests that wait for one session and are served without a gap.
     private static let turnsInRow = 16
 

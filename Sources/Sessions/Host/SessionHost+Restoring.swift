@@ -75,7 +75,7 @@ extension SessionHost {
         run.origin = origin(of: nil, record.id, user: record.identity.user, version: record.version)
         trace(&run, of: record.id)
         do throws(SessionError) {
-            return try await outcome(of: run, callWatch).value { .cannotLaunch($0, app: app.name) }
+            return try await RunningTransition(run).outcome(callWatch).value { .cannotLaunch($0, app: app.name) }
         } catch {
             guard case .cannotLaunch(let cause, _) = error else { throw error }
             if case .overloaded = cause { throw error }

@@ -174,7 +174,7 @@ public final class SessionHost: Sendable {
         do throws(NavigationError) { run = try begin() } catch { throw .cannotLaunch(error, app: app.name) }
         run.origin = origin(of: nil, id, user: user, version: version, once: once)
         trace(&run, of: id)
-        return try await outcome(of: run, callWatch).value { .cannotLaunch($0, app: app.name) }
+        return try await RunningTransition(run).outcome(callWatch).value { .cannotLaunch($0, app: app.name) }
     }
 }
 

@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import Measures
 internal import Synchronization
 
 /// The time for sessions: the system's, except that it never goes back, because that would revive expired sessions.
@@ -32,11 +33,7 @@ final class SteadyClock: Sendable {
         return Date(microseconds: time)
     }
 
-    private static let start = ContinuousClock.now
-
-    static let uptime: @Sendable () -> Int = {
-        Int(start.duration(to: .now).attoseconds / 1_000_000_000_000)
-    }
+    static let uptime: @Sendable () -> Int = { MonotonicTime.nanosecondsOfUptime / 1000 }
 }
 
 extension Date {

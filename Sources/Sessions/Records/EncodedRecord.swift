@@ -5,7 +5,7 @@ internal import JSONCoding
 /// One version of a session as a store keeps it: a text, and what the store has to know about it.
 ///
 /// A record is either full or a delta record. It is read as a `SessionRecord`; `RecordText` describes the format.
-public struct EncodedRecord: Sendable {
+public final class EncodedRecord: Sendable {
     public let identity: SessionIdentity
     /// 1 for a created session; every transition that changes it adds one, and so does its end.
     public let version: Int
@@ -53,7 +53,7 @@ public struct EncodedRecord: Sendable {
 
 extension EncodedRecord {
     /// A state, and the transition that led to it. A delta record if the state has an earlier base version.
-    init(_ state: SessionState, _ transition: Transition, at time: Date, keptUntil: Date) {
+    convenience init(_ state: SessionState, _ transition: Transition, at time: Date, keptUntil: Date) {
         let base = state.base.flatMap { $0.version < state.version ? $0 : nil }
         self.init(
             state.identity, version: state.version, time: time, keptUntil: keptUntil, baseVersion: base?.version
@@ -74,12 +74,12 @@ extension EncodedRecord {
     }
 
     /// The end of a session, as the version after `version`.
-    init(endOf identity: SessionIdentity, after version: Int, at time: Date, keptUntil: Date) {
+    convenience init(endOf identity: SessionIdentity, after version: Int, at time: Date, keptUntil: Date) {
         self.init(identity, version: version + 1, time: time, keptUntil: keptUntil, isEnd: true)
     }
 
     /// A full record of the same version as one that was read.
-    init(_ record: SessionRecord) {
+    convenience init(_ record: SessionRecord) {
         self.init(
             record.identity, version: record.version, time: record.time, keptUntil: record.keptUntil,
             isEnd: record.isEnd

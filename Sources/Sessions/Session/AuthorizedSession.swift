@@ -91,27 +91,48 @@ public struct AuthorizedSession: Sendable {
         _ event: PostedEvent, on state: SessionState, at now: Date, once: IdempotentRequest? = nil,
         isDryRun: Bool = false
     ) async throws(SessionError) -> TransitionResult {
-        var run: TransitionRun
         let measures = host.measures.events
-        let began = measures == nil ? 0 : MonotonicTime.nanoseconds
-        var (hasBegun, coordinator) = (false, String?.none)
-        defer { if hasBegun { measures?.add(MonotonicTime.nanoseconds - began, to: coordinator, of: live.app.name) } }
+        let began = measures == nil && host.timings == nil ? 0 : MonotonicTime.nanoseconds
+        switch try begin(event, on: state, at: now, once: once, isDryRun: isDryRun) {
+        case .over(let result):
+            measures?.add(MonotonicTime.nanoseconds - began, to: nil, of: live.app.name)
+            return result
+        case .running(let running, let coordinator):
+            defer {
+                if began > 0 {
+                    let duration = MonotonicTime.nanoseconds - began
+                    measures?.add(duration, to: coordinator, of: live.app.name)
+                    host.timings?.add(live.app.name, event.type, .nanoseconds(duration))
+                }
+            }
+            let result = try await running.outcome(host.callWatch).value { .refused($0, state: state) }
+            if let caught = result.caught { host.report(caught, in: id, of: live.app) }
+            return result
+        }
+    }
+
+    private enum Beginning {
+        /// No coordinator had to be called: there is nothing to wait for.
+        case over(TransitionResult)
+        /// `coordinator` is called first.
+        case running(RunningTransition, coordinator: String?)
+    }
+
+    private func begin(
+        _ event: PostedEvent, on state: SessionState, at now: Date, once: IdempotentRequest?, isDryRun: Bool
+    ) throws(SessionError) -> Beginning {
+        var run: TransitionRun
         do throws(NavigationError) {
             run = try live.app.begin(event, on: state.navigation, at: now)
-            if measures != nil { (hasBegun, coordinator) = (true, run.recipient) }
-            // If no coordinator has to be called, there is nothing to wait for.
-            if let result = try run.resultAtOnce() { return result }
+            if let result = try run.resultAtOnce() { return .over(result) }
         } catch {
             throw .refused(error, state: state)
         }
         run.origin = host.origin(
             of: event, id, user: state.identity.user, version: state.version, once: once, isDryRun: isDryRun)
         host.trace(&run, of: id)
-        let start = host.timings == nil ? nil : ContinuousClock.now
-        defer { if let start { host.timings?.add(live.app.name, event.type, ContinuousClock.now - start) } }
-        let result = try await outcome(of: run, host.callWatch).value { .refused($0, state: state) }
-        if let caught = result.caught { host.report(caught, in: id, of: live.app) }
-        return result
+        let coordinator = host.measures.events == nil ? nil : run.recipient
+        return .running(RunningTransition(run), coordinator: coordinator)
     }
 
     /// The answer to a request that was already carried out.

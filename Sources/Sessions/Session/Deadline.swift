@@ -58,15 +58,25 @@ enum CallOutcome<Value: Sendable>: Sendable {
     }
 }
 
-/// Carries out a transition, and waits for its result until the deadline.
-func outcome(of run: consuming TransitionRun, _ watch: CallWatch) async -> CallOutcome<TransitionResult> {
-    let call = AppCall(of: run.appName, watch)
-    run.observer = call
-    let place = Place((run, nil as TransitionResult?))
-    let ending = await call.ending { () async throws(NavigationError) in
-        place.content.1 = try await place.content.0.result()
+/// A transition that has begun, in one place, so that it is not copied. Unchecked: only the call's task uses it, until
+/// it has ended.
+final class RunningTransition: @unchecked Sendable {
+    @exclusivity(unchecked) private var run: TransitionRun
+    private var result: TransitionResult?
+
+    init(_ run: consuming TransitionRun) {
+        self.run = run
     }
-    return ending.outcome { place.content.1 }
+
+    /// Carries it out, and waits for its result until the deadline.
+    func outcome(_ watch: CallWatch) async -> CallOutcome<TransitionResult> {
+        let call = AppCall(of: run.appName, watch)
+        run.observer = call
+        let ending = await call.ending { () async throws(NavigationError) in
+            self.result = try await self.run.result()
+        }
+        return ending.outcome { result }
+    }
 }
 
 /// Carries out a transition, and waits for its result until the deadline.
@@ -75,7 +85,7 @@ func outcome(of run: consuming TransitionRun, _ watch: CallWatch) async -> CallO
 package func result(
     of run: consuming TransitionRun, _ watch: CallWatch
 ) async throws(NavigationError) -> TransitionResult? {
-    switch await outcome(of: run, watch) {
+    switch await RunningTransition(run).outcome(watch) {
     case .done(let result): return result
     case .failed(let error): throw error
     case .late: return nil
@@ -85,20 +95,16 @@ package func result(
 /// Makes the content of a screen, and waits for its text until the deadline.
 func outcome(of content: ContentRun, _ watch: CallWatch) async -> CallOutcome<[UInt8]> {
     let call = AppCall(of: content.app, watch)
-    let place = Place(nil as [UInt8]?)
+    let made = MadeText()
     let ending = await call.ending { () async throws(NavigationError) in
-        place.content = try await content.text(observer: call)
+        let text = try await content.text(observer: call)
+        made.text.withLock { $0 = text }
     }
-    return ending.outcome { place.content }
+    return ending.outcome { made.text.withLock(\.self) }
 }
 
-/// Where a call works, so that nothing is copied. Unchecked: only the call's task uses it, until it has ended.
-private final class Place<Content>: @unchecked Sendable {
-    @exclusivity(unchecked) var content: Content
-
-    init(_ content: consuming Content) {
-        self.content = content
-    }
+private final class MadeText: Sendable {
+    let text = Mutex<[UInt8]?>(nil)
 }
 
 /// One call of an app, for whose end somebody waits until the deadline. Then its task is cancelled, and its result is

@@ -73,16 +73,22 @@ extension SessionState: Equatable {
 }
 
 /// The result of one event, or of creating a session.
-public struct AppliedEvent: Sendable {
+public final class AppliedEvent: Sendable {
     /// The state after the event; its version is the one before if the event changed nothing.
     public let state: SessionState
     public let transition: Transition
     /// The session's new token, if the event has replaced it.
-    public var token: SessionToken?
+    public let token: SessionToken?
+
+    init(state: SessionState, transition: Transition, token: SessionToken? = nil) {
+        self.state = state
+        self.transition = transition
+        self.token = token
+    }
 }
 
 /// The answer to a request.
-public enum Outcome: Sendable {
+public indirect enum Outcome: Sendable {
     case applied(AppliedEvent)
     /// The request had an `Idempotency-Key`: the stored answer is sent, the first time and on every replay.
     ///

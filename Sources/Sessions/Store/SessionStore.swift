@@ -194,7 +194,7 @@ public struct Retention: Sendable, Equatable {
 }
 
 /// A change of one session to commit: its next version, an answer to keep, or both.
-public struct SessionChange: Sendable {
+public final class SessionChange: Sendable {
     public let id: SessionID
     /// What it was made from; `none` for a new session.
     public let expected: SessionStamp
