@@ -20,10 +20,6 @@ struct ClientOptions: ParsableArguments {
         settings.creationRate = creationsPerSecond ?? (trustedProxy.isEmpty ? 0 : 100)
         return settings
     }
-
-    func opened(_ handler: NavigationHandler) -> any HTTPHandler {
-        allowOrigin.isEmpty ? handler : CrossOriginHandler(handler, origins: Set(allowOrigin.map(\.text)))
-    }
 }
 
 /// An origin as browsers write it (RFC 6454, section 6.2): scheme, host, and the port unless it is the scheme's own.

@@ -73,9 +73,12 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
             host: host, settings: api, report: FailureLog(Logger(label: "requests")).report)
         // Before any client can connect: from here on a signal drains.
         let signals = await StopSignals()
-        let opened = options.clients.opened(handler)
-        let measured = metrics.map { MeasuredHandler(opened, $0.requests) } ?? opened
-        let server = try listen(traces.traced(AccessLog(share: options.log.accessLog).logged(measured)))
+        var links = RequestChain.Links()
+        links.tracer = traces?.tracer
+        links.origins = Set(options.clients.allowOrigin.map(\.text))
+        links.measures = metrics?.requests
+        links.report = AccessLog(share: options.log.accessLog).report
+        let server = try listen(RequestChain.around(handler, links))
         let admin = try options.admin.open(
             metrics.map {
                 ServerFigures(

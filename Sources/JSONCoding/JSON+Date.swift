@@ -17,18 +17,14 @@ extension JSON {
     /// The time, if the value is the text of one, to the millisecond. Offsets other than `Z` are understood; leap seconds
     /// are not.
     public var date: Date? {
-        guard let text = string,
-            let parts = text.wholeMatch(
-                of: #/(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))/#
-                    .asciiOnlyDigits())?.output,
-            let year = Int(parts.1), let month = Int(parts.2), let day = Int(parts.3), let hour = Int(parts.4),
-            let minute = Int(parts.5), let second = Int(parts.6),
+        guard let text = string else { return nil }
+        var rest = TimeText(rest: Array(text.utf8)[...])
+        guard let year = rest.number(4), rest.take("-"), let month = rest.number(2), rest.take("-"),
+            let day = rest.number(2), rest.take("T") || rest.take("t"), let hour = rest.number(2), rest.take(":"),
+            let minute = rest.number(2), rest.take(":"), let second = rest.number(2),
+            let fraction = rest.take(".") ? rest.milliseconds() : 0, let offset = rest.offset(), rest.rest.isEmpty,
             year > 0, hour < 24, minute < 60, second < 60, let date = CalendarDay(year, month, day)
         else { return nil }
-        let fraction = Int(((parts.7 ?? "") + "000").prefix(3)) ?? 0
-        let (offsetHours, offsetMinutes) = (Int(parts.9 ?? "0") ?? 0, Int(parts.10 ?? "0") ?? 0)
-        guard offsetHours < 24, offsetMinutes < 60 else { return nil }
-        let offset = (offsetHours * 60 + offsetMinutes) * (parts.8 == "-" ? -1 : 1)
         let minutes = (date.daysSince1970 * 24 + hour) * 60 + minute - offset
         let time = Date(timeIntervalSince1970: Double((minutes * 60 + second) * 1000 + fraction) / 1000)
         return JSON.canHold(time) ? time : nil
@@ -43,6 +39,55 @@ extension JSON {
 
     private static func milliseconds(_ date: Date) -> Int {
         Int(exactly: (date.timeIntervalSince1970 * 1000).rounded()) ?? 0
+    }
+}
+
+/// The text of a time, taken apart from its beginning.
+private struct TimeText {
+    var rest: ArraySlice<UInt8>
+
+    mutating func take(_ letter: Unicode.Scalar) -> Bool {
+        guard rest.first == UInt8(ascii: letter) else { return false }
+        rest.removeFirst()
+        return true
+    }
+
+    /// - Returns: `nil` if there are not so many digits.
+    mutating func number(_ count: Int) -> Int? {
+        var number = 0
+        for _ in 0..<count {
+            guard let digit = digit() else { return nil }
+            number = number * 10 + digit
+        }
+        return number
+    }
+
+    private mutating func digit() -> Int? {
+        guard let byte = rest.first, UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte else { return nil }
+        rest.removeFirst()
+        return Int(byte - UInt8(ascii: "0"))
+    }
+
+    /// A fraction of a second, of which three digits count.
+    mutating func milliseconds() -> Int? {
+        guard var number = digit() else { return nil }
+        var count = 1
+        while let digit = digit() {
+            if count < 3 { number = number * 10 + digit }
+            count += 1
+        }
+        for _ in min(count, 3)..<3 { number *= 10 }
+        return number
+    }
+
+    /// The offset from UTC, in minutes.
+    mutating func offset() -> Int? {
+        if take("Z") || take("z") { return 0 }
+        let isNegative = take("-")
+        guard isNegative || take("+"), let hours = number(2), take(":"), let minutes = number(2), hours < 24,
+            minutes < 60
+        else { return nil }
+        return (hours * 60 + minutes) * (isNegative ? -1 : 1)
     }
 }
 

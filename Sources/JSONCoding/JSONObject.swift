@@ -99,8 +99,16 @@ extension JSONObject: Hashable {
         left.count == right.count && left.members.allSatisfy { right[$0.name] == $0.value }
     }
 
+    /// The same in whichever order the members are.
     public func hash(into hasher: inout Hasher) {
-        hasher.combine(count)
+        var sum = 0
+        for member in members {
+            var one = Hasher()
+            Name(text: member.name).hash(into: &one)
+            one.combine(member.value)
+            sum &+= one.finalize()
+        }
+        hasher.combine(sum)
     }
 }
 

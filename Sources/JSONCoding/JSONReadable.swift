@@ -26,7 +26,7 @@ extension JSON {
         do {
             return try Value(json: self)
         } catch {
-            throw JSONDecodingError(path: [name()] + error.path, reason: error.reason)
+            throw JSONDecodingError(path: [name()] + error.path, reason: error.reason, code: error.code)
         }
     }
 }

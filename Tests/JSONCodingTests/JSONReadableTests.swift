@@ -26,6 +26,16 @@ import Testing
         init(json: JSON) throws(JSONDecodingError) { x = try json.member("x") }
     }
 
+    struct Odd: JSONReadable {
+        init(json: JSON) throws(JSONDecodingError) { throw JSONDecodingError(path: [], reason: "is odd", code: .type) }
+    }
+
+    @Test func `what is wrong deep inside is said with its code`() {
+        #expect(throws: JSONDecodingError(path: ["deep"], reason: "is odd", code: .type)) {
+            let _: Odd = try JSON.object(["deep": 1]).member("deep")
+        }
+    }
+
     @Test func `members are read, and optional ones may be missing or null`() throws {
         let shape = try Shape(
             json: [

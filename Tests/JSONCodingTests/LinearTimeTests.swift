@@ -22,7 +22,7 @@ import Testing
         return max(1, now() - start)
     }
 
-    enum Work: CaseIterable { case read, decode, make, compare }
+    enum Work: CaseIterable { case read, decode, make, compare, collect }
 
     static func time(_ work: Work, members count: Int) throws -> Double {
         let text = text(members: count)
@@ -33,6 +33,9 @@ import Testing
         case .make:
             let members = (0..<count).map { ("k\($0)", JSON.integer($0)) }
             return time { _ = JSONObject(members) }
+        case .collect:
+            let objects = (0..<count).map { JSON.object(["id": .integer($0)]) }
+            return time { #expect(Set(objects).count == count) }
         case .compare:
             let members = json.object?.members.reversed().map { ($0.name, $0.value) } ?? []
             let reversed = JSON.object(JSONObject(members))

@@ -66,8 +66,9 @@ struct Client {
         host = SessionHost(apps: [app], store: store, settings: sessions, retention: retention)
         let navigation = NavigationHandler(host: host, settings: handler) { reports?.add($0) }
         self.handler = navigation
-        server = try HTTPServer(
-            settings, handler: origins.isEmpty ? navigation : CrossOriginHandler(navigation, origins: origins))
+        var links = RequestChain.Links()
+        links.origins = origins
+        server = try HTTPServer(settings, handler: RequestChain.around(navigation, links))
         connection = try Connection(port: server.port)
         let created = try await connection.request("POST", "/v1/sessions")
         let body = try JSON(parsing: Array(created.body))

@@ -46,6 +46,21 @@ import TestSupport
         _ = directory
     }
 
+    @Test func `a pipe to which nobody writes is refused, and one to which somebody writes is read`() async throws {
+        let (directory, path) = try SettingTests.file("{}")
+        let pipe = path + ".pipe"
+        #expect(mkfifo(pipe, 0o600) == 0)
+
+        let silent = try await run(["config", "--config", pipe])
+        #expect(silent.code == 66, "\(silent)")
+        #expect(silent.errors.contains("is a pipe to which nobody has written for 5 seconds"))
+
+        let writing = Task { try await blocking { try Data(#"{"port": 7}"#.utf8).write(to: URL(filePath: pipe)) } }
+        #expect(try await config(["--config", pipe])["port"]?["value"] == 7)
+        try await writing.value
+        _ = directory
+    }
+
     @Test func `secrets are never printed`() async throws {
         let environment = [
             "COORDINATORD_STORE": "postgresql://ann@db/x?sslmode=verify-full",

@@ -8,6 +8,8 @@ final class HeldStore: SessionStore {
     enum Call: Hashable { case load(hasToken: Bool), commit, history }
 
     let store: MemoryStore
+    /// The error of every commit.
+    let failure = Mutex<StoreError?>(nil)
     private let state = Mutex((holds: Set<Call>(), held: [CheckedContinuation<Void, Never>](), calls: [Call]()))
 
     init(_ store: MemoryStore = MemoryStore()) {
@@ -50,7 +52,7 @@ final class HeldStore: SessionStore {
     }
 
     func commit(_ changes: [SessionChange]) async -> CommitOutcome {
-        let outcome = store.commit(changes)
+        let outcome = failure.withLock { $0 }.map { .failure($0) } ?? store.commit(changes)
         await pass(.commit)
         return outcome
     }

@@ -24,6 +24,28 @@ import Testing
         return (host, created, before)
     }
 
+    @Test func `whoever waits for a first commit that fails gets its error`() async throws {
+        let store = HeldStore()
+        let clock = TestClock()
+        let host = SessionHostTests.make(store: store, clock: clock)
+        let once = IdempotentRequest(key: "a key that nobody can guess", request: []) { _ in [] }
+        // The client knows the token from an earlier try, of which nothing is left.
+        let earlier = try await host.create(once: once)
+        try await host.session(earlier.id, token: earlier.token.text).end()
+        clock.advance(48 * 60 * 60)
+        #expect(try await host.sweep() == 1)
+
+        store.failure.withLock { $0 = .full }
+        store.hold(.commit)
+        let creating = Task { try await host.create(once: once) }
+        try await SessionHostTests.eventually { store.heldCount == 1 }
+        let waiting = Task.immediate { try await host.session(earlier.id, token: earlier.token.text) }
+        store.release()
+
+        await #expect(throws: SessionError.storageFull) { try await creating.value }
+        await #expect(throws: SessionError.storageFull) { _ = try await waiting.value }
+    }
+
     @Test func `all requests for a session share one load of it`() async throws {
         let created = try await host().create()
         let host = host()

@@ -8,11 +8,11 @@ struct AccessLog {
     /// Which requests get a line.
     let share: Share
 
-    /// The handler, with what it answers in the log.
-    func logged(_ handler: any HTTPHandler) -> any HTTPHandler {
-        guard share.percent > 0 else { return handler }
+    /// Writes the lines; `nil` if no request gets one.
+    var report: (@Sendable (AnsweredRequest) -> Void)? {
+        guard share.percent > 0 else { return nil }
         let (logger, share) = (Logger(label: "access"), share.percent)
-        return ReportingHandler(handler) { answer in
+        return { answer in
             guard share == 100 || .random(in: 0..<100) < share else { return }
             var metadata: Logger.Metadata = [
                 "request": "\(answer.request.text)", "method": "\(answer.method)", "route": "\(answer.route)",

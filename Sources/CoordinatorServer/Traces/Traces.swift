@@ -1,5 +1,3 @@
-internal import MicroHTTP
-internal import NavigationAPI
 internal import OpenTelemetry
 
 /// What traces a server.
@@ -12,11 +10,4 @@ struct Traces {
 
     /// For the end of the process.
     func finish() { exporter.finish(within: Traces.patience) }
-}
-
-extension Traces? {
-    /// The handler, with a span for each request if there are traces.
-    func traced(_ handler: any HTTPHandler) -> any HTTPHandler {
-        map { TracedHandler(handler, $0.tracer) } ?? handler
-    }
 }

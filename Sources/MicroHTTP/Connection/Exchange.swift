@@ -309,7 +309,7 @@ extension Exchange {
         }
         _ = (id ?? RequestID()).withCString { MHD_add_response_header(queued, "X-Request-Id", $0) }
         if core.isDraining.load(ordering: .relaxed) { MHD_add_response_header(queued, "Connection", "close") }
-        guard response.status == 304 else {
+        guard response.status == 304, !HTTPLibrary.isStrict else {
             return MHD_queue_response(connection, CUnsignedInt(response.status), queued)
         }
         return beginNotModified() ? MHD_queue_response(connection, 204, queued) : .NO

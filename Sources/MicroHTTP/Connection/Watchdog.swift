@@ -21,8 +21,8 @@ final class WatchedConnection: Sendable {
     private let word: Atomic<Int>
     /// Requests that have ended.
     private let count = Atomic(0)
-    /// Whether the socket is closed, or is about to be.
-    let isClosed = Atomic(false)
+    /// Whether the socket is closed, or is about to be: then its number may soon be another connection's.
+    private let isClosed = Mutex(false)
     /// Whether the watchdog has cut it.
     let isCut = Atomic(false)
 
@@ -36,6 +36,9 @@ final class WatchedConnection: Sendable {
         let word = word.load(ordering: .relaxed)
         return (Phase(rawValue: word & 7) ?? .idle, word >> 3)
     }
+
+    /// Call before the socket is closed.
+    func noteClosed() { isClosed.withLock { $0 = true } }
 
     var requests: Int { count.load(ordering: .acquiring) }
 
@@ -172,7 +175,9 @@ extension WatchedConnection: Cuttable {
     /// Whether the client has closed its side, or the connection is broken. libmicrohttpd does not look at a suspended
     /// connection.
     var hasHungUp: Bool {
-        isClosed.load(ordering: .relaxed) || info { [TCP_CLOSE_WAIT, TCP_CLOSE].contains(Int($0[0])) } ?? true
+        isClosed.withLock { isClosed in
+            isClosed || info { [TCP_CLOSE_WAIT, TCP_CLOSE].contains(Int($0[0])) } ?? true
+        }
     }
 
     /// Shuts the socket down for reading: libmicrohttpd reads what has arrived, then the end.

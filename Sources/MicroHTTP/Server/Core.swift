@@ -26,6 +26,9 @@ final class Core: Sendable {
     private let suspended = Mutex<(isClosed: Bool, exchanges: [ObjectIdentifier: (exchange: Exchange, count: Int)])>(
         (false, [:]))
 
+    /// In milliseconds.
+    private static let resumingTime = 10_000
+
     init(
         handler: any HTTPHandler, _ settings: HTTPServer.Settings, sendingBudget: SendingBudget, streams: StreamLoop,
         watchdog: Watchdog, measures: ConnectionMeasures
@@ -60,9 +63,18 @@ final class Core: Sendable {
         }
     }
 
-    /// Call after `abandonSuspended`; blocks for the moment that resuming and joining the threads take.
+    /// Call after `abandonSuspended`; blocks for the moment that resuming and joining the threads take. If an exchange
+    /// stays suspended, against all expectation, libmicrohttpd is left as it is: stopping it would abort the process.
     func stop(_ daemon: Daemon) {
-        while suspended.withLock({ !$0.exchanges.isEmpty }) { usleep(1000) }
+        let deadline = Watchdog.now + Core.resumingTime
+        while suspended.withLock({ !$0.exchanges.isEmpty }) {
+            guard Watchdog.now < deadline else {
+                // The library's threads use this.
+                _ = Unmanaged.passRetained(self)
+                return
+            }
+            usleep(1000)
+        }
         daemon.stop()
         streams.stop()
     }
@@ -89,7 +101,7 @@ final class Core: Sendable {
             core.openConnections.subtract(1, ordering: .relaxed)
             let watched = Unmanaged<WatchedConnection>.fromOpaque(pointer).takeRetainedValue()
             core.watchdog.remove(watched)
-            watched.isClosed.store(true, ordering: .relaxed)
+            watched.noteClosed()
             slot.pointee = nil
         }
     }

@@ -54,8 +54,13 @@ public final class NavigationHandler: HTTPHandler {
     }
 
     public func respond(to request: HTTPRequest) async -> HTTPResponse {
+        await respond(to: request, on: Route.of(request.target.segments))
+    }
+
+    /// - Parameter route: of the request's path; `nil` if the API has no such path.
+    func respond(to request: HTTPRequest, on route: Route?) async -> HTTPResponse {
         do throws(Problem) {
-            guard let route = Route.of(request.target.segments) else {
+            guard let route else {
                 if request.target.isServerWide { return .allowing(Route.allMethods) }
                 throw .unknownPath
             }
@@ -81,7 +86,7 @@ public final class NavigationHandler: HTTPHandler {
 
     /// With a token of a session that is in memory.
     public func hasRight(_ target: HTTPTarget, _ headers: HTTPHeaders) -> Bool {
-        guard let id = Route.session(in: target.segments).flatMap({ SessionID($0) }),
+        guard let id = Route.of(target.segments)?.session(in: target.segments).flatMap({ SessionID($0) }),
             let token = BearerToken(headers.only("Authorization"))
         else { return false }
         return host.isOpen(id, to: token.text)

@@ -29,8 +29,8 @@ public final class RequestMeasures: Sendable {
     /// - Parameters:
     ///   - method: `nil` if it is not known.
     ///   - duration: in nanoseconds; `nil` if it says nothing about the server.
-    func add(path: [String]?, _ method: String?, _ status: Int, _ duration: Int?) {
-        let route = path.flatMap { Route.index(of: $0) } ?? RequestMeasures.routes.count - 1
+    func add(_ route: Route?, _ method: String?, _ status: Int, _ duration: Int?) {
+        let route = route?.number ?? RequestMeasures.routes.count - 1
         let methods = RequestMeasures.methods
         let position = method.flatMap { methods.firstIndex(of: $0) } ?? methods.count - 1
         let positions = RequestMeasures.positions
@@ -89,37 +89,4 @@ extension HTTPRefusal {
         case .tooManyBytes: 9
         }
     }
-}
-
-/// Measures the answers of another handler.
-public final class MeasuredHandler: HTTPHandler {
-    private let handler: any HTTPHandler
-    private let measures: RequestMeasures
-
-    public init(_ handler: any HTTPHandler, _ measures: RequestMeasures) {
-        self.handler = handler
-        self.measures = measures
-    }
-
-    public func respond(to request: HTTPRequest) async -> HTTPResponse {
-        let start = MonotonicTime.nanoseconds
-        let response = await handler.respond(to: request)
-        let duration = MonotonicTime.nanoseconds - start
-        // A client that asks to wait for a change decides how long its answer takes.
-        let hasWaited = duration > MeasuredHandler.longTime && response.headers["Preference-Applied"] != nil
-        measures.add(path: request.target.segments, request.method, response.status, hasWaited ? nil : duration)
-        return response
-    }
-
-    public func response(for refusal: HTTPRefusal, to request: RefusedRequest) -> HTTPResponse {
-        let response = handler.response(for: refusal, to: request)
-        measures.add(refusal)
-        measures.add(path: request.target?.segments, nil, response.status, nil)
-        return response
-    }
-
-    public func hasRight(_ target: HTTPTarget, _ headers: HTTPHeaders) -> Bool { handler.hasRight(target, headers) }
-
-    /// Requests that have taken less are not searched for a wait: 100 ms.
-    private static let longTime = 100_000_000
 }

@@ -6,7 +6,7 @@ struct Route: Sendable {
     typealias Action = @Sendable (NavigationHandler) -> (HTTPRequest) async throws(Problem) -> HTTPResponse
 
     /// `{…}` matches any one segment.
-    static let all = [
+    static let all = numbered([
         Route("v1/sessions/{id}/events", .post(NavigationHandler.postEvent, query: .only(["dryRun", "include"]))),
         Route(
             "v1/sessions/{id}", .get(NavigationHandler.readState, query: .only(["include"])),
@@ -53,7 +53,15 @@ struct Route: Sendable {
         Route("openapi.yaml", .get(NavigationHandler.sendDescription, query: .ignored)),
         Route("problems", .get(NavigationHandler.sendProblems, query: .ignored)),
         Route("problems/{name}", .get(NavigationHandler.sendProblem, query: .ignored)),
-    ]
+    ])
+
+    private static func numbered(_ routes: [Route]) -> [Route] {
+        routes.enumerated().map { number, route in
+            var route = route
+            route.number = number
+            return route
+        }
+    }
 
     /// A method that a path supports, and the function that answers it.
     struct Method: Sendable {
@@ -76,6 +84,8 @@ struct Route: Sendable {
 
     /// The path, as in this table.
     let pattern: String
+    /// The position in the table.
+    private(set) var number = 0
     /// `nil` matches any segment that is not empty.
     private let segments: [String?]
     private let supported: [Method]
@@ -97,9 +107,6 @@ struct Route: Sendable {
 
     /// The route of a path, if there is one.
     static func of(_ segments: [String]) -> Route? { all.first { $0.matches(segments) } }
-
-    /// The position in `all` of a path's route; `nil` if there is none.
-    static func index(of segments: [String]) -> Int? { all.firstIndex { $0.matches(segments) } }
 
     private func matches(_ path: [String]) -> Bool {
         guard path.count == segments.count else { return false }
@@ -124,9 +131,7 @@ struct Route: Sendable {
     }
 
     /// The session's id, as it stands in the path.
-    static func session(in path: [String]) -> String? {
-        of(path)?.hasSession == true ? path[2] : nil
-    }
+    func session(in path: [String]) -> String? { hasSession ? path[2] : nil }
 }
 
 extension HTTPRequest {

@@ -17,7 +17,7 @@ public struct ServerFailure: Sendable {
         self.status = problem.status
         self.problem = problem.name
         self.request = request
-        self.session = target.flatMap { Route.session(in: $0.segments) }.flatMap { SessionID($0) }
+        self.session = target.flatMap { Route.of($0.segments)?.session(in: $0.segments) }.flatMap { SessionID($0) }
         self.details = problem.details.isEmpty ? ["cause": problem.title] : problem.details
     }
 }

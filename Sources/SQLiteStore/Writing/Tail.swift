@@ -116,6 +116,7 @@ struct Tail {
         }
         compacting = [:]
         recentCount = recent.values.reduce(0) { $0 + $1.count }
+        recentSize = recent.values.joined().reduce(0) { $0 + $1.size }
     }
 }
 

@@ -33,9 +33,13 @@ extension SessionHost {
         let outcome = await commit(change)
         // A request that is already loading the session finds it in the store.
         guard case .begun(let load) = arrival else { return outcome }
-        let isCommitted = if case .success(let conflicts) = outcome { conflicts.isEmpty } else { false }
-        let inMemory = isCommitted ? live.withLock { $0.insert(session, by: load, since: departures) } : nil
-        finish(load, inMemory.map { .success($0) } ?? .failure(.conflict))
+        switch outcome {
+        case .failure(let error): finish(load, .failure(SessionError(error)))
+        case .success(let conflicts):
+            let inMemory =
+                conflicts.isEmpty ? live.withLock { $0.insert(session, by: load, since: departures) } : nil
+            finish(load, inMemory.map { .success($0) } ?? .failure(.conflict))
+        }
         return outcome
     }
 
