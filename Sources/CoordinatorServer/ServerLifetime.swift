@@ -1,4 +1,7 @@
 internal import ArgumentParser
+internal import ByteText
+internal import Dispatch
+internal import FoundationEssentials
 internal import Glibc
 internal import Logging
 internal import MicroHTTP
@@ -103,6 +106,171 @@ struct ServerLifetime {
                 while try await host.sweep() >= SessionHost.sweepLimit, !Task.isCancelled {}
             } catch {
                 logger.warning("sweeping failed: \(error)")
+            }
+        }
+    }
+}
+
+/// Why the server stops: SIGTERM, SIGINT, SIGQUIT, SIGHUP unless it was ignored before, as under `nohup`, or the failure
+/// of a service of the apps. The first reason drains; SIGINT, Ctrl-C on a terminal, ends a drain at once.
+struct StopSignals {
+    enum Reason: Sendable {
+        case signal(CInt)
+        case failure(any Error)
+
+        var failure: (any Error)? { if case .failure(let error) = self { error } else { nil } }
+    }
+
+    /// Read by one task at a time.
+    let reasons: AsyncStream<Reason>
+    let continuation: AsyncStream<Reason>.Continuation
+    private let sources: [any DispatchSourceSignal]
+
+    /// Traps the signals.
+    init() async {
+        (reasons, continuation) = AsyncStream.makeStream(of: Reason.self)
+        let trapped = [SIGTERM, SIGINT, SIGQUIT] + (StopSignals.isIgnored(SIGHUP) ? [] : [SIGHUP])
+        sources = trapped.map { DispatchSource.makeSignalSource(signal: $0) }
+        for (number, source) in zip(trapped, sources) {
+            source.setEventHandler { [continuation] in continuation.yield(.signal(number)) }
+            // Until then a signal would end the process.
+            await withCheckedContinuation { registered in
+                source.setRegistrationHandler { registered.resume() }
+                source.activate()
+            }
+        }
+    }
+
+    /// Ignores the signals that would end the process and mean nothing to it. A failed write returns an error anyway:
+    /// to a pipe without a reader (SIGPIPE), to a file that has reached its size limit (SIGXFSZ).
+    static func ignoreOthers() {
+        for number in [SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2] { signal(number, SIG_IGN) }
+    }
+
+    static func name(of number: CInt) -> String {
+        switch number {
+        case SIGTERM: "SIGTERM"
+        case SIGINT: "SIGINT"
+        case SIGQUIT: "SIGQUIT"
+        default: "SIGHUP"
+        }
+    }
+
+    /// Ends the process, if it does not end before: a service of the apps may ignore that it is to stop, or hold its
+    /// thread.
+    static func exit(after seconds: Int, code: CInt) {
+        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) { _exit(code) }
+    }
+
+    static func isIgnored(_ number: CInt) -> Bool {
+        var action = sigaction()
+        sigaction(number, nil, &action)
+        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+            == unsafeBitCast(SIG_IGN, to: Int.self)
+    }
+}
+
+/// What runs while the server does, such as a pool of connections. Both functions may be left out.
+public protocol Service: Sendable {
+    /// Runs until its task is cancelled. It may end before; if it throws before, the server stops.
+    func run() async throws
+
+    /// Called after the last request, in an order opposite to that of the start, also if `run` has ended or failed. Then
+    /// the task of `run` is cancelled.
+    func stop() async
+}
+
+extension Service {
+    public func run() async throws {}
+    public func stop() async {}
+}
+
+/// The services of the apps, from their start to their end.
+struct RunningServices {
+    private let services: [(service: any Service, task: Task<Void, Never>)]
+
+    /// Starts the services.
+    ///
+    /// - Parameter failed: is told of those that fail before they are stopped.
+    init(_ services: [any Service], failed: @escaping @Sendable (any Error) -> Void) {
+        self.services = services.map { service in
+            let task = Task {
+                do { try await service.run() } catch {
+                    if !Task.isCancelled { failed(error) }
+                }
+            }
+            return (service, task)
+        }
+    }
+
+    var isEmpty: Bool { services.isEmpty }
+
+    /// Stops one after the other, also those that have ended or failed.
+    func stop() async {
+        for (service, task) in services.reversed() {
+            await service.stop()
+            task.cancel()
+            await task.value
+        }
+    }
+}
+
+/// The service manager that has started the process, such as systemd with `Type=notify`, and wants to hear how it is:
+/// see sd_notify(3).
+struct ServiceManager: Sendable, Equatable {
+    enum State: String {
+        case ready = "READY=1"
+        case stopping = "STOPPING=1"
+        /// A sign of life.
+        case alive = "WATCHDOG=1"
+    }
+
+    /// The path of a datagram socket; an `@` at the beginning stands for Linux' abstract name space.
+    let socket: String
+    /// How long the manager waits for a sign of life before it kills the process; `nil` if it needs none.
+    let patience: Duration?
+
+    /// - Returns: `nil` if nobody wants to know.
+    init?(_ environment: [String: String] = ProcessInfo.processInfo.environment, processID: pid_t = getpid()) {
+        guard let socket = environment["NOTIFY_SOCKET"], socket.begins(with: "/") || socket.begins(with: "@") else {
+            return nil
+        }
+        self.socket = socket
+        // The variables may be meant for the process that has started this one.
+        let isMeant = environment["WATCHDOG_PID"].map { $0 == "\(processID)" } ?? true
+        let microseconds = environment["WATCHDOG_USEC"].flatMap { Int($0) } ?? 0
+        patience = isMeant && microseconds > 0 ? .microseconds(microseconds) : nil
+    }
+
+    /// Gives signs of life, if the manager needs them, until the process ends. They come from where coordinators run: one
+    /// that blocks all of it is noticed.
+    func keepAlive() {
+        guard let patience else { return }
+        Task { @concurrent in
+            while true {
+                tell(.alive)
+                try? await Task.sleep(for: patience / 3)
+            }
+        }
+    }
+
+    /// Never waits: a manager that does not read misses it.
+    func tell(_ state: State) {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let name = Array(socket.utf8)
+        guard name.count < MemoryLayout.size(ofValue: address.sun_path) else { return }
+        withUnsafeMutableBytes(of: &address.sun_path) {
+            $0.copyBytes(from: name[0] == UInt8(ascii: "@") ? [0] + name.dropFirst() : name)
+        }
+        let size = socklen_t(MemoryLayout<sockaddr_un>.offset(of: \.sun_path)! + name.count)
+        let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        let text = Array(state.rawValue.utf8)
+        _ = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                sendto(descriptor, text, text.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT), $0, size)
             }
         }
     }

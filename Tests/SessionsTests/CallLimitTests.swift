@@ -14,7 +14,7 @@ import Testing
         let session = try await host.session(created.id, token: created.token.text)
 
         try await Gate.$current.withValue(gate) { () async throws in
-            for number in 1...64 {
+            for number in 1...32 {
                 await #expect(throws: SessionError.self) { try await session.apply(PostedEvent("wait", payload: 1)) }
                 #expect(host.lateCalls == number)
             }
@@ -22,7 +22,7 @@ import Testing
             await #expect(throws: SessionError.refused(.overloaded(retryAfter: 10), state: try session.state())) {
                 try await session.apply(PostedEvent("wait", payload: 1))
             }
-            #expect(host.lateCalls == 64)
+            #expect(host.lateCalls == 32)
             gate.open()
         }
         try await SessionHostTests.eventually { host.lateCalls == 0 }
@@ -55,34 +55,40 @@ import Testing
     @Test func `a function is called on a connection's thread once it has returned at once a few times`() {
         let conduct = FunctionConduct()
         for _ in 1...8 {
-            #expect(!conduct.begin(at: 1))
+            #expect(conduct.begin(at: 1) == .elsewhere)
             conduct.prove(by: 1000)
         }
-        #expect(conduct.begin(at: 1))
-        #expect(!conduct.end(after: 1000))
-        #expect(conduct.begin(at: 2))
+        #expect(conduct.begin(at: 1) == .here)
+        #expect(!conduct.end(1, at: 1000))
+        #expect(conduct.begin(at: 2000) == .here)
     }
 
     @Test func `waiting proves nothing`() {
         let conduct = FunctionConduct()
         for _ in 1...100 { conduct.prove(by: FunctionConductTests.second / 20) }
-        #expect(!conduct.begin(at: 1))
+        #expect(conduct.begin(at: 1) == .elsewhere)
     }
 
-    @Test func `a function that has blocked such a thread is never called there again, and that is said once`() {
+    @Test func `a function that has blocked such a thread twice is never called there again`() {
         let conduct = FunctionConductTests.proven()
-        #expect(conduct.begin(at: 1))
-        #expect(conduct.end(after: FunctionConductTests.second / 5))
-        for _ in 1...100 { conduct.prove(by: 1000) }
-        #expect(!conduct.begin(at: 1))
-        #expect(!conduct.end(after: FunctionConductTests.second / 5))
+        for _ in 1...2 {
+            #expect(conduct.begin(at: 1) == .here)
+            #expect(conduct.end(1, at: FunctionConductTests.second / 5))
+            #expect(conduct.begin(at: 1) == .elsewhere)
+            for _ in 1...8 { conduct.prove(by: 1000) }
+        }
+        #expect(conduct.begin(at: 1) == .elsewhere)
     }
 
-    @Test func `while a function blocks such a thread, it is called on no other one`() {
+    @Test func `while a function blocks such a thread, it is called on no other one, and that is said once`() {
         let conduct = FunctionConductTests.proven()
         let start = FunctionConductTests.second
-        #expect(conduct.begin(at: start))
-        #expect(conduct.begin(at: start + 1000))
-        #expect(!conduct.begin(at: start + FunctionConductTests.second / 5))
+        #expect(conduct.begin(at: start) == .here)
+        #expect(conduct.begin(at: start + 1000) == .here)
+        #expect(!conduct.end(start + 1000, at: start + 2000), "another call does not hide the one that blocks")
+        let later = start + FunctionConductTests.second / 5
+        #expect(conduct.begin(at: later) == .elsewhereFromNow)
+        #expect(conduct.begin(at: later) == .elsewhere)
+        #expect(!conduct.end(start, at: later + 1))
     }
 }

@@ -1,7 +1,10 @@
 internal import ByteText
+internal import Dispatch
 internal import FoundationEssentials
+internal import Glibc
 internal import JSONCoding
 internal import Logging
+internal import Synchronization
 
 /// Writes a line for each log entry, as `format` says.
 struct LineLogHandler: LogHandler {
@@ -76,5 +79,125 @@ extension Logger.MetadataValue {
         case .array(let values): .array(values.map(\.json))
         case .dictionary(let values): .object(JSONObject(values.map { ($0.key, $0.value.json) }))
         }
+    }
+}
+
+/// Writes lines to a descriptor whose reader may stall, or that cannot be written. Callers never wait: lines that the
+/// reader has not read are kept up to a limit; beyond it they are dropped, as are those that cannot be written, and their
+/// number is written when that is possible again.
+final class LineOutput: Sendable {
+    static let standardOutput = LineOutput(STDOUT_FILENO)
+    static let standardError = LineOutput(STDERR_FILENO)
+
+    private struct Backlog {
+        var bytes: [UInt8] = []
+        /// Lines dropped of which no line tells yet.
+        var dropped = 0
+        /// Lines dropped in all.
+        var droppedInAll = 0
+        var format = LineLogHandler.Format.text
+        /// Whether the last line was written in part only.
+        var isTorn = false
+        /// Whether the writer runs or is about to.
+        var isServed = false
+
+        mutating func drop(_ lines: Int) {
+            dropped += lines
+            droppedInAll += lines
+        }
+    }
+
+    private let descriptor: CInt
+    private let limit: Int
+    /// Serial, so libdispatch runs it on a thread outside its pools, which may block until the reader reads.
+    private let queue = DispatchQueue(label: "coordinatord.output")
+    private let backlog = Mutex(Backlog())
+
+    /// - Parameter limit: bytes that may wait; as many more may be in the middle of being written.
+    init(_ descriptor: CInt, limit: Int = 1 << 20) {
+        self.descriptor = descriptor
+        self.limit = limit
+    }
+
+    /// How this log tells of what it has dropped.
+    func setFormat(_ format: LineLogHandler.Format) { backlog.withLock { $0.format = format } }
+
+    /// Lines that were dropped since the start of the process.
+    var dropped: Int { backlog.withLock(\.droppedInAll) }
+
+    /// - Parameter line: without its line end.
+    func write(_ line: String) {
+        let isFirst = backlog.withLock { backlog in
+            if backlog.bytes.count + line.utf8.count < limit {
+                backlog.bytes += line.utf8
+                backlog.bytes.append(UInt8(ascii: "\n"))
+            } else {
+                backlog.drop(1)
+            }
+            defer { backlog.isServed = true }
+            return !backlog.isServed
+        }
+        // Not under the lock: it wakes a thread.
+        if isFirst { queue.async { self.serve() } }
+    }
+
+    /// Blocks until all earlier lines are written, or the time is up. For the end of a process.
+    func flush(milliseconds: Int) {
+        let isWritten = DispatchSemaphore(value: 0)
+        queue.async { isWritten.signal() }
+        _ = isWritten.wait(timeout: .now() + .milliseconds(milliseconds))
+    }
+
+    private func serve() {
+        while true {
+            let (bytes, dropped, format) = backlog.withLock { backlog in
+                backlog.isServed = !backlog.bytes.isEmpty
+                defer { if backlog.isServed { (backlog.bytes, backlog.dropped) = ([], 0) } }
+                return (backlog.bytes, backlog.dropped, backlog.format)
+            }
+            guard !bytes.isEmpty else { return }
+            let lost = put(bytes)
+            var untold = dropped
+            if lost == 0, dropped > 0 {
+                let message = "\(dropped) messages were dropped: the log could not be written"
+                let notice = LineLogHandler.line(.warning, message, by: "server", format)
+                if put(Array("\(notice)\n".utf8)) == 0 { untold = 0 }
+            }
+            guard lost + untold > 0 else { continue }
+            backlog.withLock { backlog in
+                backlog.drop(lost)
+                backlog.dropped += untold
+            }
+        }
+    }
+
+    /// Waits for the reader.
+    ///
+    /// - Returns: how many lines were not written, or only in part.
+    private func put(_ bytes: [UInt8]) -> Int {
+        let lineEnd = UInt8(ascii: "\n")
+        // What follows a line that was written in part is a line of its own.
+        if backlog.withLock(\.isTorn), !write([lineEnd]).isEmpty { return bytes.count { $0 == lineEnd } }
+        let rest = write(bytes[...])
+        backlog.withLock { $0.isTorn = rest.startIndex > 0 && bytes[rest.startIndex - 1] != lineEnd }
+        return rest.count { $0 == lineEnd }
+    }
+
+    /// - Returns: what could not be written.
+    private func write(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count > 0 {
+                rest = rest.dropFirst(count)
+            } else if errno == EAGAIN {
+                // Another process that shares the descriptor has made it non-blocking.
+                var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                poll(&ready, 1, -1)
+            } else if errno != EINTR {
+                break
+            }
+        }
+        return rest
     }
 }

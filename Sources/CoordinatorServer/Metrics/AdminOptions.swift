@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import Glibc
 internal import MicroHTTP
 internal import NavigationAPI
+internal import Prometheus
 
 /// Where the operator's own tools find the server, such as Prometheus.
 struct AdminOptions: ParsableArguments {
@@ -37,6 +38,53 @@ struct AdminOptions: ParsableArguments {
             return AdminPort(server: server, address: HTTPAuthority(host: adminHost, port: server.port))
         } catch {
             throw ExitCode.cannotStart(EX_UNAVAILABLE, "\(error); choose another --admin-port or --admin-host")
+        }
+    }
+}
+
+/// Answers what is asked on the admin port.
+struct AdminHandler: HTTPHandler {
+    private let metrics: MetricsRegistry
+    private let api: NavigationHandler
+
+    init(_ metrics: MetricsRegistry, _ api: NavigationHandler) {
+        self.metrics = metrics
+        self.api = api
+    }
+
+    func respond(to request: HTTPRequest) async -> HTTPResponse {
+        switch request.target.segments {
+        case ["metrics"]:
+            guard ["GET", "HEAD"].contains(request.method) else {
+                return HTTPResponse(status: 405, headers: ["Allow": "GET, HEAD"])
+            }
+            return HTTPResponse(
+                status: 200, headers: ["Content-Type": MetricsRegistry.mediaType, "Cache-Control": "no-store"],
+                body: metrics.text())
+        case ["livez"], ["readyz"]: return await api.respond(to: request)
+        default: return HTTPResponse(status: 404)
+        }
+    }
+}
+
+/// The open admin port.
+struct AdminPort {
+    let server: HTTPServer
+    let address: HTTPAuthority
+
+    func stop() async { await server.stop(within: .zero, idleGrace: .zero) }
+}
+
+/// Prints the table in docs/metrics.md, see `scripts/describe`.
+struct DescribeMetricsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "describe-metrics", abstract: "Prints the metrics as a table in Markdown.", shouldDisplay: false)
+
+    func run() {
+        print("| metric | kind | labels | meaning |\n|---|---|---|---|")
+        for family in ServerMetrics.all.map(\.family) {
+            let labels = family.labels.map { "`\($0)`" }.joined(separator: ", ")
+            print("| `\(family.name)` | \(family.kind.rawValue) | \(labels) | \(family.help) |")
         }
     }
 }

@@ -61,3 +61,157 @@ struct SessionsEndCommand: AsyncParsableCommand, SettingsCommand {
         }
     }
 }
+
+/// `sessions purge`: removes sessions for good.
+struct SessionsPurgeCommand: AsyncParsableCommand, SettingsCommand {
+    static let settings = storeSettings
+    static let configuration = CommandConfiguration(
+        commandName: "purge", abstract: "Removes sessions: those that are named, or all that have ended or expired.",
+        discussion: """
+            No server may run on a store in a file. Damaged sessions are removed if they are named; with --over they \
+            stay, and are reported on standard error. The exit code is 1 if a session does not exist, or stays.
+            """)
+    @OptionGroup var stored: StoredOptions
+    @Flag(help: "All that have ended or expired.") var over = false
+    @Argument(help: "The sessions' ids.", transform: SessionID.parse) var ids: [SessionID] = []
+
+    func validate() throws {
+        if over, !ids.isEmpty { throw ValidationError("Give either session ids or --over, not both.") }
+        if !over, ids.isEmpty { throw ValidationError("Name sessions, or give --over.") }
+    }
+
+    func run() async throws {
+        var (rest, isWhole) = over ? try await sessionsThatAreOver() : (ids, true)
+        var purged = 0
+        let named = ids.map(\.text)
+        let total = rest.count
+        var progress = Progress("purge")
+        for isLast in [false, true] {
+            // What is wrong with the named sessions does not matter any more.
+            let store = try await stored.writer { report in
+                if !named.contains(where: { report.contains($0) }) { StandardError.print(report) }
+            }
+            var failed: [SessionID] = []
+            for id in rest {
+                do {
+                    if store.isShared { await end(id, in: store) }
+                    if try await store.forget(id) {
+                        purged += 1
+                    } else {
+                        StandardError.print("Error: there is no session \(id.text)")
+                        isWhole = false
+                    }
+                } catch {
+                    failed.append(id)
+                    if isLast { StandardError.print("Error: session \(id.text) cannot be purged: \(error)") }
+                }
+                progress.show(purged, of: total)
+            }
+            await store.close()
+            rest = failed
+            // If damage was in the way, the store is rebuilt when it is opened again.
+            if rest.isEmpty { break }
+        }
+        progress.hide()
+        print("purged: \(purged)")
+        guard isWhole, rest.isEmpty else { throw ExitCode(1) }
+    }
+
+    /// So that servers tell those who watch the session. A damaged one has no end but that it is gone.
+    private func end(_ id: SessionID, in store: any StoreWriting) async {
+        _ = try? await store.change([id]) { _ in
+            guard let last = try await store.load(id, token: nil), let end = last.record.end(at: Date()) else {
+                return []
+            }
+            return [SessionChange(id: id, expected: last.stamp, record: end)]
+        }
+    }
+
+    /// Without the damaged sessions: it is not known whether those have expired.
+    private func sessionsThatAreOver() async throws -> ([SessionID], isWhole: Bool) {
+        let reader = try stored.reader()
+        var over: [SessionID] = []
+        let now = Date()
+        var progress = Progress("search")
+        let isWhole = try await reader.forEach(nil, reader.loaded, progress: { progress.show($0, of: $1) }) {
+            id, session in
+            if session?.record.isOver(at: now) == true { over.append(id) }
+        }
+        progress.hide()
+        return (over, isWhole)
+    }
+}
+
+/// `sessions restore`: returns a session to one of its versions.
+struct SessionsRestoreCommand: AsyncParsableCommand, SettingsCommand {
+    static let settings = storeSettings
+    static let configuration = CommandConfiguration(
+        commandName: "restore", abstract: "Returns a session to an earlier version, as its next version.",
+        discussion: """
+            For a session that a build has relaunched or reduced and that should be as it was before: with a build that \
+            can restore that version. `sessions show` lists the versions. No server may run on a store in a file. \
+            Versions from before the session's token was replaced, at a sign-in or a sign-out, stay sealed.
+            """)
+    @OptionGroup var stored: StoredOptions
+    @Argument(help: "The session's id.", transform: SessionID.parse) var id: SessionID
+    @Argument(help: "The version to return to.") var version: Int
+
+    func run() async throws {
+        let store = try await stored.writer { StandardError.print($0) }
+        do {
+            let restored = try await restore(try stored.reader(), store)
+            await store.close()
+            print("\(id.text): version \(restored) is as version \(version) was")
+        } catch {
+            await store.close()
+            throw error
+        }
+    }
+
+    private func restore(_ reader: any StoreReading, _ store: any StoreWriting) async throws -> Int {
+        var restored = version
+        do {
+            _ = try await store.change([id]) { ids in
+                let change = try change(of: try session(by: reader))
+                restored = change.stamp.version
+                return [change]
+            }
+        } catch is NotCommitted {
+            throw ExitCode.cannotStart(EX_IOERR, "the version cannot be written")
+        }
+        return restored
+    }
+
+    private func session(by reader: any StoreReading) throws -> StoredSession {
+        switch try reader.contents(of: [id]).first?.value {
+        case .success(let session?): return session
+        case .success(nil), nil: throw ExitCode.cannotStart(1, "there is no session \(id.text)")
+        case .failure(let damage): throw reader.cannotRead(id, damage)
+        }
+    }
+
+    private func change(of session: StoredSession) throws -> SessionChange {
+        guard let last = session.versions.last else {
+            throw ExitCode.cannotStart(1, "there is no session \(id.text)")
+        }
+        do throws(ReturnError) {
+            guard let past = session.versions.first(where: { $0.version == version }) else { throw .unknownVersion }
+            return SessionChange(
+                id: id, expected: session.stamp, record: try last.returning(to: past, at: Date()))
+        } catch {
+            throw ExitCode.cannotStart(1, reason(error, session.versions))
+        }
+    }
+
+    private func reason(_ error: ReturnError, _ versions: [SessionRecord]) -> String {
+        switch error {
+        case .over: "session \(id.text) has ended or expired"
+        case .unknownVersion:
+            """
+            session \(id.text) has no earlier version \(version); kept are \(versions.first?.version ?? 1) to \
+            \(versions.last?.version ?? 1)
+            """
+        case .sealed: "version \(version) was made before the session's token was replaced, and stays sealed"
+        }
+    }
+}

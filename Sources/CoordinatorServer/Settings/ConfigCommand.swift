@@ -1,5 +1,7 @@
 internal import ArgumentParser
+internal import ByteText
 internal import FoundationEssentials
+internal import JSONCoding
 
 /// `config`: shows the settings that `serve` would have.
 struct ConfigCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCommand {
@@ -52,5 +54,131 @@ struct ConfigCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCo
         }
         let comparison = SettingComparison(from: present, to: changed, file: check)
         print(json ? comparison.json : comparison.text)
+    }
+}
+
+/// `--config`. The file was read before the command line is parsed; the option is here for the help.
+struct ConfigOptions: ParsableArguments {
+    @Option(help: Settings.config.help, transform: Settings.config.parse)
+    var config: String?
+}
+
+extension SettingValue {
+    /// The value for people; secrets are hidden.
+    var shown: String {
+        if isSecretItself { return "(hidden)" }
+        if texts.isEmpty { return "-" }
+        return texts.map { row.form.mayHoldSecret ? $0.hidingPassword : $0 }.joined(separator: ", ").printable
+    }
+
+    /// Where it comes from, for people; what a default depends on.
+    var shownOrigin: String {
+        if case .described(let text) = row.standard, origin == .standard { return "\(origin.layer): \(text)" }
+        return origin.source.map { "\(origin.layer) \($0)".printable } ?? origin.layer
+    }
+
+    /// The value as a file has it; `null` if there is none, or a secret, or one that depends on the machine.
+    var jsonValue: JSON {
+        if isSecretItself { return .null }
+        if texts.isEmpty, row.kind != .list { return .null }
+        return row.json(texts.map { row.form.mayHoldSecret ? $0.hidingPassword : $0 })
+    }
+}
+
+extension SettingResolution {
+    /// A line for each setting: name, value, origin.
+    var table: String {
+        let rows = [("SETTING", "VALUE", "ORIGIN")] + values.map { ($0.row.key, $0.shown, $0.shownOrigin) }
+        // One long value does not widen the column of all.
+        let names = rows.map(\.0.count).max() ?? 0
+        let widths = min(rows.map(\.1.count).max() ?? 0, 28)
+        return rows.map { "\($0.0.padded(to: names))  \($0.1.padded(to: widths))  \($0.2)" }.joined(separator: "\n")
+    }
+
+    /// Each setting with its value, its layer and what that is called.
+    var json: String {
+        let settings = values.map { value in
+            var object: JSONObject = [
+                "name": .string(value.row.key), "value": value.jsonValue, "origin": .string(value.origin.layer),
+            ]
+            if let source = value.origin.source { object["source"] = .string(source) }
+            if value.isSecretItself { object["hidden"] = true }
+            return JSON.object(object)
+        }
+        return JSON.object(["settings": .array(settings)]).description.printable
+    }
+}
+
+extension String {
+    fileprivate func padded(to width: Int) -> String {
+        self + String(repeating: " ", count: Swift.max(0, width - count))
+    }
+
+    /// A URI without its password: that before the host, and those among the parameters.
+    var hidingPassword: String {
+        guard let start = utf8.firstRange(of: "://".utf8)?.upperBound else { return self }
+        var text = self
+        // As libpq reads it: up to the slash, so a password may have a question mark in it.
+        let authority = utf8[start...].prefix { $0 != UInt8(ascii: "/") }
+        if let (names, host) = Substring(authority).cut(atLast: "@"), let (user, _) = names.cut(at: ":") {
+            text = "\(self[..<start])\(user):***@\(host)\(self[authority.endIndex...])"
+        }
+        guard let (address, query) = text.cut(at: "?") else { return text }
+        let parameters = query.parts(at: "&").map { parameter in
+            let name = parameter.parts(at: "=")[0]
+            return name.lowercased().utf8.firstRange(of: "password".utf8) == nil ? parameter : "\(name)=***"
+        }
+        return "\(address)?\(parameters.joined(separator: "&"))"
+    }
+}
+
+/// What another file would change.
+struct SettingComparison {
+    /// Settings whose value would be another one.
+    private let changes: [(before: SettingValue, after: SettingValue)]
+    /// What the file says and a layer above it overrides.
+    private let overridden: [(value: SettingValue, by: SettingValue)]
+    private let file: String
+
+    /// - Parameters:
+    ///   - present: the settings as they are.
+    ///   - changed: the settings with the file, which has been found good.
+    init(from present: SettingResolution, to changed: SettingResolution, file: String) {
+        let pairs = zip(present.values, changed.values).filter { $0.0.row.name != Settings.config.row.name }
+        changes = pairs.filter { $0.texts != $1.texts }.map { ($0, $1) }
+        var faults: [String] = []
+        let members = (try? FileLayer.values(in: file, faults: &faults)) ?? [:]
+        overridden = pairs.compactMap { _, after in
+            guard let value = members[after.row.name], value.origin != after.origin, value.texts != after.texts else {
+                return nil
+            }
+            return (value, after)
+        }
+        self.file = file
+    }
+
+    var text: String {
+        var lines = changes.map {
+            "\($0.row.key): \($0.shown) (\($0.shownOrigin)) → \($1.shown) (\($1.shownOrigin))"
+        }
+        if lines.isEmpty { lines = ["\(file.printable) would change nothing."] }
+        lines += overridden.map {
+            "\($1.row.key): stays \($1.shown) (\($1.shownOrigin)); \($0.shown) in the file has no effect"
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    var json: String {
+        func object(_ value: SettingValue) -> JSON {
+            var object: JSONObject = ["value": value.jsonValue, "origin": .string(value.origin.layer)]
+            if let source = value.origin.source { object["source"] = .string(source) }
+            return .object(object)
+        }
+        return JSON.object([
+            "changes": .array(
+                changes.map { ["name": .string($0.row.key), "before": object($0), "after": object($1)] }),
+            "overridden": .array(
+                overridden.map { ["name": .string($1.row.key), "value": $0.jsonValue, "by": object($1)] }),
+        ]).description.printable
     }
 }

@@ -1,3 +1,5 @@
+public import ArgumentParser
+
 /// `docs/settings.md`, as `config --markdown` prints it and `scripts/describe` writes it.
 enum SettingsDocument {
     static var text: String {
@@ -126,5 +128,157 @@ enum SettingsDocument {
         ```
 
         """
+    }
+}
+
+/// The manual page of the program, in the macros of man(7).
+struct ManualPage<Server: NavigationServer> {
+    var text: String {
+        """
+        .\\" Written by scripts/describe from Sources/CoordinatorServer/Settings.
+        .TH \(Server.name.uppercased().roff) 8 "" "\(Server.announcement.roff)" "System Manager's Manual"
+        .SH NAME
+        \(Server.name.roff) \\- holds navigation state per client session, and serves it over HTTP
+        .SH SYNOPSIS
+        .B \(Server.name.roff) serve
+        .RI [ flags ]
+        .br
+        .B \(Server.name.roff)
+        .I command
+        .RI [ flags ]
+        .SH DESCRIPTION
+        .B serve
+        serves until SIGTERM or Ctrl\\-C, then drains and exits with 0. The other commands work on its store, its settings and
+        its apps;
+        .B \(Server.name.roff) help
+        .I command
+        describes each.
+        .SH COMMANDS
+        \(commands)
+        .SH SETTINGS
+        A setting is taken from the first place that has it: a flag; the environment; the file that
+        .B \\-\\-config
+        names, a JSON object whose names are the flags without \\-\\-; the default. An empty variable counts as one that is not
+        set. Lists are separated by commas in the environment, and arrays in the file.
+        \(ByteSize.form.roff)
+        \(Span.form.roff)
+        .PP
+        .B \(Server.name.roff) config
+        prints each setting with its value and its origin.
+        \(SettingTopic.allCases.map(section).joined(separator: "\n"))
+        .SH ENVIRONMENT
+        Beside the variables of the settings:
+        .TP
+        .B \(OtherVariables.port)
+        The port, if neither \\-\\-port nor \(Settings.port.row.variable.roff) is given.
+        .TP
+        .B \(AddressFile.variable.roff)
+        \(OtherVariables.all[0].1.capitalizedFirst.roff).
+        .SH EXIT STATUS
+        \(codes)
+        .SH SIGNALS
+        SIGTERM, SIGINT, SIGHUP and SIGQUIT drain the server. SIGINT during a drain ends it.
+
+        """
+    }
+
+    private var commands: String {
+        ServerCommand<Server>.configuration.subcommands.map { command in
+            ".TP\n.B \(command._commandName.roff)\n\(command.configuration.abstract.roff)"
+        }.joined(separator: "\n")
+    }
+
+    private func section(_ topic: SettingTopic) -> String {
+        let rows = Settings.all.filter { $0.topic == topic }
+        return ([".SS \(topic.rawValue)"] + rows.map(entry)).joined(separator: "\n")
+    }
+
+    private func entry(_ row: SettingRow) -> String {
+        let flag =
+            row.kind == .flag
+            ? ".BR \(row.flag.roff) , \("--no-\(row.name)".roff)" : ".BI \(row.flag.roff) \" \(row.word.roff)\""
+        let standard = row.standardText.map { " Default: \($0)." } ?? ""
+        return """
+            .TP
+            \(flag)
+            \((row.help + standard).roff)
+            .br
+            Environment: \(row.variables.joined(separator: ", ").roff)
+            """
+    }
+
+    private var codes: String {
+        [
+            (0, "Done."), (1, "The command has something to report, such as damage."),
+            (64, "A wrong command, flag, variable, or member of the file with settings."),
+            (65, "A store or a token that is damaged or not in its form."), (66, "A file or a store that is missing."),
+            (69, "An address or a store that cannot be used now."), (70, "A mistake in an app."),
+            (71, "The HTTP library found its own state broken."), (73, "A file or a store that cannot be created."),
+            (74, "The store failed."), (77, "The database refuses the role."),
+            (78, "A directory, an app or a database server that cannot be used so."), (130, "Ctrl-C during a drain."),
+        ].map { ".TP\n.B \($0.0)\n\($0.1.roff)" }.joined(separator: "\n")
+    }
+}
+
+extension SettingRow {
+    fileprivate var word: String { kind == .secret ? "file" : form.word }
+}
+
+extension String {
+    /// The text for troff: a dash stays one, and nothing is a request or an escape.
+    fileprivate var roff: String {
+        let text = replacing("\\", with: "\\e").replacing("-", with: "\\-").replacing("…", with: "...")
+            .replacing("“", with: "\\(lq").replacing("”", with: "\\(rq").replacing("~", with: "\\(ti")
+        return text.first.map { "'.".contains($0) } == true ? "\\&\(text)" : text
+    }
+
+    fileprivate var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
+}
+
+/// A command that has some of the server's settings as options. What its command line leaves out comes from the
+/// environment, a file or the defaults, as for `serve`.
+///
+/// The option's name and type are the setting's: `@Option var dataDirectory = "data"` for `data-directory`.
+public protocol SettingsCommand: ParsableCommand {
+    /// The names of the settings, as in `docs/settings.md`.
+    static var settings: [String] { get }
+}
+
+extension SettingsCommand {
+    /// For a command that takes a file with settings and has a stored store.
+    static var storeSettings: [String] {
+        [Settings.store.row.name, Settings.storePassword.row.name, Settings.config.row.name]
+    }
+}
+
+extension ServerCommand {
+    /// Runs the command line, completed with the settings of the other layers.
+    @concurrent
+    static func main(_ arguments: [String], environment: [String: String]) async {
+        let (depth, command) = commandNamed(arguments[...])
+        // Help is there even if the environment is wrong.
+        let questions = ["--help", "-h", "-help", "--version", "--help-hidden"]
+        guard let command, !arguments.contains(where: questions.contains) else { return await main(arguments) }
+        let own = arguments[depth...]
+        do throws(SettingFailure) {
+            let resolution = try SettingResolution(of: command.settings, arguments: own, environment: environment)
+            let completed = arguments[..<depth] + resolution.arguments + own
+            await SettingResolution.$current.withValue(resolution) { await main(Array(completed)) }
+        } catch {
+            exit(withError: ExitCode.cannotUse(error))
+        }
+    }
+
+    /// - Returns: how many words name the subcommand, and the subcommand if it has settings.
+    private static func commandNamed(_ words: ArraySlice<String>) -> (depth: Int, (any SettingsCommand.Type)?) {
+        var command: any ParsableCommand.Type = self
+        var depth = 0
+        while let word = words.dropFirst(depth).first,
+            let next = command.configuration.subcommands.first(where: { $0._commandName == word })
+        {
+            command = next
+            depth += 1
+        }
+        return (depth, command as? any SettingsCommand.Type)
     }
 }

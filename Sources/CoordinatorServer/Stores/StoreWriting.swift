@@ -1,3 +1,6 @@
+internal import ArgumentParser
+internal import Glibc
+internal import PostgresStore
 internal import SQLiteStore
 internal import Sessions
 
@@ -65,4 +68,124 @@ protocol SessionInserting {
     func insert(_ sessions: [StoredSession]) async throws -> Set<SessionID>
 
     func close() async
+}
+
+/// Puts whole sessions into a file. The store is opened for the first of them, so that lines which cannot be imported
+/// create no store.
+final class SQLiteInsertion: SessionInserting {
+    /// Opens the store, and lists the sessions that it has already. A store that is created gets the secret.
+    private let open: (StoreSecret?) throws -> (SQLiteStore, [SessionID])
+    private var opened: (store: SQLiteStore, existing: Set<SessionID>)?
+    private let storedSecret: () throws -> StoreSecret?
+    private var secret: StoreSecret?
+
+    /// - Parameter storedSecret: reads the secret of a store that exists.
+    init(
+        storedSecret: @escaping () throws -> StoreSecret?,
+        open: @escaping (StoreSecret?) throws -> (SQLiteStore, [SessionID])
+    ) {
+        self.storedSecret = storedSecret
+        self.open = open
+    }
+
+    func adopt(_ secret: StoreSecret) throws -> Bool {
+        self.secret = secret
+        return try storedSecret().map { $0 == secret } ?? true
+    }
+
+    func insert(_ sessions: [StoredSession]) async throws -> Set<SessionID> {
+        let (store, existing) = try openedStore()
+        let changes = sessions.filter { !existing.contains($0.id) }.flatMap(SQLiteInsertion.changes)
+        let conflicts = changes.isEmpty ? [] : try await store.commit(changes).get()
+        guard conflicts.isEmpty else {
+            throw SessionImport.Unfit(description: "session \(conflicts[0].id.text) exists already")
+        }
+        return existing.intersection(sessions.map(\.id))
+    }
+
+    func close() async { await opened?.store.close() }
+
+    private static func changes(_ session: StoredSession) -> [SessionChange] {
+        var version = 0
+        var changes: [SessionChange] = []
+        for record in session.versions {
+            let stamp = SessionStamp(version: version)
+            changes.append(SessionChange(id: session.id, expected: stamp, record: record.encoded))
+            version = record.version
+        }
+        let stamp = SessionStamp(version: version)
+        return changes
+            + session.answers.map { SessionChange(id: session.id, expected: stamp, record: nil, answer: $0) }
+    }
+
+    private func openedStore() throws -> (store: SQLiteStore, existing: Set<SessionID>) {
+        if let opened { return opened }
+        let (store, sessions) = try open(secret)
+        let opened = (store: store, existing: Set(sessions))
+        self.opened = opened
+        return opened
+    }
+}
+
+/// Puts whole sessions into a database.
+final class PostgresInserting: SessionInserting {
+    private let address: PostgresAddress
+    private var opened: PostgresInsertion?
+
+    init(_ address: PostgresAddress) { self.address = address }
+
+    func adopt(_ secret: StoreSecret) throws -> Bool {
+        let insertion = try insertion()
+        return try address.reading { () throws(PostgresStoreError) in try insertion.adopt(secret: secret.bytes) }
+    }
+
+    func insert(_ sessions: [StoredSession]) throws -> Set<SessionID> {
+        let insertion = try insertion()
+        return try address.reading { () throws(PostgresStoreError) in try insertion.insert(sessions) }
+    }
+
+    func close() {}
+
+    private func insertion() throws -> PostgresInsertion {
+        if let opened { return opened }
+        let insertion = try address.reading { () throws(PostgresStoreError) in
+            try PostgresInsertion(uri: address.uri, password: address.password)
+        }
+        opened = insertion
+        return insertion
+    }
+}
+
+extension PostgresAddress {
+    /// Makes or upgrades the tables, and prints what it did.
+    func migrate(contracting: Bool) async throws {
+        do throws(PostgresStoreError) {
+            let (before, after) = try await PostgresStore.migrate(uri: uri, password: password)
+            print("\(location): \(PostgresAddress.description(before, after))")
+            guard contracting else { return }
+            let (oldest, newOldest) = try await PostgresStore.contract(uri: uri, password: password)
+            print(
+                oldest == newOldest
+                    ? "contracted: nothing was left to remove"
+                    : "contracted: servers of schemas before \(newOldest) are shut out")
+        } catch .noSchema {
+            throw ExitCode.cannotStart(
+                EX_NOPERM,
+                """
+                \(location): this role may not create tables: run this as the database's owner, or GRANT \
+                CREATE ON SCHEMA public to the role
+                """)
+        } catch {
+            throw ExitCode.cannotUse(location, error)
+        }
+    }
+
+    private static func description(_ before: Int, _ after: Int) -> String {
+        switch before {
+        case 0: "the tables of schema \(after) were made"
+        case after: "the tables have schema \(after) already"
+        case ..<after: "the tables were upgraded from schema \(before) to \(after)"
+        default: "the tables have schema \(before), which is newer than this program's"
+        }
+    }
 }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import ByteText
 internal import Glibc
 internal import SQLiteStore
 internal import Sessions
@@ -148,5 +149,108 @@ extension StoreReading {
         let isWhole = reportDamage()
         try visit(ids)
         return isWhole && !hasDamage
+    }
+}
+
+/// The value of `--store`.
+enum StoreChoice: Equatable {
+    case memory
+    case sqlite(directory: String)
+    /// As libpq reads it, without a password.
+    case postgres(uri: String)
+
+    /// How a database is written, for help and errors.
+    static let postgresForm = "postgresql://USER@HOST:PORT[,HOST:PORT]/DATABASE"
+
+    @Sendable static func parse(_ text: String) throws -> StoreChoice {
+        let scheme = "sqlite:"
+        if text == "memory" { return .memory }
+        // Not judged here: an error of an argument repeats it, and there may be a password in it.
+        if ["postgresql:", "postgres:"].contains(where: text.begins) { return .postgres(uri: text) }
+        if let (other, _) = text.cut(at: ":"), !text.begins(with: scheme), !other.has("/") {
+            throw ValidationError(
+                "There is no store “\(other)”: write sqlite:DIRECTORY, \(postgresForm) or memory.")
+        }
+        guard text.begins(with: scheme), text != scheme else {
+            let directory = text.isEmpty || text == scheme ? "DIRECTORY" : text
+            throw ValidationError("Write sqlite:\(directory) for the directory \(directory).")
+        }
+        return .sqlite(directory: String(Substring(text.utf8.dropFirst(scheme.utf8.count))))
+    }
+
+    var isPostgres: Bool {
+        if case .postgres = self { true } else { false }
+    }
+
+    /// - Throws: `ValidationError`, if the store is one that cannot be named so, or that this program cannot use.
+    func validate() throws {
+        guard case .postgres(let uri) = self else { return }
+        try PostgresAddress.validate(uri: uri)
+    }
+}
+
+/// The value of `--durability`.
+enum DurabilityChoice: String, CaseIterable, ExpressibleByArgument {
+    case strict, relaxed
+
+    var forSQLite: SQLiteStore.Durability {
+        switch self {
+        case .strict: .strict
+        case .relaxed: .relaxed
+        }
+    }
+}
+
+extension StoreChoice {
+    /// For people: without secrets.
+    var location: String {
+        switch self {
+        case .memory: "memory"
+        case .sqlite(let directory): "sqlite:\(directory)"
+        case .postgres(let uri): PostgresAddress(uri: uri, password: nil).location
+        }
+    }
+}
+
+extension ExitCode {
+    /// A store cannot be used: prints to standard error what is wrong with it.
+    static func cannotUse(_ directory: String, _ error: SQLiteStoreError, by user: DirectoryUser) -> ExitCode {
+        switch error {
+        case .missing:
+            cannotStart(
+                EX_NOINPUT, "there is no store in \(directory); name its directory with --store sqlite:DIRECTORY")
+        case .inUse(let path):
+            cannotStart(
+                EX_UNAVAILABLE,
+                "\(path) is in use by another process"
+                    + (user == .command ? ": stop the server that uses the store first" : ""))
+        case .newer(let schema):
+            cannotStart(EX_DATAERR, "\(directory) was written by a newer build, with schema \(schema)")
+        case .damaged(let what):
+            cannotStart(
+                EX_DATAERR,
+                """
+                \(directory) is damaged: \(what). Restore a backup into another directory. If there is none, and `sessions \
+                export` can still read the store, `sessions import` makes a new one of its undamaged sessions.
+                """)
+        case .incomplete(let what): cannotStart(EX_DATAERR, what)
+        case .unavailable(let reason):
+            if let fault = Directory(path: directory).fault(option: "--store sqlite:DIRECTORY", for: user) {
+                cannotStart(EX_CONFIG, fault)
+            } else {
+                cannotStart(EX_IOERR, reason.begins(with: directory) ? reason : "\(directory): \(reason)")
+            }
+        }
+    }
+
+    /// A command cannot read a store.
+    static func cannotRead(_ directory: String, _ error: SQLiteStoreError) -> ExitCode {
+        guard case .damaged(let what) = error else { return .cannotUse(directory, error, by: .command) }
+        return .cannotStart(
+            EX_DATAERR,
+            """
+            \(directory) is damaged, and this command cannot read it: \(what). Start a server on it, or restart the one \
+            that runs: the start repairs or rebuilds the store. If the start is refused, only a backup helps.
+            """)
     }
 }

@@ -1,4 +1,10 @@
+internal import ArgumentParser
+internal import ByteText
+internal import FoundationEssentials
+internal import Logging
+internal import MicroHTTP
 internal import OpenTelemetry
+internal import Tracing
 
 /// What traces a server.
 struct Traces {
@@ -10,4 +16,66 @@ struct Traces {
 
     /// For the end of the process.
     func finish() { exporter.finish(within: Traces.patience) }
+}
+
+/// Which requests are traced, and where their spans go.
+struct TraceOptions: ParsableArguments {
+    @Option(help: Settings.traceEndpoint.help, transform: Settings.traceEndpoint.parse)
+    var traceEndpoint: SpanCollector?
+
+    @Option(help: Settings.traceSample.help, transform: Settings.traceSample.parse)
+    var traceSample = Settings.traceSample.standard
+
+    @Option(help: Settings.traceService.help, transform: Settings.traceService.parse)
+    var traceService: String?
+
+    /// Puts the trace of a request into its log entries; `nil` if nothing is traced.
+    var logMetadata: Logger.MetadataProvider? {
+        traceEndpoint.map { _ in
+            Logger.MetadataProvider {
+                InstrumentationContext.current?.trace.map { ["trace": "\($0.trace)"] } ?? [:]
+            }
+        }
+    }
+
+    /// Call before the apps are made, because they may make spans, too; at most once in a process.
+    ///
+    /// - Parameter program: its name, and its own version if it has one.
+    /// - Returns: `nil` if nothing is traced.
+    func tracing(of program: (name: String, version: String?)) -> Traces? {
+        guard let traceEndpoint else { return nil }
+        let resource = SpanResource(
+            service: traceService ?? program.name, version: program.version ?? Release.version,
+            instance: UUID().uuidString.lowercased(), library: Release.version)
+        let exporter = SpanExporter(to: traceEndpoint, from: resource) { [logger = Logger(label: "traces")] in
+            logger.warning("\($0)")
+        }
+        let tracer = SpanTracer(exporter, share: traceSample.percent / 100)
+        InstrumentationSystem.bootstrap(tracer)
+        return Traces(tracer: tracer, exporter: exporter)
+    }
+}
+
+/// The value of `--trace-endpoint`: `http://HOST:PORT`, with a path if the collector is below one.
+enum TraceEndpoint {
+    static let form = "a URL such as http://localhost:4318"
+
+    // No message repeats the URL, which may have a password.
+
+    @Sendable static func parse(_ text: String) throws -> SpanCollector {
+        let url = text.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? URL(string: text) : nil
+        if url?.scheme?.lowercased() == "https" {
+            throw ValidationError(
+                "This server does not speak TLS: send to a collector on this machine, by http.")
+        }
+        guard let url, url.scheme?.lowercased() == "http", let host = url.host(), !host.isEmpty, url.user() == nil,
+            url.query() == nil, url.fragment() == nil, (1...65_535).contains(url.port ?? 80)
+        else { throw ValidationError("It is not \(form).") }
+        var path = url.path(percentEncoded: true)
+        while path.ends(with: "/") { path.removeLast() }
+        if path.ends(with: "/v1/traces") {
+            throw ValidationError("Leave /v1/traces out: it is added.")
+        }
+        return SpanCollector(authority: HTTPAuthority(host: host, port: url.port ?? 80), basePath: path)
+    }
 }

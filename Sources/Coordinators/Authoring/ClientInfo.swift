@@ -46,3 +46,42 @@ extension ClientInfo: Equatable {
         left === right || left.values == right.values
     }
 }
+
+/// Where an event comes from: a network address if the server knows one, otherwise the session.
+///
+/// It is opaque, and equal for every event from the same place, which several clients may share. Its purpose is to
+/// limit what one client may do. It is never revealed: it cannot be encoded, and prints as `•••`.
+public struct ClientAddress: Sendable, Hashable {
+    private enum Place: Hashable {
+        case network(UInt64, UInt64)
+        case name(String)
+    }
+
+    private let place: Place
+
+    public init(_ text: String) {
+        place = .name(text)
+    }
+
+    /// - Parameter bits: the bits of a network address.
+    package init(bits: (UInt64, UInt64)) {
+        place = .network(bits.0, bits.1)
+    }
+}
+
+extension ClientAddress: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public var description: String { "•••" }
+    public var debugDescription: String { "•••" }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// An app's own name for one of its users: a number, a UUID, an address. To everybody else it is opaque.
+public enum UserID {
+    /// In UTF-8 bytes.
+    public static let limit = 256
+
+    /// Whether a text can be a user's id: 1 to `limit` bytes, none of which is 0: not every store can keep that.
+    public static func isValid(_ text: String) -> Bool {
+        (1...limit).contains(text.utf8.count) && !text.utf8.contains(0)
+    }
+}

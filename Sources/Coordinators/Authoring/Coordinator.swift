@@ -133,3 +133,57 @@ extension Coordinator where Blank == NoBlank {
 extension Coordinator where Event == NoEvent {
     public mutating func handle(_ event: NoEvent, _ navigator: inout Navigator) {}
 }
+
+/// A coordinator that is called when the user selects another of its tabs, like a `UITabBarControllerDelegate` in
+/// UIKit.
+///
+/// ```swift
+/// extension TabCoordinator: TabBarDelegate {
+///     mutating func didSelectTab(_ tab: String, _ navigator: inout Navigator) {
+///         visits[tab, default: 0] += 1
+///     }
+/// }
+/// ```
+public protocol TabBarDelegate: Coordinator {
+    /// Called when the user has selected another tab, by `selectTab` or by a `back` that changes tabs. Not called when
+    /// a coordinator selects a tab, nor when the user selects the selected tab again.
+    ///
+    /// - Parameter tab: the tab's id, as in `navigator.selectedTab`.
+    mutating func didSelectTab(_ tab: String, _ navigator: inout Navigator) async throws
+}
+
+/// What a coordinator's functions may depend on beside its own properties: what the session shares, its defaults, and
+/// what the client says about itself.
+public struct NavigationContext: Sendable, Equatable {
+    /// What the session's coordinators share.
+    public let shared: SharedValues
+    /// Small values kept for the session, also across `relaunch`.
+    public let defaults: Defaults
+    public let client: ClientInfo
+}
+
+extension NavigationState {
+    package var context: NavigationContext { NavigationContext(shared: shared, defaults: defaults, client: client) }
+}
+
+/// A handler throws this when it has no capacity at the moment. Nothing changes, and the answer asks the client to try
+/// again.
+public struct Overloaded: Error, Equatable {
+    /// The number of seconds after which the client may try again.
+    public let retryAfter: Int
+
+    public init(retryAfter: Int = 1) {
+        self.retryAfter = retryAfter
+    }
+}
+
+/// A coordinator that the app can no longer restore: its type is gone, or what was saved of it does not fit. Its screens
+/// and children are removed with it. Its parent gets it in `childWasDismissed`.
+public struct RemovedCoordinator: Coordinator {
+    /// The name that its type had.
+    public let name: String
+    /// What was saved of it.
+    public let saved: JSON
+
+    public func start(_ navigator: inout Navigator) {}
+}

@@ -237,3 +237,157 @@ extension Navigator {
         requests.append(.rotateToken(revokingOthers ? .revokingOthers : .keepingOthers))
     }
 }
+
+/// A session that a user is signed in to, as the app may show it to that user.
+public struct UserSession: Sendable, Equatable {
+    public let id: String
+    /// The name of its app.
+    public let app: String
+    public let createdAt: Date
+    /// When a device last used it, to the minute.
+    public let lastUsedAt: Date
+    public let expiresAt: Date
+    /// What its devices are called, those that were given a label.
+    public let devices: [String]
+
+    public init(
+        id: String, app: String, createdAt: Date, lastUsedAt: Date, expiresAt: Date, devices: [String] = []
+    ) {
+        self.id = id
+        self.app = app
+        self.createdAt = createdAt
+        self.lastUsedAt = lastUsedAt
+        self.expiresAt = expiresAt
+        self.devices = devices
+    }
+}
+
+/// Knows the sessions of all users.
+public protocol SessionDirectory: Sendable {
+    /// See `Navigator.sessions(ofUser:)`.
+    func sessions(ofUser user: String) async throws -> [UserSession]
+}
+
+/// Some of a user's sessions.
+public enum UserSessions: Sendable, Equatable {
+    case all
+    /// All but the session that asks.
+    case others
+    /// The session with that id, if it is the user's.
+    case one(String)
+}
+
+/// A transition signs a user in or out.
+public enum UserChange: Sendable, Equatable {
+    case signIn(user: String)
+    case signOut
+
+    /// Who is signed in afterwards.
+    public var user: String? {
+        switch self {
+        case .signIn(let user): user
+        case .signOut: nil
+        }
+    }
+}
+
+/// A transition ends sessions of a user.
+public struct SessionEnding: Sendable, Equatable {
+    public let user: String
+    public let sessions: UserSessions
+
+    public init(user: String, sessions: UserSessions) {
+        self.user = user
+        self.sessions = sessions
+    }
+}
+
+extension Navigator {
+    /// Ties the session to a user with this transition, until `signOut`: it is then one of `sessions(ofUser:)`, and so
+    /// are its forks from then on. It gives no rights, and replaces no token: call `rotateToken`, too.
+    ///
+    /// - Parameter user: the app's own name for the user, of 1 to `UserID.limit` bytes. The operator sees it.
+    public mutating func signIn(user: String) {
+        requests.append(.changeUser(.signIn(user: user)))
+    }
+
+    /// The session is nobody's from then on. Call `rotateToken`, too.
+    public mutating func signOut() {
+        requests.append(.changeUser(.signOut))
+    }
+
+    /// Ends sessions of a user, in all apps, for good: their clients get 410. They end after the transition is
+    /// committed and before its event is answered. If that fails, the answer is 503 `unknown`; posted again under its
+    /// `Idempotency-Key`, the event is not applied again, but the sessions are ended.
+    ///
+    /// The first transition of a session ends none. An app should ask for the user's password before (OWASP ASVS 5.0, 7.5.2).
+    public mutating func endSessions(ofUser user: String, _ sessions: UserSessions = .others) {
+        requests.append(.endSessions(SessionEnding(user: user, sessions: sessions)))
+    }
+
+    /// The sessions that a user is signed in to, in all apps, as they are now; at most a hundred. Those last used come
+    /// first.
+    ///
+    /// - Throws: if the store cannot be read.
+    public func sessions(ofUser user: String) async throws -> [UserSession] {
+        try await origin.directory?.sessions(ofUser: user) ?? []
+    }
+}
+
+/// The request that a transition carries out, as far as a handler may know it.
+public struct TransitionOrigin: Sendable {
+    /// The session's id.
+    let session: String
+    /// Who was signed in to it before.
+    let user: String?
+    let isDryRun: Bool
+    let transitionID: @Sendable () -> String
+    let directory: (any SessionDirectory)?
+
+    /// - Parameters:
+    ///   - session: the session's id.
+    ///   - user: who is signed in to it; `nil` for nobody.
+    ///   - isDryRun: whether the result is discarded.
+    ///   - directory: knows the other sessions.
+    ///   - transitionID: see `Navigator.transitionID`; called only if a handler asks for it.
+    public init(
+        session: String, user: String? = nil, isDryRun: Bool = false, directory: (any SessionDirectory)? = nil,
+        transitionID: @escaping @Sendable () -> String
+    ) {
+        self.session = session
+        self.user = user
+        self.isDryRun = isDryRun
+        self.directory = directory
+        self.transitionID = transitionID
+    }
+
+    static let none = TransitionOrigin(session: "") { "" }
+}
+
+/// The session that a coordinator belongs to.
+public struct SessionInfo: Sendable {
+    /// The id by which clients, logs and the operator know the session. Not a secret.
+    public let id: String
+    /// Who was signed in to it before the transition, see `Navigator.signIn`; `nil` for nobody, and where content is made.
+    public let user: String?
+
+    init(id: String, user: String? = nil) {
+        self.id = id
+        self.user = user
+    }
+}
+
+extension Navigator {
+    public var session: SessionInfo { SessionInfo(id: origin.session, user: origin.user) }
+
+    /// Names this transition to other systems: the same when the same event is tried again, because its answer was lost
+    /// or its outcome unknown. So a payment can use it as its idempotency key.
+    ///
+    /// With an `Idempotency-Key` it depends on the session, the key and the event; without one, on the session's version
+    /// and the event. It cannot be guessed, and reveals nothing of the payload.
+    public var transitionID: String { origin.transitionID() }
+
+    /// Whether the transition is only tried (`?dryRun=true`) and its result discarded: then a handler should have no
+    /// effect outside of the session.
+    public var isDryRun: Bool { origin.isDryRun }
+}

@@ -126,3 +126,119 @@ public struct Tab: Sendable {
         self.content = content
     }
 }
+
+/// What is drawn for one tab of a screen that is shown.
+///
+/// ```swift
+/// screen.tabs["cart"]?.badge = items.isEmpty ? nil : String(items.count)
+/// ```
+public struct TabLabel: Sendable, Equatable {
+    /// Unique among the screen's tabs. Only `Coordinator.migrate` can change it.
+    public var id: String
+    public var title: String?
+    /// The name of an icon that the client knows.
+    public var icon: String?
+    /// What is shown beside the tab, such as a number.
+    public var badge: String?
+    /// The id of the tab's stack.
+    let stack: Int
+}
+
+extension [TabLabel] {
+    /// The label of the tab of that id; `nil` if there is none. Assigning `nil` removes it, see `Coordinator.migrate`.
+    public subscript(id: String) -> TabLabel? {
+        get { first { $0.id == id } }
+        set {
+            guard let index = firstIndex(where: { $0.id == id }) else { return }
+            if let newValue { self[index] = newValue } else { remove(at: index) }
+        }
+    }
+}
+
+extension PlacedTab {
+    var label: TabLabel { TabLabel(id: id, title: title, icon: icon, badge: badge, stack: stack.id) }
+
+    convenience init(_ label: TabLabel, stack: ScreenStack) {
+        self.init(id: label.id, title: label.title, icon: label.icon, badge: label.badge, stack: stack)
+    }
+}
+
+extension PlacedTabs {
+    /// The same tabs with what these labels say of them, except their ids.
+    func drawn(as labels: [TabLabel]) -> PlacedTabs {
+        var tabs = self
+        for (position, tab) in items.enumerated() {
+            guard var label = labels.first(where: { $0.stack == tab.stack.id }) else { continue }
+            label.id = tab.id
+            if label != tab.label { tabs.items[position] = PlacedTab(label, stack: tab.stack) }
+        }
+        return tabs
+    }
+}
+
+extension Screen {
+    var withoutLabels: Screen {
+        if tabs.isEmpty { return self }
+        var screen = self
+        screen.tabs = []
+        return screen
+    }
+}
+
+extension PlacedScreen {
+    /// The screen with the labels of its tabs.
+    var labelled: Screen {
+        guard let tabs else { return screen }
+        var screen = screen
+        screen.tabs = tabs.items.map(\.label)
+        return screen
+    }
+}
+
+/// An event that a screen offers, and how its button is drawn.
+///
+/// ```swift
+/// Screen("plus", title: "Plus", events: [Control("Push", sends: Event.plus)])
+/// Screen("list", title: "Items", events: ["select", Control("Delete", role: .destructive, sends: Event.delete)])
+/// ```
+public struct Control: Sendable, Equatable {
+    /// The event's name.
+    public let event: String
+    /// The button's title on this screen; `nil` for the event's own title.
+    public let title: String?
+    /// `nil` for `input` if the event has a payload, otherwise `secondary`.
+    public let role: Role?
+
+    /// What a control is for, so that a client can draw it accordingly.
+    public enum Role: String, Sendable, Codable {
+        /// What most users do next on the screen.
+        case primary
+        case secondary
+        /// Loses or deletes something.
+        case destructive
+        /// Leads to another screen, like a row of a list or a back button.
+        case navigation
+        /// Takes values from a form.
+        case input
+    }
+
+    /// A control that sends an event of the screen's coordinator. For an event with a payload, only the name counts.
+    public init(_ title: String? = nil, role: Role? = nil, sends event: some NavigationEvent) {
+        self.init(title, role: role, sends: EncodedEvent(event)?.name ?? "")
+    }
+
+    /// A control that sends the event of that name. Whether the coordinator has such an event is checked when the
+    /// screen is shown, and, for the screens of a new session, when a server starts.
+    public init(_ title: String? = nil, role: Role? = nil, sends event: String) {
+        self.title = title
+        self.role = role
+        self.event = event
+    }
+}
+
+extension Control: ExpressibleByStringLiteral {
+    /// - Parameter event: the event's name.
+    public init(stringLiteral event: String) {
+        self.init(sends: event)
+    }
+}

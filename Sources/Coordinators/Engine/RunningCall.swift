@@ -40,14 +40,14 @@ public struct RunningCall: Sendable {
 public typealias CallWrapper =
     @Sendable (RunningCall, _ call: () async throws -> Void) async throws -> Void
 
-/// Whoever carries out a transition: is told of the calls of coordinators' functions.
+/// Whoever carries out a transition: is told of the calls of coordinators' functions, and says where they may run.
 package protocol CallObserver: AnyObject, Sendable {
     /// - Returns: whether the function may be called on the thread that is running now. If not, `leaveThread` comes next.
     /// - Throws: if it may not be called at all for now.
     func enter(_ call: RunningCall) throws(Overloaded) -> Bool
 
-    /// Goes on elsewhere.
-    func leaveThread() async
+    /// Goes on elsewhere, as soon as there is a thread.
+    func leaveThread(for call: RunningCall) async
 
     /// The function has returned or thrown.
     func leave(_ call: RunningCall)
@@ -57,63 +57,91 @@ package protocol CallObserver: AnyObject, Sendable {
 ///
 /// Such a thread serves many clients, who all wait if a function blocks it with `Thread.sleep`, a lock or a synchronous
 /// request. Only its conduct shows whether a function does. So it is called elsewhere until it has returned at once a
-/// few times, and for good once it has blocked.
+/// few times; again if it has blocked such a thread once, because a whole process may have been paused; and for good
+/// if it has done so twice.
 package final class FunctionConduct: Sendable {
-    /// Calls that returned at once; `blocking` if one has blocked.
-    private let quickCalls = Atomic(0)
-    /// When a call began on a thread that serves connections; 0 if none is running there.
-    private let began = Atomic(0)
-    /// Calls that are still running after their deadline.
-    private let late = Atomic(0)
+    private struct State {
+        /// Calls elsewhere that returned at once.
+        var quickCalls = 0
+        /// How often it has blocked a thread that serves connections.
+        var strikes = 0
+        /// When the calls began that are running on such threads, in nanoseconds.
+        var began: [Int] = []
+        /// Calls that are still running after their deadline.
+        var late = 0
 
-    package init() {}
+        mutating func strike() {
+            strikes += 1
+            quickCalls = 0
+            // What is running is to blame once.
+            began = []
+        }
+    }
 
-    private static let blocking = -1
+    package enum Place {
+        /// On the thread of a connection.
+        case here
+        case elsewhere
+        /// Elsewhere, because it is blocking such a thread now. That is news.
+        case elsewhereFromNow
+    }
+
     private static let proof = 8
     /// 20 ms, in nanoseconds.
     private static let atOnce = 20_000_000
     /// 100 ms.
     private static let tooLong = 100_000_000
-    private static let lateLimit = 64
+    private static let lateLimit = 32
+
+    private let state = Mutex(State())
+
+    package init() {}
 
     /// Whether nothing more of it may be called for now, because so many calls are still running after their deadline.
-    package var isExhausted: Bool { late.load(ordering: .relaxed) >= FunctionConduct.lateLimit }
+    package var isExhausted: Bool { state.withLock { $0.late >= FunctionConduct.lateLimit } }
 
-    /// Call before the function is called on a thread that serves connections.
+    /// Call on a thread that serves connections, before the function is called. If it may be called there, `end` must
+    /// follow.
     ///
     /// - Parameter now: monotonic time in nanoseconds.
-    /// - Returns: `false` if it must not be.
-    package func begin(at now: Int) -> Bool {
-        guard quickCalls.load(ordering: .relaxed) >= FunctionConduct.proof else { return false }
-        let earlier = began.load(ordering: .relaxed)
-        guard earlier == 0 || now - earlier < FunctionConduct.tooLong else {
-            quickCalls.store(FunctionConduct.blocking, ordering: .relaxed)
-            return false
+    package func begin(at now: Int) -> Place {
+        state.withLock { state in
+            guard state.quickCalls >= FunctionConduct.proof, state.strikes < 2 else { return .elsewhere }
+            guard !state.began.contains(where: { now - $0 >= FunctionConduct.tooLong }) else {
+                state.strike()
+                return .elsewhereFromNow
+            }
+            state.began.append(now)
+            return .here
         }
-        began.store(now, ordering: .relaxed)
-        return true
     }
 
     /// Call when the function has returned, or has suspended, on a thread that serves connections.
     ///
-    /// - Returns: whether it has blocked the thread for the first time.
-    package func end(after duration: Int) -> Bool {
-        began.store(0, ordering: .relaxed)
-        guard duration >= FunctionConduct.tooLong else { return false }
-        return quickCalls.exchange(FunctionConduct.blocking, ordering: .relaxed) != FunctionConduct.blocking
+    /// - Parameters:
+    ///   - began: the time that `begin` was given.
+    /// - Returns: whether it has blocked the thread, and nobody knows yet.
+    package func end(_ began: Int, at now: Int) -> Bool {
+        state.withLock { state in
+            guard let index = state.began.firstIndex(of: began) else { return false }
+            state.began.remove(at: index)
+            guard now - began >= FunctionConduct.tooLong else { return false }
+            state.strike()
+            return true
+        }
     }
 
     /// Call when the function has returned on another thread.
     package func prove(by duration: Int) {
-        let known = quickCalls.load(ordering: .relaxed)
-        guard known != FunctionConduct.blocking else { return }
-        if duration >= FunctionConduct.tooLong {
-            quickCalls.store(0, ordering: .relaxed)
-        } else if duration < FunctionConduct.atOnce, known < FunctionConduct.proof {
-            quickCalls.add(1, ordering: .relaxed)
+        state.withLock { state in
+            if duration >= FunctionConduct.tooLong {
+                state.quickCalls = 0
+            } else if duration < FunctionConduct.atOnce, state.quickCalls < FunctionConduct.proof {
+                state.quickCalls += 1
+            }
         }
     }
 
     /// A call has outlived its deadline, or has ended after that.
-    package func countLate(_ change: Int) { late.add(change, ordering: .relaxed) }
+    package func countLate(_ change: Int) { state.withLock { $0.late += change } }
 }

@@ -47,3 +47,250 @@ extension Link {
         return value
     }
 }
+
+/// The origin of a URL (RFC 6454): `https://shop.example.com`, or with a scheme of the app's own: `shop://app`.
+///
+/// The case of its letters does not matter, nor whether it names the default port.
+struct LinkOrigin: Hashable {
+    private let scheme: String
+    private let host: String
+    /// `nil` for the scheme's default port.
+    private let port: UInt16?
+
+    /// - Returns: `nil` if the text is not an origin alone.
+    init?(_ text: String) {
+        guard let (origin, rest) = LinkOrigin.split(text), rest.isEmpty else { return nil }
+        self = origin
+    }
+
+    private init(scheme: String, host: String, port: UInt16?) {
+        self.scheme = scheme
+        self.host = host
+        self.port = port == ["http": 80, "https": 443][scheme] ? nil : port
+    }
+
+    /// The origin of a URL, and what follows it.
+    ///
+    /// - Returns: `nil` if the text does not begin with a scheme, a host of letters, digits and `-._~`, and a port, if
+    ///   there is one.
+    static func split(_ url: String) -> (origin: LinkOrigin, rest: Substring)? {
+        let scheme = url.utf8.prefix { $0 != UInt8(ascii: ":") }
+        let afterScheme = url.utf8[scheme.endIndex...]
+        guard isScheme(scheme), afterScheme.starts(with: "://".utf8) else { return nil }
+        let authority = afterScheme.dropFirst(3).prefix { !"/?#".utf8.contains($0) }
+        let host = authority.prefix { $0 != UInt8(ascii: ":") }
+        let port = authority[host.endIndex...].dropFirst()
+        guard !host.isEmpty, host.allSatisfy({ isLetterOrDigit($0) || "-._~".utf8.contains($0) }) else { return nil }
+        guard port.isEmpty || (port.allSatisfy(isDigit) && UInt16(Substring(port)) != nil) else { return nil }
+        let origin = LinkOrigin(
+            scheme: Substring(scheme).lowercased(), host: Substring(host).lowercased(), port: UInt16(Substring(port)))
+        return (origin, url[authority.endIndex...])
+    }
+
+    private static func isScheme(_ text: Substring.UTF8View) -> Bool {
+        guard let first = text.first, isLetterOrDigit(first), !isDigit(first) else { return false }
+        return text.allSatisfy { isLetterOrDigit($0) || "+-.".utf8.contains($0) }
+    }
+
+    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+        default: isDigit(byte)
+        }
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+    }
+}
+
+/// A path that is opened, in parts: `/products/42?ref=mail`, also with one trailing slash and with a fragment.
+struct LinkPath {
+    /// The decoded texts of the segments; `nil` for one that stands for no text.
+    let segments: [String?]
+    let query: LinkQuery
+
+    /// - Returns: `nil` if there is no leading slash.
+    init?(_ text: Substring) {
+        let withoutFragment = text.utf8.prefix { $0 != UInt8(ascii: "#") }
+        let path = withoutFragment.prefix { $0 != UInt8(ascii: "?") }
+        guard var segments = PathSegment.split(Substring(path)) else { return nil }
+        if segments.count > 1, segments.last?.isEmpty == true { segments.removeLast() }
+        self.segments = segments.map(PathSegment.decode)
+        self.query = LinkQuery(Substring(withoutFragment[path.endIndex...].dropFirst()))
+    }
+}
+
+/// The query of a link: `name=value` pairs with `&` between them.
+struct LinkQuery {
+    private let items: [Substring.UTF8View]
+
+    /// - Parameter text: what follows the question mark.
+    init(_ text: Substring) {
+        items = text.utf8.split(separator: UInt8(ascii: "&"))
+    }
+
+    /// The value of the first parameter of that name, not decoded yet; empty if it has no equals sign.
+    func value(of name: String) -> Substring? {
+        for item in items {
+            let written = item.prefix { $0 != UInt8(ascii: "=") }
+            if PercentEncoding.decode(Substring(written))?.utf8.elementsEqual(name.utf8) == true {
+                return Substring(item[written.endIndex...].dropFirst())
+            }
+        }
+        return nil
+    }
+
+    /// The value that stands for a text. A plus sign is escaped, because many programs take it for a space.
+    ///
+    /// - Returns: `nil` if the text has a zero byte.
+    static func encode(_ text: String) -> String? {
+        guard !text.utf8.contains(0) else { return nil }
+        return PercentEncoding.encode(text) { byte in
+            switch byte {
+            case UInt8(ascii: "&"), UInt8(ascii: "="), UInt8(ascii: "+"): false
+            case UInt8(ascii: "/"), UInt8(ascii: "?"): true
+            default: PercentEncoding.isPathCharacter(byte)
+            }
+        }
+    }
+}
+
+/// A segment of a URL's path, as text and as it is written in the path (RFC 3986, section 3.3).
+enum PathSegment {
+    /// The segments of a path, not decoded yet; none for `/`.
+    ///
+    /// - Returns: `nil` if there is no leading slash.
+    static func split(_ path: Substring) -> [Substring]? {
+        // Bytes, because to Swift a slash with a combining mark is another character.
+        let utf8 = path.utf8
+        guard utf8.first == UInt8(ascii: "/") else { return nil }
+        let rest = utf8.dropFirst()
+        if rest.isEmpty { return [] }
+        return rest.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map { Substring($0) }
+    }
+
+    /// The text of a segment, decoded once.
+    ///
+    /// - Returns: `nil` if the segment cannot be decoded, or stands for a text that cannot be a segment.
+    static func decode(_ written: Substring) -> String? {
+        let isLiteral = written.utf8.allSatisfy(PercentEncoding.isPathCharacter)
+        guard let text = isLiteral ? String(written) : PercentEncoding.decode(written) else { return nil }
+        return canStand(text) ? text : nil
+    }
+
+    /// The segment that stands for a text: every byte that is not a `pchar` is escaped.
+    ///
+    /// - Returns: `nil` if the text cannot be a segment.
+    static func encode(_ text: String) -> String? {
+        canStand(text) ? PercentEncoding.encode(text, where: PercentEncoding.isPathCharacter) : nil
+    }
+
+    /// Whether a text can be one segment. Empty and dot segments are removed on the way (RFC 3986, section 5.2.4); many
+    /// programs treat a slash in a segment as a separator, and a zero byte as the end.
+    static func canStand(_ text: String) -> Bool {
+        !isDots(text) && !text.utf8.contains { $0 == UInt8(ascii: "/") || $0 == 0 }
+    }
+
+    /// Whether the text is empty, one dot or two dots.
+    private static func isDots(_ text: String) -> Bool {
+        text.utf8.count <= 2 && text.utf8.allSatisfy { $0 == UInt8(ascii: ".") }
+    }
+}
+
+/// The percent-encoding of texts in a URL, as UTF-8 (RFC 3986, section 2.1).
+enum PercentEncoding {
+    /// Escapes every byte that is not literal.
+    static func encode(_ text: String, where isLiteral: (UInt8) -> Bool) -> String {
+        if text.utf8.allSatisfy(isLiteral) { return text }
+        var written: [UInt8] = []
+        for byte in text.utf8 {
+            if isLiteral(byte) {
+                written.append(byte)
+            } else {
+                written += [UInt8(ascii: "%"), hexadecimal(byte >> 4), hexadecimal(byte & 0xF)]
+            }
+        }
+        return String(decoding: written, as: UTF8.self)
+    }
+
+    /// Decodes a text once.
+    ///
+    /// - Returns: `nil` if an escape is broken, if the bytes are not UTF-8, or if one is zero: many programs take that
+    ///   for the end.
+    static func decode(_ written: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = written.utf8[...]
+        while var byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%") {
+                guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else {
+                    return nil
+                }
+                byte = high << 4 | low
+            }
+            guard byte != 0 else { return nil }
+            bytes.append(byte)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    /// `unreserved` and `sub-delims`, ":" and "@": what may stand unescaped in a segment of a path.
+    static func isPathCharacter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default:
+            "-._~!$&'()*+,;=:@".utf8.contains(byte)
+        }
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+
+    private static func hexadecimal(_ half: UInt8) -> UInt8 {
+        half < 10 ? UInt8(ascii: "0") + half : UInt8(ascii: "A") + half - 10
+    }
+}
+
+/// Finds the link that a client means.
+extension App {
+    /// The link of a path, or of a URL of one of the app's origins. The first pattern that fits the path counts; the
+    /// query has no part in that, so that the link's own path leads to the same pattern.
+    package func link(_ text: String) throws(NavigationError) -> Link {
+        let path = try path(of: text)
+        var nearest: (pattern: LinkPattern, mismatch: LinkMismatch)?
+        for pattern in links {
+            do throws(LinkMismatch) {
+                let params = try pattern.match(path)
+                if let link = Link(pattern, params) { return link }
+            } catch {
+                if case .query = error.fault { throw .unknownLink(reason: error.sentence(pattern)) }
+                if error.fitting > nearest?.mismatch.fitting ?? 0 { nearest = (pattern, error) }
+            }
+        }
+        guard let nearest else { throw .unknownLink(reason: "No link of the app begins like this one.") }
+        throw .unknownLink(reason: nearest.mismatch.sentence(nearest.pattern))
+    }
+
+    private func path(of text: String) throws(NavigationError) -> LinkPath {
+        var path = text[...]
+        if let (origin, rest) = LinkOrigin.split(text) {
+            guard linkOrigins.contains(origin) else {
+                throw .unknownLink(reason: "The link's origin is none of the app's.")
+            }
+            // A URL without a path has the path “/” (RFC 3986, section 6.2.3).
+            path = rest.utf8.first == UInt8(ascii: "/") ? rest : "/" + rest
+        }
+        guard let path = LinkPath(path) else {
+            throw .unknownLink(reason: "The link begins neither with “/” nor with an origin of the app.")
+        }
+        return path
+    }
+}

@@ -175,3 +175,112 @@ struct SavedAlert: JSONReadable {
             heldUp: try json.member(ifAny: "heldUp"))
     }
 }
+
+// Reads saved values that need nothing else of the state.
+
+extension Screen: JSONReadable {
+    package init(json: JSON) throws(JSONDecodingError) {
+        let link: String? = try json.member(ifAny: "linkPattern")
+        let events: [String]? = try json.member(ifAny: "events")
+        let titles: JSONObject? = try json.member(ifAny: "eventTitles")
+        let roles: JSONObject? = try json.member(ifAny: "eventRoles")
+        self.init(
+            try json.member("name"), title: try json.member(ifAny: "title"),
+            params: try json.member(ifAny: "params") ?? [:],
+            events: events?.map { event in
+                let role = roles?[event]?.string.flatMap { Control.Role(rawValue: $0) }
+                return Control(titles?[event]?.string, role: role, sends: event)
+            },
+            back: try json.member(ifAny: "back") ?? .allowed, link: link.map { LinkPattern($0) },
+            hidesNavigationBar: try json.member(ifAny: "hidesNavigationBar") ?? false,
+            hasContent: try json.member(ifAny: "hasContent") ?? false)
+    }
+}
+
+extension AlertButton: JSONReadable {
+    package init(json: JSON) throws(JSONDecodingError) {
+        let (id, title): (String, String) = (try json.member("id"), try json.member("title"))
+        let role: Role? = try json.member(ifAny: "role")
+        let leaves: Bool? = try json.member(ifAny: "leaves")
+        self = leaves == true ? .leave(id, title: title, role: role) : AlertButton(id, title: title, role: role)
+        event = try json.member(ifAny: "event")
+    }
+}
+
+extension EncodedEvent: JSONReadable {
+    package init(json: JSON) throws(JSONDecodingError) {
+        self.init(name: try json.member("name"), payload: try json.member(ifAny: "payload"))
+    }
+}
+
+extension PostedEvent: JSONReadable {
+    package init(json: JSON) throws(JSONDecodingError) {
+        self.init(try json.member("type"), payload: try json.member(ifAny: "payload"))
+    }
+}
+
+extension PendingLink: JSONReadable {
+    package init(json: JSON) throws(JSONDecodingError) {
+        self.init(path: try json.member("path"), coordinator: try json.count("coordinator"))
+    }
+}
+
+extension BackRule: JSONReadable {}
+extension TabBackRule: JSONReadable {}
+extension AlertButton.Role: JSONReadable {}
+extension PresentedFlow.Style: JSONReadable {}
+extension PresentedFlow.Detent: JSONReadable {}
+
+extension LivingCoordinator {
+    /// The first member of a saved coordinator that this one would not save again; `nil` if there is none.
+    func memberMissing(of saved: JSON) -> String? {
+        let text = JSONWriter.bytes(capacity: encodedSize) { $0.value(saved) }
+        if encoded.dropLast().suffix(text.count).elementsEqual(text) { return nil }
+        return (try? JSON(parsing: encoded, maximumDepth: 512))?["state"]?.memberMissing(of: saved)
+    }
+}
+
+extension JSON {
+    /// Decodes what an earlier declaration of a type saved. A member that the type requires and the value lacks is
+    /// taken from `blank`.
+    ///
+    /// - Parameter blank: the encoding of a value of this type; `nil` if there is none.
+    func decode<Value: Decodable>(
+        as type: Value.Type, completedFrom blank: JSON?
+    ) throws(JSONDecodingError) -> Value {
+        var saved = self
+        while true {
+            do {
+                return try saved.decode(as: type)
+            } catch {
+                guard error.code == .required, let blank, saved.take(error.path[...], from: blank) else { throw error }
+            }
+        }
+    }
+
+    /// Takes one member from another value.
+    ///
+    /// - Parameter path: the names that lead to the member.
+    /// - Returns: whether the other value has the member and this one lacked it.
+    private mutating func take(_ path: ArraySlice<String>, from other: JSON) -> Bool {
+        guard let name = path.first, object != nil, let source = other[name] else { return false }
+        guard var member = self[name] else {
+            self[name] = source
+            return true
+        }
+        guard path.count > 1, member.take(path.dropFirst(), from: source) else { return false }
+        self[name] = member
+        return true
+    }
+
+    /// The first member of another value that this one lacks, object by object; `nil` if it has all. The members of
+    /// arrays are not compared.
+    func memberMissing(of other: JSON) -> String? {
+        guard let object, let otherObject = other.object else { return nil }
+        for member in otherObject.members where member.value != .null {
+            guard let own = object[member.name] else { return member.name }
+            if let missing = own.memberMissing(of: member.value) { return "\(member.name)/\(missing)" }
+        }
+        return nil
+    }
+}

@@ -25,3 +25,147 @@ public enum JSONSchema {
         }
     }
 }
+
+/// Finds every place at which a payload does not fit its event's schema.
+///
+/// Decoding stops at the first fault, but a form shows all of them at once. The check knows the keywords that a
+/// derived schema has, see `JSONSchema`.
+struct SchemaCheck {
+    /// A form shows a few faults. A payload with thousands is no form, and its answer must not grow with it.
+    private static let limit = 32
+
+    private(set) var faults: [PayloadFault] = []
+
+    /// - Parameter path: where the value is in the posted event.
+    static func faults(of value: JSON, _ schema: JSON, at path: [String]) -> [PayloadFault] {
+        var check = SchemaCheck()
+        check.check(value, schema, at: path)
+        return check.faults
+    }
+
+    private mutating func check(_ value: JSON, _ schema: JSON, at path: [String]) {
+        guard faults.count < SchemaCheck.limit else { return }
+        if let alternatives = schema["anyOf"]?.array ?? schema["oneOf"]?.array {
+            return check(value, alternatives: alternatives, at: path)
+        }
+        if let values = schema["enum"]?.array {
+            if !values.contains(value) { note(path, "must be \(SchemaCheck.list(values))", .enum) }
+            return
+        }
+        switch schema["type"]?.string {
+        case "object":
+            guard let object = value.object else { return note(path, "must be an object", .type) }
+            check(object, schema, at: path)
+        case "array":
+            guard let elements = value.array else { return note(path, "must be an array", .type) }
+            guard let schema = schema["items"] else { return }
+            for (index, element) in elements.enumerated() { check(element, schema, at: path + [String(index)]) }
+        case "string":
+            guard let text = value.string else { return note(path, "must be a string", .type) }
+            check(text, schema, at: path)
+        case "integer":
+            guard let integer = value.integer else { return note(path, "must be an integer in range", .type) }
+            check(Double(integer), schema, at: path)
+        case "number":
+            guard let number = value.number else { return note(path, "must be a number", .type) }
+            check(number, schema, at: path)
+        case "boolean":
+            guard case .bool = value else { return note(path, "must be a boolean", .type) }
+        case "null":
+            guard value == .null else { return note(path, "must be left out", .type) }
+        default: break
+        }
+    }
+
+    /// The faults are those of the alternative that fits best.
+    private mutating func check(_ value: JSON, alternatives: [JSON], at path: [String]) {
+        let found = alternatives.map { SchemaCheck.faults(of: value, $0, at: path) }
+        faults += found.min { $0.count < $1.count } ?? []
+    }
+
+    private mutating func check(_ object: JSONObject, _ schema: JSON, at path: [String]) {
+        let properties = schema["properties"]?.object ?? [:]
+        let required = schema["required"]?.array ?? []
+        for property in properties.members {
+            let isRequired = required.contains(.string(property.name))
+            if let value = object[property.name] {
+                // `null` stands for an optional value that is not there.
+                if isRequired || value != .null { check(value, property.value, at: path + [property.name]) }
+            } else if isRequired {
+                note(path + [property.name], "is missing", .required)
+            }
+        }
+        guard case .object? = schema["additionalProperties"], let values = schema["additionalProperties"] else {
+            return
+        }
+        for member in object.members where properties[member.name] == nil {
+            check(member.value, values, at: path + [member.name])
+        }
+    }
+
+    /// Lengths are counted in characters of Unicode, as JSON Schema does.
+    private mutating func check(_ text: String, _ schema: JSON, at path: [String]) {
+        let length = text.unicodeScalars.count
+        if let least = schema["minLength"]?.integer, length < least {
+            note(path, least == 1 ? "must not be empty" : "must have at least \(least) characters", .minLength)
+        }
+        if let most = schema["maxLength"]?.integer, length > most {
+            note(path, "must have at most \(most) characters", .maxLength)
+        }
+    }
+
+    private mutating func check(_ number: Double, _ schema: JSON, at path: [String]) {
+        if let least = schema["minimum"]?.number, number < least {
+            note(path, "must be at least \(SchemaCheck.text(least))", .minimum)
+        }
+        if let most = schema["maximum"]?.number, number > most {
+            note(path, "must be at most \(SchemaCheck.text(most))", .maximum)
+        }
+    }
+
+    private mutating func note(_ path: [String], _ reason: String, _ code: PayloadFault.Code) {
+        if faults.count < SchemaCheck.limit { faults.append(PayloadFault(path: path, reason: reason, code: code)) }
+    }
+
+    private static func text(_ number: Double) -> String {
+        Int(exactly: number).map(String.init) ?? number.description
+    }
+
+    private static func list(_ values: [JSON]) -> String {
+        let texts = values.map { value in value.string.map { "“\($0)”" } ?? value.integer.map(String.init) ?? "null" }
+        return "one of " + texts.joined(separator: ", ")
+    }
+}
+
+/// One place at which a posted event does not fit, and why.
+public struct PayloadFault: Equatable, Sendable {
+    /// What is wrong, for programs. The cases are named like the keywords of JSON Schema.
+    public enum Code: String, Sendable {
+        /// The value must be there, and is not.
+        case required
+        /// The value is of another type.
+        case type
+        /// The value is none of those that are allowed.
+        case `enum`
+        case minimum, maximum, minLength, maxLength
+        /// Anything else.
+        case invalid
+    }
+
+    /// The members that lead to the fault, starting at the posted event: `["payload", "email"]`.
+    public let path: [String]
+    /// What was expected there. Contains nothing of what was posted.
+    public let reason: String
+    public let code: Code
+
+    public init(path: [String], reason: String, code: Code) {
+        self.path = path
+        self.reason = reason
+        self.code = code
+    }
+
+    /// - Parameter path: where it is in the posted event.
+    init(_ error: JSONDecodingError, at path: [String]) {
+        self.init(path: path, reason: error.reason, code: Code(rawValue: error.code.rawValue) ?? .invalid)
+    }
+}

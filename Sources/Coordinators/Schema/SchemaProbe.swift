@@ -105,3 +105,366 @@ extension SchemaProbe {
         SchemaProbeSingleValueContainer(probe: self)
     }
 }
+
+struct SchemaProbeKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
+    /// The example's object.
+    let object: JSONObject?
+    let probe: SchemaProbe
+    var codingPath: [any CodingKey] { probe.codingPath }
+
+    var allKeys: [Key] {
+        probe.trace.noteNames()
+        return object?.names.compactMap { Key(stringValue: $0) } ?? []
+    }
+
+    func contains(_ key: Key) -> Bool {
+        _ = member(key, isRequired: false)
+        return true
+    }
+
+    func decodeNil(forKey key: Key) -> Bool {
+        _ = member(key, isRequired: false)
+        return false
+    }
+
+    func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
+        try member(key).decode(type)
+    }
+
+    /// Never throws: whatever is wrong with an optional value, the type must still ask for the values after it.
+    func decodeIfPresent<Value: Decodable>(_ type: Value.Type, forKey key: Key) -> Value? {
+        let member = member(key, isRequired: false)
+        let value = try? member.decode(type)
+        return member.json == nil ? nil : value
+    }
+
+    func nestedContainer<NestedKey: CodingKey>(
+        keyedBy type: NestedKey.Type, forKey key: Key
+    ) throws -> KeyedDecodingContainer<NestedKey> {
+        try member(key).container(keyedBy: type)
+    }
+
+    func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+        try member(key).unkeyedContainer()
+    }
+
+    func superDecoder() -> any Decoder { member(TextKey(stringValue: "super")) }
+    func superDecoder(forKey key: Key) -> any Decoder { member(key) }
+
+    private func member(_ key: any CodingKey, isRequired: Bool = true) -> SchemaProbe {
+        let trace = probe.trace.noteMember(key.stringValue, isRequired: isRequired)
+        return probe.nested(object?[key.stringValue], trace, key)
+    }
+}
+
+/// If the example has no elements, one is made up, and more for a type that does not check for the end.
+struct SchemaProbeUnkeyedContainer: UnkeyedDecodingContainer {
+    let elements: [JSON]
+    let element: SchemaTrace
+    let probe: SchemaProbe
+    private(set) var currentIndex = 0
+    var codingPath: [any CodingKey] { probe.codingPath }
+    var count: Int? { max(elements.count, 1) }
+    var isAtEnd: Bool { currentIndex >= max(elements.count, 1) }
+
+    private static let madeUpLimit = 64
+
+    init(elements: [JSON], element: SchemaTrace, probe: SchemaProbe) {
+        self.elements = elements
+        self.element = element
+        self.probe = probe
+    }
+
+    func decodeNil() -> Bool { false }
+
+    mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        try next().decode(type)
+    }
+
+    mutating func nestedContainer<NestedKey: CodingKey>(
+        keyedBy type: NestedKey.Type
+    ) throws -> KeyedDecodingContainer<NestedKey> {
+        try next().container(keyedBy: type)
+    }
+
+    mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer { try next().unkeyedContainer() }
+    mutating func superDecoder() throws -> any Decoder { try next() }
+
+    /// Advances in any case, so that loops that skip elements that do not fit come to an end.
+    private mutating func next() throws -> SchemaProbe {
+        let key = TextKey(intValue: currentIndex)
+        let limit = elements.isEmpty ? SchemaProbeUnkeyedContainer.madeUpLimit : elements.count
+        guard currentIndex < limit else {
+            throw DecodingError.valueNotFound(JSON.self, .init(codingPath: codingPath + [key], debugDescription: ""))
+        }
+        let json = elements.isEmpty ? nil : elements[currentIndex]
+        currentIndex += 1
+        return probe.nested(json, element, key)
+    }
+}
+
+struct SchemaProbeSingleValueContainer: SingleValueDecodingContainer {
+    let probe: SchemaProbe
+    var codingPath: [any CodingKey] { probe.codingPath }
+
+    /// A text that is also a valid UUID and URL.
+    private static let madeUpText = "00000000-0000-0000-0000-000000000000"
+
+    func decodeNil() -> Bool { false }
+    func decode(_ type: Bool.Type) throws -> Bool { try value("boolean", madeUp: false) }
+    func decode(_ type: String.Type) throws -> String {
+        try value("string", madeUp: SchemaProbeSingleValueContainer.madeUpText)
+    }
+    func decode(_ type: Double.Type) throws -> Double { try value("number", madeUp: 0) }
+    func decode(_ type: Float.Type) throws -> Float { try value("number", madeUp: 0) }
+    func decode(_ type: Int.Type) throws -> Int { try integer() }
+    func decode(_ type: Int8.Type) throws -> Int8 { try integer() }
+    func decode(_ type: Int16.Type) throws -> Int16 { try integer() }
+    func decode(_ type: Int32.Type) throws -> Int32 { try integer() }
+    func decode(_ type: Int64.Type) throws -> Int64 { try integer() }
+    func decode(_ type: UInt.Type) throws -> UInt { try integer() }
+    func decode(_ type: UInt8.Type) throws -> UInt8 { try integer() }
+    func decode(_ type: UInt16.Type) throws -> UInt16 { try integer() }
+    func decode(_ type: UInt32.Type) throws -> UInt32 { try integer() }
+    func decode(_ type: UInt64.Type) throws -> UInt64 { try integer() }
+    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try probe.decode(type) }
+
+    /// The bounds of 64-bit integers are left out: every JSON integer is within them here.
+    private func integer<Integer: FixedWidthInteger & Decodable>() throws -> Integer {
+        var bounds: JSONObject = [:]
+        let isNarrow = Integer.bitWidth < 64
+        if isNarrow || !Integer.isSigned { bounds["minimum"] = Int(exactly: Integer.min).map(JSON.integer) }
+        if isNarrow { bounds["maximum"] = Int(exactly: Integer.max).map(JSON.integer) }
+        return try value("integer", bounds, madeUp: 0)
+    }
+
+    private func value<Value: Decodable>(
+        _ type: JSON, _ bounds: JSONObject = [:], madeUp: Value
+    ) throws -> Value {
+        probe.trace.note(JSONObject([("type", type)] + bounds.members.map { ($0.name, $0.value) }))
+        guard let json = probe.json else { return madeUp }
+        guard let value = try? json.decode(as: Value.self) else { throw probe.mismatch(Value.self) }
+        return value
+    }
+}
+
+/// A type whose schema is known without probing its `init(from:)`, or cannot be found by probing it.
+protocol KnownSchema {
+    /// Notes the type's schema.
+    ///
+    /// - Returns: a value of the type, with which decoding continues.
+    static func probe(_ probe: SchemaProbe) -> Self
+}
+
+extension JSON: KnownSchema {
+    static func probe(_ probe: SchemaProbe) -> Self {
+        probe.trace.noteAnything()
+        return probe.json ?? .null
+    }
+}
+
+extension JSONObject: KnownSchema {
+    static func probe(_ probe: SchemaProbe) -> Self {
+        probe.trace.note(["type": "object"])
+        return probe.json?.object ?? [:]
+    }
+}
+
+extension Date: KnownSchema {
+    static func probe(_ probe: SchemaProbe) -> Self {
+        probe.trace.note(["type": "string", "format": "date-time"])
+        return probe.json?.date ?? Date(timeIntervalSince1970: 0)
+    }
+}
+
+extension Secret: KnownSchema {
+    static func probe(_ probe: SchemaProbe) -> Self {
+        probe.trace.note(["type": "string", "writeOnly": true])
+        return Secret(probe.json?.string ?? "")
+    }
+}
+
+extension Optional: KnownSchema where Wrapped: Decodable {
+    static func probe(_ probe: SchemaProbe) -> Self {
+        let value = try? probe.decode(Wrapped.self)
+        probe.trace.note(["type": "null"])
+        return probe.json == nil ? nil : value
+    }
+}
+
+extension Dictionary: KnownSchema where Key: Decodable, Value: Decodable {
+    static func probe(_ probe: SchemaProbe) -> Self {
+        if Key.self is any CodingKeyRepresentable.Type {
+            probeMap(probe)
+        } else {
+            probePairs(probe)
+        }
+        return (try? probe.json?.decode(as: Self.self)) ?? [:]
+    }
+
+    private static func probeMap(_ probe: SchemaProbe) {
+        let trace = probe.trace.noteMap()
+        let examples = probe.json?.object?.members.map(\.value) ?? []
+        for example in examples.isEmpty ? [nil] : examples.map(Optional.some) {
+            _ = try? probe.nested(example, trace, TextKey(stringValue: "")).decode(Value.self)
+        }
+    }
+
+    /// A dictionary whose keys are not texts is encoded as an array, in which keys and values alternate.
+    private static func probePairs(_ probe: SchemaProbe) {
+        let place = probe.nested(nil, probe.trace.noteArray(), TextKey(intValue: 0))
+        _ = try? place.decode(Key.self)
+        _ = try? place.decode(Value.self)
+    }
+}
+
+/// What a decoder was asked for at one place of a value.
+///
+/// A type may ask for several things at one place, for example first a number and then a text; the schema then lists
+/// them all. Used by one probe, on one thread.
+final class SchemaTrace {
+    private struct Member {
+        let name: String
+        var isRequired: Bool
+        let trace: SchemaTrace
+    }
+
+    private var values: [JSONObject] = []
+    private var isAnything = false
+    private var isObject = false
+    private var members: [Member] = []
+    /// Whether the type asked for the names of the object's members: then the names are not fixed.
+    private var hasOpenNames = false
+    private var mapValue: SchemaTrace?
+    private var arrayElement: SchemaTrace?
+}
+
+// What was asked for.
+extension SchemaTrace {
+    /// A value with this schema.
+    func note(_ schema: JSONObject) {
+        if !values.contains(schema) { values.append(schema) }
+    }
+
+    /// Any value at all.
+    func noteAnything() { isAnything = true }
+
+    func noteObject() { isObject = true }
+
+    func noteNames() { hasOpenNames = true }
+
+    /// A member of an object. It is required unless it was ever asked for in a way that permits its absence.
+    func noteMember(_ name: String, isRequired: Bool) -> SchemaTrace {
+        isObject = true
+        if let index = members.firstIndex(where: { $0.name == name }) {
+            members[index].isRequired = members[index].isRequired && isRequired
+            return members[index].trace
+        }
+        let member = Member(name: name, isRequired: isRequired, trace: SchemaTrace())
+        members.append(member)
+        return member.trace
+    }
+
+    /// The values of an object with arbitrary names.
+    func noteMap() -> SchemaTrace {
+        let trace = mapValue ?? SchemaTrace()
+        mapValue = trace
+        return trace
+    }
+
+    /// The elements of an array, all alike.
+    func noteArray() -> SchemaTrace {
+        let trace = arrayElement ?? SchemaTrace()
+        arrayElement = trace
+        return trace
+    }
+
+    /// Adds what a type did not ask for because it threw, as far as an example shows it.
+    func fillIn(from example: JSON) {
+        switch example {
+        case .null: break
+        case .bool where isBlank: note(["type": "boolean"])
+        case .integer where isBlank: note(["type": "integer"])
+        case .number where isBlank: note(["type": "number"])
+        case .string where isBlank: note(["type": "string"])
+        case .array(let elements) where isBlank:
+            let element = noteArray()
+            for example in elements { element.fillIn(from: example) }
+        case .object(let object) where isBlank || isObject && !hasOpenNames:
+            noteObject()
+            for example in object.members {
+                let trace = member(example.name) ?? noteMember(example.name, isRequired: false)
+                trace.fillIn(from: example.value)
+            }
+        default: break
+        }
+    }
+
+    private var isBlank: Bool {
+        values.isEmpty && !isAnything && !isObject && mapValue == nil && arrayElement == nil
+    }
+}
+
+// What has been found.
+extension SchemaTrace {
+    var memberNames: [String] { members.map(\.name) }
+
+    func member(_ name: String) -> SchemaTrace? {
+        members.first { $0.name == name }?.trace
+    }
+
+    var schema: JSON {
+        var alternatives = values
+        if isObject { alternatives.append(objectSchema) }
+        if let mapValue { alternatives.append(["type": "object", "additionalProperties": mapValue.schema]) }
+        if let arrayElement { alternatives.append(["type": "array", "items": arrayElement.schema]) }
+        if isAnything || alternatives.isEmpty { return [:] }
+        return alternatives.count == 1 ? .object(alternatives[0]) : ["anyOf": .array(alternatives.map(JSON.object))]
+    }
+
+    private var objectSchema: JSONObject {
+        var schema: JSONObject = ["type": "object"]
+        if hasOpenNames || members.isEmpty { return schema }
+        schema["properties"] = .object(JSONObject(members.map { ($0.name, $0.trace.schema) }))
+        let required = members.filter(\.isRequired).map { JSON.string($0.name) }
+        if !required.isEmpty { schema["required"] = .array(required) }
+        return schema
+    }
+}
+
+/// The names of an enum's cases, as its runtime metadata lists them. Swift has no public way to ask for those: the
+/// layout read here is part of its stable ABI, see “Type Metadata” and “Enum Descriptor” in the compiler's documents.
+enum EnumCases {
+    /// - Returns: those with payloads first; `nil` if the type is no enum, or was compiled without reflection metadata.
+    static func names(of type: Any.Type) -> [String]? {
+        let metadata = unsafeBitCast(type, to: UnsafePointer<UInt>.self)
+        guard metadata[0] == enumKind, let descriptor = UnsafeRawPointer(bitPattern: metadata[1]),
+            let fields = target(of: descriptor + fieldsOffset)
+        else { return nil }
+        let count = Int(fields.loadUnaligned(fromByteOffset: 12, as: UInt32.self))
+        let size = Int(fields.loadUnaligned(fromByteOffset: 10, as: UInt16.self))
+        return (0..<count).compactMap { index in
+            target(of: fields + 16 + index * size + 8).map {
+                String(cString: $0.assumingMemoryBound(to: CChar.self))
+            }
+        }
+    }
+
+    /// The name of the case that a value has; `nil` if that is not known.
+    static func name<Value>(of value: Value) -> String? {
+        guard names(of: Value.self) != nil, let name = caseName(value) else { return nil }
+        return String(cString: name)
+    }
+
+    private static let enumKind: UInt = 0x201
+    private static let fieldsOffset = 16
+
+    /// What an address relative to itself points to.
+    private static func target(of address: UnsafeRawPointer) -> UnsafeRawPointer? {
+        let offset = address.loadUnaligned(as: Int32.self)
+        return offset == 0 ? nil : address + Int(offset)
+    }
+}
+
+@_silgen_name("swift_EnumCaseName")
+private func caseName<Value>(_ value: Value) -> UnsafePointer<CChar>?

@@ -1,3 +1,4 @@
+internal import CMicroHTTPD
 internal import Glibc
 
 /// Whether the head of a request is just what its bytes say, so that no proxy in front can have read another request in
@@ -137,4 +138,16 @@ extension UInt8 {
         default: false
         }
     }
+}
+
+/// The libmicrohttpd that this process has loaded.
+enum HTTPLibrary {
+    /// The numbers of its version: 0, 9, 75.
+    static let version = String(cString: MHD_get_version()).split(separator: ".").map { Int($0) ?? 0 }
+
+    /// Whether it follows RFC 9112 when it is set to. Before 1.0 it does not, and `HeadCheck` checks what it has done.
+    static let isStrict = !version.lexicographicallyPrecedes([1, 0])
+
+    /// Whether `HeadCheck` knows this version's faults.
+    static let isKnown = !version.lexicographicallyPrecedes([0, 9, 75])
 }

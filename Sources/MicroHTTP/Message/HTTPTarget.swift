@@ -1,3 +1,5 @@
+internal import ByteText
+
 /// A request's target in origin, absolute or asterisk form (RFC 9112, section 3.2), split and decoded once.
 ///
 /// A target that two readers could read differently is refused: an encoded slash or NUL, dot segments, encoded or not,
@@ -132,4 +134,17 @@ public struct HTTPTarget: Sendable, Equatable {
         default: ".~!$&'()*+,;=:@?%".utf8.contains(byte)
         }
     }
+}
+
+/// A server's host and port, written as in URLs and `Host`: an IPv6 address is in brackets (RFC 3986, section 3.2.2).
+public struct HTTPAuthority: Sendable, Equatable, CustomStringConvertible {
+    public let host: String
+    public let port: Int
+
+    public init(host: String, port: Int) {
+        self.host = host
+        self.port = port
+    }
+
+    public var description: String { host.has(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }

@@ -1,4 +1,5 @@
 internal import Coordinators
+internal import JSONCoding
 internal import MicroHTTP
 internal import Sessions
 internal import Synchronization
@@ -39,5 +40,81 @@ extension NavigationHandler {
         }
         let lastID = request.headers.only("Last-Event-ID")
         return .updates(UpdateStream(watch, lastID: lastID, includesControls: includesControls))
+    }
+}
+
+/// A session's states as they are committed, as server-sent events (the HTML standard, section 9.2). A client that
+/// reads slowly skips to the newest.
+final class UpdateStream: HTTPStream {
+    private struct State {
+        /// What the client has; `nil` if it has nothing of this session.
+        var known: VersionTag?
+        var hasBegun = false
+        var hasEnded = false
+    }
+
+    private let watch: Watch
+    private let includesControls: Bool
+    private let state: Mutex<State>
+
+    /// - Parameters:
+    ///   - watch: is cancelled when the stream ends.
+    ///   - lastID: the client's `Last-Event-ID`.
+    init(_ watch: Watch, lastID: String?, includesControls: Bool) {
+        self.watch = watch
+        self.includesControls = includesControls
+        let current = watch.current.update?.state
+        state = Mutex(State(known: lastID == current?.entityTag ? current?.tag : nil))
+    }
+
+    deinit { watch.cancel() }
+
+    func begin(waking wake: @escaping @Sendable () -> Void) {
+        watch.onChange(wake)
+    }
+
+    func next(isQuiet: Bool) -> HTTPStreamPart {
+        state.withLock { state in
+            if !state.hasBegun {
+                state.hasBegun = true
+                return .bytes(UpdateStream.beginning)
+            }
+            guard !state.hasEnded else { return .end }
+            let (update, end) = watch.current
+            if let update, update.state.tag != state.known {
+                let isNext = update.transition != nil && state.known.map(update.state.tag.follows) ?? false
+                state.known = update.state.tag
+                return .bytes(event(update, withTransition: isNext))
+            }
+            if let end {
+                state.hasEnded = true
+                return .bytes(Array("event: end\ndata: {\"reason\":\"\(end.rawValue)\"}\n\n".utf8))
+            }
+            return isQuiet ? .bytes(UpdateStream.signOfLife) : .wait(atMost: watch.secondsToExpiry)
+        }
+    }
+
+    private func event(_ update: SessionUpdate, withTransition: Bool) -> [UInt8] {
+        update.text((withTransition ? 1 : 0) + (includesControls ? 2 : 0)) {
+            let body = StateBody(
+                update.state, transition: withTransition ? update.transition : nil, includesControls: includesControls)
+            return Array("id: \(update.state.entityTag)\nevent: state\ndata: ".utf8) + body.bytes + Array("\n\n".utf8)
+        }
+    }
+
+    /// When to connect again: not all at once, after a restart.
+    private static var beginning: [UInt8] { Array("retry: \(Int.random(in: 1000...5000))\n\n".utf8) }
+    private static let signOfLife = Array(":\n\n".utf8)
+}
+
+extension HTTPResponse {
+    static func updates(_ stream: UpdateStream) -> HTTPResponse {
+        HTTPResponse(
+            status: 200,
+            headers: [
+                "Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
+                "X-Content-Type-Options": "nosniff",
+            ],
+            stream: stream)
     }
 }

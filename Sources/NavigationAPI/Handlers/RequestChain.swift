@@ -122,7 +122,12 @@ public final class RequestChain: HTTPHandler {
             measures.add(passage.route, passage.method, response.status, isMeasured ? duration : nil)
         }
         if let report = links.report {
-            let bytes: Int? = if case .bytes(let body) = response.body { body.count } else { nil }
+            let bytes: Int? =
+                switch response.body {
+                case .bytes(let body): body.count
+                case .constant(let body): body.buffer.count
+                case .stream: nil
+                }
             report(
                 AnsweredRequest(
                     request: passage.id, method: passage.knownMethod ?? "other",

@@ -93,16 +93,17 @@ struct Route: Sendable {
     let methods: [String]
     /// For `Allow` of the server as a whole.
     static let allMethods = Set(all.flatMap(\.methods)).sorted()
-    /// Whether the path names a session.
-    private let hasSession: Bool
+    /// Which segment of the path names a session; `nil` if none does.
+    private let sessionPlace: Int?
 
     private init(_ path: String, _ methods: Method...) {
         pattern = "/" + path
-        segments = path.parts(at: "/")
-            .map { $0.begins(with: "{") ? nil : String($0) }
+        let segments = path.parts(at: "/").map { $0.begins(with: "{") ? nil : String($0) }
+        self.segments = segments
         supported = methods
         self.methods = methods.flatMap { $0.name == "GET" ? ["GET", "HEAD"] : [$0.name] } + ["OPTIONS"]
-        hasSession = path.contains("sessions/{id}")
+        let sessions = segments.firstIndex(of: "sessions")
+        sessionPlace = sessions.flatMap { $0 + 1 < segments.count && segments[$0 + 1] == nil ? $0 + 1 : nil }
     }
 
     /// The route of a path, if there is one.
@@ -131,7 +132,7 @@ struct Route: Sendable {
     }
 
     /// The session's id, as it stands in the path.
-    func session(in path: [String]) -> String? { hasSession ? path[2] : nil }
+    func session(in path: [String]) -> String? { sessionPlace.map { path[$0] } }
 }
 
 extension HTTPRequest {

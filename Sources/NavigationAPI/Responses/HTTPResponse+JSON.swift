@@ -1,5 +1,7 @@
+internal import FoundationEssentials
 internal import JSONCoding
 internal import MicroHTTP
+internal import Synchronization
 
 extension JSONWritable {
     /// As JSON text.
@@ -37,4 +39,38 @@ extension HTTPResponse {
     private static let problemHeaders: HTTPHeaders = [
         "Content-Type": "application/problem+json", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
     ]
+}
+
+extension HTTPHeaders {
+    /// The fields `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10) of a limit.
+    ///
+    /// - Parameters:
+    ///   - name: the limit's name, a plain word.
+    ///   - rate: requests that are allowed in a period.
+    ///   - period: in seconds.
+    ///   - remaining: requests that are still allowed now.
+    ///   - seconds: after which all of them are allowed again; `nil` for the period.
+    static func rateLimit(
+        _ name: String, rate: Int, in period: Int = 1, remaining: Int, seconds: Int? = nil
+    ) -> HTTPHeaders {
+        let seconds = seconds ?? period
+        return [
+            "RateLimit-Policy": "\"\(name)\";q=\(rate);w=\(period)",
+            "RateLimit": "\"\(name)\";r=\(remaining);t=\(seconds)",
+        ]
+    }
+}
+
+/// Times in the form of RFC 3339: `2026-10-01T12:00:00Z`.
+enum Timestamp {
+    /// The last time that was formatted. Most answers within one second contain the same expiry, and formatting takes
+    /// longer than all the rest of an answer.
+    private static let last = Mutex((date: Date.distantPast, text: ""))
+
+    static func text(of date: Date) -> String {
+        last.withLock { last in
+            if last.date != date { last = (date, date.formatted(.iso8601)) }
+            return last.text
+        }
+    }
 }

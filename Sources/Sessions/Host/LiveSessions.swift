@@ -121,3 +121,57 @@ struct LiveSessions {
         }
     }
 }
+
+/// How many sessions are in memory, how many coordinators live in them, about how many bytes they take, and the limits.
+/// It is written with every event, and read without a lock.
+final class LiveUsage: Sendable {
+    private let countLimit: Int
+    private let byteLimit: Int
+    private let count = Atomic(0)
+    private let bytes = Atomic(0)
+    private let coordinators = Atomic(0)
+
+    init(count: Int, bytes: Int) {
+        countLimit = max(1, count)
+        byteLimit = bytes
+    }
+
+    /// Whether a session has to be evicted. One stays, however large it is.
+    var isOver: Bool {
+        let count = count.load(ordering: .relaxed)
+        return count > countLimit || (count > 1 && bytes.load(ordering: .relaxed) > byteLimit)
+    }
+
+    /// Whether a session has to be evicted before this one comes in.
+    func isFull(for session: Session) -> Bool {
+        let count = count.load(ordering: .relaxed)
+        return count >= countLimit || (count > 0 && bytes.load(ordering: .relaxed) > byteLimit - session.footprint)
+    }
+
+    func add(sessions: Int = 0, bytes: Int, coordinators: Int) {
+        if sessions != 0 { count.add(sessions, ordering: .relaxed) }
+        if bytes != 0 { self.bytes.add(bytes, ordering: .relaxed) }
+        if coordinators != 0 { self.coordinators.add(coordinators, ordering: .relaxed) }
+    }
+
+    /// What is counted now.
+    var figures: (sessions: Int, bytes: Int, coordinators: Int) {
+        (
+            count.load(ordering: .relaxed), bytes.load(ordering: .relaxed), coordinators.load(ordering: .relaxed)
+        )
+    }
+}
+
+/// What sessions take in memory, in bytes, estimated from what they take when they are saved.
+enum MemoryEstimate {
+    /// Screens and coordinators are kept as values, and as the text that they are sent and saved as. Measured, one
+    /// saved byte takes 4 bytes in long texts, 5 to 9 in screens with some parameters, and 16 in long arrays of small
+    /// numbers: so sessions take at most twice the estimate.
+    static let bytesPerSavedByte = 8
+    /// A session without its state: the queue, the keys that were answered, the tables that it is in.
+    static let session = 2048
+    /// A version without its text, as `MemoryStore` keeps it.
+    static let version = 256
+    /// An answer without its body.
+    static let answer = 256
+}

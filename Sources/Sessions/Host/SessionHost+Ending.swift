@@ -1,4 +1,4 @@
-internal import Coordinators
+public import Coordinators
 internal import FoundationEssentials
 internal import Sodium
 internal import Synchronization
@@ -83,5 +83,111 @@ extension SessionHost {
         let end = EncodedRecord(
             endOf: identity, after: stamp.version, at: now, keptUntil: now + settings.tombstoneLifetime)
         return SessionChange(id: identity.id, expected: stamp, record: end)
+    }
+}
+
+/// What the handlers of a session may know about other sessions.
+struct HostDirectory: SessionDirectory {
+    let host: SessionHost
+
+    /// How many sessions an app is shown.
+    private static let limit = 100
+
+    func sessions(ofUser user: String) async throws -> [UserSession] {
+        try await host.sessions(ofUser: user, limit: HostDirectory.limit)
+    }
+}
+
+// The sessions of a user, in all apps: for the app, see `Navigator.sessions(ofUser:)`, and for the operator.
+extension SessionHost {
+    /// The sessions that a user is signed in to. Those last used come first.
+    ///
+    /// - Parameter limit: how many are returned at most. All are read, because the store does not order them.
+    public func sessions(ofUser user: String, limit: Int = .max) async throws(SessionError) -> [UserSession] {
+        var sessions: [UserSession] = []
+        for id in try await candidates(user) {
+            if let session = try await session(id, of: user) { sessions.append(session) }
+        }
+        return Array(sessions.sorted { ($0.lastUsedAt, $0.id) > ($1.lastUsedAt, $1.id) }.prefix(limit))
+    }
+
+    private func candidates(_ user: String) async throws(SessionError) -> [SessionID] {
+        do { return try await store.sessions(ofUser: user) } catch { throw failure(error) }
+    }
+
+    /// - Returns: `nil` if the session is over, damaged, or not the user's.
+    private func session(_ id: SessionID, of user: String) async throws(SessionError) -> UserSession? {
+        if let live = live.withLock({ $0[id] }) {
+            guard let state = try? live.current(for: nil, at: now()) else { return nil }
+            return UserSession(state.identity, expiresAt: state.expiresAt, of: user)
+        }
+        do throws(SessionError) {
+            guard let record = try await loaded(id, for: nil)?.record, let expiresAt = record.expiresAt,
+                expiresAt > now()
+            else { return nil }
+            return UserSession(record.identity, expiresAt: expiresAt, of: user)
+        } catch {
+            if case .damaged = error { return nil }
+            throw error
+        }
+    }
+
+    /// Ends sessions that a user is signed in to. Those that cannot be ended do not keep the others from ending.
+    ///
+    /// - Parameter kept: a session that stays.
+    /// - Returns: how many have ended.
+    /// - Throws: why one could not be ended.
+    @discardableResult
+    public func endSessions(ofUser user: String, except kept: SessionID? = nil) async throws(SessionError) -> Int {
+        var ended = 0
+        // Sessions may be forked, or signed in to, while others are ended.
+        for _ in 0..<SessionHost.endingRounds {
+            let count = try await endRound(user, except: kept)
+            ended += count
+            if count == 0 { break }
+        }
+        return ended
+    }
+
+    private static let endingRounds = 8
+
+    private func endRound(_ user: String, except kept: SessionID?) async throws(SessionError) -> Int {
+        var ended = 0
+        var failure: SessionError?
+        for id in try await candidates(user) where id != kept {
+            do throws(SessionError) {
+                if try await end(id, of: user) { ended += 1 }
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return ended
+    }
+
+    /// What an event of a session ends, besides what it does to the session.
+    func endSessions(_ endings: [SessionEnding], for asking: SessionID) async throws(SessionError) {
+        do throws(SessionError) {
+            for ending in endings {
+                switch ending.sessions {
+                case .all: try await endSessions(ofUser: ending.user)
+                case .others: try await endSessions(ofUser: ending.user, except: asking)
+                case .one(let text): if let id = SessionID(text) { try await end(id, of: ending.user) }
+                }
+            }
+        } catch {
+            throw .unknownOutcome(reason: "the event is applied, but sessions of its user have not ended: \(error)")
+        }
+    }
+}
+
+extension UserSession {
+    /// - Returns: `nil` if it is not the user's.
+    fileprivate init?(_ identity: SessionIdentity, expiresAt: Date, of user: String) {
+        guard identity.user == user else { return nil }
+        self.init(
+            id: identity.id.text, app: identity.app, createdAt: identity.createdAt,
+            lastUsedAt: identity.tokens.reduce(.distantPast) { max($0, $1.usedAt) }, expiresAt: expiresAt,
+            devices: identity.tokens.compactMap(\.label))
     }
 }

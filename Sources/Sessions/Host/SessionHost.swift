@@ -1,7 +1,9 @@
 public import Coordinators
 public import FoundationEssentials
+internal import JSONCoding
 internal import Sodium
 internal import Synchronization
+internal import Tracing
 
 /// The sessions of some apps on one store.
 ///
@@ -190,4 +192,111 @@ extension SessionError {
 
     /// Another server changed the session first.
     public static let conflict = SessionError.notApplied(reason: "another server has changed the session meanwhile")
+}
+
+extension SessionHost {
+    /// What the handlers of a transition may know about its request.
+    ///
+    /// - Parameters:
+    ///   - event: `nil` for the first transition of a session, and for one that a new declaration of its app makes.
+    ///   - user: who is signed in to the session before.
+    ///   - version: the session's version before.
+    func origin(
+        of event: PostedEvent?, _ id: SessionID, user: String?, version: Int, once: IdempotentRequest? = nil,
+        isDryRun: Bool = false
+    ) -> TransitionOrigin {
+        TransitionOrigin(
+            session: id.text, user: user, isDryRun: isDryRun, directory: HostDirectory(host: self)
+        ) { [secret = store.secret] in
+            let request = once.map { "key \($0.secretKey)" } ?? "version \(version)"
+            let payload = event?.payload?.description ?? ""
+            let text = "transition \(isDryRun) \(id.text) \(request) \(event?.type ?? "") \(payload)"
+            return "t_" + Base64URL.text(of: Array(KeyedDigest(of: text, key: secret).bytes.prefix(18)))
+        }
+    }
+
+    /// Logs the error of a handler that its app has turned into an alert.
+    func report(_ failure: NavigationError, in id: SessionID, of app: App) {
+        guard case .handlerFailed(let coordinator, let call, let error) = failure else { return }
+        report(
+            "\(app.name), session \(id.text): \(coordinator) failed in \(call): \(error); the user is shown an alert")
+    }
+}
+
+// Spans of what a host does for a request. Without a tracer, nothing of this runs.
+extension SessionHost {
+    func commitTraced(_ change: SessionChange) async -> CommitOutcome {
+        guard let tracer = settings.tracer else { return await store.commit([change]) }
+        let span = tracer.startSpan("commit", ofKind: store.isShared ? .client : .internal)
+        defer { span.end() }
+        span.attributes["coordinatord.store"] = store.name
+        let outcome = await store.commit([change])
+        switch outcome {
+        case .success(let conflicts): span.attributes["coordinatord.conflicts"] = conflicts.count
+        case .failure(let error): span.setStatus(SpanStatus(code: .error, message: error.description))
+        }
+        return outcome
+    }
+
+    /// Makes each call of a coordinator's function in a transition of that session a span.
+    func trace(_ run: inout TransitionRun, of id: SessionID) {
+        guard let tracer = settings.tracer else { return }
+        let app = run.appName
+        run.wrapper = { running, call in
+            let span = tracer.startSpan("\(running.coordinator).\(running.function)")
+            defer { span.end() }
+            if span.isRecording {
+                span.attributes["session.id"] = id.text
+                span.attributes["coordinatord.app"] = app
+                span.attributes["coordinatord.coordinator"] = running.coordinator
+                span.attributes["coordinatord.function"] = running.function
+            }
+            // Not `withSpan`, which may leave the thread: a function that never suspends need not be waited for.
+            try await InstrumentationContext.$current.withValue(span.context) {
+                do { try await call() } catch {
+                    span.recordError(error)
+                    span.setStatus(SpanStatus(code: .error))
+                    throw error
+                }
+            }
+        }
+    }
+}
+
+// What the operator may see and do, without a session's token.
+extension SessionHost {
+    /// A session, for the operator.
+    ///
+    /// - Throws: `unknownSession` if there is none.
+    public func sessionForOperator(_ id: SessionID) async throws(SessionError) -> AuthorizedSession {
+        let live: Session
+        do throws(SessionError) {
+            live = try await inMemory(id, for: nil)
+            try await isCurrent(live)
+        } catch {
+            if case .unauthorized = error { throw .unknownSession }
+            throw error
+        }
+        return AuthorizedSession(host: self, live: live, token: live.identity.token, isOperators: true)
+    }
+
+    /// The last committed states of sessions in memory that are not over, in no order.
+    ///
+    /// - Parameter limit: of how many sessions at most.
+    public func liveStates(limit: Int) -> [SessionState] {
+        let now = now()
+        return live.withLock { $0.some(limit) }.compactMap { try? $0.current(for: nil, at: now) }
+    }
+
+    /// The schema version of an app.
+    public func version(of app: String) -> Int? {
+        apps.first { $0.name == app }?.version
+    }
+}
+
+extension SessionState {
+    /// When a client last used the session, to the minute.
+    public var usedAt: Date {
+        identity.tokens.reduce(identity.createdAt) { max($0, $1.usedAt) }
+    }
 }

@@ -1,5 +1,6 @@
 internal import Coordinators
-internal import Measures
+public import Measures
+internal import Synchronization
 
 /// What has happened to sessions, as counts.
 public final class SessionMeasures: Sendable {
@@ -53,5 +54,209 @@ extension SessionMeasures.StoreFailure {
         case .damaged: self = .damaged
         case .unknownOutcome: self = .unknownOutcome
         }
+    }
+}
+
+/// How many events were posted, by app, type and outcome; and how long transitions took, by app and coordinator.
+///
+/// Only what the apps declare has a count of its own, so that no client can make this grow.
+public final class EventMeasures: Sendable {
+    private final class Measures: Sendable {
+        let app: String
+        /// Its declared events, the built-in ones, and `other`.
+        let types: [String]
+        /// Its coordinators, and `none`.
+        let coordinators: [String]
+        private let typeIndex: [String: Int]
+        private let coordinatorIndex: [String: Int]
+        let outcomes: Counts
+        let durations: Distributions
+
+        init(_ app: App) {
+            self.app = app.name
+            let declared = app.coordinators.flatMap(\.events).map(\.name)
+            types = Measures.unique(declared + BuiltInEvent.allCases.map(\.rawValue)) + ["other"]
+            coordinators = Measures.unique(app.coordinators.map(\.name)) + ["none"]
+            typeIndex = Measures.index(types)
+            coordinatorIndex = Measures.index(coordinators)
+            outcomes = Counts(types.count * EventOutcome.allCases.count)
+            durations = Distributions(coordinators.count, bounds: Distributions.durationBounds)
+        }
+
+        private static func unique(_ names: [String]) -> [String] {
+            var known: Set<String> = []
+            return names.filter { known.insert($0).inserted }
+        }
+
+        private static func index(_ names: [String]) -> [String: Int] {
+            Dictionary(names.enumerated().map { ($1, $0) }) { first, _ in first }
+        }
+
+        func count(_ type: String, _ outcome: EventOutcome) {
+            let row = typeIndex[type] ?? types.count - 1
+            outcomes.add(at: row * EventOutcome.allCases.count + outcome.rawValue)
+        }
+
+        func add(_ duration: Int, to coordinator: String?) {
+            durations.add(duration, at: coordinator.flatMap { coordinatorIndex[$0] } ?? coordinators.count - 1)
+        }
+    }
+
+    private let apps: [String: Measures]
+
+    init(_ apps: [App]) {
+        self.apps = Dictionary(apps.map { ($0.name, Measures($0)) }) { first, _ in first }
+    }
+
+    func count(_ type: String, of app: String, _ outcome: EventOutcome) { apps[app]?.count(type, outcome) }
+
+    /// - Parameters:
+    ///   - duration: in nanoseconds.
+    ///   - coordinator: the first that was called; `nil` if none was.
+    func add(_ duration: Int, to coordinator: String?, of app: String) { apps[app]?.add(duration, to: coordinator) }
+
+    private var sorted: [Measures] { apps.values.sorted { $0.app < $1.app } }
+
+    /// The events that have been posted.
+    public var counts: [(app: String, event: String, outcome: EventOutcome, count: Int)] {
+        sorted.flatMap { measures in
+            measures.types.enumerated().flatMap { row, type in
+                EventOutcome.allCases.compactMap { outcome in
+                    let count = measures.outcomes[row * EventOutcome.allCases.count + outcome.rawValue]
+                    // So that the first failure is a change of what was 0.
+                    return count == 0 && outcome != .failed ? nil : (measures.app, type, outcome, count)
+                }
+            }
+        }
+    }
+
+    /// Of the coordinators that were called; in nanoseconds.
+    public var durations: [(app: String, coordinator: String, durations: Distributions.Reading)] {
+        sorted.flatMap { measures in
+            measures.coordinators.enumerated().compactMap { index, coordinator in
+                let reading = measures.durations.reading(at: index)
+                return reading.count == 0 ? nil : (measures.app, coordinator, reading)
+            }
+        }
+    }
+}
+
+/// What became of a posted event.
+public enum EventOutcome: Int, CaseIterable, Sendable {
+    case applied
+    /// It had been applied under the same `Idempotency-Key`; the first answer was sent again.
+    case replayed
+    /// The state does not accept it now.
+    case refused
+    /// It, or its payload, does not fit the app.
+    case invalid
+    /// The session's version does not meet its condition.
+    case stale
+    /// Its `Idempotency-Key` was used for something else, or the answer is no longer kept.
+    case keyReused
+    /// Too many events, or an app without capacity: to be posted again later.
+    case limited
+    /// A handler failed.
+    case failed
+    /// A handler took too long.
+    case late
+    /// The store could not commit it.
+    case notStored
+    /// The session has ended, has expired, or cannot be used here, or the token is no longer its.
+    case gone
+
+    init(_ error: SessionError) {
+        switch error {
+        case .refused(let error, _): self.init(error)
+        case .stale: self = .stale
+        case .keyReused, .answerForgotten: self = .keyReused
+        case .tooManyWaiting, .tooManyEvents, .tooManyCodeRequests: self = .limited
+        case .deadlineExceeded: self = .late
+        case .notApplied, .storageFull, .damaged, .unknownOutcome: self = .notStored
+        default: self = .gone
+        }
+    }
+
+    private init(_ error: NavigationError) {
+        switch error {
+        case .unknownEvent, .invalidEvent: self = .invalid
+        case .eventNotAccepted, .staleScreen, .nothingToGoBack, .unknownLink, .linkNotTaken: self = .refused
+        case .overloaded: self = .limited
+        case .handlerFailed, .impossibleRequest, .stackLimit, .depthLimit, .stateLimit, .runawayTransition,
+            .invariantViolated:
+            self = .failed
+        }
+    }
+}
+
+extension Outcome {
+    /// Whether it is the answer to an earlier request.
+    var isReplay: Bool {
+        if case .answered(_, _, .some, _) = self { true } else { false }
+    }
+}
+
+/// How long the handlers of each event take, since the server has started. Counted in steps of a quarter.
+public final class HandlerTimings: Sendable {
+    /// One event of one app. Durations are in milliseconds.
+    public struct Entry: Sendable {
+        public let app: String
+        public let event: String
+        public fileprivate(set) var count = 0
+        public fileprivate(set) var longest = 0.0
+        fileprivate var steps = [Int](repeating: 0, count: HandlerTimings.stepCount)
+
+        fileprivate mutating func add(_ milliseconds: Double, _ step: Int) {
+            count += 1
+            steps[step] += 1
+            longest = max(longest, milliseconds)
+        }
+
+        /// - Parameter share: 0.99 for the duration that one in a hundred exceeds.
+        public func percentile(_ share: Double) -> Double {
+            var left = Int((Double(count) * share).rounded(.up))
+            for (step, number) in steps.enumerated() {
+                left -= number
+                if left <= 0 { return min(HandlerTimings.limit(of: step), longest) }
+            }
+            return longest
+        }
+    }
+
+    private struct Key: Hashable {
+        let app: String
+        let event: String
+    }
+
+    /// Events that have an entry each; an app has fewer.
+    private static let capacity = 1000
+    /// From 10 µs to 20 s.
+    private static let stepCount = 66
+    private static let (shortest, factor) = (0.01, 1.25)
+
+    private let entries = Mutex<[Key: Entry]>([:])
+
+    private static func limit(of step: Int) -> Double {
+        (0..<step).reduce(shortest) { limit, _ in limit * factor }
+    }
+
+    func add(_ app: String, _ event: String, _ duration: Duration) {
+        let milliseconds = duration / .milliseconds(1)
+        var (step, limit) = (0, HandlerTimings.shortest)
+        while limit < milliseconds, step < HandlerTimings.stepCount - 1 {
+            step += 1
+            limit *= HandlerTimings.factor
+        }
+        let key = Key(app: app, event: event)
+        entries.withLock { entries in
+            guard entries[key] != nil || entries.count < HandlerTimings.capacity else { return }
+            entries[key, default: Entry(app: app, event: event)].add(milliseconds, step)
+        }
+    }
+
+    /// The events whose slowest hundredth takes longest, at most `count`.
+    public func slowest(_ count: Int) -> [Entry] {
+        let all = entries.withLock { Array($0.values) }
+        return Array(all.sorted { $0.percentile(0.99) > $1.percentile(0.99) }.prefix(count))
     }
 }

@@ -1,5 +1,7 @@
+internal import Coordinators
 public import FoundationEssentials
 public import JSONCoding
+internal import Sodium
 
 /// One version of a session, read from a store: the state, and the transition that led to it.
 public struct SessionRecord: Sendable {
@@ -56,4 +58,209 @@ public struct TransitionNote: Sendable, Equatable {
     public let operations: JSON
     public let finished: JSON
     public let dismissed: JSON
+}
+
+/// The parsed text of a record, before its base version is read.
+///
+/// A record is one line of JSON with stable names, which a person can read. Times are milliseconds since 1970.
+///
+///     {"session": "s_…", "app": "tabs", "token": "(SHA-256 in hexadecimal digits)", "createdAt": 1764500000000,
+///      "origin": "s_…", "version": 7, "time": …, "keptUntil": …,
+///      "expiresAt": …, "event": "item", "operations": […], "finished": […], "dismissed": […],
+///      "visible": {…}, "state": {…}}
+///
+/// Only a fork has an `origin`. A session whose tokens have changed, or that has several, has a list instead of `token`,
+/// see `AccessToken`:
+///
+///     "tokens": [{"number": 3, "token": "…", "label": "TV", "createdAt": …, "usedAt": …, "firstVersion": 4}, …],
+///     "lastToken": 5
+///
+/// `lastToken` is the largest number that was ever given, if it is not that of a token in the list. `user` is who is
+/// signed in, if anybody is.
+/// The record of a session's end has no members from `expiresAt` on. `state` is what `NavigationState.encoded` writes.
+///
+/// Most records are delta records: `base` is their base version, an earlier version with a full record, and they leave
+/// out what is the same there. They have none of the members from `app` to `origin`, and none of these, `visible` is a key, and
+/// `state` only names the parts that the base version's state has, too, see `SharedParts`.
+///
+///     {"session": "s_…", "version": 8, "base": 7, …, "visible": "k6", "state": {…, "coordinators": [1, 2, {…}], …}}
+public struct RecordText: Sendable {
+    fileprivate let json: JSON
+    /// `nil` for a full record.
+    public let baseVersion: Int?
+
+    /// - Throws: what is wrong with the text.
+    public init(parsing text: [UInt8]) throws(RecordError) {
+        json = try JSON(record: text)
+        baseVersion = json["base"] == nil ? nil : try json.version("base")
+    }
+}
+
+extension SessionRecord {
+    /// Reads a full record.
+    ///
+    /// - Throws: what is wrong with the text, for example that it has a `base`.
+    public init(parsing text: [UInt8]) throws(RecordError) {
+        try self.init(try RecordText(parsing: text), base: nil)
+    }
+
+    /// - Parameter base: the record of the text's base version; `nil` for a full record.
+    public init(_ text: RecordText, base: SessionRecord?) throws(RecordError) {
+        let json = text.json
+        let id = try json.id()
+        version = try json.version("version")
+        guard base?.version == text.baseVersion, base.map({ $0.id == id && !$0.isEnd }) ?? true else {
+            throw .invalid(member: "base")
+        }
+        if let base {
+            identity = base.identity
+        } else {
+            identity = try SessionIdentity(json, version: version)
+        }
+        time = try json.time("time")
+        // Then every event was posted with it.
+        if identity.tokens.count == 1 { identity.tokens[0].noteUse(at: time) }
+        keptUntil = try json.time("keptUntil")
+        isFull = base == nil
+        content = try json["state"].map { state throws(RecordError) in
+            try Content(json, state: state, completing: base?.content?.state)
+        }
+    }
+}
+
+extension SessionRecord.Content {
+    /// - Parameter base: the state of the base version; `nil` for a full record.
+    fileprivate init(_ json: JSON, state: JSON, completing base: JSON?) throws(RecordError) {
+        var visible = json["visible"] ?? .null
+        if let base {
+            guard let full = try? NavigationState.completed(state, from: base) else { throw .invalid(member: "state") }
+            self.state = full
+            if let key = visible.string {
+                guard let screen = NavigationState.screen(key, inSaved: full) else {
+                    throw .invalid(member: "visible")
+                }
+                visible = screen
+            }
+        } else {
+            self.state = state
+        }
+        note = TransitionNote(
+            event: json["event"]?.string, visible: visible, operations: json["operations"] ?? [],
+            finished: json["finished"] ?? [], dismissed: json["dismissed"] ?? [])
+        expiresAt = try json.time("expiresAt")
+    }
+}
+
+/// Reads records of one session, which may share a base version.
+public struct RecordReader {
+    private let id: SessionID
+    private var bases: [Int: SessionRecord] = [:]
+
+    public init(of id: SessionID) {
+        self.id = id
+    }
+
+    /// - Parameters:
+    ///   - version: the version that the record must have.
+    ///   - text: the record's text.
+    ///   - base: returns the text of a version's full record.
+    /// - Throws: what is wrong with the record or that of its base version.
+    public mutating func record(
+        _ version: Int, _ text: [UInt8], base: (Int) -> [UInt8]?
+    ) throws(RecordError) -> SessionRecord {
+        let text = try RecordText(parsing: text)
+        if let version = text.baseVersion, bases[version] == nil, let full = base(version) {
+            bases[version] = try SessionRecord(parsing: full)
+        }
+        let record = try SessionRecord(text, base: text.baseVersion.flatMap { bases[$0] })
+        guard record.id == id else { throw .invalid(member: "session") }
+        guard record.version == version else { throw .invalid(member: "version") }
+        return record
+    }
+}
+
+/// Why a text is not a record.
+public enum RecordError: Error, Equatable, Sendable {
+    case notJSON
+    /// The member is missing or has an invalid value.
+    case invalid(member: String)
+}
+
+extension RecordError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .notJSON: "it is not JSON"
+        case .invalid(let member): "its “\(member)” is missing or out of range"
+        }
+    }
+}
+
+// The members of records and answers.
+extension JSON {
+    init(record text: [UInt8]) throws(RecordError) {
+        do { self = try JSON(parsing: text, maximumDepth: SessionRecord.depthLimit) } catch { throw .notJSON }
+    }
+
+    func part<Value: JSONReadable>(_ name: String) throws(RecordError) -> Value {
+        do { return try member(name) } catch { throw .invalid(member: name) }
+    }
+
+    func version(_ name: String) throws(RecordError) -> Int {
+        let version: Int = try part(name)
+        guard (1...SessionRecord.versionLimit).contains(version) else { throw .invalid(member: name) }
+        return version
+    }
+
+    func time(_ name: String) throws(RecordError) -> Date {
+        Date(milliseconds: try part(name))
+    }
+
+    func id(_ name: String = "session") throws(RecordError) -> SessionID {
+        guard let id = SessionID(try part(name)) else { throw .invalid(member: name) }
+        return id
+    }
+
+    func digest(_ name: String) throws(RecordError) -> SHA256Digest {
+        guard let digest = SHA256Digest(hex: try part(name)) else { throw .invalid(member: name) }
+        return digest
+    }
+}
+
+/// Why a session cannot be returned to one of its versions.
+public enum ReturnError: Error, Equatable, Sendable {
+    /// The session has ended or expired.
+    case over
+    /// The version is not kept, or the session has it already.
+    case unknownVersion
+    /// The version was made before the session's token was replaced, see `Navigator.rotateToken`.
+    case sealed
+}
+
+extension SessionRecord {
+    /// The session's end, as the version after this one, its last.
+    ///
+    /// - Returns: `nil` if it has ended or expired.
+    public func end(at now: Date) -> EncodedRecord? {
+        guard let expiresAt, expiresAt > now else { return nil }
+        return EncodedRecord(
+            endOf: identity, after: version, at: now, keptUntil: now + SessionSettings().tombstoneLifetime)
+    }
+
+    /// A version after this one, the session's last, with the state of an earlier one. Keys and ids that were given out
+    /// since are not given out again.
+    public func returning(to past: SessionRecord, at now: Date) throws(ReturnError) -> EncodedRecord {
+        guard let last = content, last.expiresAt > now else { throw .over }
+        guard let content = past.content, past.id == id, past.version < version else { throw .unknownVersion }
+        guard past.version >= identity.firstVersion else { throw .sealed }
+        var state = content.state
+        for counter in ["lastKey", "lastID"] {
+            state[counter] = .integer(max(state[counter]?.integer ?? 0, last.state[counter]?.integer ?? 0))
+        }
+        let note = TransitionNote(
+            event: BuiltInEvent.restoration, visible: content.note.visible, operations: [], finished: [], dismissed: [])
+        return EncodedRecord(
+            SessionRecord(
+                identity: identity, version: version + 1, time: now, keptUntil: keptUntil, isFull: true,
+                content: Content(expiresAt: last.expiresAt, note: note, state: state)))
+    }
 }

@@ -20,25 +20,26 @@ public struct SlowTransition: Equatable, Sendable {
     }
 }
 
-/// What a server wants to know of its apps' functions.
+/// How long calls of apps may take, and what is seen of those that take longer.
 package final class CallWatch: Sendable {
-    /// How long a transition may take.
+    /// For all functions of one transition together.
     let limit: Duration
-    private let running = Atomic(0)
-    /// Is told of a function that has blocked its thread.
-    let reportBlocking: @Sendable (_ app: String, RunningCall) -> Void
+    /// Is told of a function that has blocked a thread that serves connections. `nil` for calls that are made elsewhere,
+    /// which say nothing about a function.
+    let reportBlocking: (@Sendable (_ app: String, RunningCall) -> Void)?
+    private let late = Atomic(0)
 
     package init(
-        limit: Duration, reportBlocking: @escaping @Sendable (_ app: String, RunningCall) -> Void = { _, _ in }
+        limit: Duration, reportBlocking: (@Sendable (_ app: String, RunningCall) -> Void)? = nil
     ) {
         self.limit = limit
         self.reportBlocking = reportBlocking
     }
 
     /// The calls that are running after their deadline.
-    package var lateCalls: Int { running.load(ordering: .relaxed) }
+    package var lateCalls: Int { late.load(ordering: .relaxed) }
 
-    fileprivate func countLate(_ change: Int) { running.add(change, ordering: .relaxed) }
+    fileprivate func countLate(_ change: Int) { late.add(change, ordering: .relaxed) }
 }
 
 /// How a transition, or another call of an app, ended.
@@ -71,7 +72,7 @@ final class RunningTransition: @unchecked Sendable {
     /// Carries it out, and waits for its result until the deadline.
     func outcome(_ watch: CallWatch) async -> CallOutcome<TransitionResult> {
         let call = AppCall(of: run.appName, watch)
-        run.observer = call
+        run.observer = watch.reportBlocking == nil ? nil : call
         let ending = await call.ending { () async throws(NavigationError) in
             self.result = try await self.run.result()
         }
@@ -109,6 +110,9 @@ private final class MadeText: Sendable {
 
 /// One call of an app, for whose end somebody waits until the deadline. Then its task is cancelled, and its result is
 /// discarded when it comes.
+///
+/// Not covered: while a function that has always returned at once blocks the thread of a connection, nothing can be sent
+/// on that connection, so the deadline is only seen afterwards.
 private final class AppCall: CallObserver {
     enum Ending {
         case done
@@ -133,16 +137,25 @@ private final class AppCall: CallObserver {
         /// The first one; later ones are ignored.
         var ending: Ending?
         var waiting: Waiting?
+        /// Whether this is the call's first part, which runs on its caller's thread: that of a connection.
+        var isOnCallersThread = true
         /// The function that is running, and since when, in nanoseconds of monotonic time.
         var running: RunningCall?
         var began = 0
+        /// The function that was running at the deadline.
+        var late: FunctionConduct?
+
+        /// The function that has to be told that it is no longer on the caller's thread.
+        mutating func takeFromCallersThread() -> (RunningCall, began: Int)? {
+            guard isOnCallersThread, let running else { return nil }
+            self.running = nil
+            return (running, began)
+        }
     }
 
     private let app: String
     private let watch: CallWatch
     private let state = Mutex(State())
-    /// Whether this is the call's first part, which runs on its caller's thread: that of a connection.
-    private let isOnCallersThread = Atomic(true)
 
     init(of app: String, _ watch: CallWatch) {
         self.app = app
@@ -151,23 +164,22 @@ private final class AppCall: CallObserver {
 
     /// Begins at once, on the caller's thread. If the app neither suspends nor blocks, nothing more is needed.
     func ending(of work: @escaping @Sendable () async throws(NavigationError) -> Void) async -> Ending {
+        let start = MonotonicTime.nanoseconds
         let task = Task.immediate(executorPreference: HandlerPool.shared) {
-            let ending: Ending
             do throws(NavigationError) {
                 try await work()
-                ending = .done
+                settle(.done)
             } catch {
-                ending = .failed(error)
+                settle(.failed(error))
             }
-            // The deadline has passed before.
-            if !settle(ending) { countLate(-1) }
         }
-        if let ending = leaveCallersThread() { return ending }
-        let timer = HandlerPool.shared.timer(after: watch.limit) { [self] in
-            // Before somebody learns of it.
-            countLate(1)
-            guard settle(.late(slowTransition)) else { return countLate(-1) }
-            task.cancel()
+        let passed = Duration.nanoseconds(MonotonicTime.nanoseconds - start)
+        if let ending = leaveCallersThread() {
+            // It has blocked this thread.
+            return passed < watch.limit ? ending : .late(slowTransition(nil))
+        }
+        let timer = HandlerPool.shared.timer(after: watch.limit - passed) { [self] in
+            if expire() { task.cancel() }
         }
         defer { timer.cancel() }
         return await withUnsafeContinuation { continuation in
@@ -181,66 +193,102 @@ private final class AppCall: CallObserver {
 
     /// - Returns: the ending, if there is one.
     private func leaveCallersThread() -> Ending? {
-        isOnCallersThread.store(false, ordering: .relaxed)
-        let (ending, running, began) = state.withLock { ($0.ending, $0.running, $0.began) }
-        if ending == nil, let running { hasLeft(running, since: began) }
+        let (ending, left) = state.withLock { state in
+            let running = state.running
+            let left = state.takeFromCallersThread()
+            state.running = running
+            state.isOnCallersThread = false
+            return (state.ending, left)
+        }
+        if let left { end(left) }
         return ending
     }
 
-    /// The function has returned, or suspended, on the caller's thread.
-    private func hasLeft(_ call: RunningCall, since began: Int) {
-        if call.conduct.end(after: MonotonicTime.nanoseconds - began) { watch.reportBlocking(app, call) }
+    /// A function has returned, or suspended, on the caller's thread.
+    private func end(_ left: (call: RunningCall, began: Int)) {
+        if left.call.conduct.end(left.began, at: MonotonicTime.nanoseconds) { watch.reportBlocking?(app, left.call) }
     }
 
-    /// - Returns: `false` if the call had ended before.
-    private func settle(_ ending: Ending) -> Bool {
-        let (isFirst, waiting) = state.withLock { state -> (Bool, Waiting?) in
-            guard state.ending == nil else { return (false, nil) }
+    /// The work has ended.
+    private func settle(_ ending: Ending) {
+        let (waiting, late) = state.withLock { state -> (Waiting?, FunctionConduct??) in
+            if case .late? = state.ending { return (nil, .some(state.late)) }
             state.ending = ending
-            return (true, state.waiting)
+            return (state.waiting, nil)
         }
         waiting?.resume(returning: ending)
-        return isFirst
+        if let late { countLate(-1, late) }
     }
 
-    private var slowTransition: SlowTransition {
-        let running = state.withLock { $0.running }
-        return SlowTransition(
-            app: app, coordinator: running?.coordinator, call: running?.function, limit: watch.limit)
+    /// The deadline has passed.
+    ///
+    /// - Returns: `false` if the work has ended before.
+    private func expire() -> Bool {
+        let late = state.withLock { state -> (Ending, Waiting?, FunctionConduct?)? in
+            guard state.ending == nil else { return nil }
+            let ending = Ending.late(slowTransition(state.running))
+            state.ending = ending
+            state.late = state.running?.conduct
+            return (ending, state.waiting, state.late)
+        }
+        guard let (ending, waiting, conduct) = late else { return false }
+        // First, so that whoever learns of it finds it counted.
+        countLate(1, conduct)
+        waiting?.resume(returning: ending)
+        return true
     }
 
-    private func countLate(_ change: Int) {
+    private func slowTransition(_ running: RunningCall?) -> SlowTransition {
+        SlowTransition(app: app, coordinator: running?.coordinator, call: running?.function, limit: watch.limit)
+    }
+
+    private func countLate(_ change: Int, _ conduct: FunctionConduct?) {
         watch.countLate(change)
-        let running = state.withLock { $0.running }
-        running?.conduct.countLate(change)
+        conduct?.countLate(change)
     }
 
     func enter(_ call: RunningCall) throws(Overloaded) -> Bool {
         guard !call.conduct.isExhausted else { throw Overloaded(retryAfter: 10) }
         let now = MonotonicTime.nanoseconds
+        let isOnCallersThread = state.withLock { $0.isOnCallersThread }
+        if isOnCallersThread {
+            switch call.conduct.begin(at: now) {
+            case .here: break
+            case .elsewhere: return false
+            case .elsewhereFromNow:
+                watch.reportBlocking?(app, call)
+                return false
+            }
+        }
+        note(call, at: now)
+        return true
+    }
+
+    private func note(_ call: RunningCall, at now: Int) {
         state.withLock { state in
-            // Of a call that is late, the function that was running at the deadline is counted.
-            if case .late? = state.ending { return }
             state.running = call
             state.began = now
         }
-        return !isOnCallersThread.load(ordering: .relaxed) || call.conduct.begin(at: now)
     }
 
-    func leaveThread() async {
+    /// The wait for a thread is not the function's.
+    func leaveThread(for call: RunningCall) async {
         // Whoever is resumed goes on in the pool; but a continuation that is resumed at once has not suspended.
-        while isOnCallersThread.load(ordering: .relaxed) {
+        while state.withLock({ $0.isOnCallersThread }) {
             await withUnsafeContinuation { continuation in HandlerPool.shared.later { continuation.resume() } }
         }
+        note(call, at: MonotonicTime.nanoseconds)
     }
 
     func leave(_ call: RunningCall) {
-        let began = state.withLock { $0.began }
-        if isOnCallersThread.load(ordering: .relaxed) {
-            hasLeft(call, since: began)
-        } else {
-            call.conduct.prove(by: MonotonicTime.nanoseconds - began)
+        let (left, began) = state.withLock { state in
+            let began = state.began
+            let left = state.takeFromCallersThread()
+            state.running = nil
+            return (left, began)
         }
+        if let left { return end(left) }
+        call.conduct.prove(by: MonotonicTime.nanoseconds - began)
     }
 }
 
@@ -253,9 +301,20 @@ private final class HandlerPool: TaskExecutor {
         /// Serial queues, because the system has a thread at once for each of them, however many others are blocked.
         var free = (0..<HandlerPool.size).map { DispatchQueue(label: "handlers.\($0)") }
         var waiting: [UnownedJob] = []
+        /// The first of those that wait.
+        var first = 0
+
+        mutating func next() -> UnownedJob? {
+            guard first < waiting.count else { return nil }
+            defer {
+                first += 1
+                if first == waiting.count { (waiting, first) = ([], 0) }
+            }
+            return waiting[first]
+        }
     }
 
-    private static let size = 128
+    private static let size = 256
     private let state = Mutex(State())
     private let clock = DispatchQueue(label: "deadlines")
 
@@ -274,8 +333,9 @@ private final class HandlerPool: TaskExecutor {
         while let job = next {
             job.runSynchronously(on: asUnownedTaskExecutor())
             next = state.withLock { state in
-                if state.waiting.isEmpty { queue.map { state.free.append($0) } }
-                return state.waiting.isEmpty ? nil : state.waiting.removeFirst()
+                let next = state.next()
+                if next == nil, let queue { state.free.append(queue) }
+                return next
             }
         }
     }

@@ -243,3 +243,213 @@ public final class MemoryStore: SessionStore {
         return swept
     }
 }
+
+/// What `MemoryStore` keeps of a session. Accessed only under the store's lock.
+final class KeptSession: DueHeapElement {
+    let id: SessionID
+    private(set) var versions: Ring<EncodedRecord>
+    /// `nil` while no request has had an `Idempotency-Key`.
+    private(set) var answers: Ring<StoredAnswer>?
+    /// See `SessionStamp`.
+    private(set) var commits: Int
+    private var versionBytes = 0
+    private var answerBytes = 0
+    /// How many answers, the newest ones, still have their bodies.
+    private var bodies = 0
+    /// When to check whether the session can be forgotten. If it is used until then, it is kept longer.
+    var due: Date
+    var place = 0
+    /// The user that the store lists it under.
+    var user: String?
+
+    init(_ change: SessionChange, _ first: EncodedRecord, _ retention: Retention, commits: Int) {
+        self.commits = commits
+        id = change.id
+        due = first.keptUntil
+        versions = Ring(capacity: retention.retainedVersions)
+        keep(change, retention)
+    }
+
+    var hasEnded: Bool { versions.newest?.isEnd ?? false }
+
+    func keep(_ change: SessionChange, _ retention: Retention) {
+        commits += 1
+        if let record = change.record {
+            versionBytes += record.text.count - (versions.append(record)?.text.count ?? 0)
+            let needed = 1 + record.version - (record.baseVersion ?? record.version)
+            while versionBytes > retention.versionBytes, versions.count > needed, let oldest = versions.removeOldest() {
+                versionBytes -= oldest.text.count
+            }
+        }
+        if let answer = change.answer { keep(answer, retention) }
+    }
+
+    private func keep(_ answer: StoredAnswer, _ retention: Retention) {
+        var answers = answers ?? Ring(capacity: retention.answers)
+        // With a second reference, changes would copy the elements.
+        self.answers = nil
+        answerBytes += answer.bodySize - (answers.append(answer)?.bodySize ?? 0)
+        bodies = min(bodies + 1, answers.count)
+        while answerBytes > retention.answerBytes, bodies > 1 {
+            bodies -= 1
+            answerBytes -= answers[bodies].bodySize
+            answers[bodies] = answers[bodies].withoutBody
+        }
+        self.answers = answers
+    }
+
+    /// About how many bytes the session takes in memory.
+    var footprint: Int {
+        MemoryEstimate.session + versions.count * MemoryEstimate.version + versionBytes
+            + (answers?.count ?? 0) * MemoryEstimate.answer + answerBytes
+    }
+
+    /// How many bytes a change adds at most; 0 if it ends the session.
+    static func growth(by change: SessionChange) -> Int {
+        if change.record?.isEnd == true { return 0 }
+        var growth = change.expected.version == 0 ? MemoryEstimate.session : 0
+        if let record = change.record { growth += MemoryEstimate.version + record.text.count }
+        if let answer = change.answer { growth += MemoryEstimate.answer + answer.bodySize }
+        return growth
+    }
+}
+
+extension StoredAnswer {
+    fileprivate var bodySize: Int { body?.count ?? 0 }
+}
+
+extension Ring<EncodedRecord> {
+    /// The record of a version; `nil` if it is not kept.
+    func record(_ version: Int) -> EncodedRecord? {
+        guard let newest, (0..<count).contains(newest.version - version) else { return nil }
+        return self[newest.version - version]
+    }
+}
+
+/// The last elements of a sequence.
+struct Ring<Element> {
+    private let capacity: Int
+    private var elements: [Element] = []
+    /// The index of the oldest element, once the ring has been full.
+    private var start = 0
+
+    init(capacity: Int) {
+        self.capacity = capacity
+    }
+
+    /// - Returns: the element that was dropped, if any.
+    @discardableResult
+    mutating func append(_ element: Element) -> Element? {
+        guard elements.count >= capacity else {
+            // After the newest: at the end of the array, or before the oldest.
+            elements.insert(element, at: start == 0 ? elements.count : start)
+            if start > 0 { start += 1 }
+            return nil
+        }
+        guard capacity > 0 else { return element }
+        defer { start = (start + 1) % capacity }
+        return exchange(&elements[start], with: element)
+    }
+
+    /// - Returns: `nil` if the ring is empty.
+    @discardableResult
+    mutating func removeOldest() -> Element? {
+        guard !elements.isEmpty else { return nil }
+        defer { if start >= elements.count { start = 0 } }
+        return elements.remove(at: start)
+    }
+
+    var newest: Element? { elements.isEmpty ? nil : self[0] }
+    var count: Int { elements.count }
+
+    /// - Parameter age: 0 for the newest.
+    subscript(age: Int) -> Element {
+        get { elements[index(age)] }
+        set { elements[index(age)] = newValue }
+    }
+
+    private func index(_ age: Int) -> Int { (start + elements.count - 1 - age) % elements.count }
+
+    var newestFirst: some RandomAccessCollection<Element> {
+        elements.indices.lazy.map { self[$0] }
+    }
+
+    private func exchange(_ place: inout Element, with element: Element) -> Element {
+        defer { place = element }
+        return place
+    }
+}
+
+extension Ring where Element: Equatable {
+    func contains(_ element: Element) -> Bool { elements.contains(element) }
+}
+
+extension Ring: Sendable where Element: Sendable {}
+
+/// Elements that are due at some time, the earliest first: a binary heap from which any element can be removed.
+struct DueHeap<Element: DueHeapElement> {
+    private var elements: [Element] = []
+
+    var first: Element? { elements.first }
+
+    mutating func insert(_ element: Element) {
+        element.place = elements.count
+        elements.append(element)
+        rise(from: element.place)
+    }
+
+    mutating func remove(_ element: Element) {
+        let place = element.place
+        guard let last = elements.popLast(), last !== element else { return }
+        put(last, at: place)
+        settle(at: place)
+    }
+
+    /// Moves an element to its place after its `due` has changed.
+    mutating func settle(_ element: Element) {
+        settle(at: element.place)
+    }
+
+    private mutating func settle(at place: Int) {
+        rise(from: place)
+        sink(from: place)
+    }
+
+    private mutating func rise(from place: Int) {
+        var place = place
+        while place > 0, elements[place].due < elements[(place - 1) / 2].due {
+            swap(place, (place - 1) / 2)
+            place = (place - 1) / 2
+        }
+    }
+
+    private mutating func sink(from place: Int) {
+        var place = place
+        while true {
+            let children = 2 * place + 1..<min(2 * place + 3, max(elements.count, 2 * place + 1))
+            guard let next = children.min(by: { elements[$0].due < elements[$1].due }),
+                elements[next].due < elements[place].due
+            else { return }
+            swap(place, next)
+            place = next
+        }
+    }
+
+    private mutating func swap(_ one: Int, _ other: Int) {
+        let element = elements[one]
+        put(elements[other], at: one)
+        put(element, at: other)
+    }
+
+    private mutating func put(_ element: Element, at place: Int) {
+        elements[place] = element
+        element.place = place
+    }
+}
+
+/// An element that is in at most one heap at a time.
+protocol DueHeapElement: AnyObject {
+    var due: Date { get }
+    /// The element's index in the heap, for the heap alone.
+    var place: Int { get set }
+}

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+public import Measures
 public import Sodium
 
 /// Where sessions are kept. It holds ids, versions and texts, and knows no coordinators.
@@ -288,5 +289,56 @@ extension StoreError: CustomStringConvertible {
         case .full: "the store is full"
         case .unavailable(let reason), .damaged(let reason), .unknownOutcome(let reason): reason
         }
+    }
+}
+
+/// What a store counts about its commits.
+public final class StoreMeasures: Sendable {
+    /// Changes that were committed together.
+    public let batchSizes = Distributions(bounds: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512])
+    /// How long committing them together took, in nanoseconds, until they were as durable as the store makes them.
+    public let commits = Distributions(bounds: Distributions.durationBounds)
+
+    public init() {}
+
+    /// - Parameter duration: in nanoseconds.
+    public func add(changes: Int, in duration: Int) {
+        batchSizes.add(changes)
+        commits.add(duration)
+    }
+}
+
+/// What a store says about itself now; `nil` where it has no such thing.
+public struct StoreFigures: Sendable {
+    /// Commits that are waiting or being written.
+    public var waiting: Int?
+    /// How long the one that came first has been waiting, in seconds; 0 if none is.
+    public var longestWait: Double?
+    /// Bytes of the file, or about how many bytes of memory.
+    public var bytes: Int?
+    /// Bytes of the write-ahead log.
+    public var logBytes: Int?
+    /// Rows of the journal that are to be compacted next, and the bytes of their texts.
+    public var uncompactedRows: Int?
+    public var uncompactedBytes: Int?
+
+    public init() {}
+}
+
+/// Everything that a store keeps of a session, for an export or an import.
+public struct StoredSession: Sendable {
+    public let id: SessionID
+    /// The last commit's.
+    public let stamp: SessionStamp
+    /// Oldest first, without a gap.
+    public let versions: [SessionRecord]
+    /// Oldest first.
+    public let answers: [StoredAnswer]
+
+    public init(id: SessionID, stamp: SessionStamp, versions: [SessionRecord], answers: [StoredAnswer]) {
+        self.id = id
+        self.stamp = stamp
+        self.versions = versions
+        self.answers = answers
     }
 }

@@ -1,0 +1,414 @@
+internal import ArgumentParser
+internal import ByteText
+internal import Dispatch
+internal import FoundationEssentials
+internal import Glibc
+internal import MicroHTTP
+internal import Synchronization
+
+/// Who uses a directory that the command line names, which decides what to do if the user has no right to it.
+enum DirectoryUser {
+    /// A server, which has a user of its own.
+    case server
+    /// A command, which works on what a server's user owns.
+    case command
+}
+
+/// A directory that the command line names.
+struct Directory {
+    let path: String
+
+    /// Why this process cannot work in the directory, or make it, and what to do about it; `nil` if it can.
+    ///
+    /// - Parameters:
+    ///   - option: the option that names another directory.
+    ///   - user: who cannot work in it.
+    func fault(option: String, for user: DirectoryUser) -> String? {
+        var place = path
+        var isHidden = false
+        // A missing directory has to be made in one that exists; one that cannot be seen is hidden by one above it.
+        while access(place, F_OK) != 0, errno == ENOENT || errno == EACCES, let parent = Directory.parent(of: place) {
+            isHidden = isHidden || errno == EACCES
+            place = parent
+        }
+        guard let fault = Directory.fault(of: place) ?? (place == path ? faultOfFile : nil) else { return nil }
+
+        let (id, group) = (geteuid(), getegid())
+        var remedy = "name another directory with \(option)"
+        if fault.code == EACCES {
+            let way =
+                if user == .command, let owner = Directory.owner(of: place), owner != id {
+                    "run this command as the user that owns \(place) (\(Directory.name(of: owner)))"
+                } else if isHidden {
+                    "let that user enter \(place) (chmod a+x \(place))"
+                } else if place != path {
+                    "make it for that user (install -d -o \(id) -g \(group) \(path))"
+                } else if Directory.owner(of: fault.path) == id {
+                    "permit that user to read and write (chmod u+rwX \(fault.path))"
+                } else {
+                    "give it to that user (chown -R \(id):\(group) \(path))"
+                }
+            remedy = "\(way), or \(remedy)"
+        }
+        let reason = String(cString: strerror(fault.code)).lowercased()
+        return "\(path) cannot be used by user \(id), group \(group): \(fault.path): \(reason); \(remedy)"
+    }
+
+    private static func owner(of path: String) -> uid_t? {
+        var info = stat()
+        return stat(path, &info) == 0 ? info.st_uid : nil
+    }
+
+    private static func name(of user: uid_t) -> String {
+        getpwuid(user).map { String(cString: $0.pointee.pw_name) } ?? "\(user)"
+    }
+
+    static func parent(of path: String) -> String? {
+        guard let (parent, _) = path.cut(atLast: "/") else { return path == "." ? nil : "." }
+        if parent.isEmpty { return path == "/" ? nil : "/" }
+        return String(parent)
+    }
+
+    /// With the slash, `access` fails if the path is not a directory.
+    private static func fault(of path: String) -> (path: String, code: CInt)? {
+        access("\(path)/", R_OK | W_OK | X_OK) == 0 ? nil : (path, errno)
+    }
+
+    /// The fault of a file in the directory that another user has made, for example with an earlier server.
+    private var faultOfFile: (path: String, code: CInt)? {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+        let files = names.sorted().lazy.map { "\(path)/\($0)" }
+        return files.first { (file: String) in access(file, R_OK | W_OK) != 0 && errno == EACCES }.map { ($0, EACCES) }
+    }
+}
+
+/// Root works in a service's directory as the user that owns it. Whoever may write there, or decides where a path leads,
+/// can plant links, and through one root would read, replace or give away any file of the machine.
+///
+/// Only for commands: a server has one user from its start to its end.
+package enum DirectoryOwner {
+    /// Does the work as the owner of a directory, or of the one that it would be made in.
+    ///
+    /// - Throws: an exit code, after printing to standard error why that is impossible; what the work throws.
+    package static func act<Value>(in directory: String, _ work: () throws -> Value) throws -> Value {
+        guard let owner = try owner(of: directory) else { return try work() }
+        let root = User.current
+        try become(owner, in: directory)
+        // Nothing must go on as somebody else than it believes to be.
+        defer { if !root.take() { abort() } }
+        return try work()
+    }
+
+    /// Is the owner from now on.
+    ///
+    /// - Throws: an exit code, after printing to standard error why that is impossible.
+    package static func become(in directory: String) throws {
+        if let owner = try owner(of: directory) { try become(owner, in: directory) }
+    }
+
+    private static func become(_ owner: User, in directory: String) throws {
+        guard owner.take() else {
+            let reason = String(cString: strerror(errno)).lowercased()
+            throw ExitCode.cannotStart(
+                EX_NOPERM,
+                "\(directory) belongs to user \(owner.id), and this process cannot act as that user: \(reason)")
+        }
+    }
+
+    /// The first user but root on the way to a directory: who owns a part of the path, a link or the directory itself.
+    ///
+    /// - Returns: `nil` if there is none, or this process is not root's.
+    /// - Throws: an exit code, if others may write where root would have to trust what it finds.
+    private static func owner(of directory: String) throws -> User? {
+        guard geteuid() == 0 else { return nil }
+        var (place, rest, links) = ("", parts(of: directory), 0)
+        if !directory.begins(with: "/") { rest = parts(of: FileManager.default.currentDirectoryPath) + rest }
+        while let name = rest.first {
+            rest.removeFirst()
+            if name == ".." {
+                place = place.cut(atLast: "/").map { String($0.before) } ?? ""
+                continue
+            }
+            let next = "\(place)/\(name)"
+            var info = stat()
+            // What is missing will be made by root, in a directory of root's.
+            guard lstat(next, &info) == 0 else { return nil }
+            if info.st_uid != 0 {
+                try checkFiles(in: directory, ownedByRoot: false)
+                return User(owning: info)
+            }
+            if info.st_mode & S_IFMT == S_IFLNK {
+                links += 1
+                guard links <= 40, let target = try? FileManager.default.destinationOfSymbolicLink(atPath: next) else {
+                    return nil
+                }
+                if target.begins(with: "/") { place = "" }
+                rest = parts(of: target) + rest
+                continue
+            }
+            if info.isWritableByOthers {
+                if rest.isEmpty { try checkFiles(in: next, ownedByRoot: true) }
+                guard rest.isEmpty || info.st_mode & S_ISVTX != 0 else {
+                    throw refusal(next, "may be replaced by others")
+                }
+            }
+            place = next
+        }
+        return nil
+    }
+
+    private static func parts(of path: String) -> [Substring] {
+        path.parts(at: "/").filter { !["", "."].contains($0) }
+    }
+
+    /// Opening what is no file could wait forever.
+    private static func checkFiles(in directory: String, ownedByRoot: Bool) throws {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? [] {
+            var info = stat()
+            let path = "\(directory)/\(name)"
+            guard lstat(path, &info) == 0 else { continue }
+            let type = info.st_mode & S_IFMT
+            guard [S_IFREG, S_IFDIR, S_IFLNK].contains(type) else { throw refusal(path, "is no file") }
+            guard ownedByRoot else { continue }
+            guard info.st_uid == 0, type != S_IFLNK, type == S_IFDIR || info.st_nlink == 1 else {
+                throw refusal(
+                    path, "may have been put there by somebody else than root, who may write to the directory")
+            }
+        }
+    }
+
+    private static func refusal(_ path: String, _ reason: String) -> ExitCode {
+        .cannotStart(EX_NOPERM, "\(path) \(reason): run this command as the user that the directory is for")
+    }
+}
+
+/// Whose rights a process has.
+private struct User {
+    let id: uid_t
+    let group: gid_t
+    let otherGroups: [gid_t]
+
+    static var current: User {
+        var groups = [gid_t](repeating: 0, count: Int(max(0, getgroups(0, nil))))
+        let count = getgroups(CInt(groups.count), &groups)
+        return User(id: geteuid(), group: getegid(), otherGroups: Array(groups.prefix(Int(max(0, count)))))
+    }
+
+    private init(id: uid_t, group: gid_t, otherGroups: [gid_t]) {
+        (self.id, self.group, self.otherGroups) = (id, group, otherGroups)
+    }
+
+    init(owning file: stat) {
+        self.init(id: file.st_uid, group: file.st_gid, otherGroups: [])
+    }
+
+    /// Gives the process these rights, and keeps root as the user to go back to.
+    func take() -> Bool {
+        (geteuid() == 0 || seteuid(0) == 0) && setgroups(otherGroups.count, otherGroups) == 0 && setegid(group) == 0
+            && seteuid(id) == 0
+    }
+}
+
+extension stat {
+    fileprivate var isWritableByOthers: Bool {
+        st_mode & S_IWOTH != 0 || st_mode & S_IWGRP != 0 && st_gid != 0
+    }
+}
+
+/// A file that is created whole or not at all: it is written in a directory beside its place. That directory is removed
+/// when the work is done, has failed, or is interrupted.
+final class NewFile: Sendable {
+    private let path: String
+    private let isReplacing: Bool
+    private let draftDirectory: String?
+    /// The directory that the file is written in; `nil` while there is none.
+    private let directory = Mutex<String?>(nil)
+
+    private init(_ path: String, _ isReplacing: Bool, _ draftDirectory: String?) {
+        self.path = path
+        self.isReplacing = isReplacing
+        self.draftDirectory = draftDirectory
+    }
+
+    /// - Parameters:
+    ///   - isReplacing: whether a file of this name is replaced, instead of being an error.
+    ///   - draftDirectory: the directory to write it in, which must not exist; `nil` for a new name beside the file.
+    ///   - write: writes and checks the file, at the path that it is given.
+    /// - Returns: what `write` returns.
+    /// - Throws: an exit code, after printing to standard error why the file cannot be placed; what `write` throws.
+    static func make<Value>(
+        _ path: String, replacing isReplacing: Bool = false, in draftDirectory: String? = nil,
+        _ write: (String) throws -> Value
+    ) throws -> Value {
+        let file = NewFile(path, isReplacing, draftDirectory)
+        let interruptions = file.removeWhenInterrupted()
+        defer { for source in interruptions { source.cancel() } }
+        let draft = "\(try file.makeDirectory())/\(URL(filePath: path).lastPathComponent)"
+        defer { file.directory.withLock { NewFile.remove(&$0) } }
+        let value = try write(draft)
+        try file.place(draft)
+        return value
+    }
+
+    private func makeDirectory() throws -> String {
+        guard isReplacing || access(path, F_OK) != 0 else { throw NewFile.impossible(path, EEXIST) }
+        var template = Array((draftDirectory ?? "\(path).XXXXXX").utf8CString)
+        return try directory.withLock { directory in
+            let isMade = draftDirectory != nil ? mkdir(template, 0o700) == 0 : mkdtemp(&template) != nil
+            guard isMade else { throw NewFile.impossible(path, errno) }
+            let made = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+            directory = made
+            return made
+        }
+    }
+
+    private static func remove(_ directory: inout String?) {
+        guard let made = directory else { return }
+        directory = nil
+        // The work that is interrupted may just create another file in it.
+        for _ in 0..<100 {
+            try? FileManager.default.removeItem(atPath: made)
+            if access(made, F_OK) != 0 { return }
+            usleep(1000)
+        }
+    }
+
+    private func place(_ draft: String) throws {
+        let parent = open(URL(filePath: path).deletingLastPathComponent().path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard parent >= 0 else { throw NewFile.impossible(path, errno) }
+        defer { close(parent) }
+        guard isReplacing ? rename(draft, path) == 0 : isPlacedAsNew(draft) else {
+            throw NewFile.impossible(path, errno)
+        }
+        // The file's name must survive a power loss, as the file does.
+        guard fsync(parent) == 0 else {
+            let failure = NewFile.impossible(path, errno)
+            if !isReplacing { unlink(path) }
+            throw failure
+        }
+    }
+
+    private func isPlacedAsNew(_ draft: String) -> Bool {
+        // A hard link: a rename would replace a file created there meanwhile. Not all file systems have hard links.
+        link(draft, path) == 0 || ([EPERM, EOPNOTSUPP].contains(errno) && rename(draft, path) == 0)
+    }
+
+    /// When this returns, the signals no longer end the process by themselves.
+    private func removeWhenInterrupted() -> [any DispatchSourceSignal] {
+        let queue = DispatchQueue(label: "coordinatord.interruptions")
+        return [SIGINT, SIGTERM, SIGHUP, SIGQUIT].filter { !StopSignals.isIgnored($0) }.map { number in
+            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            source.setEventHandler { [self] in
+                directory.withLock { directory in
+                    NewFile.remove(&directory)
+                    _exit(128 + number)
+                }
+            }
+            let isRegistered = DispatchSemaphore(value: 0)
+            source.setRegistrationHandler { isRegistered.signal() }
+            source.activate()
+            isRegistered.wait()
+            return source
+        }
+    }
+
+    private static func impossible(_ path: String, _ code: CInt) -> ExitCode {
+        let reason = "\(path) cannot be created: \(String(cString: strerror(code)).lowercased())"
+        return .cannotStart(EX_CANTCREAT, code == EEXIST ? "\(path) exists already; name a new file" : reason)
+    }
+}
+
+/// The file to which a running server writes its address. `health` reads it, so it finds the server whatever the
+/// server's flags are. The environment names the file; without that variable there is none.
+struct AddressFile {
+    static let variable = "COORDINATORD_ADDRESS_FILE"
+
+    let path: String
+
+    init?() {
+        guard let path = ProcessInfo.processInfo.environment[AddressFile.variable], !path.isEmpty else { return nil }
+        self.path = path
+    }
+
+    /// Names the variable, the path and the cause.
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    func write(_ address: HTTPAuthority) throws(Failure) {
+        // Renamed, so that nobody reads half of it.
+        let draft = "\(path).\(getpid())"
+        let text = "\(address.host) \(address.port)\n"
+        // Left by a process of the same number that was killed, or by somebody else.
+        unlink(draft)
+        let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+        defer { if file >= 0 { close(file) } }
+        guard file >= 0, Glibc.write(file, text, text.utf8.count) == text.utf8.count, rename(draft, path) == 0 else {
+            let cause = AddressFile.systemError
+            unlink(draft)
+            throw failure("cannot be written", cause)
+        }
+    }
+
+    func read() throws(Failure) -> HTTPAuthority {
+        guard access(path, R_OK) == 0, let bytes = FileManager.default.contents(atPath: path) else {
+            let remark = errno == ENOENT ? ": the server is not running" : ""
+            throw failure("cannot be read", AddressFile.systemError + remark)
+        }
+        let words = String(decoding: bytes, as: UTF8.self).words
+        guard words.count == 2, let port = Int(words[1]), (1...65_535).contains(port) else {
+            throw failure("cannot be read", "it contains no address")
+        }
+        return HTTPAuthority(host: String(words[0]), port: port)
+    }
+
+    private static var systemError: String { String(cString: strerror(errno)).lowercased() }
+
+    private func failure(_ what: String, _ cause: String) -> Failure {
+        Failure(description: "\(AddressFile.variable)=\(path) \(what) (\(cause))")
+    }
+
+    /// Removes the file, unless another server has written it meanwhile.
+    func remove(_ address: HTTPAuthority) {
+        if (try? read()) == address { try? FileManager.default.removeItem(atPath: path) }
+    }
+}
+
+/// Reads a file that a person has written: settings, a password, a token.
+enum SmallFile {
+    /// Why a file cannot be used.
+    struct Unreadable: Error {
+        /// A sentence without its full stop, which names the file.
+        let reason: String
+    }
+
+    /// Bytes. All settings together take a few thousand.
+    private static let sizeLimit = 64 << 10
+
+    /// How long a pipe may be silent, in milliseconds.
+    private static let patience: CInt = 5000
+
+    static func bytes(of path: String) throws(Unreadable) -> [UInt8] {
+        func failed() -> Unreadable {
+            Unreadable(reason: "\(path) cannot be read: \(String(cString: strerror(errno)).lowercased())")
+        }
+        // Does not wait for somebody to write to a pipe.
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else { throw failed() }
+        defer { close(file) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        while bytes.count <= sizeLimit {
+            var wanted = pollfd(fd: file, events: Int16(POLLIN), revents: 0)
+            guard poll(&wanted, 1, patience) != 0 else {
+                throw Unreadable(reason: "\(path) is a pipe to which nobody has written for \(patience / 1000) seconds")
+            }
+            let count = read(file, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw failed() }
+            if count == 0 { return bytes }
+            bytes += buffer[..<count]
+        }
+        throw Unreadable(reason: "\(path) has more than \(ByteSize(sizeLimit))")
+    }
+}

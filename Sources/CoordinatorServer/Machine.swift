@@ -1,0 +1,110 @@
+internal import ByteText
+internal import FoundationEssentials
+internal import Glibc
+
+/// The memory that this process may use: the machine's, or its control group's limit if that is less (cgroups(7)).
+enum MachineMemory {
+    /// In bytes.
+    static var size: Int {
+        let machine = sysconf(CInt(_SC_PHYS_PAGES)) * sysconf(CInt(_SC_PAGESIZE))
+        return min(machine, groupLimit(root: ""))
+    }
+
+    /// The smallest limit of the process's control groups and those above them; `Int.max` if there is none.
+    ///
+    /// - Parameter root: where `/proc` and `/sys` are; empty except in tests.
+    static func groupLimit(root: String) -> Int {
+        var limit = Int.max
+        // Each line is “number:controllers:path”; version 2 has the number 0 and no controllers (proc(5)).
+        for line in (SystemFile.text("\(root)/proc/self/cgroup") ?? "").lines {
+            let parts = line.parts(at: ":", limit: 3)
+            guard parts.count == 3 else { continue }
+            let isUnified = parts[0] == "0" && parts[1].isEmpty
+            guard isUnified || parts[1].parts(at: ",").contains("memory") else { continue }
+            let mount = "\(root)/sys/fs/cgroup" + (isUnified ? "" : "/memory")
+            var path = parts[2]
+            while true {
+                // Inside a container the path may be the host's; then only the mount itself exists.
+                let file = "\(mount)\(path)/\(isUnified ? "memory.max" : "memory.limit_in_bytes")"
+                // Without a limit it is “max”, or a number that no machine has.
+                if let number = SystemFile.text(file)?.lines.first.flatMap({ Int($0) }) {
+                    limit = min(limit, number)
+                }
+                guard let (parent, _) = path.cut(atLast: "/") else { break }
+                path = parent
+            }
+        }
+        return limit
+    }
+}
+
+#if Jemalloc
+    internal import CJemalloc
+#endif
+
+/// The process's memory allocator: jemalloc in a build that links it, otherwise the system's.
+///
+/// A request's memory is often allocated on one thread and freed on another, the store's writer: in this case glibc's
+/// allocator takes locks, which costs a sixth of the server's speed.
+enum Allocator {
+    /// Lets a thread of the allocator return memory to the system that was unused for some seconds. Otherwise this
+    /// happens only as a side effect of further allocations, so an idle server would stay as large as it ever was.
+    static func giveBackInBackground() {
+        #if Jemalloc
+            var isOn = true
+            mallctl("background_thread", nil, nil, &isOn, MemoryLayout<Bool>.size)
+        #endif
+    }
+
+    /// Its own figures, by jemalloc's names for them (jemalloc(3), `stats.`); none with another allocator.
+    static var figures: [(name: String, bytes: Int)] {
+        #if Jemalloc
+            // The figures are those of the moment at which this was last written.
+            var epoch: UInt64 = 1
+            mallctl("epoch", nil, nil, &epoch, MemoryLayout<UInt64>.size)
+            return ["allocated", "active", "resident", "mapped", "retained", "metadata"].compactMap { name in
+                var bytes = 0
+                var size = MemoryLayout<Int>.size
+                return mallctl("stats.\(name)", &bytes, &size, nil, 0) == 0 ? (name, bytes) : nil
+            }
+        #else
+            return []
+        #endif
+    }
+}
+
+/// What process 1 of a container has to do itself. The kernel takes no default action on a signal for it, so SIGTERM
+/// would be ignored; and it becomes the parent of processes whose own parents have ended, and has to reap them.
+enum FirstProcess {
+    /// Call once, when the program starts. In any other process there is nothing to do.
+    static func begin() {
+        guard getpid() == 1 else { return }
+        // Until `StopSignals` drains instead.
+        for number in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] where !StopSignals.isIgnored(number) {
+            signal(number) { _exit(128 + $0) }
+        }
+        Task { @concurrent in await reapOrphans() }
+    }
+
+    /// Who starts a process waits for it as soon as it ends. So a child that is found ended twice is waited for by nobody.
+    private static func reapOrphans() async {
+        var ended: Set<pid_t> = []
+        while (try? await Task.sleep(for: .seconds(5))) != nil {
+            let now = endedChildren()
+            for child in now.intersection(ended) { waitpid(child, nil, WNOHANG) }
+            ended = now
+        }
+    }
+
+    private static func endedChildren() -> Set<pid_t> {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return Set(names.compactMap { pid_t($0) }.filter(hasEnded))
+    }
+
+    /// - Returns: `false` also if the process is no child of this one.
+    private static func hasEnded(_ child: pid_t) -> Bool {
+        var information = siginfo_t()
+        let result = waitid(P_PID, id_t(child), &information, WEXITED | WNOHANG | WNOWAIT)
+        return result == 0 && information.si_signo == SIGCHLD
+    }
+}
