@@ -75,7 +75,37 @@ private final class Slot {
             return content = .value(JSON(date))
         }
         try value.encode(to: JSONEncoder(slot: self, codingPath: codingPath))
+        if let unordered = value as? any Unordered { order(unordered) }
     }
+
+    /// Sorts what an unordered collection has encoded, so that equal values are encoded alike.
+    private func order(_ collection: any Unordered) {
+        switch content {
+        case .members(let members): content = .members(members.sorted { $0.name < $1.name })
+        case .elements(let elements):
+            let size = collection.elementSize
+            var groups = stride(from: 0, to: elements.count, by: size).map { Array(elements[$0..<$0 + size]) }
+            let keys = groups.map { $0[0].json.description }
+            groups = zip(keys, groups).sorted { $0.0 < $1.0 }.map(\.1)
+            content = .elements(Array(groups.joined()))
+        default: break
+        }
+    }
+}
+
+/// A collection whose elements have no order of their own.
+private protocol Unordered {
+    /// How many values each of its elements is encoded as, if it is encoded as an array.
+    var elementSize: Int { get }
+}
+
+extension Set: Unordered {
+    fileprivate var elementSize: Int { 1 }
+}
+
+extension Dictionary: Unordered {
+    /// A key and a value.
+    fileprivate var elementSize: Int { 2 }
 }
 
 private struct JSONEncoder: Encoder {

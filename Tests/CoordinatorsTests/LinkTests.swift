@@ -161,6 +161,7 @@ import Testing
         ("/home//x", ["has an empty segment"]),
         ("/home/", ["has an empty segment"]),
         ("/a/../b", ["“..” cannot be a segment"]),
+        ("/*", ["“*”: a star stands for nothing else; any one segment is a parameter, such as “{name}”"]),
         ("/{id:int}", ["“int” is not a parameter type: use one of string, integer, number, boolean"]),
         ("/{id:}", ["“” is not a parameter type: use one of string, integer, number, boolean"]),
         ("/{id}/{id:integer}", ["has the parameter “id” twice"]),

@@ -23,6 +23,32 @@ import Testing
         #expect(try JSON(encoding: value).decode(as: Nested.self) == value)
     }
 
+    private struct Unordered: Codable {
+        var set: Set<String> = []
+        var byName: [String: Int] = [:]
+        var byPosition: [Int: String] = [:]
+        var byEnum: [Size: [String: Bool]] = [:]
+        enum Size: String, Codable { case small, large }
+    }
+
+    @Test func `equal values are encoded alike, in whichever order their elements are`() throws {
+        let names = (0..<40).map { "name \($0)" }
+        var texts: Set<String> = []
+        for order in [names, names.reversed(), names.shuffled()] {
+            // Other capacities make for another order.
+            var value = Unordered(set: Set(minimumCapacity: texts.count * 1000))
+            value.set.formUnion(order)
+            value.byName = Dictionary(minimumCapacity: texts.count * 1000)
+            for name in order { value.byName[name] = name.count }
+            for name in order { value.byPosition[Int(name.dropFirst(5)) ?? 0] = name }
+            for size in [Unordered.Size.small, .large].shuffled() { value.byEnum[size] = ["a": true] }
+            texts.insert(try JSON(encoding: value).description)
+            #expect(try JSON(encoding: value).decode(as: Unordered.self).set == value.set)
+            #expect(try JSON(encoding: value).decode(as: Unordered.self).byEnum == value.byEnum)
+        }
+        #expect(texts.count == 1)
+    }
+
     @Test func `an enum is coded as SE-0295 says`() throws {
         #expect(try JSON(encoding: Choice.none) == ["none": [:]])
         #expect(try JSON(encoding: Choice.one(7)) == ["one": ["_0": 7]])

@@ -230,6 +230,19 @@ extension Answer {
             try await client.post(Data(#"{"type":"nothing"}"#.utf8), type: type), 415, "not-json-type")
     }
 
+    @Test func `a body with a coding is refused as such`() async throws {
+        let client = try await Client()
+        let headers = [
+            "Authorization": "Bearer \(client.token)", "Content-Type": "application/json", "Content-Encoding": "gzip",
+        ]
+
+        let answer = try await client.connection.request(
+            "POST", "\(client.path)/events", headers: headers, body: Data([0x1F, 0x8B, 8]))
+
+        try await client.expect(answer, 415, "not-json-type")
+        #expect(answer.headers["accept-encoding"] == "identity" && answer.text.contains("Content-Encoding"))
+    }
+
     @Test(arguments: ["application/json; charset=utf-8", "Application/JSON", "application/json ;x=y"])
     func `JSON may have parameters`(type: String) async throws {
         let client = try await Client()

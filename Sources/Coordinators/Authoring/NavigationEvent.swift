@@ -103,9 +103,17 @@ public final class EventShape: Sendable {
         self.unmaskedPayloads = examples.map { EncodedEvent($0, revealsSecrets: true)?.payload }
         self.schema = schema.map { Field.describe(example.fields, in: $0) }
         self.isConstrained = example.fields.contains(where: \.isConstraint)
-        self.problems = example.fields.filter { !$0.exists(in: schema) }.map { field in
-            "\(C.name).Event: “\(event.name)” has no field “\(field.name)”"
-        }
+        // `nil` is left out when it is encoded.
+        let isHidden = event.form == .noPayload && !Mirror(reflecting: example).children.isEmpty
+        self.problems =
+            (isHidden
+                ? [
+                    "\(C.name).Event: the example of “\(event.name)” is nil: give one with a value, so that the payload is known"
+                ]
+                : [])
+            + example.fields.filter { !$0.exists(in: schema) }.map { field in
+                "\(C.name).Event: “\(event.name)” has no field “\(field.name)”"
+            }
         self.isDecodable = { (try? $0.decode(as: C.Event.self)) != nil }
         self.handle = { coordinator, event, navigator in
             var handler = coordinator.known(as: C.self)

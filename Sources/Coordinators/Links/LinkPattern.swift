@@ -196,6 +196,9 @@ struct LinkPatternParser {
             problems.append("has an empty segment")
         } else if text.utf8.contains(where: { "#%".utf8.contains($0) }) {
             problems.append("“\(text)”: a segment is plain text, without fragment or escapes")
+        } else if text.utf8.contains(UInt8(ascii: "*")) {
+            problems.append(
+                "“\(text)”: a star stands for nothing else; any one segment is a parameter, such as “{name}”")
         } else if let written = PathSegment.encode(text) {
             segments.append(.literal(text, written: written))
         } else {

@@ -112,6 +112,11 @@ extension Problem {
     static let notJSONType = Problem(
         415, "not-json-type", "The body's type is not JSON",
         "Send Content-Type: application/json with the body; curl --json does.")
+    static let codedBody = Problem(
+        415, "not-json-type", "The body's type is not JSON",
+        "Send the body as it is: Content-Encoding is not understood."
+    )
+    .with { $0.headers.append("Accept-Encoding", "identity") }
     static let draining = Problem(
         503, "draining", "The server is stopping", "Try another server, or this one again when it has restarted."
     )

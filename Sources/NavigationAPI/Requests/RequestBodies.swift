@@ -20,6 +20,7 @@ struct RequestBody {
         }
         guard isOptional || request.headers["Content-Length"] != nil else { throw Problem(HTTPRefusal.lengthRequired) }
         guard request.hasJSONType else { throw .notJSONType }
+        guard request.headers["Content-Encoding"].map({ $0.isSame(as: "identity") }) ?? true else { throw .codedBody }
         let json: JSON
         do {
             json = try JSON(parsing: request.body)

@@ -119,6 +119,22 @@ private struct FormCoordinator: Coordinator {
         func handle(_ event: Event, _ navigator: inout Navigator) {}
     }
 
+    private struct HiddenCoordinator: Coordinator {
+        enum Event: NavigationEvent {
+            case rate(stars: Int?)
+            case skip
+            static let examples: [Event] = [.rate(stars: nil), .skip]
+        }
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("form")) }
+        func handle(_ event: Event, _ navigator: inout Navigator) {}
+    }
+
+    @Test func `an example that hides the payload is a mistake in the declaration`() {
+        let problem = "the example of “rate” is nil: give one with a value, so that the payload is known"
+        let app = App("hidden", root: { HiddenCoordinator() })
+        #expect(app.problems == ["app “hidden”: hidden.Event: \(problem)"])
+    }
+
     @Test func `a field that the event does not have is a mistake in the declaration`() {
         let app = App("mistaken", root: { MistakenCoordinator() })
         #expect(app.problems == ["app “mistaken”: mistaken.Event: “order” has no field “cuont”"])
