@@ -3,6 +3,7 @@ internal import ByteText
 internal import Dispatch
 internal import FoundationEssentials
 internal import Glibc
+internal import Measures
 internal import MicroHTTP
 internal import Synchronization
 
@@ -387,6 +388,8 @@ enum SmallFile {
 
     /// How long a pipe may be silent, in milliseconds.
     private static let patience: CInt = 5000
+    /// How long reading may take, in nanoseconds.
+    private static let longest = 60_000_000_000
 
     static func bytes(of path: String) throws(Unreadable) -> [UInt8] {
         func failed() -> Unreadable {
@@ -398,7 +401,11 @@ enum SmallFile {
         defer { close(file) }
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        let start = MonotonicTime.nanoseconds
         while bytes.count <= sizeLimit {
+            guard MonotonicTime.nanoseconds - start < longest else {
+                throw Unreadable(reason: "\(path) is a pipe that has not ended after a minute")
+            }
             var wanted = pollfd(fd: file, events: Int16(POLLIN), revents: 0)
             guard poll(&wanted, 1, patience) != 0 else {
                 throw Unreadable(reason: "\(path) is a pipe to which nobody has written for \(patience / 1000) seconds")

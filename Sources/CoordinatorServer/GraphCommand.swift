@@ -81,7 +81,7 @@ struct GraphCommand<Server: NavigationServer>: AsyncParsableCommand {
     }
 
     /// How long an event may take.
-    private static var patience: Duration { .seconds(1) }
+    private static var patience: Duration { .seconds(3) }
 }
 
 extension MapFormat: ExpressibleByArgument {}

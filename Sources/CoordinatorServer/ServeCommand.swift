@@ -72,7 +72,9 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
         let handler = NavigationHandler(
             host: host, settings: api, report: FailureLog(Logger(label: "requests")).report)
         // Before any client can connect: from here on a signal drains.
-        let signals = await StopSignals()
+        let drain = options.connections.drain
+        let signals = await StopSignals(
+            limit: Int((drain.delay + drain.time) / .seconds(1)) + 1 + ServerLifetime.stopGrace)
         var links = RequestChain.Links()
         links.tracer = traces?.tracer
         links.origins = Set(options.clients.allowOrigin.map(\.text))

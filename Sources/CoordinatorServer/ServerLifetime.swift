@@ -31,6 +31,8 @@ struct ServerLifetime {
 
     /// How long the services of the apps may take to stop, in seconds.
     private static let serviceGrace = 5
+    /// How long a stop may take beyond the drain, in seconds.
+    static let stopGrace = serviceGrace + 5
     /// How long what is under way may take after SIGINT during a drain, in seconds.
     private static let interruptGrace = 3
     /// As shells report a process that was ended by SIGINT.
@@ -127,12 +129,18 @@ struct StopSignals {
     private let sources: [any DispatchSourceSignal]
 
     /// Traps the signals.
-    init() async {
+    ///
+    /// - Parameter limit: when the process ends after the first signal in any case, in seconds: apps may block the
+    ///   threads of connections, and all that Swift's tasks run on.
+    init(limit: Int) async {
         (reasons, continuation) = AsyncStream.makeStream(of: Reason.self)
         let trapped = [SIGTERM, SIGINT, SIGQUIT] + (StopSignals.isIgnored(SIGHUP) ? [] : [SIGHUP])
         sources = trapped.map { DispatchSource.makeSignalSource(signal: $0) }
         for (number, source) in zip(trapped, sources) {
-            source.setEventHandler { [continuation] in continuation.yield(.signal(number)) }
+            source.setEventHandler { [continuation] in
+                StopSignals.exit(after: limit, code: EX_SOFTWARE, because: "the server did not stop in \(limit) s")
+                continuation.yield(.signal(number))
+            }
             // Until then a signal would end the process.
             await withCheckedContinuation { registered in
                 source.setRegistrationHandler { registered.resume() }
@@ -158,8 +166,14 @@ struct StopSignals {
 
     /// Ends the process, if it does not end before: a service of the apps may ignore that it is to stop, or hold its
     /// thread.
-    static func exit(after seconds: Int, code: CInt) {
-        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) { _exit(code) }
+    static func exit(after seconds: Int, code: CInt, because reason: String? = nil) {
+        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) {
+            if let reason {
+                Logger(label: "server").critical("\(reason): does an app block its threads?")
+                LineOutput.standardError.flush(milliseconds: 500)
+            }
+            _exit(code)
+        }
     }
 
     static func isIgnored(_ number: CInt) -> Bool {

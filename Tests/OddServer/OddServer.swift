@@ -30,6 +30,7 @@ struct OddServer: NavigationServer {
             Ledger.app,
             App("traced", root: { TracedCoordinator() }, coordinators: [TracedChild.self]),
             App("slow", root: { SlowCoordinator() }),
+            App("freezing", root: { FreezingCoordinator() }),
         ]
     }
 
@@ -88,6 +89,17 @@ struct SlowCoordinator: Coordinator {
         if event == .wait { await Task { try? await Task.sleep(for: .seconds(60)) }.value }
         screens += 1
         navigator.push(Screen("\(screens)"))
+    }
+}
+
+/// Blocks all threads that Swift's tasks run on.
+struct FreezingCoordinator: Coordinator {
+    enum Event: NavigationEvent, CaseIterable { case freeze }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("1")) }
+
+    func handle(_ event: Event, _ navigator: inout Navigator) {
+        for _ in 0...sysconf(CInt(_SC_NPROCESSORS_ONLN)) { Task.detached { sleep(1000) } }
     }
 }
 

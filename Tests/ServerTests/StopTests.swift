@@ -31,6 +31,35 @@ import TestSupport
         #expect(try await program.exit().code == 0)
     }
 
+    @Test func `a server ends also if an app blocks all threads of Swift's tasks`() async throws {
+        let program = try Program(
+            Program.oddServer,
+            [
+                "serve", "--port", "0", "--store", "memory", "--drain-time", "1s", "--drain-delay", "0s",
+                "--data-directory", ServerTests.dataDirectory,
+            ])
+        var line = try await program.line()
+        while !line.contains("listening on") { line = try await program.line() }
+        let port = try #require(line.split(separator: ":").compactMap { Int($0.prefix { $0.isNumber }) }.last)
+        let connection = try Connection(port: port)
+        let type = ["Content-Type": "application/json"]
+        let created = try JSON(
+            parsing: Array(
+                try await connection.request(
+                    "POST", "/v1/sessions", headers: type, body: Data(#"{"app":"freezing"}"#.utf8)
+                ).body))
+        let id = try #require(created["session"]?["id"]?.string), token = try #require(created["token"]?.string)
+        let answer = try await connection.request(
+            "POST", "/v1/sessions/\(id)/events", headers: type.merging(["Authorization": "Bearer \(token)"]) { $1 },
+            body: Data(#"{"type":"freeze"}"#.utf8))
+        #expect(answer.status == 200)
+
+        program.signal(SIGTERM)
+
+        let result = try await program.exit()
+        #expect(result.code == 70 && result.errors.contains("did not stop in 12 s"), "\(result)")
+    }
+
     @Test func `who waits for a change is answered at once`() async throws {
         let (program, port, _) = try await ServerTests.start("--drain-time", "60s")
         let connection = try Connection(port: port)

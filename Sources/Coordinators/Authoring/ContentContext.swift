@@ -66,7 +66,7 @@ public struct ContentRun: Sendable {
         let content: JSONObject
         let call = RunningCall(content: function, of: living)
         do {
-            if let observer, try !observer.enter(call) { await observer.leaveThread(for: call) }
+            if let observer, try !observer.enter(call) { try await observer.leaveThread(for: call) }
             defer { observer?.leave(call) }
             content = try await living.coordinator.content(of: screen, in: context)
         } catch {

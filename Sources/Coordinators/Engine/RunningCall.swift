@@ -47,7 +47,9 @@ package protocol CallObserver: AnyObject, Sendable {
     func enter(_ call: RunningCall) throws(Overloaded) -> Bool
 
     /// Goes on elsewhere, as soon as there is a thread.
-    func leaveThread(for call: RunningCall) async
+    ///
+    /// - Throws: if the function may not be called any more, or not now.
+    func leaveThread(for call: RunningCall) async throws(Overloaded)
 
     /// The function has returned or thrown.
     func leave(_ call: RunningCall)
@@ -65,14 +67,18 @@ package final class FunctionConduct: Sendable {
         var quickCalls = 0
         /// How often it has blocked a thread that serves connections.
         var strikes = 0
+        /// Grows with each call on such a thread that did not return at once, and shrinks with the others.
+        var debt = 0
         /// When the calls began that are running on such threads, in nanoseconds.
         var began: [Int] = []
         /// Calls that are still running after their deadline.
         var late = 0
+        /// Threads elsewhere that it holds.
+        var threads = 0
 
         mutating func strike() {
             strikes += 1
-            quickCalls = 0
+            (quickCalls, debt) = (0, 0)
             // What is running is to blame once.
             began = []
         }
@@ -91,7 +97,10 @@ package final class FunctionConduct: Sendable {
     private static let atOnce = 20_000_000
     /// 100 ms.
     private static let tooLong = 100_000_000
+    /// One call in sixteen may take longer than `atOnce`.
+    private static let (slow, debtLimit) = (16, 160)
     private static let lateLimit = 32
+    private static let threadLimit = 64
 
     private let state = Mutex(State())
 
@@ -125,11 +134,27 @@ package final class FunctionConduct: Sendable {
         state.withLock { state in
             guard let index = state.began.firstIndex(of: began) else { return false }
             state.began.remove(at: index)
-            guard now - began >= FunctionConduct.tooLong else { return false }
-            state.strike()
+            state.debt =
+                now - began < FunctionConduct.atOnce ? max(0, state.debt - 1) : state.debt + FunctionConduct.slow
+            let hasBlocked = now - began >= FunctionConduct.tooLong || state.debt >= FunctionConduct.debtLimit
+            if hasBlocked { state.strike() }
+            return hasBlocked
+        }
+    }
+
+    /// Call on a thread elsewhere, before the function is called there.
+    ///
+    /// - Returns: `false` if it holds so many threads already.
+    package func takeThread() -> Bool {
+        state.withLock { state in
+            guard state.threads < FunctionConduct.threadLimit else { return false }
+            state.threads += 1
             return true
         }
     }
+
+    /// Call when the function has returned or suspended on that thread.
+    package func giveThreadBack() { state.withLock { $0.threads -= 1 } }
 
     /// Call when the function has returned on another thread.
     package func prove(by duration: Int) {

@@ -160,7 +160,7 @@ public struct TransitionRun: Sendable {
 
     /// Makes a call within its span, and where its observer lets it run.
     func surround(_ call: RunningCall, _ make: () async throws -> Void) async throws {
-        if let observer, try !observer.enter(call) { await observer.leaveThread(for: call) }
+        if let observer, try !observer.enter(call) { try await observer.leaveThread(for: call) }
         defer { observer?.leave(call) }
         if let wrapper { try await wrapper(call, make) } else { try await make() }
     }

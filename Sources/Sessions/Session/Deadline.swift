@@ -250,7 +250,9 @@ private final class AppCall: CallObserver {
     func enter(_ call: RunningCall) throws(Overloaded) -> Bool {
         guard !call.conduct.isExhausted else { throw Overloaded(retryAfter: 10) }
         let now = MonotonicTime.nanoseconds
-        let isOnCallersThread = state.withLock { $0.isOnCallersThread }
+        let (isOnCallersThread, isOver) = state.withLock { ($0.isOnCallersThread, $0.ending != nil) }
+        // Its deadline has passed: nothing that it would do counts.
+        if isOver { throw Overloaded() }
         if isOnCallersThread {
             switch call.conduct.begin(at: now) {
             case .here: break
@@ -272,10 +274,13 @@ private final class AppCall: CallObserver {
     }
 
     /// The wait for a thread is not the function's.
-    func leaveThread(for call: RunningCall) async {
+    func leaveThread(for call: RunningCall) async throws(Overloaded) {
         // Whoever is resumed goes on in the pool; but a continuation that is resumed at once has not suspended.
         while state.withLock({ $0.isOnCallersThread }) {
             await withUnsafeContinuation { continuation in HandlerPool.shared.later { continuation.resume() } }
+        }
+        guard state.withLock({ $0.ending == nil }), HandlerPool.shared.hold(by: call.conduct) else {
+            throw Overloaded()
         }
         note(call, at: MonotonicTime.nanoseconds)
     }
@@ -299,7 +304,11 @@ private final class HandlerPool: TaskExecutor {
 
     private struct State {
         /// Serial queues, because the system has a thread at once for each of them, however many others are blocked.
-        var free = (0..<HandlerPool.size).map { DispatchQueue(label: "handlers.\($0)") }
+        var free = (0..<HandlerPool.size).map { number in
+            let queue = DispatchQueue(label: "handlers.\(number)")
+            queue.setSpecific(key: HandlerPool.holder, value: ThreadHolder())
+            return queue
+        }
         var waiting: [UnownedJob] = []
         /// The first of those that wait.
         var first = 0
@@ -332,12 +341,23 @@ private final class HandlerPool: TaskExecutor {
         var next: UnownedJob? = first
         while let job = next {
             job.runSynchronously(on: asUnownedTaskExecutor())
+            queue?.getSpecific(key: HandlerPool.holder)?.giveBack()
             next = state.withLock { state in
                 let next = state.next()
                 if next == nil, let queue { state.free.append(queue) }
                 return next
             }
         }
+    }
+
+    private static let holder = DispatchSpecificKey<ThreadHolder>()
+
+    /// Notes that a function holds the thread until the job that is running has ended.
+    ///
+    /// - Returns: `false` if it holds too many.
+    func hold(by conduct: FunctionConduct) -> Bool {
+        guard let holder = DispatchQueue.getSpecific(key: HandlerPool.holder) else { return true }
+        return holder.take(conduct)
     }
 
     func later(_ action: @escaping @Sendable () -> Void) { clock.async(execute: action) }
@@ -349,5 +369,25 @@ private final class HandlerPool: TaskExecutor {
         timer.setEventHandler(handler: action)
         timer.activate()
         return timer
+    }
+}
+
+/// Which function holds one of the pool's threads.
+private final class ThreadHolder: Sendable {
+    private let conduct = Mutex<FunctionConduct?>(nil)
+
+    func take(_ conduct: FunctionConduct) -> Bool {
+        giveBack()
+        guard conduct.takeThread() else { return false }
+        self.conduct.withLock { $0 = conduct }
+        return true
+    }
+
+    func giveBack() {
+        let conduct = self.conduct.withLock { conduct in
+            defer { conduct = nil }
+            return conduct
+        }
+        conduct?.giveThreadBack()
     }
 }
