@@ -1,5 +1,5 @@
 public import Measures
-public import MicroHTTP
+internal import MicroHTTP
 
 /// How many requests were answered, by route, method and status; how long that took, by route; and what the server
 /// refused before any handler saw it. Everything has a count of its own from the beginning, so that no client can make
