@@ -314,7 +314,7 @@ extension Exchange {
         }
         _ = (id ?? RequestID()).withCString { MHD_add_response_header(queued, "X-Request-Id", $0) }
         if core.isDraining.load(ordering: .relaxed) { MHD_add_response_header(queued, "Connection", "close") }
-        guard response.status == 304, !HTTPLibrary.isStrict else {
+        guard response.status == 304 else {
             return MHD_queue_response(connection, CUnsignedInt(response.status), queued)
         }
         return beginNotModified() ? MHD_queue_response(connection, 204, queued) : .NO
@@ -332,7 +332,7 @@ extension UnsafeRawBufferPointer {
 }
 
 // A 304 has no body and announces no length (RFC 9110, section 8.6): clients wait for as many bytes as are announced.
-// Before 1.0, libmicrohttpd gives every 304 a length, and closes the connection if it knows none.
+// libmicrohttpd gives every 304 a length, also 1.0, and before that closes the connection if it knows none.
 extension Exchange {
     /// Sends the beginning of a 304. The rest of it is libmicrohttpd's 204, which has no length either.
     ///
