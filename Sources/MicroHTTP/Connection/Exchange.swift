@@ -332,7 +332,7 @@ extension UnsafeRawBufferPointer {
 }
 
 // A 304 has no body and announces no length (RFC 9110, section 8.6): clients wait for as many bytes as are announced.
-// libmicrohttpd gives every 304 a length, also 1.0, and before that closes the connection if it knows none.
+// libmicrohttpd gives every 304 a length, and before 1.0 closes the connection if it knows none.
 extension Exchange {
     /// Sends the beginning of a 304. The rest of it is libmicrohttpd's 204, which has no length either.
     ///
