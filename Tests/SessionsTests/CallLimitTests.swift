@@ -80,6 +80,27 @@ import Testing
         #expect(conduct.begin(at: 1) == .elsewhere)
     }
 
+    @Test func `a function that often takes its time is moved, and one that does so rarely is not`() {
+        func blocks(after calls: Int, every slow: Int) -> Bool {
+            let conduct = FunctionConductTests.proven()
+            return (1...calls).contains { number in
+                #expect(conduct.begin(at: 1) == .here)
+                return conduct.end(1, at: number.isMultiple(of: slow) ? FunctionConductTests.second / 11 : 1000)
+            }
+        }
+        #expect(blocks(after: 10, every: 1))
+        #expect(blocks(after: 100, every: 4))
+        #expect(!blocks(after: 10_000, every: 20))
+    }
+
+    @Test func `a function holds a bounded number of threads`() {
+        let conduct = FunctionConduct()
+        for _ in 1...64 { #expect(conduct.takeThread()) }
+        #expect(!conduct.takeThread())
+        conduct.giveThreadBack()
+        #expect(conduct.takeThread())
+    }
+
     @Test func `while a function blocks such a thread, it is called on no other one, and that is said once`() {
         let conduct = FunctionConductTests.proven()
         let start = FunctionConductTests.second

@@ -21,6 +21,8 @@ extension SessionHost {
     /// - Parameters:
     ///   - limit: how many may wait; `nil` for as many events as may.
     ///   - attempt: gets the session as it is in memory then.
+    // Inlined: generic, it would take what it returns and throws through the task's memory, a thousand instructions an
+    // event.
     @inline(__always)
     func change<Value>(
         _ session: Session, waiting limit: Int? = nil,

@@ -49,6 +49,14 @@ enum CallOutcome<Value: Sendable>: Sendable {
     /// The deadline has passed.
     case late(SlowTransition)
 
+    func map<Result>(_ transform: (Value) -> Result) -> CallOutcome<Result> {
+        switch self {
+        case .done(let value): .done(transform(value))
+        case .failed(let error): .failed(error)
+        case .late(let transition): .late(transition)
+        }
+    }
+
     /// - Parameter refusal: returns the error to throw for a failed call.
     func value(_ refusal: (NavigationError) -> SessionError) throws(SessionError) -> Value {
         switch self {
@@ -63,7 +71,8 @@ enum CallOutcome<Value: Sendable>: Sendable {
 /// it has ended.
 final class RunningTransition: @unchecked Sendable {
     @exclusivity(unchecked) private var run: TransitionRun
-    private var result: TransitionResult?
+    /// Set when it is done.
+    private var result: TransitionResult!
 
     init(_ run: consuming TransitionRun) {
         self.run = run
@@ -76,7 +85,7 @@ final class RunningTransition: @unchecked Sendable {
         let ending = await call.ending { () async throws(NavigationError) in
             self.result = try await self.run.result()
         }
-        return ending.outcome { result }
+        return ending.map { result }
     }
 }
 
@@ -101,11 +110,11 @@ func outcome(of content: ContentRun, _ watch: CallWatch) async -> CallOutcome<[U
         let text = try await content.text(observer: call)
         made.text.withLock { $0 = text }
     }
-    return ending.outcome { made.text.withLock(\.self) }
+    return ending.map { made.text.withLock { $0 } }
 }
 
 private final class MadeText: Sendable {
-    let text = Mutex<[UInt8]?>(nil)
+    let text = Mutex<[UInt8]>([])
 }
 
 /// One call of an app, for whose end somebody waits until the deadline. Then its task is cancelled, and its result is
@@ -114,23 +123,7 @@ private final class MadeText: Sendable {
 /// Not covered: while a function that has always returned at once blocks the thread of a connection, nothing can be sent
 /// on that connection, so the deadline is only seen afterwards.
 private final class AppCall: CallObserver {
-    enum Ending {
-        case done
-        case failed(NavigationError)
-        case late(SlowTransition)
-
-        /// - Parameter value: has the result if the call is done.
-        func outcome<Value>(_ value: () -> Value?) -> CallOutcome<Value> {
-            switch self {
-            case .done:
-                guard let value = value() else { preconditionFailure("a call that is done has a result") }
-                return .done(value)
-            case .failed(let error): return .failed(error)
-            case .late(let transition): return .late(transition)
-            }
-        }
-    }
-
+    typealias Ending = CallOutcome<Void>
     typealias Waiting = UnsafeContinuation<Ending, Never>
 
     private struct State {
@@ -168,7 +161,7 @@ private final class AppCall: CallObserver {
         let task = Task.immediate(executorPreference: HandlerPool.shared) {
             do throws(NavigationError) {
                 try await work()
-                settle(.done)
+                settle(.done(()))
             } catch {
                 settle(.failed(error))
             }
