@@ -49,8 +49,8 @@ public final class SessionHost: Sendable {
         self.callWatch = CallWatch(limit: settings.handlerDeadline) { app, call in
             report(
                 """
-                \(app): \(call.coordinator) has blocked its thread in \(call.function): other clients had to wait; from now \
-                on it is called on a thread of its own
+                \(app): \(call.coordinator) has blocked its thread in \(call.function): other clients had to wait; now it \
+                is called on other threads
                 """)
         }
         self.timings = settings.measuresHandlers ? HandlerTimings() : nil
