@@ -44,7 +44,7 @@ struct ServerLifetime {
         defer { withExtendedLifetime(signals) {} }
         let (reasons, continuation) = (signals.reasons, signals.continuation)
         let services = RunningServices(services) { continuation.yield(.failure($0)) }
-        let chores = [Task { await sweep() }, Task { await host.follow() }]
+        let chores = [Task { await sweep() }, Task { await host.follow() }, Task { await host.keepWatchedAlive() }]
         announce()
         let first = await reasons.first { _ in true }
         if case .signal(let number) = first { logger.info("\(StopSignals.name(of: number))") }

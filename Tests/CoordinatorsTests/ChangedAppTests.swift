@@ -293,8 +293,27 @@ private enum New {
 
         let new = try await CoordinatorTester(app, restoring: saved)
 
-        #expect(new.losses == [.shared(name: "gone")])
+        #expect(new.losses == [.shared(name: "gone", reason: nil)])
         #expect(new.saved["shared"] == ["wide": ["old": 7, "new": ["x"]], "visits": ["count": 1]])
+    }
+
+    @Test func `a shared value that no longer fits is lost, and the reason says which part of it`() async throws {
+        struct Cart: SharedState {
+            struct Item: Codable, Equatable { var name: String }
+            var items: [Item] = []
+        }
+        let old = try await CoordinatorTester(Old.app)
+        var saved = old.saved
+        saved["shared"] = ["cart": ["items": [["title": "tea"]]]]
+        let app = App(
+            "library", version: 2, root: New.Desk.init, coordinators: [Old.Wishes.self, Old.Reader.self],
+            shared: [Cart.self])
+
+        let new = try await CoordinatorTester(app, restoring: saved)
+
+        let reason = "the value at /items/0/name of what is saved is missing"
+        #expect(new.losses == [.shared(name: "cart", reason: reason)])
+        #expect(new.losses.first?.description == "shared state “cart” (\(reason))")
     }
 }
 
@@ -409,7 +428,7 @@ private enum New {
         struct Note: SharedState { var text: String? }
         var saved = session.saved
         saved["shared"] = ["note": ["text": "x", "gone": 1]]
-        #expect(throws: RestoreError.sameVersion([.shared(name: "note/gone")])) {
+        #expect(throws: RestoreError.sameVersion([.shared(name: "note/gone", reason: nil)])) {
             try App("family", root: { Parent() }, shared: [Note.self]).restore(saved)
         }
     }

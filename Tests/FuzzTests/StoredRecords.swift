@@ -26,7 +26,10 @@ enum StoredRecords: FuzzTarget {
             let answer = StoredAnswer(
                 session: identity.id, key: "key", fingerprint: identity.token, version: 7, body: Array("{\"a\":1}".utf8)
             )
-            let shared = identity.adding(SHA256Digest(of: "tv"), label: "TV", at: time, from: 3).with(user: "ann")
+            let client = try ClientInfo(["locale": "de"])
+            let shared = identity.adding(
+                SHA256Digest(of: "tv"), label: "TV", client: client, beside: client, at: time, from: 3
+            ).with(user: "ann")
             let sharedEnd = EncodedRecord(endOf: shared, after: 7, at: time, keptUntil: time)
             let ending = StoredAnswer(
                 session: identity.id, key: "key", fingerprint: identity.token, version: 7, body: Array("{}".utf8),

@@ -212,9 +212,7 @@ private final class StreamHandler: HTTPHandler {
         try await Task.sleep(for: .seconds(1))
         let halfway = handler.released
         #expect((200...800).contains(halfway), "\(halfway)")
-        let start = ContinuousClock.now
         await stopping.value
-        #expect(ContinuousClock.now - start < .seconds(2.5))
         #expect(handler.released == 1000)
         for connection in connections {
             #expect(try await connection.receiveChunk() == nil)

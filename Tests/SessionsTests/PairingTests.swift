@@ -17,7 +17,8 @@ import Testing
 
     static func host(on store: any SessionStore, _ clock: TestClock) -> SessionHost {
         SessionHost(
-            apps: [SessionHostTests.app, TokenRotationTests.app], store: store, now: clock.read)
+            apps: [SessionHostTests.app, TokenRotationTests.app, GreetingCoordinator.app], store: store, now: clock.read
+        )
     }
 
     func open(_ created: CreatedSession) async throws -> AuthorizedSession {
@@ -526,5 +527,65 @@ extension PairingTests {
                 PostedEvent("enterTogether"), once: once)
         else { return #expect(Bool(false), "another client's token") }
         #expect(again.text == token.text)
+    }
+
+    @Test func `each device has its own language, and the one that acts is drawn for`() async throws {
+        let phone = try await host.create(SessionRequest(app: "greeting", client: try ClientInfo(["locale": "de"])))
+        let code = try await open(phone).openPairing(label: nil).code.text
+        let tv = try await host.pair(code, client: try ClientInfo(["locale": "en"]))
+        func shown() async throws -> (title: String?, for: Int) {
+            let navigation = try await open(phone).state().navigation
+            return (navigation.visible?.screen.title, navigation.drawnFor)
+        }
+        #expect(try await shown() == ("Hallo", 1), "pairing draws nothing")
+
+        _ = try await open(tv).apply(PostedEvent("greet"))
+        #expect(try await shown() == ("Hello", 2))
+        _ = try await open(phone).apply(PostedEvent("greet"))
+        #expect(try await shown() == ("Hallo", 1))
+        #expect(try await greeted(phone) == ["en", "de"])
+    }
+
+    @Test func `what a device says about itself is kept with its token, also by the store`() async throws {
+        let phone = try await host.create(SessionRequest(app: "greeting", client: try ClientInfo(["locale": "de"])))
+        let tv = try await host.pair(try await open(phone).openPairing(label: nil).code.text)
+        _ = try await open(tv).apply(PostedEvent("describeClient", payload: ["locale": "fr"]))
+        _ = try await open(phone).apply(PostedEvent("greet"))
+
+        let again = PairingTests.host(on: store, clock)
+        _ = try await again.session(tv.id, token: tv.token.text).apply(PostedEvent("greet"))
+        let state = try await again.session(tv.id, token: tv.token.text).state()
+        #expect(state.navigation.drawnFor == 2)
+        #expect((state.navigation.coordinators[0].coordinator as? GreetingCoordinator)?.greeted == ["de", "fr"])
+        try await again.session(tv.id, token: tv.token.text).revokeToken(1)
+        _ = try await again.session(tv.id, token: tv.token.text).apply(PostedEvent("greet"))
+        #expect(try await again.session(tv.id, token: tv.token.text).state().navigation.client.locale == "fr")
+    }
+
+    func greeted(_ created: CreatedSession) async throws -> [String] {
+        let coordinator = try await open(created).state().navigation.coordinators[0].coordinator
+        return (coordinator as? GreetingCoordinator)?.greeted ?? []
+    }
+}
+
+/// Greets in the language of the device that acts.
+struct GreetingCoordinator: Coordinator {
+    var greeted: [String] = []
+
+    static let app = App("greeting", root: { GreetingCoordinator() })
+
+    enum Event: NavigationEvent {
+        case greet
+        static let examples: [Event] = [.greet]
+    }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("greeting")) }
+
+    mutating func handle(_ event: Event, _ navigator: inout Navigator) {
+        greeted.append(navigator.client.language ?? "")
+    }
+
+    func render(_ screen: inout Screen, in context: NavigationContext) {
+        screen.title = context.client.language == "de" ? "Hallo" : "Hello"
     }
 }

@@ -90,9 +90,10 @@ final class TestClock: Sendable {
     static let app = App("gate", root: { GateCoordinator() })
 
     static func make(
-        store: any SessionStore = MemoryStore(), clock: TestClock = TestClock(), deadline: Duration = .seconds(10)
+        store: any SessionStore = MemoryStore(), clock: TestClock = TestClock(), deadline: Duration = .seconds(10),
+        settings: SessionSettings = SessionSettings()
     ) -> SessionHost {
-        var settings = SessionSettings()
+        var settings = settings
         settings.handlerDeadline = deadline
         return SessionHost(apps: [app], store: store, settings: settings, now: clock.read)
     }
@@ -256,6 +257,66 @@ final class TestClock: Sendable {
         #expect(try await host.sweep() == 0, "it is still known as expired")
         clock.advance(2 * day)
         #expect(try await host.sweep() == 1)
+    }
+
+    @Test func `an event that changes nothing keeps a session alive, with one version a minute`()
+        async throws
+    {
+        let clock = TestClock()
+        let host = SessionHostTests.make(clock: clock)
+        let created = try await host.create()
+        let session = try await host.session(created.id, token: created.token.text)
+        let began = try session.state().expiresAt
+
+        clock.advance(59)
+        #expect(try await session.apply(PostedEvent("nothing")).state.expiresAt == began)
+        clock.advance(1)
+        let used = try await session.apply(PostedEvent("nothing"))
+
+        #expect(used.state.expiresAt == began + 60)
+        #expect(used.state.version == 2)
+        #expect(used.transition.operations.isEmpty)
+        clock.advance(30)
+        #expect(try await session.apply(PostedEvent("nothing")).state.version == 2)
+    }
+
+    @Test func `a short life is prolonged by every event`() async throws {
+        let clock = TestClock()
+        var settings = SessionSettings()
+        settings.idleLifetime = 4
+        let host = SessionHostTests.make(clock: clock, settings: settings)
+        let created = try await host.create()
+        let session = try await host.session(created.id, token: created.token.text)
+
+        for _ in 1...10 {
+            clock.advance(1)
+            _ = try await session.apply(PostedEvent("nothing"))
+        }
+
+        clock.advance(5)
+        await #expect(throws: SessionError.expired) { try await session.apply(PostedEvent("nothing")) }
+    }
+
+    @Test func `a session lives while a client watches it, and not because its operator does`() async throws {
+        let clock = TestClock()
+        let host = SessionHostTests.make(clock: clock)
+        let created = try await host.create()
+        let other = try await host.create()
+        let watch = try await host.session(created.id, token: created.token.text).watch()
+        let operators = try await host.sessionForOperator(other.id).watch()
+        let keeping = Task { await host.keepWatchedAlive() }
+        defer { keeping.cancel() }
+        let hour: TimeInterval = 60 * 60
+
+        for version in 2...5 {
+            clock.advance(7 * hour)
+            try await SessionHostTests.eventually { watch.current.update?.state.version == version }
+        }
+
+        #expect(watch.current.end == nil)
+        #expect(operators.current.end == .expired)
+        let history = try await host.session(created.id, token: created.token.text).history(limit: 1)
+        #expect(history.first?.note.event == "watch")
     }
 }
 

@@ -10,13 +10,13 @@ public func blocking<Value: Sendable>(_ work: @escaping @Sendable () throws -> V
     }
 }
 
-/// Waits until a condition holds; gives up after ten seconds, because a test must end.
+/// Waits until a condition holds; gives up after a minute, because a test must end.
 public func eventually(_ condition: () async throws -> Bool) async throws {
-    for _ in 0..<1000 {
+    for _ in 0..<6000 {
         if try await condition() { return }
         try await Task.sleep(for: .milliseconds(10))
     }
-    throw TestFailure("the condition did not hold within ten seconds")
+    throw TestFailure("the condition did not hold within a minute")
 }
 
 public struct TestFailure: Error, CustomStringConvertible {

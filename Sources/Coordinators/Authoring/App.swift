@@ -186,6 +186,7 @@ public final class App: Sendable {
         let shared = SharedValues.restored(saved["shared"]?.object ?? [:], of: session, as: sharedTypes)
         state.shared = shared.0.surviving
         if let client = saved["client"].flatMap({ try? ClientInfo($0) }) { state.client = client }
+        state.drawnFor = saved["drawnFor"]?.integer ?? NavigationState.firstDevice
         var run = TransitionRun(of: self, on: state, at: now, event: PostedEvent(BuiltInEvent.relaunch.rawValue))
         try run.startRoot()
         return run
@@ -201,11 +202,14 @@ public final class App: Sendable {
     }
 
     /// Begins to apply one event, up to the first call of a coordinator.
+    ///
+    /// - Parameter device: the one that has posted the event; `nil` for the one that the state is drawn for.
     public func begin(
-        _ event: PostedEvent, on state: NavigationState, at now: Date
+        _ event: PostedEvent, on state: NavigationState, at now: Date, by device: Device? = nil
     ) throws(NavigationError) -> TransitionRun {
         if let screen = event.screen, screen != state.visible?.key { throw .staleScreen }
         var run = TransitionRun(of: self, on: state, at: now, event: event)
+        if let device { run.state.draw(for: device) }
         try run.begin(event)
         return run
     }
@@ -221,7 +225,7 @@ public final class App: Sendable {
 
 /// How long the sessions of an app live. `nil` leaves it to the server.
 public struct Expiry: Sendable, Equatable {
-    /// How long a session lives after its last transition.
+    /// How long a session lives after its last use: an event that was accepted, or a client that watches it.
     public let idle: Duration?
     /// How long a session lives after it was created, however much it is used.
     public let absolute: Duration?

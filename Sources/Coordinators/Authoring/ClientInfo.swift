@@ -22,7 +22,7 @@ public final class ClientInfo: Sendable {
     }
 
     /// The client has said nothing.
-    static let none = ClientInfo()
+    package static let none = ClientInfo()
 
     private init() {
         values = [:]
@@ -44,6 +44,30 @@ public final class ClientInfo: Sendable {
 extension ClientInfo: Equatable {
     public static func == (left: ClientInfo, right: ClientInfo) -> Bool {
         left === right || left.values == right.values
+    }
+}
+
+/// One of the devices that use a session.
+public struct Device: Sendable {
+    let number: Int
+    let client: ClientInfo
+
+    /// - Parameters:
+    ///   - number: the same for all its events, from 1.
+    ///   - client: what it says about itself.
+    public init(_ number: Int, _ client: ClientInfo) {
+        self.number = number
+        self.client = client
+    }
+}
+
+extension NavigationState {
+    /// From now on coordinators see what this device says about itself. One that says the same as the last one is shown
+    /// the same.
+    mutating func draw(for device: Device) {
+        guard device.client != client else { return }
+        client = device.client
+        drawnFor = device.number
     }
 }
 

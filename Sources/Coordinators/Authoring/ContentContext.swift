@@ -49,7 +49,10 @@ public struct ContentRun: Sendable {
     ///   - key: the screen's.
     ///   - session: the session's id.
     /// - Returns: `nil` if the state has no such screen, or the screen has no content.
-    public init?(of key: String, in state: NavigationState, of app: App, session: String, at now: Date) {
+    ///   - device: the one that reads it; `nil` for the one that the state is drawn for.
+    public init?(
+        of key: String, in state: NavigationState, of app: App, session: String, at now: Date, by device: Device? = nil
+    ) {
         guard let placed = state.screens.first(where: { $0.key == key }), placed.screen.hasContent,
             let living = state[placed.coordinator]
         else { return nil }
@@ -58,6 +61,8 @@ public struct ContentRun: Sendable {
         self.function = "content(of: \(placed.screen.name))"
         self.living = living
         self.screen = placed.screen
+        var state = state
+        if let device { state.draw(for: device) }
         self.context = ContentContext(state, of: session, at: now, app.dependencies)
     }
 

@@ -136,14 +136,14 @@ public struct SharedValues: Sendable {
 
     /// Saved values, of which those that no longer fit are left out.
     ///
-    /// - Returns: the values, and the names of those that were left out, also of members that the same version of the app
-    ///   has saved.
+    /// - Returns: the values, and what was left out, also members that the same version of the app has saved.
     static func restored(
         _ saved: JSONObject, of session: SavedSession, as types: [SharedType]
-    ) -> (SharedValues, lost: [String]) {
+    ) -> (SharedValues, lost: [Loss]) {
         var values: [any SharedState] = []
         var fitting: JSONObject = [:]
         var lost = saved.names.filter { name in !types.contains { $0.name == name } }
+            .map { Loss.shared(name: $0, reason: nil) }
         for type in types {
             do {
                 guard let value = try type.restored(saved[type.name], of: session) else { continue }
@@ -151,12 +151,13 @@ public struct SharedValues: Sendable {
                 if type.version == session.version, let before = saved[type.name],
                     let member = encoded.memberMissing(of: before)
                 {
-                    lost.append("\(type.name)/\(member)")
+                    lost.append(.shared(name: "\(type.name)/\(member)", reason: nil))
                 }
                 fitting[type.name] = encoded
                 values.append(value)
             } catch {
-                lost.append(type.name)
+                let reason = (error as? JSONDecodingError)?.explanation(of: "what is saved")
+                lost.append(.shared(name: type.name, reason: reason))
             }
         }
         return (SharedValues(Kept(values, fitting)), lost)

@@ -33,8 +33,11 @@ public enum BuiltInEvent: String, CaseIterable, Sendable {
     /// In a history: one of the session's tokens was revoked. It cannot be posted.
     package static let tokenRevocation = "revokeToken"
 
+    /// In a history: a client watches the session, which therefore lives longer. It cannot be posted.
+    package static let watching = "watch"
+
     static let names = Set(
-        allCases.map(\.rawValue) + [migration, restoration, tokenAddition, tokenRevocation])
+        allCases.map(\.rawValue) + [migration, restoration, tokenAddition, tokenRevocation, watching])
 
     /// The words of the event's name: “Back to root”.
     public var title: String { rawValue.sentence }

@@ -50,6 +50,7 @@ extension NavigationState {
                 writer.encoded(shared.encoded)
             }
             if client != base.client { writer.member("client", client.values) }
+            writer.member("drawnFor", ifAny: drawnFor == NavigationState.firstDevice ? nil : drawnFor)
         }
     }
 
@@ -107,6 +108,7 @@ extension NavigationState: Equatable {
             && left.stack == right.stack && left.presented == right.presented
             && left.coordinators == right.coordinators && left.defaults == right.defaults && left.shared == right.shared
             && left.pendingLink == right.pendingLink && left.client == right.client
+            && left.drawnFor == right.drawnFor
     }
 }
 

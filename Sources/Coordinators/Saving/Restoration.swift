@@ -107,7 +107,8 @@ public enum Loss: Equatable, Sendable {
     case alert(lacking: String?)
     /// A control of a screen: its event no longer exists.
     case control(event: String, screen: String)
-    case shared(name: String)
+    /// A value of shared state, or a member of one; `reason` is a sentence that says why, `nil` if it is not known.
+    case shared(name: String, reason: String?)
     /// A link that a coordinator kept for later.
     case pendingLink
 }
@@ -122,7 +123,7 @@ extension Loss: CustomStringConvertible {
         case .tab(let id): "tab “\(id)”"
         case .alert(let event): "the alert" + (event.map { ", whose button sends “\($0)”" } ?? "")
         case .control(let event, let screen): "event “\(event)” of screen “\(screen)”"
-        case .shared(let name): "shared state “\(name)”"
+        case .shared(let name, let reason): "shared state “\(name)”" + (reason.map { " (\($0))" } ?? "")
         case .pendingLink: "the pending link"
         }
     }
@@ -154,10 +155,11 @@ struct Migration {
         state.lastID = saved.lastID
         state.defaults = Defaults(saved.defaults)
         state.client = saved.client
+        state.drawnFor = saved.drawnFor
         let session = SavedSession(version: version, defaults: saved.defaults, coordinators: saved.coordinators)
         let (shared, lost) = SharedValues.restored(saved.shared, of: session, as: app.sharedTypes)
         state.shared = shared
-        losses += lost.map { .shared(name: $0) }
+        losses += lost
         for coordinator in saved.coordinators { state.coordinators.append(try living(coordinator, in: state.context)) }
         state.stack = try saved.stack.restored(in: state)
         for flow in saved.presented ?? [] { state.presented.append(try flow.restored(in: state)) }

@@ -27,6 +27,7 @@ struct SavedState: JSONReadable {
     let alert: SavedAlert?
     let pendingLink: PendingLink?
     let client: ClientInfo
+    let drawnFor: Int
     let shared: JSONObject
 
     init(json: JSON) throws(JSONDecodingError) {
@@ -39,6 +40,7 @@ struct SavedState: JSONReadable {
         alert = try json.member(ifAny: "alert")
         pendingLink = try json.member(ifAny: "pendingLink")
         shared = try json.member(ifAny: "shared") ?? [:]
+        drawnFor = try json.count(ifAny: "drawnFor") ?? NavigationState.firstDevice
         client =
             try json.member(ifAny: "client").map { (client: JSON) throws(JSONDecodingError) in
                 try ClientInfo(client)

@@ -15,6 +15,7 @@ public struct NavigationState: Sendable {
         var defaults = Defaults()
         var shared = SharedValues.none
         var client = ClientInfo.none
+        var drawnFor = NavigationState.firstDevice
         var pendingLink: PendingLink?
         var lastKey = 0
         var lastID = 0
@@ -75,11 +76,19 @@ public struct NavigationState: Sendable {
         _modify { yield &parts.shared }
     }
 
-    /// What the client says about itself.
+    /// What the client says about itself: the one that acted last, if the session has several.
     public internal(set) var client: ClientInfo {
         _read { yield parts.client }
         _modify { yield &parts.client }
     }
+
+    /// The number of the device whose `client` this is, and for which the screens are therefore drawn.
+    public package(set) var drawnFor: Int {
+        _read { yield parts.drawnFor }
+        _modify { yield &parts.drawnFor }
+    }
+
+    package static let firstDevice = 1
 
     /// The link that a coordinator keeps, if there is one.
     package internal(set) var pendingLink: PendingLink? {

@@ -17,11 +17,11 @@ extension NavigationHandler {
         let limit = try countPairing(request)
         let includesControls = try request.includesControls()
         let body = try RequestBody(request, PairingRequest.membersWithCode)
-        let (code, label) = (try PairingRequest.code(body), try PairingRequest.label(body))
+        let (code, label, client) = (try PairingRequest.code(body), try PairingRequest.label(body), try body.client)
         let least = IdempotentRequest.leastSecretKeyBytes
         let once = try IdempotentRequest(request, body, leastCharacters: least)
         do throws(SessionError) {
-            let paired = try await host.pair(code, label: label, once: once)
+            let paired = try await host.pair(code, label: label, client: client, once: once)
             var response = paired.response(includesControls: includesControls, below: basePath)
             response.headers.append(contentsOf: limit)
             return response

@@ -89,7 +89,7 @@ enum CreationRequest {
     init(_ body: RequestBody) throws(Problem) {
         let session = SessionRequest(
             app: try body.string("app"), link: try body.string("link"),
-            client: try CreationRequest.client(body["client"]))
+            client: try body.client)
         let version = try body.positiveInteger("version")
         guard let origin = try body.string("forkOf") else {
             guard version == nil else { throw .invalidRequest("", "has a “version” without “forkOf”") }
@@ -102,12 +102,18 @@ enum CreationRequest {
         self = .fork(of: origin, version: version)
     }
 
-    private static func client(_ json: JSON?) throws(Problem) -> ClientInfo? {
-        guard let json else { return nil }
-        do {
-            return try ClientInfo(json)
-        } catch {
-            throw .invalidRequest("/client\(error.pointer)", error.reason)
+}
+
+extension RequestBody {
+    /// What the client says about itself; `nil` if it says nothing.
+    var client: ClientInfo? {
+        get throws(Problem) {
+            guard let json = self["client"] else { return nil }
+            do {
+                return try ClientInfo(json)
+            } catch {
+                throw .invalidRequest("/client\(error.pointer)", error.reason)
+            }
         }
     }
 }
@@ -115,7 +121,7 @@ enum CreationRequest {
 /// What `POST /v1/sessions/{id}/pairings` and `POST /v1/pairings` say about the other device.
 enum PairingRequest {
     static let members = ["label"]
-    static let membersWithCode = ["code", "label"]
+    static let membersWithCode = ["code", "label", "client"]
 
     static func label(_ body: RequestBody) throws(Problem) -> String? {
         let label = try body.string("label")

@@ -61,6 +61,15 @@ final class ChangeFeed: Sendable {
         }
     }
 
+    /// The newest states that clients watch, one a session.
+    var watchedByClients: [SessionState] {
+        state.withLock { state in
+            state.watches.values.compactMap { watches in
+                watches.lazy.compactMap(\.clientsState).max { $0.stamp.precedes($1.stamp) }
+            }
+        }
+    }
+
     private func watches(of id: SessionID) -> [Watch]? {
         count.load(ordering: .relaxed) > 0 ? state.withLock { $0.watches[id] } : nil
     }
@@ -107,16 +116,24 @@ extension SessionHost {
 
     /// - Returns: whether all sessions could be read.
     private func tell(_ ids: [SessionID]) async -> Bool {
+        await forEach(ids) { await self.tell($0) }
+    }
+
+    /// Calls `body` for many sessions, a few at a time.
+    ///
+    /// - Returns: whether it has returned `true` for all.
+    @discardableResult
+    fileprivate func forEach(_ ids: [SessionID], _ body: @escaping @Sendable (SessionID) async -> Bool) async -> Bool {
         await withTaskGroup(of: Bool.self) { group in
             var rest = ids[...]
-            var areAllRead = true
-            for id in rest.prefix(SessionHost.readers) { group.addTask { await self.tell(id) } }
+            var areAllTrue = true
+            for id in rest.prefix(SessionHost.readers) { group.addTask { await body(id) } }
             rest = rest.dropFirst(SessionHost.readers)
-            for await isRead in group {
-                areAllRead = areAllRead && isRead
-                if let id = rest.popFirst() { group.addTask { await self.tell(id) } }
+            for await isTrue in group {
+                areAllTrue = areAllTrue && isTrue
+                if let id = rest.popFirst() { group.addTask { await body(id) } }
             }
-            return areAllRead
+            return areAllTrue
         }
     }
 
@@ -136,6 +153,34 @@ extension SessionHost {
             default: return false
             }
             return true
+        }
+    }
+}
+
+// A session that a client watches is in use, although nobody posts anything.
+extension SessionHost {
+    /// Keeps sessions alive while clients watch them, until the task is cancelled.
+    public func keepWatchedAlive() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: .seconds(1))
+            guard watcherCount > 0 else { continue }
+            let now = now()
+            let due = feed.watchedByClients.filter { state in
+                apps.first { $0.name == state.app }.flatMap { settings.expiryIfWatched(state, of: $0, at: now) } != nil
+            }
+            // What cannot be committed now is due again in a second.
+            await forEach(due.map(\.id)) { (try? await self.keepAlive($0)) != nil }
+        }
+    }
+
+    private func keepAlive(_ id: SessionID) async throws(SessionError) {
+        try await change(try await inMemory(id, for: nil), waiting: .max) { (live) async throws(SessionError) in
+            let now = now()
+            let before = try live.current(for: nil, at: now)
+            guard settings.expiryIfWatched(before, of: live.app, at: now) != nil else { return .unchanged(()) }
+            let after = revised(
+                before, as: before.identity.withLastUses(), BuiltInEvent.watching, at: now, of: live.app)
+            return try await commit(after, after: before, at: now, of: live) ? .committed(()) : .outdated
         }
     }
 }

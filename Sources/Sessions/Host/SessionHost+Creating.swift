@@ -72,9 +72,10 @@ extension SessionHost {
     ) async throws(SessionError) -> CreatedSession {
         try await create(once) { (_) async throws(SessionError) in
             let past = try await session.past(version, toContinue: true)
-            let transition = Transition(event: nil)
+            var state = past.navigation
+            state.drawnFor = NavigationState.firstDevice
             return (
-                session.live.app, TransitionResult(state: past.navigation, transition: transition), past.identity
+                session.live.app, TransitionResult(state: state, transition: Transition(event: nil)), past.identity
             )
         }
     }

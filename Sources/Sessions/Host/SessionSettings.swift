@@ -3,7 +3,7 @@ public import FoundationEssentials
 public import Tracing
 
 public struct SessionSettings: Sendable {
-    /// How long a session lives after its last transition, unless its app says otherwise.
+    /// How long a session lives after its last use, unless its app says otherwise.
     public var idleLifetime: TimeInterval = 24 * 60 * 60
     /// How long a session lives at most, unless its app says otherwise.
     public var absoluteLifetime: TimeInterval = 30 * 24 * 60 * 60
@@ -39,8 +39,22 @@ public struct SessionSettings: Sendable {
 
     /// In whole seconds, as clients see it.
     func expiry(of app: App, createdAt: Date, usedAt: Date) -> Date {
-        let idle = app.expiry.idle?.seconds ?? idleLifetime
-        return min(usedAt + idle, absoluteEnd(of: app, createdAt: createdAt)).bounded.wholeSeconds
+        min(usedAt + idle(of: app), absoluteEnd(of: app, createdAt: createdAt)).bounded.wholeSeconds
+    }
+
+    private func idle(of app: App) -> TimeInterval { app.expiry.idle?.seconds ?? idleLifetime }
+
+    /// Whether a use that changes nothing else moves the expiry far enough to be a version of its own: by a minute, or by
+    /// a sixteenth of a short life.
+    func isWorthCommitting(_ expiresAt: Date, after before: Date, of app: App) -> Bool {
+        expiresAt.timeIntervalSince(before) >= min(60, idle(of: app) / 16)
+    }
+
+    /// The expiry that a session gets because it is watched; `nil` while it has three quarters of its idle life left. Such
+    /// versions are rare, because each displaces one of the history.
+    func expiryIfWatched(_ state: SessionState, of app: App, at now: Date) -> Date? {
+        let expiresAt = expiry(of: app, createdAt: state.identity.createdAt, usedAt: now)
+        return expiresAt.timeIntervalSince(state.expiresAt) >= max(1, idle(of: app) / 4) ? expiresAt : nil
     }
 
     private func absoluteEnd(of app: App, createdAt: Date) -> Date {

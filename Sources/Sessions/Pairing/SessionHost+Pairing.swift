@@ -1,4 +1,4 @@
-internal import Coordinators
+public import Coordinators
 internal import Sodium
 
 extension SessionHost {
@@ -7,11 +7,12 @@ extension SessionHost {
     /// - Parameters:
     ///   - code: as it was typed.
     ///   - label: what the device calls itself; whoever asked for the code may have given it another label.
+    ///   - client: what it says about itself.
     ///   - once: if given, the token is derived from the key, so that the same request gets it again for ten minutes,
     ///     unless the codes are in this process's memory and it is restarted.
     /// - Throws: `unknownCode`, `tooManyTries`, `tooManyTokens`.
     public func pair(
-        _ code: String, label: String? = nil, once: IdempotentRequest? = nil
+        _ code: String, label: String? = nil, client: ClientInfo? = nil, once: IdempotentRequest? = nil
     ) async throws(SessionError) -> CreatedSession {
         // What can be no code is no guess.
         guard let digest = PairingCode(typed: code)?.digest(store.secret) else { throw .unknownCode }
@@ -20,7 +21,7 @@ extension SessionHost {
         do throws(SessionError) {
             let session = try await inMemory(pairing.session, for: nil)
             return try await change(session) { (session) async throws(SessionError) in
-                try await attempt(digest, pairing, label, with: session, once: once, &hold)
+                try await attempt(digest, pairing, label, client, with: session, once: once, &hold)
             }
         } catch {
             switch error {
@@ -55,8 +56,8 @@ extension SessionHost {
     }
 
     private func attempt(
-        _ code: SHA256Digest, _ pairing: Pairing, _ label: String?, with session: Session, once: IdempotentRequest?,
-        _ hold: inout CodeHold?
+        _ code: SHA256Digest, _ pairing: Pairing, _ label: String?, _ client: ClientInfo?, with session: Session,
+        once: IdempotentRequest?, _ hold: inout CodeHold?
     ) async throws(SessionError) -> Attempt<CreatedSession> {
         if let once, session.mayHaveAnswered(once.key), let answer = try await answer(to: once.key, of: session.id) {
             return .unchanged(try repeating(answer, to: once, of: session))
@@ -70,7 +71,8 @@ extension SessionHost {
         let version = before.version + 1
         let token = once?.token(version: version, of: session.id, secret: store.secret) ?? .random()
         let identity = before.identity.adding(
-            token.digest, label: pairing.label ?? label, at: now, from: version)
+            token.digest, label: pairing.label ?? label, client: client ?? .none, beside: before.navigation.client,
+            at: now, from: version)
         let applied = revised(before, as: identity, BuiltInEvent.tokenAddition, at: now, of: session.app)
         let answer = once?.stored(applied)
         guard try await commit(applied, after: before, at: now, keeping: answer, of: session) else { return .outdated }

@@ -1,3 +1,4 @@
+internal import Coordinators
 public import FoundationEssentials
 internal import JSONCoding
 public import Sodium
@@ -19,19 +20,22 @@ public final class AccessToken: Sendable {
     /// The first version that the token gives access to: the one that it was made in, or in which another token of the
     /// session was replaced.
     public let firstVersion: Int
+    /// What the device says about itself; `nil` if the session has had no other one, and its state has what it says.
+    let client: ClientInfo?
     /// Seconds since 1970.
     private let lastUse: Atomic<Int>
 
     /// - Parameter usedAt: `nil` if it has not been used since it was made.
     init(
         number: Int = 1, _ digest: SHA256Digest, label: String? = nil, createdAt: Date, usedAt: Date? = nil,
-        firstVersion: Int = 1
+        firstVersion: Int = 1, client: ClientInfo? = nil
     ) {
         self.number = number
         self.digest = digest
         self.label = label
         self.createdAt = createdAt.bounded.wholeSeconds
         self.firstVersion = firstVersion
+        self.client = client
         self.lastUse = Atomic((usedAt ?? createdAt).seconds)
     }
 
@@ -63,7 +67,14 @@ extension AccessToken {
     func with(_ digest: SHA256Digest?, at now: Date, from version: Int) -> AccessToken {
         AccessToken(
             number: number, digest ?? self.digest, label: label, createdAt: digest == nil ? createdAt : now,
-            usedAt: digest == nil ? usedAt : now, firstVersion: version)
+            usedAt: digest == nil ? usedAt : now, firstVersion: version, client: client)
+    }
+
+    /// The same device, which says something else about itself.
+    func with(_ client: ClientInfo) -> AccessToken {
+        AccessToken(
+            number: number, digest, label: label, createdAt: createdAt, usedAt: usedAt, firstVersion: firstVersion,
+            client: client)
     }
 }
 
@@ -72,6 +83,7 @@ extension AccessToken: Equatable {
     public static func == (left: AccessToken, right: AccessToken) -> Bool {
         left.number == right.number && left.digest == right.digest && left.label == right.label
             && left.createdAt == right.createdAt && left.firstVersion == right.firstVersion
+            && left.client == right.client
     }
 }
 
@@ -85,6 +97,7 @@ extension AccessToken {
             writer.member("createdAt", createdAt.milliseconds)
             writer.member("usedAt", usedAt.milliseconds)
             writer.member("firstVersion", ifAny: firstVersion > 1 ? firstVersion : nil)
+            writer.member("client", ifAny: client?.values)
         }
     }
 
@@ -92,10 +105,12 @@ extension AccessToken {
     convenience init(_ json: JSON) throws(RecordError) {
         let label: String? = json["label"] == nil ? nil : try json.part("label")
         guard label.map(AccessToken.isLabel) ?? true else { throw .invalid(member: "label") }
+        let client = try? json["client"].map { try ClientInfo($0) }
+        guard json["client"] == nil || client != nil else { throw .invalid(member: "client") }
         self.init(
             number: try json.version("number"), try json.digest("token"), label: label,
             createdAt: try json.time("createdAt"), usedAt: try json.time("usedAt"),
-            firstVersion: json["firstVersion"] == nil ? 1 : try json.version("firstVersion"))
+            firstVersion: json["firstVersion"] == nil ? 1 : try json.version("firstVersion"), client: client)
     }
 }
 

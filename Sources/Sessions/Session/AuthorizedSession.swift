@@ -77,13 +77,16 @@ public struct AuthorizedSession: Sendable {
     ) -> AppliedEvent {
         let version = before.version + 1
         let token = result.transition.rotatesToken ? newToken(version: version, once: once) : nil
-        let identity = before.identity.after(result.transition, token, for: self.token, at: now, version: version)
-        guard result.state != before.navigation || identity != nil else {
-            return AppliedEvent(state: before, transition: result.transition)
-        }
+        let identity = before.identity.after(
+            result.transition, token, for: self.token, client: result.state.client, at: now,
+            version: version)
+        let expiresAt = host.settings.expiry(of: live.app, createdAt: before.identity.createdAt, usedAt: now)
+        guard
+            result.state != before.navigation || identity != nil
+                || host.settings.isWorthCommitting(expiresAt, after: before.expiresAt, of: live.app)
+        else { return AppliedEvent(state: before, transition: result.transition) }
         let state = before.next(
-            result.state, as: identity ?? before.identity.withLastUses(),
-            expiresAt: host.settings.expiry(of: live.app, createdAt: before.identity.createdAt, usedAt: now))
+            result.state, as: identity ?? before.identity.withLastUses(), expiresAt: expiresAt)
         return AppliedEvent(state: state, transition: result.transition, token: token)
     }
 
@@ -123,7 +126,7 @@ public struct AuthorizedSession: Sendable {
     ) throws(SessionError) -> Beginning {
         var run: TransitionRun
         do throws(NavigationError) {
-            run = try live.app.begin(event, on: state.navigation, at: now)
+            run = try live.app.begin(event, on: state.navigation, at: now, by: device(in: state))
             if let result = try run.resultAtOnce() { return .over(result) }
         } catch {
             throw .refused(error, state: state)
@@ -133,6 +136,11 @@ public struct AuthorizedSession: Sendable {
         host.trace(&run, of: id)
         let coordinator = host.measures.events == nil ? nil : run.recipient
         return .running(RunningTransition(run), coordinator: coordinator)
+    }
+
+    /// The caller's device. The operator acts as the one that acted last.
+    private func device(in state: SessionState) -> Device? {
+        isOperators ? nil : state.identity.device(of: token)
     }
 
     /// The answer to a request that was already carried out.
@@ -181,9 +189,10 @@ public struct AuthorizedSession: Sendable {
         let now = host.now()
         let state = try state(if: nil, at: now)
         try live.admit(host.eventRate, at: now)
-        guard let run = ContentRun(of: key, in: state.navigation, of: live.app, session: id.text, at: now) else {
-            throw .unknownScreen
-        }
+        guard
+            let run = ContentRun(
+                of: key, in: state.navigation, of: live.app, session: id.text, at: now, by: device(in: state))
+        else { throw .unknownScreen }
         let text = try await outcome(of: run, host.callWatch).value { .refused($0, state: state) }
         return (text, state)
     }
@@ -262,11 +271,13 @@ extension OpenPairing {
 }
 
 extension SessionHost {
-    /// The version after `before` that differs from it only in the session's tokens.
+    /// The version after `before` that shows the same.
+    ///
+    /// - Parameter identity: the new one if the session's tokens change; `nil` if only its expiry moves.
     func revised(
-        _ before: SessionState, as identity: SessionIdentity, _ event: String, at now: Date, of app: App
+        _ before: SessionState, as identity: SessionIdentity?, _ event: String, at now: Date, of app: App
     ) -> AppliedEvent {
-        let expiresAt = settings.expiry(of: app, createdAt: identity.createdAt, usedAt: now)
+        let expiresAt = settings.expiry(of: app, createdAt: before.identity.createdAt, usedAt: now)
         return AppliedEvent(
             state: before.next(before.navigation, as: identity, expiresAt: expiresAt),
             transition: Transition(event: event))

@@ -69,7 +69,7 @@ public final class SessionIdentity: Sendable {
 extension AccessToken {
     /// Whether a record need not have a list of tokens.
     fileprivate func isFirst(of session: Date) -> Bool {
-        number == 1 && firstVersion == 1 && label == nil && createdAt == session.bounded.wholeSeconds
+        number == 1 && firstVersion == 1 && label == nil && client == nil && createdAt == session.bounded.wholeSeconds
     }
 }
 
@@ -83,6 +83,13 @@ extension SessionIdentity {
     /// - Returns: `nil` if the token is not one of the session's.
     public func access(of digest: SHA256Digest) -> AccessToken? {
         tokens.first { $0.digest == digest }
+    }
+
+    /// The device of a token; `nil` if the session's state has what its only device says about itself.
+    func device(of digest: SHA256Digest) -> Device? {
+        guard tokens.count > 1 || tokens[0].client != nil, let token = access(of: digest), let client = token.client
+        else { return nil }
+        return Device(token.number, client)
     }
 
     /// The first version that any of the tokens gives access to.
@@ -111,14 +118,19 @@ extension SessionIdentity {
     /// - Parameters:
     ///   - token: the new token of the client that posted the event, if the transition replaces it.
     ///   - caller: that client's token before.
+    ///   - client: what the client says about itself after it.
     ///   - version: the transition's.
     /// - Returns: `nil` if nothing has changed.
     func after(
-        _ transition: Transition, _ token: SessionToken?, for caller: SHA256Digest, at now: Date, version: Int
+        _ transition: Transition, _ token: SessionToken?, for caller: SHA256Digest, client: ClientInfo, at now: Date,
+        version: Int
     ) -> SessionIdentity? {
         var identity: SessionIdentity?
+        if tokens.count > 1 || tokens[0].client != nil, let known = access(of: caller)?.client, known != client {
+            identity = with(tokens.map { $0.digest == caller ? $0.with(client) : $0 })
+        }
         if let rotation = transition.tokenRotation, let token {
-            identity = replacing(
+            identity = (identity ?? self).replacing(
                 caller, with: token.digest, revokingOthers: rotation == .revokingOthers, at: now, from: version)
         }
         if let change = transition.userChange, change.user != user {
@@ -134,11 +146,17 @@ extension SessionIdentity {
     }
 
     /// With one more token, which gives access from `version` on.
-    func adding(_ token: SHA256Digest, label: String?, at now: Date, from version: Int) -> SessionIdentity {
-        with(
-            tokens + [
-                AccessToken(number: lastNumber + 1, token, label: label, createdAt: now, firstVersion: version)
-            ])
+    ///
+    /// - Parameters:
+    ///   - client: what its device says about itself.
+    ///   - current: what the device says about itself that was the only one.
+    func adding(
+        _ token: SHA256Digest, label: String?, client: ClientInfo, beside current: ClientInfo, at now: Date,
+        from version: Int
+    ) -> SessionIdentity {
+        let added = AccessToken(
+            number: lastNumber + 1, token, label: label, createdAt: now, firstVersion: version, client: client)
+        return with(tokens.map { $0.client == nil ? $0.with(current) : $0 } + [added])
     }
 
     /// Without the token of that number.

@@ -75,6 +75,11 @@ public final class Watch: Sendable {
         return (newest, end)
     }
 
+    /// The newest state that a client has seen through this; `nil` if it is the operator, or sees nothing more.
+    var clientsState: SessionState? {
+        token == nil ? nil : state.withLock { $0.end == nil ? $0.newest?.state : nil }
+    }
+
     /// The newest version that this watch has seen; 0 if none.
     var version: Int { state.withLock(\.newest)?.state.version ?? 0 }
 
