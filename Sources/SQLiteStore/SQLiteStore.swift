@@ -39,8 +39,8 @@ public final class SQLiteStore: SessionStore {
     private let troubles: StoreTroubles
     private let watch: StoreWatch
 
-    /// Opens the store in a directory of its own, which is created if it is missing. A store that was found damaged is
-    /// rebuilt, which takes time in proportion to its size.
+    /// Opens the store in a directory of its own, which is created if it is missing. If what is derived from the journal
+    /// was found damaged, it is rebuilt, which takes time in proportion to the store's size.
     ///
     /// - Parameters:
     ///   - sizeLimit: how many bytes of the file may be in use; 0 for no limit. Beyond it, commits fail with `full`.
@@ -58,7 +58,14 @@ public final class SQLiteStore: SessionStore {
         let troubles = StoreTroubles(marker: directory.marker, log: report)
         if durability == .strict { try WriteAheadLog.check(directory.log) }
         let hadLog = directory.hasLog
-        try StoreRebuild.rebuildIfNeeded(directory, retention, report)
+        if directory.isFoundDamaged, StoreRebuild.isPossible(directory) {
+            do throws(SQLiteStoreError) {
+                try StoreRebuild.rebuild(directory, retention, because: "it was found damaged", report)
+            } catch {
+                guard case .damaged(let what) = error else { throw error }
+                troubles.report(.session(nil, "\(what), so that the store cannot be rebuilt; \(SQLiteStore.remedy)"))
+            }
+        }
         let database = directory.database
         func openWriter() throws(SQLiteStoreError) -> JournalWriter {
             try JournalWriter(
@@ -69,25 +76,17 @@ public final class SQLiteStore: SessionStore {
         do throws(SQLiteStoreError) {
             journalWriter = try openWriter()
         } catch {
-            guard case .damaged(let what) = error, try StoreRebuild.isPossible(directory) else { throw error }
+            guard case .damaged(let what) = error, StoreRebuild.isPossible(directory) else { throw error }
             try StoreRebuild.rebuild(directory, retention, because: what, report)
             journalWriter = try openWriter()
         }
-        // A store that was not closed must have a log.
-        guard hadLog || journalWriter.isNotedClosed else {
-            throw .incomplete(
-                """
-                \(directory.log) is missing or empty, and with it the last acknowledged commits. Put it back. If you \
-                cannot, restore a backup into an empty directory.
-                """)
-        }
+        guard hadLog || journalWriter.isNotedClosed else { throw directory.isWithoutLog }
         try directory.keepCopy(of: journalWriter.secret)
         try directory.flush()
         secret = journalWriter.secret
         generation = journalWriter.generation.number
         latestTime = journalWriter.latestTime
         tail = SharedTail(journalWriter.replayed)
-        for (id, reason) in journalWriter.replayed.damaged { troubles.report(.session(id, reason)) }
         do throws(SQLiteError) {
             reader = ReadQueue(try JournalReader(path: directory.database, retention: retention))
         } catch {
@@ -99,6 +98,12 @@ public final class SQLiteStore: SessionStore {
         self.troubles = troubles
         watch.begin()
     }
+
+    /// What to do about damage of the journal.
+    private static let remedy = """
+        sessions that need it are refused. `coordinatord restore` a backup, or make a new store of the other sessions: \
+        `sessions export --with-secret`, `sessions import`
+        """
 
     /// Makes the directory of a store, readable by its owner alone, if it is missing.
     public static func makeDirectory(_ path: String) throws(SQLiteStoreError) {
@@ -170,7 +175,7 @@ public final class SQLiteStore: SessionStore {
     ) async throws(StoreError) -> Value {
         var tries = 1
         while true {
-            let recent = try tail.places(of: id)
+            let recent = tail.withLock { $0.places(of: id) }
             do throws(ReadError) {
                 return try await reader.read { reader throws(ReadError) in try body(reader, recent) }
             } catch {
@@ -209,17 +214,13 @@ public final class SQLiteStore: SessionStore {
         try await writer.sweep(at: now, limit: limit)
     }
 
-    /// Forgets a session permanently, whatever its `keptUntil`, even if it is known to be damaged. It must not be in
-    /// use.
+    /// Forgets a session permanently, whatever its `keptUntil`, even if its records are damaged. It must not be in use.
     ///
     /// - Returns: whether the session existed.
-    /// - Throws: if damage that was not known before prevents it. The store is then rebuilt when it is next opened, and
+    /// - Throws: if what is derived from the journal is damaged. It is then rebuilt when the store is next opened, and
     ///   after that the session can be forgotten.
     public func forget(_ id: SessionID) async throws(StoreError) -> Bool {
         do throws(StoreError) {
-            // If its row in the table sessions cannot be read, its journal rows would stay, and a rebuild would bring
-            // it back.
-            if tail.withLock({ $0.damaged[id] == nil }) { _ = try await load(id, token: nil) }
             return try await writer.forget(id)
         } catch {
             if error != .full { troubles.report(.derived("session \(id.text) cannot be deleted yet")) }

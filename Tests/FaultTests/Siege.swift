@@ -11,7 +11,7 @@ final class Siege {
     private let findings: Findings
     private let lines = Log()
     private var (kills, stops, ownEnds, refusedStarts, jumps) = (0, 0, 0, 0, 0)
-    private var (memory, disk, damagedFile) = ([Int](), [Int](), [Int]())
+    private var (memory, disk) = ([Int](), [Int]())
     private var lastSample = ContinuousClock.now
 
     private static let hour = 3600
@@ -63,7 +63,8 @@ final class Siege {
         jumps += 1
     }
 
-    /// Between the end and the start, the file may be damaged and the clock set back.
+    /// Between the end and the start, the file may be damaged and the clock set back. What was damaged may be put back:
+    /// a page of the journal stays damaged until then.
     func restart(isKilled: Bool) async throws {
         let start = ContinuousClock.now
         server.program.signal(isKilled ? SIGKILL : SIGTERM)
@@ -74,6 +75,7 @@ final class Siege {
         } else if code != (isKilled ? -SIGKILL : 0) {
             findings.fault("the server ended with \(code)")
         }
+        if Bool.random() { _ = try flips.putBack() }
         if Bool.random() { try flips.flip() }
         if Bool.random() { try await back() }
         try await begin(since: start)
@@ -113,19 +115,15 @@ final class Siege {
     private func sample() {
         lastSample = .now
         guard let resident = try? server.residentMemory else { return }
-        // A copy of the file that was damaged last, which the server keeps for its operator.
-        let path = flips.path + ".damaged"
-        let copy = (try? FileManager.default.attributesOfItem(atPath: path))?[.size] as? Int ?? 0
         memory.append(resident >> 10)
-        disk.append((Faults.StoreAttackTests.size(server.directory + "/store") - copy) >> 20)
-        damagedFile.append(copy >> 20)
+        disk.append(Faults.StoreAttackTests.size(server.directory + "/store") >> 20)
         if memory.count % 300 == 0 { FileHandle.standardError.write(Data("\(summary)\n\(findings.faults)\n".utf8)) }
     }
 
     /// In MiB, each with its upper limit. A thousand sessions with all of their answers take some 400. While a damaged
-    /// page prevents compaction of the journal, which is until the next start, the store grows.
+    /// page prevents compaction of the journal, the store grows.
     var samples: [(name: String, samples: [Int], most: Int)] {
-        [("memory", memory, 512), ("store", disk, 1200), ("damaged file", damagedFile, 1200)]
+        [("memory", memory, 512), ("store", disk, 1200)]
     }
 
     /// The sessions that `coordinatord check` lists as damaged.

@@ -15,11 +15,12 @@ final class StoreDirectory: Sendable {
 
     var database: String { "\(path)/sessions.sqlite" }
     var log: String { database + "-wal" }
-    /// Exists while the database has to be rebuilt.
+    /// Exists once the database was found damaged, until it is rebuilt.
     var marker: String { "\(path)/sessions.damaged" }
+    var isFoundDamaged: Bool { access(marker, F_OK) == 0 }
     /// Where a database is made, see `StoreDraft`.
     var draft: String { database + ".new" }
-    /// Holds a copy of the store's secret, the only content that cannot be rebuilt from the journal.
+    /// Holds a copy of the store's secret, which cannot be derived from the journal.
     private var secretFile: String { "\(path)/secret" }
     private var lockFile: String { "\(path)/lock" }
 
@@ -39,7 +40,10 @@ final class StoreDirectory: Sendable {
     convenience init(_ path: String, newSecret: @autoclosure () -> [UInt8]) throws(SQLiteStoreError) {
         try self.init(locking: path)
         try StoreDirectory.checkDatabase(in: path)
-        if sizes.database == 0 { try StoreDraft.makeStore(in: self, secret: newSecret()) }
+        if sizes.database == 0 {
+            defer { removeDraft() }
+            try StoreDraft(in: self, secret: newSecret()).place()
+        }
         try openDatabase()
         try rollBack()
     }
@@ -139,6 +143,15 @@ final class StoreDirectory: Sendable {
     /// The secret, followed by its checksum.
     private static func withChecksum(_ secret: [UInt8]) -> [UInt8] {
         secret + withUnsafeBytes(of: Checksum.of(secret).littleEndian) { Array($0) }
+    }
+
+    /// The error of a store that was not closed and has no log.
+    var isWithoutLog: SQLiteStoreError {
+        .incomplete(
+            """
+            \(log) is missing or empty, and with it the last acknowledged commits. Put it back. If you cannot, restore a \
+            backup into an empty directory.
+            """)
     }
 
     /// Whether SQLite's log is there. After a crash it holds what is not in the database yet, and is never empty.

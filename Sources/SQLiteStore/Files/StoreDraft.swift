@@ -7,26 +7,18 @@ internal import SQLite
 /// So there is no moment at which `sessions.sqlite` has no tables, or would have to be rolled back. What the end of a
 /// process leaves of a draft is removed by whoever locks the store next.
 struct StoreDraft {
-    /// Where to make the database. It must be complete without a log beside it.
+    /// The database. It must be complete without a log beside it before it gets its place.
     let database: String
     private let directory: StoreDirectory
 
-    init(in directory: StoreDirectory) throws(SQLiteStoreError) {
+    /// Makes the database of an empty store.
+    init(in directory: StoreDirectory, secret: [UInt8]) throws(SQLiteStoreError) {
         self.directory = directory
         database = "\(directory.draft)/sessions.sqlite"
         guard mkdir(directory.draft, 0o700) == 0 else { throw .system("\(directory.draft) cannot be created") }
-    }
-
-    /// Makes the database of an empty store.
-    static func makeStore(in directory: StoreDirectory, secret: [UInt8]) throws(SQLiteStoreError) {
-        let draft = try StoreDraft(in: directory)
-        defer { directory.removeDraft() }
-        do throws(SQLiteError) {
-            try JournalWriter.create(draft.database, secret: secret)
-        } catch {
+        do throws(SQLiteError) { try JournalWriter.create(database, secret: secret) } catch {
             throw SQLiteStoreError(error)
         }
-        try draft.place()
     }
 
     /// Gives the database its place, with the permissions of the one that it replaces.

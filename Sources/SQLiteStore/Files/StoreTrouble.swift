@@ -4,9 +4,9 @@ internal import Synchronization
 
 /// Something that an operator has to know.
 enum StoreTrouble: Sendable {
-    /// Data that a session needs is damaged: the session is refused.
+    /// Data that a session needs is damaged: the session is refused. `nil` if it is not known which.
     case session(SessionID?, String)
-    /// Data that is derived from the journal is damaged: it is rebuilt when the store is next opened.
+    /// Data that may be derived from the journal is damaged: it is rebuilt when the store is next opened.
     case derived(String)
     /// A background chore has failed, and is tried again.
     case chore(String)
@@ -23,7 +23,7 @@ enum StoreTrouble: Sendable {
         switch self {
         case .session(let id?, let what): "session \(id.text) is refused: \(what)"
         case .session(nil, let what), .chore(let what): what
-        case .derived(let what): "\(what); the next start rebuilds the store from its journal"
+        case .derived(let what): "\(what); the next start rebuilds the store from its journal, if that is sound"
         }
     }
 }
@@ -87,7 +87,7 @@ final class StoreTroubles: Sendable {
             return true
         }
         guard isNews else { return }
-        if case .derived = trouble { StoreDirectory.touch(marker) }
+        if case .chore = trouble {} else { StoreDirectory.touch(marker) }
         log(trouble.text)
     }
 

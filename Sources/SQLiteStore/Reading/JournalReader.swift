@@ -7,7 +7,6 @@ internal import Sodium
 /// reader finds rows and compares their checksums; callers parse the texts, see `FoundRecords`.
 final class JournalReader {
     private let retention: Retention
-    let path: String
     let database: SQLiteDatabase
     private let sessionLookup: Lookup
     private let rowLookup: Lookup
@@ -20,16 +19,14 @@ final class JournalReader {
 
     init(path: String, retention: Retention) throws(SQLiteError) {
         self.retention = retention
-        self.path = path
         let database = try SQLiteDatabase(path: path, isReadOnly: true, isGuarded: true)
         try database.execute("PRAGMA cache_size = -65536")
-        sessionLookup = try .session(database, path: path)
-        rowLookup = try .row(database, path: path)
+        sessionLookup = try .session(database)
+        rowLookup = try .row(database)
         answerLookup = try Lookup(
             "SELECT seq, key, checksum FROM answers WHERE session = ?1 AND key = ?2 ORDER BY seq DESC LIMIT 1",
-            database, path: path)
-        answers = try Lookup(
-            "SELECT seq, key, checksum FROM answers WHERE session = ?1 ORDER BY seq DESC", database, path: path)
+            database)
+        answers = try Lookup("SELECT seq, key, checksum FROM answers WHERE session = ?1 ORDER BY seq DESC", database)
         forks = try database.prepare("SELECT id FROM sessions WHERE origin = ?1")
         users = try database.prepare("SELECT id FROM sessions WHERE user = ?1")
         begin = try database.prepare("BEGIN")
@@ -115,6 +112,23 @@ final class JournalReader {
     func forks(of id: SessionID) throws(ReadError) -> [SessionID] { try sessions(forks, id.text) }
 
     func sessions(ofUser user: String) throws(ReadError) -> [SessionID] { try sessions(users, user) }
+
+    /// All compacted sessions, from the first of these lists that is not damaged: the table, its index, the journal.
+    func sessions() throws(ReadError) -> Set<SessionID> {
+        var failure = SQLiteError.damage("")
+        for list in [
+            "id FROM sessions NOT INDEXED", "id FROM sessions INDEXED BY sessions_by_due", "session FROM journal",
+        ] {
+            do throws(SQLiteError) {
+                let ids = try database.prepare("SELECT DISTINCT \(list)").all { $0.text(0).flatMap(SessionID.init) }
+                return Set(ids.compactMap(\.self))
+            } catch {
+                failure = error
+                guard error.isDamage else { break }
+            }
+        }
+        throw .sqlite(failure)
+    }
 
     private func sessions(_ statement: SQLiteStatement, _ key: String) throws(ReadError) -> [SessionID] {
         do throws(SQLiteError) {

@@ -21,21 +21,12 @@ enum ReadError: Error {
     }
 }
 
-/// Looks up single rows by their keys, also in what is left of a damaged page.
-///
-/// The guarded connection reads nothing from a page whose checksum is wrong. But most rows on such a page are still as
-/// they were written, and their own checksums prove it: a second connection, which ignores the checksums of pages,
-/// reads those. If it finds no row, it is unknown whether there was one.
+/// Looks up rows by a key. Of a row that is damaged, or is on a damaged page, it says what it is.
 final class Lookup {
-    private let guarded: SQLiteStatement
-    private let sql: String
-    private let path: String
-    private var unguarded: SQLiteStatement?
+    private let statement: SQLiteStatement
 
-    init(_ sql: String, _ database: borrowing SQLiteDatabase, path: String) throws(SQLiteError) {
-        self.guarded = try database.prepare(sql)
-        self.sql = sql
-        self.path = path
+    init(_ sql: String, _ database: borrowing SQLiteDatabase) throws(SQLiteError) {
+        statement = try database.prepare(sql)
     }
 
     /// - Parameters:
@@ -48,16 +39,13 @@ final class Lookup {
         _ read: (borrowing SQLiteRow) -> Value?
     ) throws(ReadError) -> Value? {
         do throws(SQLiteError) {
-            try bind(guarded)
-            guard let found = try guarded.first(read) else { return nil }
-            guard let value = found else { throw SQLiteError.damage("") }
-            return value
+            try bind(statement)
+            guard let found = try statement.first(read) else { return nil }
+            if let found { return found }
         } catch {
             guard error.isDamage else { throw .sqlite(error) }
         }
-        // Whatever the error is, its cause is the damaged page.
-        guard let value = try? unguardedFirst(bind, read) else { throw .damaged("\(what()) is damaged") }
-        return value
+        throw .damaged("\(what()) is damaged")
     }
 
     /// Like `first`, for a key that must have exactly `count` rows.
@@ -65,43 +53,25 @@ final class Lookup {
         _ what: @autoclosure () -> String, count: Int, bind: (SQLiteStatement) throws(SQLiteError) -> Void,
         _ read: (borrowing SQLiteRow) -> Value?
     ) throws(ReadError) -> [Value] {
-        func rows(_ statement: SQLiteStatement?) throws(SQLiteError) -> [Value] {
-            guard let statement else { return [] }
+        do throws(SQLiteError) {
             try bind(statement)
-            let rows = try statement.all(read)
-            guard rows.count == count else { throw .damage("there are \(rows.count), not \(count)") }
-            let sound = rows.compactMap(\.self)
-            guard sound.count == count else { throw .damage("a row is damaged") }
-            return sound
-        }
-        do throws(SQLiteError) { return try rows(guarded) } catch {
+            let found = try statement.all(read)
+            let sound = found.compactMap(\.self)
+            if found.count == count, sound.count == count { return sound }
+        } catch {
             guard error.isDamage else { throw .sqlite(error) }
         }
-        guard let found = try? rows(try unguardedStatement()) else { throw .damaged("\(what()) are damaged") }
-        return found
-    }
-
-    private func unguardedStatement() throws(SQLiteError) -> SQLiteStatement? {
-        if unguarded == nil { unguarded = try SQLiteDatabase(path: path, isReadOnly: true).prepare(sql) }
-        return unguarded
-    }
-
-    private func unguardedFirst<Value>(
-        _ bind: (SQLiteStatement) throws(SQLiteError) -> Void, _ read: (borrowing SQLiteRow) -> Value?
-    ) throws(SQLiteError) -> Value? {
-        guard let unguarded = try unguardedStatement() else { return nil }
-        try bind(unguarded)
-        return try unguarded.first(read) ?? nil
+        throw .damaged("\(what()) are damaged")
     }
 }
 
 extension Lookup {
-    static func session(_ database: borrowing SQLiteDatabase, path: String) throws(SQLiteError) -> Lookup {
-        try Lookup("SELECT \(CompactedSession.columns) FROM sessions WHERE id = ?1", database, path: path)
+    static func session(_ database: borrowing SQLiteDatabase) throws(SQLiteError) -> Lookup {
+        try Lookup("SELECT \(CompactedSession.columns) FROM sessions WHERE id = ?1", database)
     }
 
-    static func row(_ database: borrowing SQLiteDatabase, path: String) throws(SQLiteError) -> Lookup {
-        try Lookup("SELECT \(JournalRow.columns) FROM journal WHERE seq = ?1", database, path: path)
+    static func row(_ database: borrowing SQLiteDatabase) throws(SQLiteError) -> Lookup {
+        try Lookup("SELECT \(JournalRow.columns) FROM journal WHERE seq = ?1", database)
     }
 
     /// - Returns: `nil` if the session is not in the table.

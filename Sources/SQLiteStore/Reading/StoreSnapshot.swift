@@ -65,12 +65,10 @@ public final class StoreSnapshot {
 
     /// Like `sessions()`.
     ///
-    /// - Returns: also whether the list is certainly complete: damage may hide sessions.
+    /// - Returns: also whether the list is complete, which it always is.
     public func listing() throws(SQLiteStoreError) -> (sessions: [SessionID], isWhole: Bool) {
         try reading { () throws(ReadError) in
-            let compacted = try reader.sessions()
-            let ids = compacted.ids.union(tail.newSessions).union(tail.damaged.keys)
-            return (ids.sorted { $0.text < $1.text }, compacted.isWhole)
+            (try reader.sessions().union(tail.newSessions).sorted { $0.text < $1.text }, true)
         }
     }
 
@@ -94,7 +92,6 @@ public final class StoreSnapshot {
 
     public func load(_ id: SessionID) throws(SQLiteStoreError) -> SessionRecord? {
         try reading { () throws(ReadError) in
-            if let damage = tail.damaged[id] { throw .damaged(damage) }
             return try reader.load(id, token: nil, tail.places(of: id))?.record.records().first
         }
     }
@@ -136,7 +133,6 @@ public final class StoreSnapshot {
     }
 
     private func last(of id: SessionID, withPast: Bool) throws(ReadError) -> SessionRecord? {
-        if let damage = tail.damaged[id] { throw .damaged(damage) }
         let recent = tail.places(of: id)
         guard let last = try reader.load(id, token: nil, recent)?.record.records().first else { return nil }
         if withPast { _ = try reader.history(of: id, from: .max, limit: .max, bytes: .max, recent).records() }
@@ -147,7 +143,6 @@ public final class StoreSnapshot {
     /// Every version that is kept, oldest first.
     public func versions(of id: SessionID) throws(SQLiteStoreError) -> [SessionRecord] {
         let found = try reading { () throws(ReadError) in
-            if let damage = tail.damaged[id] { throw .damaged(damage) }
             let recent = tail.places(of: id)
             // A session whose last version cannot be read is damaged, not forgotten.
             guard try reader.load(id, token: nil, recent) != nil else { return FoundRecords(of: id) }
@@ -159,7 +154,6 @@ public final class StoreSnapshot {
     /// Every answer that is kept, oldest first.
     public func answers(of id: SessionID) throws(SQLiteStoreError) -> [StoredAnswer] {
         let rows = try reading { () throws(ReadError) in
-            if let damage = tail.damaged[id] { throw .damaged(damage) }
             return try reader.answers(of: id, tail.places(of: id))
         }
         do throws(ReadError) { return try StoreSnapshot.answers(rows, of: id) } catch { throw damaged(error) }
@@ -212,11 +206,6 @@ public final class StoreSnapshot {
             }
         }
         return found
-    }
-
-    /// Sessions that have lost something, and what.
-    public func damagedSessions() throws(SQLiteStoreError) -> [(id: SessionID, reason: String)] {
-        try reading { () throws(ReadError) in tail.damaged.map { ($0.key, $0.value) }.sorted { $0.0.text < $1.0.text } }
     }
 
     /// 16 MiB.

@@ -19,7 +19,7 @@ struct Generation {
 
     /// The number of the generation in a file; negative in a copy to which nothing has been committed.
     static func stored(in database: borrowing SQLiteDatabase) throws(SQLiteError) -> Int {
-        let number = try JournalWriter.storedIfAny(StoredValue.generation, in: database) ?? 1
+        let number = try JournalWriter.stored(StoredValue.generation, in: database)
         guard (1...limit).contains(Int(clamping: number.magnitude)) else {
             throw .damage("the value “generation” in the table store is out of range")
         }

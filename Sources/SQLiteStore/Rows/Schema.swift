@@ -75,12 +75,9 @@ enum Schema {
             size INTEGER NOT NULL
         ) STRICT;
 
-        -- Sessions that have lost something that was acknowledged. They are refused, and what is left of them is kept.
-        CREATE TABLE damaged (id TEXT NOT NULL PRIMARY KEY, reason TEXT NOT NULL) STRICT, WITHOUT ROWID;
-
         -- secret: 32 random bytes. compacted: the journal is compacted up to this row. closed: the journal's last row
         -- if the store was closed after it, else -1. clock: the latest time, in milliseconds since 1970, to the minute.
-        -- damaged: how many sessions are in the table of that name. generation: see `Generation`; 1 if there is none.
+        -- generation: see `Generation`.
         CREATE TABLE store (
             name TEXT NOT NULL PRIMARY KEY, value ANY NOT NULL, checksum INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;

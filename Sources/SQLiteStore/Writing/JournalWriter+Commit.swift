@@ -64,19 +64,18 @@ extension JournalWriter {
 
     /// The last committed version of each change's session; 0 if there is none.
     private func versions(of changes: [EncodedChange], _ tail: SharedTail) throws(CommitFailure) -> [Int] {
-        let known = tail.withLock { tail in
-            changes.map { tail.damaged.isEmpty || tail.damaged[$0.id] == nil ? tail.version(of: $0.id) : -1 }
-        }
+        let known = tail.withLock { tail in changes.map { tail.version(of: $0.id) } }
         var versions: [Int] = []
         versions.reserveCapacity(changes.count)
         var damaged: [Int: String] = [:]
         for (index, change) in changes.enumerated() {
             do throws(ReadError) {
-                versions.append(try version(of: change.id, known[index]))
+                let version = if let known = known[index] { known } else { try storedVersion(of: change.id) }
+                versions.append(version)
             } catch {
                 if case .sqlite = error { throw .refused(.unavailable(reason: error.reason)) }
                 // A new session's id is random, or was looked up before, so the damage is not this session's.
-                if change.expectedVersion > 0 || known[index] == -1 { damaged[index] = error.reason }
+                if change.expectedVersion > 0 { damaged[index] = error.reason }
                 versions.append(0)
             }
         }
@@ -84,11 +83,9 @@ extension JournalWriter {
         return versions
     }
 
-    /// - Parameter known: the version in the tail; -1 if the session is damaged.
-    private func version(of id: SessionID, _ known: Int?) throws(ReadError) -> Int {
-        if known == -1 { throw .damaged("\(id.text) is damaged") }
-        if let known { return known }
-        return try sessionLookup.session(id)?.version ?? 0
+    /// The version in the table; 0 if the session is not there.
+    private func storedVersion(of id: SessionID) throws(ReadError) -> Int {
+        try sessionLookup.session(id)?.version ?? 0
     }
 
     /// Whether the file may grow. Free pages in it count as room.

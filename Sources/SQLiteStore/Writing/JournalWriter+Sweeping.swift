@@ -24,12 +24,7 @@ extension JournalWriter {
                 due = try statements.dueSessions(at: now, limit: limit, after: sweepCursor)
             } catch {
                 guard error.isDamage else { throw error }
-                report(.derived("sessions that are due cannot be found: \(error)"))
-                // There may be more due sessions after the damage.
-                sweepCursor = (max(sweepCursor.due, now - JournalWriter.sweepReach) + JournalWriter.sweepDelay, "")
-                examined = sweepCursor.due < now ? limit : 0
-                if examined == 0 { sweepCursor = (.min, "") }
-                return
+                return report(.derived("sessions that are due cannot be found: \(error)"))
             }
             var rows = 0
             for (dueAt, id, text) in due {
@@ -53,8 +48,8 @@ extension JournalWriter {
 
     /// - Returns: how many rows were deleted; 0 if the session is kept.
     private func sweep(_ id: SessionID, at now: Int, _ tail: SharedTail) throws(ReadError) -> Int {
-        // A session in the tail was used not long ago; of a damaged session nothing may be deleted.
-        let isInTail = tail.withLock { $0.version(of: id) != nil || $0.damaged[id] != nil }
+        // A session in the tail was used not long ago.
+        let isInTail = tail.withLock { $0.version(of: id) != nil }
         let session = isInTail ? nil : try sessionLookup.session(id)
         var keptUntil = now + JournalWriter.sweepDelay
         if let last = session?.allRows.last {
@@ -68,7 +63,7 @@ extension JournalWriter {
                 try statements.set(due: keptUntil, of: id)
                 return 0
             }
-            return try isolated { () throws(SQLiteError) in try statements.forget(id, rows: session.allRows) }
+            return try isolated { () throws(SQLiteError) in try delete(session) }
         } catch {
             throw error.isDamage ? .damaged("\(id.text) cannot be deleted: \(error)") : .sqlite(error)
         }
@@ -90,23 +85,42 @@ extension JournalWriter {
         }
     }
 
+    /// Deletes everything of a session. Its rows are deleted at once, so that nothing can bring it back.
+    ///
+    /// - Parameter isForced: whether rows on damaged pages stay. Nothing points to them any more.
+    /// - Returns: how many rows.
+    private func delete(_ session: CompactedSession, isForced: Bool = false) throws(SQLiteError) -> Int {
+        let rows = try session.allRows + statements.answers(of: session.id).map(\.seq)
+        for row in rows {
+            guard isForced else {
+                try statements.deleteRow(row)
+                continue
+            }
+            do throws(SQLiteError) {
+                try isolated { () throws(SQLiteError) in try statements.deleteRow(row) }
+            } catch {
+                guard error.isDamage else { throw error }
+            }
+        }
+        try statements.deleteSession(session.id)
+        return rows.count
+    }
+
     /// Forgets a session, whatever its `keptUntil`. The journal must be compacted.
     ///
     /// - Returns: whether the session existed.
     func forget(_ id: SessionID, _ tail: SharedTail) throws(CommitFailure) -> Bool {
-        // Of a damaged session, what can be found is deleted.
-        let session = (try? sessionLookup.session(id)) ?? nil
-        let isDamaged = tail.withLock { $0.damaged.removeValue(forKey: id) != nil }
-        try transaction(tail) { () throws(SQLiteError) in
-            try statements.forget(id, rows: session?.allRows ?? [])
+        let session: CompactedSession?
+        do throws(ReadError) { session = try sessionLookup.session(id) } catch {
+            throw .refused(.damaged(reason: error.reason))
         }
-        return session != nil || isDamaged
+        guard let session else { return false }
+        try transaction(tail) { () throws(SQLiteError) in _ = try delete(session, isForced: true) }
+        return true
     }
 
     /// In milliseconds.
     private static let sweepDelay = 60_000
-    /// How far back a damaged index is searched: milliseconds, about a year.
-    private static let sweepReach = 32_000_000_000
     /// About how many rows are deleted in one transaction.
     private static let sweepRows = 2000
 }

@@ -57,8 +57,8 @@ final class JournalWriter {
         let database = try JournalWriter.open(path, durability)
         do throws(SQLiteError) {
             statements = try Statements(database)
-            sessionLookup = try .session(database, path: path)
-            rowLookup = try .row(database, path: path)
+            sessionLookup = try .session(database)
+            rowLookup = try .row(database)
             secret = try JournalWriter.secret(in: database)
             compacted = try JournalWriter.compacted(in: database)
             var tail = Tail()
@@ -124,14 +124,14 @@ final class JournalWriter {
         let insert = try database.prepare(
             """
             INSERT INTO store VALUES ('secret', ?1, ?2), ('compacted', 0, ?3), ('closed', 0, ?4), ('clock', 0, ?5),
-                ('damaged', 0, ?6)
+                ('generation', 1, ?6)
             """)
         try insert.bind(1, secret)
         try insert.bind(2, StoredValue.secret(secret).checksum)
         try insert.bind(3, StoredValue.compacted(0).checksum)
         try insert.bind(4, StoredValue.closed(0).checksum)
         try insert.bind(5, StoredValue.clock(0).checksum)
-        try insert.bind(6, StoredValue.damaged(0).checksum)
+        try insert.bind(6, StoredValue.generation(1).checksum)
         try insert.run()
         try database.execute("PRAGMA user_version = \(Schema.version); COMMIT")
     }
@@ -152,20 +152,10 @@ final class JournalWriter {
     static func stored(
         _ value: (Int) -> StoredValue, in database: borrowing SQLiteDatabase
     ) throws(SQLiteError) -> Int {
-        guard let number = try storedIfAny(value, in: database) else {
-            throw .damage("the value “\(value(0).name)” is missing in the table store")
-        }
-        return number
-    }
-
-    static func storedIfAny(
-        _ value: (Int) -> StoredValue, in database: borrowing SQLiteDatabase
-    ) throws(SQLiteError) -> Int? {
         let name = value(0).name
         let row = try database.prepare("SELECT value, checksum FROM store WHERE name = '\(name)'")
             .first { ($0.integer(0), $0.integer(1)) }
-        guard let row else { return nil }
-        guard let number = row.0, value(number).checksum == row.1 else {
+        guard let number = row?.0, value(number).checksum == row?.1 else {
             throw .damage("the value “\(name)” in the table store is damaged")
         }
         return number
@@ -244,9 +234,6 @@ final class JournalWriter {
             return nil
         }
         if let damage { throw .damage(damage) }
-        for (id, reason) in try database.prepare("SELECT id, reason FROM damaged").all({ ($0.text(0), $0.text(1)) }) {
-            if let id = id.flatMap(SessionID.init) { tail.damaged[id] = reason ?? "it is damaged" }
-        }
         return last
     }
 

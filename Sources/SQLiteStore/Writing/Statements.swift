@@ -33,9 +33,7 @@ final class Statements {
     private let dueSessions: SQLiteStatement
     private let deleteRow: SQLiteStatement
     private let deleteSession: SQLiteStatement
-    private let deleteDamage: SQLiteStatement
-    private let addDamage: SQLiteStatement
-    private let damageCount: SQLiteStatement
+    private let deleteAnswers: SQLiteStatement
 
     init(_ database: borrowing SQLiteDatabase) throws(SQLiteError) {
         begin = try database.prepare("BEGIN IMMEDIATE")
@@ -75,10 +73,8 @@ final class Statements {
         dueSessions = try database.prepare(
             "SELECT id, due FROM sessions WHERE due <= ?1 AND (due, id) > (?3, ?4) ORDER BY due, id LIMIT ?2")
         deleteRow = try database.prepare("DELETE FROM journal WHERE seq = ?1")
+        deleteAnswers = try database.prepare("DELETE FROM answers WHERE session = ?1")
         deleteSession = try database.prepare("DELETE FROM sessions WHERE id = ?1")
-        deleteDamage = try database.prepare("DELETE FROM damaged WHERE id = ?1")
-        damageCount = try database.prepare("SELECT count(*) FROM damaged")
-        addDamage = try database.prepare("INSERT OR REPLACE INTO damaged VALUES (?1, ?2)")
     }
 
     /// How many pages are given back at once.
@@ -221,34 +217,17 @@ extension Statements {
         }
     }
 
-    /// Deletes everything of a session. Its rows are deleted at once, so that nothing can bring it back.
-    ///
-    /// - Returns: how many rows.
-    @discardableResult
-    func forget(_ id: SessionID, rows: [Int]) throws(SQLiteError) -> Int {
-        let all = try rows + answers(of: id).map(\.seq)
-        for seq in all {
-            try deleteAnswer(at: seq, of: id)
-            try deleteRow.bind(1, seq)
-            try deleteRow.run()
-        }
-        for statement in [deleteSession, deleteDamage] {
+    func deleteRow(_ seq: Int) throws(SQLiteError) {
+        try deleteRow.bind(1, seq)
+        try deleteRow.run()
+    }
+
+    /// Deletes what says where a session's rows are.
+    func deleteSession(_ id: SessionID) throws(SQLiteError) {
+        for statement in [deleteAnswers, deleteSession] {
             try statement.bind(1, id.text)
             try statement.run()
         }
-        try countDamages()
-        return all.count
-    }
-
-    /// Counts the damaged sessions again, and stores their number.
-    func countDamages() throws(SQLiteError) {
-        try set(StoredValue.damaged, try damageCount.first { $0.integer(0) ?? 0 } ?? 0)
-    }
-
-    func addDamage(_ reason: String, of id: String) throws(SQLiteError) {
-        try addDamage.bind(1, id)
-        try addDamage.bind(2, reason)
-        try addDamage.run()
     }
 }
 
@@ -258,7 +237,6 @@ enum StoredValue {
     case compacted(Int)
     case closed(Int)
     case clock(Int)
-    case damaged(Int)
     case generation(Int)
 
     var name: String {
@@ -267,7 +245,6 @@ enum StoredValue {
         case .compacted: "compacted"
         case .closed: "closed"
         case .clock: "clock"
-        case .damaged: "damaged"
         case .generation: "generation"
         }
     }
@@ -277,8 +254,7 @@ enum StoredValue {
         sum.add(name)
         switch self {
         case .secret(let bytes): sum.add(digestOf: bytes)
-        case .compacted(let number), .closed(let number), .clock(let number), .damaged(let number),
-            .generation(let number):
+        case .compacted(let number), .closed(let number), .clock(let number), .generation(let number):
             sum.add(number)
         }
         return sum.value

@@ -48,8 +48,6 @@ struct Tail {
     private var forks: [String: Set<SessionID>] = [:]
     /// The sessions in the tail, by who was signed in in any of its versions.
     private var users: [String: Set<SessionID>] = [:]
-    /// Sessions that have lost something, and what.
-    var damaged: [SessionID: String] = [:]
 
     mutating func append(_ place: Place, of id: SessionID) {
         recent[id, default: []].append(place)
@@ -126,12 +124,6 @@ final class SharedTail: Sendable {
 
     init(_ content: Tail) {
         self.content = Mutex(content)
-    }
-
-    func places(of id: SessionID) throws(StoreError) -> [Place] {
-        let (places, damage) = content.withLock { ($0.places(of: id), $0.damaged.isEmpty ? nil : $0.damaged[id]) }
-        if let damage { throw .damaged(reason: damage) }
-        return places
     }
 
     func withLock<Value, Failure: Error>(
