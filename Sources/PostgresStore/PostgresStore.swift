@@ -2,7 +2,7 @@
 //
 // The database is the truth. A change states the stamp that it was made from; one statement for each batch compares the
 // stamps, makes the changes that fit and writes the batch's row (`CommitStatement`). Two lanes send batches
-// (`BatchWriter`), two readers answer what can be read in groups (`ReadLine`), one connection does the rest (`Upkeep`).
+// (`BatchWriter`), two readers answer what can be read in groups (`ReadQueue`), one connection does the rest (`Upkeep`).
 // Each connection has a thread of its own, and every call a deadline.
 //
 // By the batch's row, a lane finds out whether a batch was committed whose answer was lost; every connection notices a
@@ -33,9 +33,9 @@ public final class PostgresStore: SessionStore {
     public let location: String
     private let retention: Retention
     private let state: StoreState
-    private let line: CommitLine
+    private let commits: CommitQueue
     private let lanes: [CommitLane]
-    private let reads: ReadLine
+    private let reads: ReadQueue
     private let readers: [Reader]
     private let upkeep: Upkeep
     private let damaged = Mutex(Set<SessionID>())
@@ -62,19 +62,19 @@ public final class PostgresStore: SessionStore {
         self.upkeep = upkeep
         pairings = SharedPairings(upkeep)
         let threads = Threads()
-        let line = CommitLine(lanes: PostgresStore.laneCount) { threads.wakeLane($0) }
-        self.line = line
+        let commits = CommitQueue(lanes: PostgresStore.laneCount) { threads.wakeLane($0) }
+        self.commits = commits
         lanes = (0..<PostgresStore.laneCount).map { index in
             let writer = BatchWriter(
-                index, DatabaseLink(settings, state), state, isClosed: { line.isClosed },
+                index, DatabaseLink(settings, state), state, isClosed: { commits.isClosed },
                 followUp: { committed in
                     let created = committed.count { $0.change.isCreation }
                     if created > 0 { upkeep.sessionCount.add(created, ordering: .relaxed) }
                     upkeep.prune(committed.lazy.map(\.change).filter { PruneQueries.isDue($0, retention) }.map(\.id))
                 })
-            return CommitLane(index, line, writer)
+            return CommitLane(index, commits, writer)
         }
-        let reads = ReadLine(readers: PostgresStore.readerCount) { threads.wakeReader($0) }
+        let reads = ReadQueue(readers: PostgresStore.readerCount) { threads.wakeReader($0) }
         self.reads = reads
         readers = (0..<PostgresStore.readerCount).map { index in
             Reader(index, reads, DatabaseLink(settings, state), state, retention)
@@ -97,7 +97,7 @@ public final class PostgresStore: SessionStore {
     /// What was counted since the store was opened.
     public var counters: PostgresStoreCounters {
         var counters = state.counters.withLock { $0 }
-        counters.waiting = line.count
+        counters.waiting = commits.count
         return counters
     }
 
@@ -105,7 +105,7 @@ public final class PostgresStore: SessionStore {
 
     public var figures: StoreFigures {
         var figures = StoreFigures()
-        (figures.waiting, figures.longestWait) = line.waiting
+        (figures.waiting, figures.longestWait) = commits.waiting
         return figures
     }
 
@@ -139,7 +139,7 @@ public final class PostgresStore: SessionStore {
         let changes = changes.map(EncodedChange.init)
         // Unchecked, because every event passes here; a request answers exactly once.
         let outcome = await withUnsafeContinuation { continuation in
-            line.append(CommitRequest(changes) { continuation.resume(returning: $0) })
+            commits.append(CommitRequest(changes) { continuation.resume(returning: $0) })
         }
         let isFull = outcome == .failure(.full)
         if self.isFull.load(ordering: .relaxed) != isFull { self.isFull.store(isFull, ordering: .relaxed) }
@@ -152,7 +152,8 @@ public final class PostgresStore: SessionStore {
         try checkAvailable()
         let token = token?.bytes
         let outcome = await withUnsafeContinuation { continuation in
-            reads.append(ReadLine.Load(id: id, token: token, arrived: .now) { continuation.resume(returning: $0) })
+            reads.append(
+                ReadQueue.LoadRequest(id: id, token: token, arrived: .now) { continuation.resume(returning: $0) })
         }
         guard let row = try outcome.get() else { return nil }
         return try noting(id) { () throws(StoreError) in try row.loaded(id) }
@@ -162,7 +163,7 @@ public final class PostgresStore: SessionStore {
         try checkAvailable()
         let outcome = await withUnsafeContinuation { continuation in
             reads.append(
-                ReadLine.Confirmation(id: id, stamp: stamp, arrived: .now) { continuation.resume(returning: $0) })
+                ReadQueue.Confirmation(id: id, stamp: stamp, arrived: .now) { continuation.resume(returning: $0) })
         }
         return try outcome.get()
     }
@@ -171,34 +172,23 @@ public final class PostgresStore: SessionStore {
         of id: SessionID, from version: Int?, limit: Int, bytes: Int
     ) async throws(StoreError) -> [SessionRecord] {
         let retention = retention
-        let (rows, wanted) = try await reads.read { link throws(PostgresError) in
+        let found = try await reads.read { link throws(PostgresError) in
             try PastQueries.history(of: id, from: version ?? .max, limit: limit, bytes: bytes, retention, link)
         }
-        return try noting(id) { () throws(StoreError) in
-            var reader = RecordReader(of: id)
-            var records: [SessionRecord] = []
-            for version in wanted {
-                // It was pruned since it was found; then so are those before it.
-                guard let row = rows[version], row.base.map({ rows[$0] != nil }) ?? true else { break }
-                records.append(try JournalRow.read(row, of: id, &reader) { rows[$0] })
-            }
-            return records
-        }
+        return try noting(id) { () throws(StoreError) in try found.get().records() }
     }
 
     public func answer(to key: String, of id: SessionID) async throws(StoreError) -> StoredAnswer? {
         let limit = retention.answerBytes
-        let found: (text: [UInt8], isSound: Bool, isWhole: Bool)? = try await reads.read { link throws(PostgresError) in
+        let found: (text: [UInt8], checksum: Int?, isWhole: Bool)? = try await reads.read {
+            link throws(PostgresError) in
             let rows = try link.run(PastQueries.answer, [.text(id.text), .text(key)], within: Reader.time)
             guard let text = rows.utf8(0, 0) else { return nil }
-            let isSound = rows.integer(0, 1) == EncodedAnswer.checksum(id.text, key, text)
-            return (text, isSound, (rows.integer(0, 2) ?? 0) <= limit || rows.boolean(0, 3) != true)
+            return (text, rows.integer(0, 1), (rows.integer(0, 2) ?? 0) <= limit || rows.boolean(0, 3) != true)
         }
         guard let found else { return nil }
         return try noting(id) { () throws(StoreError) in
-            guard found.isSound, let answer = try? StoredAnswer(parsing: found.text), answer.session == id,
-                answer.key == key
-            else { throw .damaged(reason: "an answer of \(id.text) is damaged") }
+            let answer = try StoredAnswer(found.text, checksum: found.checksum, to: key, of: id)
             return found.isWhole ? answer : answer.withoutBody
         }
     }
@@ -265,7 +255,7 @@ public final class PostgresStore: SessionStore {
     }
 
     public func close() async {
-        line.close()
+        commits.close()
         reads.close()
         let (closed, close) = AsyncStream.makeStream(of: Never.self)
         Task { [lanes, readers, upkeep] in
@@ -283,7 +273,7 @@ public final class PostgresStore: SessionStore {
     }
 }
 
-/// The threads that lines wake, which are made after the lines.
+/// The threads that queues wake, which are made after the queues.
 private final class Threads: Sendable {
     private let all = Mutex<(lanes: [CommitLane], readers: [Reader])>(([], []))
 

@@ -233,11 +233,6 @@ public final class SQLiteStatement {
     }
 
     /// - Parameter parameter: counts from 1, as in the statement's `?1`.
-    public func bindNull(_ parameter: Int) throws(SQLiteError) {
-        try check(sqlite3_bind_null(pointer, CInt(clamping: parameter)))
-    }
-
-    /// - Parameter parameter: counts from 1, as in the statement's `?1`.
     public func bind(_ parameter: Int, _ value: [UInt8]) throws(SQLiteError) {
         let index = CInt(clamping: parameter)
         // An empty buffer may have no address, for which SQLite would bind NULL.

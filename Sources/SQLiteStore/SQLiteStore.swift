@@ -190,7 +190,7 @@ public final class SQLiteStore: SessionStore {
     }
 
     private func records(_ found: FoundRecords) throws(StoreError) -> [SessionRecord] {
-        do throws(ReadError) { return try found.records() } catch { throw reported(error, found.id) }
+        do throws(ReadError) { return try found.read() } catch { throw reported(error, found.id) }
     }
 
     private func reported(_ error: ReadError, _ id: SessionID) -> StoreError {

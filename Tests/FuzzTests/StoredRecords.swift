@@ -53,7 +53,7 @@ enum StoredRecords: FuzzTarget {
     private static let baseRecord = try? SessionRecord(parsing: Array(base.utf8))
 
     static func check(_ input: [UInt8]) {
-        if let text = try? RecordText(parsing: input), let record = try? SessionRecord(text, base: baseRecord) {
+        if let record = try? SessionRecord(parsing: input, base: baseRecord) {
             let again = try? SessionRecord(parsing: record.encoded.text)
             promise(
                 "put together, a record is written as one that tells everything",

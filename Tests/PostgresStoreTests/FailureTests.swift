@@ -292,7 +292,7 @@ import Testing
         let store = try await database.open()
         try await store.commit(.make(1), versions: 1)
         // Until what may wait is all that waits.
-        let (count, most) = (4400, 2 * CommitLine.batchSize)
+        let (count, most) = (4400, 2 * CommitQueue.batchSize)
         let lock = Task { try await database.query("BEGIN; LOCK TABLE batches; SELECT pg_sleep(60); COMMIT") }
         try await database.waitForSleep()
 

@@ -69,7 +69,7 @@ import Testing
             .replacingOccurrences(
                 of: member == "base" ? #""base":1"# : #""version":1,"base":1"#, with: #""\#(member)":\#(number)"#)
 
-        #expect(throws: RecordError.invalid(member: member)) { try RecordText(parsing: Array(line.utf8)).record() }
+        #expect(throws: RecordError.invalid(member: member)) { try SessionRecord(parsing: Array(line.utf8)) }
     }
 
     @Test(arguments: ["time", "keptUntil", "expiresAt", "createdAt"])
@@ -86,8 +86,4 @@ import Testing
             #expect(try JSON(parsing: record.encoded.text)[member] == .integer(nearest))
         }
     }
-}
-
-extension RecordText {
-    fileprivate func record() throws -> SessionRecord { try SessionRecord(self, base: nil) }
 }

@@ -180,7 +180,8 @@ import Testing
         for id in ids where !refused.contains(id) { #expect(try await store.load(id)?.record.version == 3) }
         await store.close()
         #expect(
-            Set(try StoreSnapshot(directory: directory.path).sessions()) == Set(ids).subtracting(refused), "none is listed")
+            Set(try StoreSnapshot(directory: directory.path).sessions()) == Set(ids).subtracting(refused),
+            "none is listed")
     }
 
     @Test func `one flipped bit anywhere is noticed, and costs no other session anything`() async throws {
@@ -394,23 +395,45 @@ import Testing
     }
 
     /// Until the store is closed, the log shows that nothing is missing.
-    @Test(arguments: [true, false])
-    func `a store whose journal cannot be continued is refused, and its log stays for the next start`(isZero: Bool)
+    @Test func `a start that is refused leaves the log for the next one`() async throws {
+        let crashed = try await crashed()
+        // The one is noticed when the store is opened, and the other prevents the rebuild.
+        let logged = try crashed.loggedPages()
+        let pages = try ["sessions_by_due", "journal"].map { name in
+            try #require(try crashed.pages(of: name).first { !logged.contains($0) })
+        }
+        var contents: [Data] = []
+        for page in pages {
+            try crashed.damage(page: page) { content in
+                contents.append(content)
+                content = Data(count: content.count)
+            }
+        }
+
+        #expect { try crashed.open() } throws: { ($0 as? SQLiteStoreError)?.isDamage == true }
+
+        for (page, content) in zip(pages, contents) { try crashed.damage(page: page) { $0 = content } }
+        try await crashed.expectFourthVersion()
+    }
+
+    @Test(arguments: [true, false], [true, false])
+    func `a store whose journal cannot be continued is refused until the page is put back`(isLeaf: Bool, isZero: Bool)
         async throws
     {
-        let crashed = try await crashed()
-        let logged = try crashed.loggedPages()
-        let page = try #require(try crashed.pages(of: "journal", leaves: false).first { !logged.contains($0) })
+        try await fill()
+        let page = try #require(try pages(of: "journal", leaves: isLeaf).max())
         var sound = Data()
-        try crashed.damage(page: page) { content in
+        try damage(page: page) { content in
             sound = content
             content = isZero ? Data(count: content.count) : Data((0..<content.count).map { _ in .random(in: 0...255) })
         }
 
-        for _ in 1...2 { #expect { try crashed.open() } throws: { ($0 as? SQLiteStoreError)?.isDamage == true } }
+        for _ in 1...2 { #expect { try open() } throws: { ($0 as? SQLiteStoreError)?.isDamage == true } }
 
-        try crashed.damage(page: page) { $0 = sound }
-        try await crashed.expectFourthVersion()
+        try damage(page: page) { $0 = sound }
+        let store = try open()
+        #expect(await refused(store) == [])
+        await store.close()
     }
 
     @Test func `a store that was not closed is not rebuilt without its log`() async throws {

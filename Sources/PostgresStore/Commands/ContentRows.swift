@@ -43,19 +43,17 @@ struct ContentRows {
     private func versions(_ places: [Int], upTo last: Int, of id: SessionID) throws(StoreError) -> [SessionRecord] {
         var journal: [Int: JournalRow] = [:]
         for row in places where rows.text(row, 8) == nil {
-            if let one = JournalRow(rows, row, from: 3, of: id) { journal[one.version] = one }
+            if let one = try JournalRow(rows, row, from: 3, of: id) { journal[one.version] = one }
         }
-        var reader = RecordReader(of: id)
-        var records: [SessionRecord] = []
-        var version = last
-        while let row = journal[version] {
+        var found = FoundRecords(of: id)
+        found.bases = journal.mapValues(\.text)
+        while let row = journal[last - found.wanted.count] {
             // A base version that was pruned is not missed: then this version is no longer kept, either.
-            if !records.isEmpty, let base = row.base, journal[base] == nil { break }
-            records.append(try JournalRow.read(row, of: id, &reader) { journal[$0] })
-            version -= 1
+            if !found.wanted.isEmpty, let base = row.base, journal[base] == nil { break }
+            found.wanted.append((row.version, row.text))
         }
-        guard !records.isEmpty else { throw .damaged(reason: "version \(last) of \(id.text) is missing") }
-        return records.reversed()
+        guard !found.wanted.isEmpty else { throw .damaged(reason: "version \(last) of \(id.text) is missing") }
+        return try found.records().reversed()
     }
 
     private func answers(_ places: [Int], of id: SessionID) throws(StoreError) -> [StoredAnswer] {
@@ -63,10 +61,7 @@ struct ContentRows {
         for row in places {
             guard let key = rows.text(row, 8) else { continue }
             let text = rows.utf8(row, 6) ?? []
-            guard rows.integer(row, 7) == EncodedAnswer.checksum(id.text, key, text),
-                let answer = try? StoredAnswer(parsing: text), answer.session == id, answer.key == key
-            else { throw .damaged(reason: "an answer of \(id.text) is damaged") }
-            answers.append(answer)
+            answers.append(try StoredAnswer(text, checksum: rows.integer(row, 7), to: key, of: id))
         }
         return answers
     }

@@ -80,15 +80,11 @@ public final class PostgresInsertion {
 
 /// The rows of whole sessions, as the columns of the statement.
 private struct InsertedRows {
-    private struct Head {
-        let change: EncodedChange
-        let commits: Int
-        let due: Int
-    }
-
-    private var heads: [Head] = []
-    private var records: [(session: String, version: Int, row: EncodedRow)] = []
-    private var answers: [(session: String, stamp: Int, row: EncodedAnswer)] = []
+    /// The last record of each session, and how many commits the session has had.
+    private var heads: [(row: JournalRow, commits: Int)] = []
+    private var records: [JournalRow] = []
+    /// Bytes are 0 of an answer whose body is not kept.
+    private var answers: [(row: JournalRow, bytes: Int, stamp: Int)] = []
 
     init(_ sessions: [StoredSession]) {
         for session in sessions { append(session) }
@@ -98,29 +94,28 @@ private struct InsertedRows {
     /// end: earlier ones are not kept.
     private mutating func append(_ session: StoredSession) {
         guard let last = session.versions.last else { return }
-        let change = EncodedChange(SessionChange(id: session.id, expected: .none, record: last.encoded))
-        let commits = last.version + (last.isEnd ? 0 : session.answers.count)
-        for record in session.versions {
-            records.append((session.id.text, record.version, EncodedRow(record.encoded)))
-        }
-        heads.append(Head(change: change, commits: commits, due: records[records.count - 1].row.keptUntil))
+        heads.append(
+            (JournalRow(last.encoded, isFirst: true), last.version + (last.isEnd ? 0 : session.answers.count)))
+        records += session.versions.map { JournalRow($0.encoded, isFirst: false) }
         for (index, answer) in session.answers.enumerated() {
-            answers.append((session.id.text, last.version + 1 + index, EncodedAnswer(answer)))
+            let row = JournalRow(answer)
+            answers.append((row, answer.body == nil ? 0 : row.text.count, last.version + 1 + index))
         }
     }
 
     var values: [PostgresValue] {
-        let changes = heads.map(\.change)
+        let last = heads.map(\.row)
         return [
-            .texts(changes.map(\.id.text)), .integers(heads.map(\.commits)), .integers(changes.map(\.version)),
-            .integers(changes.map { $0.isEnd ? $0.version : 1 }), .integers(heads.map(\.due)),
-            .texts(changes.map { $0.tokens ?? "{}" }), .texts(changes.map(\.account)), .texts(changes.map(\.origin)),
+            .texts(last.map(\.session)), .integers(heads.map(\.commits)), .integers(last.map(\.version)),
+            .integers(last.map { $0.kind == .end ? $0.version : 1 }), .integers(last.map(\.keptUntil)),
+            .texts(last.map { CommitStatement.tokens($0) ?? "{}" }), .texts(last.map(CommitStatement.account)),
+            .texts(last.map(\.label?.origin)),
 
-            .texts(records.map(\.session)), .integers(records.map(\.version)), .integers(records.map(\.row.keptUntil)),
-            .utf8s(records.map(\.row.text)), .integers(records.map(\.row.checksum)),
+            .texts(records.map(\.session)), .integers(records.map(\.version)), .integers(records.map(\.keptUntil)),
+            .utf8s(records.map(\.text)), .integers(records.map(\.checksum)),
 
-            .texts(answers.map(\.session)), .texts(answers.map(\.row.key)), .integers(answers.map(\.stamp)),
-            .utf8s(answers.map(\.row.text)), .integers(answers.map(\.row.size)),
+            .texts(answers.map(\.row.session)), .texts(answers.map(\.row.label?.key)),
+            .integers(answers.map(\.stamp)), .utf8s(answers.map(\.row.text)), .integers(answers.map(\.bytes)),
             .integers(answers.map(\.row.checksum)),
         ]
     }

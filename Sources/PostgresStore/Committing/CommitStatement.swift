@@ -43,6 +43,14 @@ enum CommitStatement {
         SELECT coalesce((SELECT array_agg(id) FROM w), '{}'), (SELECT value FROM store WHERE name = 'generation')
         """)
 
+    /// The digests of a session's tokens as the text of an array.
+    static func tokens(_ row: JournalRow?) -> String? {
+        row?.label?.tokens.map { "{\($0.words.map { "\"\\\\x\($0)\"" }.joined(separator: ","))}" }
+    }
+
+    /// Who is signed in: empty for nobody, and `nil` if the record does not say.
+    static func account(_ row: JournalRow?) -> String? { row?.label.map { $0.user ?? "" } }
+
     /// - Parameter items: at most one for each session.
     static func values(
         _ items: [CommitItem], lane: Int, n: Int, generation: Int, secret: String
@@ -52,10 +60,11 @@ enum CommitStatement {
             .texts(changes.map(\.id.text)), .integers(changes.map(\.expected.commits)),
             .integers(changes.map(\.version)), .integers(changes.map(\.record?.base)),
             .integers(changes.map(\.record?.keptUntil)), .integers(changes.map { $0.isEnd ? $0.version : nil }),
-            .texts(changes.map(\.tokens)), .texts(changes.map(\.account)), .texts(changes.map(\.origin)),
-            .utf8s(changes.map(\.record?.text)), .integers(changes.map(\.record?.checksum)),
-            .texts(changes.map(\.answer?.key)), .utf8s(changes.map(\.answer?.text)),
-            .integers(changes.map(\.answer?.size)), .integers(changes.map(\.answer?.checksum)), .integer(lane),
+            .texts(changes.map { tokens($0.record) }), .texts(changes.map { account($0.record) }),
+            .texts(changes.map(\.record?.label?.origin)), .utf8s(changes.map(\.record?.text)),
+            .integers(changes.map(\.record?.checksum)), .texts(changes.map(\.answer?.label?.key)),
+            .utf8s(changes.map(\.answer?.text)), .integers(changes.map(\.answer?.text.count)),
+            .integers(changes.map(\.answer?.checksum)), .integer(lane),
             .integer(n), .text("\(generation)"), .text(secret),
         ]
     }
@@ -72,4 +81,20 @@ enum CommitStatement {
         guard parts.count == 2, let id = SessionID(String(parts[0])), let version = Int(parts[1]) else { return nil }
         return (id, version)
     }
+}
+
+extension EncodedChange {
+    /// The version that the session has afterwards.
+    var version: Int { record?.version ?? expected.version }
+
+    var isCreation: Bool { expected.commits == 0 }
+
+    /// Nothing can be created without a record.
+    var isPossible: Bool { !isCreation || record != nil }
+
+    /// About how many bytes are sent for it.
+    var size: Int { 200 + (record?.text.count ?? 0) + (answer?.text.count ?? 0) }
+
+    /// The number of the session's commits afterwards.
+    var commits: Int { expected.commits + 1 }
 }

@@ -1,3 +1,10 @@
+// The feed: what all servers have committed. It is the table `batches`, a row for each batch of a lane:
+//
+//     lane  n   changed                                    at
+//     17    42  {"s_4fGk0Zb81qXy2 8","s_9aQe7Lm20cRt5 3"}  2025-11-30 12:00:00.104+00
+//
+// `n` counts the lane's batches from 1 on; `changed` has the id of each changed session and its version after that.
+
 internal import Postgres
 internal import Sessions
 

@@ -28,10 +28,10 @@ enum PastQueries {
 
     /// See `SessionStore.history`.
     ///
-    /// - Returns: the rows by their versions, and the versions to return, newest first.
+    /// - Returns: the records, or that one of them is damaged.
     static func history(
         of id: SessionID, from newest: Int, limit: Int, bytes: Int, _ retention: Retention, _ link: DatabaseLink
-    ) throws(PostgresError) -> (rows: [Int: JournalRow], wanted: [Int]) {
+    ) throws(PostgresError) -> Result<FoundRecords, StoreError> {
         let found = try link.run(
             versions, [.text(id.text), .integer(retention.retainedVersions)], within: .seconds(5))
         var places: [Place] = []
@@ -42,11 +42,22 @@ enum PastQueries {
         let kept = kept(places, retention)
         let wanted = wanted(kept, from: newest, limit: limit, bytes: bytes, retention)
         let needed = Set(wanted.map(\.version)).union(wanted.compactMap(\.base)).sorted()
-        guard !needed.isEmpty else { return ([:], []) }
+        guard !needed.isEmpty else { return .success(FoundRecords(of: id)) }
         let read = try link.run(records, [.text(id.text), .integers(needed)], within: .seconds(10))
-        var rows: [Int: JournalRow] = [:]
-        for row in read.indices { if let one = JournalRow(read, row, from: 0, of: id) { rows[one.version] = one } }
-        return (rows, wanted.map(\.version))
+        return Result { () throws(StoreError) in
+            var found = FoundRecords(of: id)
+            for row in read.indices {
+                if let one = try JournalRow(read, row, from: 0, of: id) { found.bases[one.version] = one.text }
+            }
+            // One may have been pruned since.
+            for place in wanted {
+                guard let text = found.bases[place.version], place.base.map({ found.bases[$0] != nil }) ?? true else {
+                    break
+                }
+                found.wanted.append((place.version, text))
+            }
+            return found
+        }
     }
 
     /// Those that fit in `versionBytes`, and those that the newest one needs; without a gap.

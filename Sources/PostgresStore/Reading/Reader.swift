@@ -3,10 +3,10 @@ internal import Postgres
 internal import Sessions
 internal import Synchronization
 
-/// A connection that reads what waits in the line, on a thread of its own.
+/// A connection that reads what waits, on a thread of its own.
 final class Reader: Sendable {
     private let index: Int
-    private let line: ReadLine
+    private let reads: ReadQueue
     private let state: StoreState
     private let retention: Retention
     /// Serial, so libdispatch runs it on a thread outside its pools, which may block on the network.
@@ -14,9 +14,9 @@ final class Reader: Sendable {
     /// Only used on `queue`.
     private let link: Mutex<DatabaseLink>
 
-    init(_ index: Int, _ line: ReadLine, _ link: sending DatabaseLink, _ state: StoreState, _ retention: Retention) {
+    init(_ index: Int, _ reads: ReadQueue, _ link: sending DatabaseLink, _ state: StoreState, _ retention: Retention) {
         self.index = index
-        self.line = line
+        self.reads = reads
         self.state = state
         self.retention = retention
         self.link = Mutex(link)
@@ -37,7 +37,7 @@ final class Reader: Sendable {
     }
 
     private func serve() {
-        while let work = line.next(for: index) {
+        while let work = reads.next(for: index) {
             link.withLock { link in
                 switch work {
                 case .confirmations(let group): confirm(group, link)
@@ -48,7 +48,7 @@ final class Reader: Sendable {
         }
     }
 
-    private func confirm(_ group: [ReadLine.Confirmation], _ link: DatabaseLink) {
+    private func confirm(_ group: [ReadQueue.Confirmation], _ link: DatabaseLink) {
         let values: [PostgresValue] = [.texts(group.map(\.id.text)), .integers(group.map(\.stamp.commits))]
         do throws(StoreError) {
             let rows = try Reader.retrying(link, since: group[0].arrived) { link throws(PostgresError) in
@@ -73,7 +73,7 @@ final class Reader: Sendable {
         }
     }
 
-    private func load(_ group: [ReadLine.Load], _ link: DatabaseLink) {
+    private func load(_ group: [ReadQueue.LoadRequest], _ link: DatabaseLink) {
         let values: [PostgresValue] = [
             .texts(group.map(\.id.text)), .byteStrings(group.map(\.token)), .integer(retention.answers),
         ]
@@ -93,7 +93,7 @@ final class Reader: Sendable {
         }
     }
 
-    /// How long the database may take for a query of the line.
+    /// How long the database may take for a query.
     static let time = Duration.seconds(2)
 
     /// Reads again as long as the connection fails, and the reader has not waited too long.
@@ -107,7 +107,7 @@ final class Reader: Sendable {
                 return try body(link)
             } catch {
                 let isTransient = error.state?.isTransient ?? true
-                guard isTransient, .now - arrived < CommitLine.patience else {
+                guard isTransient, .now - arrived < CommitQueue.patience else {
                     throw .unavailable(reason: error.description)
                 }
                 backoff.wait()

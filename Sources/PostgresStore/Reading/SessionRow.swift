@@ -4,8 +4,8 @@ internal import Sessions
 /// A session as the database returns it: its last record, and the full record that this may need.
 struct SessionRow: Sendable {
     let stamp: SessionStamp
-    let record: JournalRow?
-    let base: JournalRow?
+    /// Without a record if there is none, which is damage.
+    private let found: Result<FoundRecords, StoreError>
     /// Oldest first.
     let answeredKeys: [String]
 
@@ -28,56 +28,50 @@ struct SessionRow: Sendable {
             let generation = rows.text(row, 3).flatMap({ Int($0) })
         else { return nil }
         stamp = SessionStamp(version: version, commits: commits, generation: generation)
-        record = JournalRow(rows, row, from: 4, of: id)
-        base = JournalRow(rows, row, from: 9, of: id)
+        found = Result { () throws(StoreError) in
+            var found = FoundRecords(of: id)
+            let record = try JournalRow(rows, row, from: 4, of: id)
+            if let record { found.wanted = [(record.version, record.text)] }
+            if let base = try JournalRow(rows, row, from: 9, of: id) { found.bases = [base.version: base.text] }
+            return found
+        }
         answeredKeys = rows.texts(row, 14) ?? []
     }
 
     /// - Throws: `damaged`.
     func loaded(_ id: SessionID) throws(StoreError) -> LoadedSession {
-        guard let record, record.version == stamp.version else {
+        guard let record = try found.get().records().first, record.version == stamp.version else {
             throw .damaged(reason: "version \(stamp.version) of \(id.text) is missing")
         }
-        var reader = RecordReader(of: id)
-        let read = try JournalRow.read(record, of: id, &reader) { $0 == base?.version ? base : nil }
-        let keys = read.isEnd ? [] : answeredKeys
-        return LoadedSession(record: read, stamp: stamp, answeredKeys: keys)
+        return LoadedSession(record: record, stamp: stamp, answeredKeys: record.isEnd ? [] : answeredKeys)
     }
 }
 
-/// A row of the table `journal`.
-struct JournalRow: Sendable {
-    let version: Int
-    let base: Int?
-    let text: [UInt8]
-    /// Whether it is what was written.
-    let isSound: Bool
-
+extension JournalRow {
+    /// A record in the table `journal`.
+    ///
     /// - Parameter first: the column of the version; base, `kept_until`, record and checksum follow.
     /// - Returns: `nil` if there is no such row.
-    init?(_ rows: PostgresRows, _ row: Int, from first: Int, of id: SessionID) {
+    /// - Throws: `damaged`, if it is not what was written.
+    init?(_ rows: PostgresRows, _ row: Int, from first: Int, of id: SessionID) throws(StoreError) {
         guard let version = rows.integer(row, first), let text = rows.utf8(row, first + 3) else { return nil }
-        self.version = version
-        self.text = text
-        base = rows.integer(row, first + 1)
-        let sum = EncodedRow.checksum(
-            id.text, version: version, base: base, keptUntil: rows.integer(row, first + 2) ?? -1, text)
-        isSound = sum == rows.integer(row, first + 4)
+        self.init(
+            session: id.text, kind: .next, version: version, keptUntil: rows.integer(row, first + 2) ?? -1,
+            base: rows.integer(row, first + 1), label: nil, text: text)
+        guard checksum == rows.integer(row, first + 4) else {
+            throw .damaged(reason: "version \(version) of \(id.text) is damaged: its checksum is wrong")
+        }
     }
+}
 
-    /// - Parameter base: finds the row of a version.
-    /// - Throws: `damaged`.
-    static func read(
-        _ row: JournalRow, of id: SessionID, _ reader: inout RecordReader, base: (Int) -> JournalRow?
-    ) throws(StoreError) -> SessionRecord {
-        let base = row.base.flatMap(base)
-        guard row.isSound, base?.isSound ?? true else {
-            throw .damaged(reason: "version \(row.version) of \(id.text) is damaged: its checksum is wrong")
-        }
-        do throws(RecordError) {
-            return try reader.record(row.version, row.text) { $0 == base?.version ? base?.text : nil }
-        } catch {
-            throw .damaged(reason: "version \(row.version) of \(id.text) is damaged: \(error)")
-        }
+extension StoredAnswer {
+    /// An answer in the table `answers`.
+    ///
+    /// - Throws: `damaged`, if it is not what was written.
+    init(_ text: [UInt8], checksum: Int?, to key: String, of id: SessionID) throws(StoreError) {
+        guard JournalRow(session: id.text, key: key, text: text).checksum == checksum,
+            let answer = try? StoredAnswer(parsing: text), answer.session == id, answer.key == key
+        else { throw .damaged(reason: "an answer of \(id.text) is damaged") }
+        self = answer
     }
 }

@@ -1,4 +1,4 @@
-/// The tables. A person can read them: records are lines of JSON, `RecordText` describes their members.
+/// The tables. A person can read them: records are lines of JSON, `SessionRecord` describes their members.
 ///
 /// They use only what PostgreSQL's relatives have, too: no sequences, triggers, enumerations or advisory locks.
 enum Schema {
@@ -33,7 +33,7 @@ enum Schema {
 
         CREATE TABLE IF NOT EXISTS answers (
           session text COLLATE "C", key text COLLATE "C", stamp bigint NOT NULL, answer text NOT NULL,
-          -- Bytes of the body; 0 once it is dropped.
+          -- Bytes of the text; 0 once its body is dropped.
           size bigint NOT NULL, checksum bigint NOT NULL, PRIMARY KEY (session, key)
         );
 

@@ -69,7 +69,7 @@ enum PruneQueries {
             keys.append(key)
             stamps.append(stamp)
             rests.append(rest)
-            checksums.append(EncodedAnswer.checksum(session, key, rest))
+            checksums.append(JournalRow(session: session, key: key, text: rest).checksum)
         }
         _ = try link.run(
             dropping, [.texts(sessions), .texts(keys), .integers(stamps), .utf8s(rests), .integers(checksums)],
@@ -80,7 +80,7 @@ enum PruneQueries {
     static func isDue(_ change: EncodedChange, _ retention: Retention) -> Bool {
         let isLarge =
             (change.record?.text.count ?? 0) > retention.versionBytes / 16
-            || (change.answer?.size ?? 0) > retention.answerBytes / 16
+            || (change.answer?.text.count ?? 0) > retention.answerBytes / 16
         return isLarge || change.isEnd || change.commits % 16 == 0 || (change.record != nil && change.version % 16 == 0)
     }
 }

@@ -106,16 +106,23 @@ private final class OldJournal {
     private static func lastRow(in database: borrowing SQLiteDatabase) throws(SQLiteError) -> Int {
         let compacted = try? JournalWriter.compacted(in: database)
         var last = 0
-        let damaged = try database.prepare("\(select) ORDER BY seq").firstNonNil { row -> Int? in
-            // Only rows that are compacted may have been deleted.
-            let next = max(last, compacted ?? 0) + 1
-            guard let seq = row.integer(11), JournalRow(row, seq: seq) != nil,
-                seq == next || seq <= compacted ?? .max
-            else { return last + 1 }
-            last = seq
-            return nil
+        var damage: String?
+        do throws(SQLiteError) {
+            damage = try database.prepare("\(select) ORDER BY seq").firstNonNil { row in
+                // Only rows that are compacted may have been deleted.
+                let next = max(last, compacted ?? 0) + 1
+                guard let seq = row.integer(11), seq == next || seq <= compacted ?? .max else {
+                    return "row \(next) of the journal is missing"
+                }
+                guard JournalRow(row, seq: seq) != nil else { return "row \(seq) of the journal is damaged" }
+                last = seq
+                return nil
+            }
+        } catch {
+            guard error.isDamage else { throw error }
+            damage = "the journal is damaged after row \(last)"
         }
-        if let damaged { throw .damage("row \(damaged) of the journal, or one after it, is damaged") }
+        if let damage { throw .damage(damage) }
         return last
     }
 

@@ -209,14 +209,14 @@ extension JournalReader {
             guard let row = try row(seq, version, of: past.id) else { break }
             if let base = row.base, found.bases[base] == nil {
                 guard let place = places.first(where: { $0.version == base }),
-                    let text = try self.row(place.seq, base, of: past.id)
+                    let full = try self.row(place.seq, base, of: past.id)
                 else { break }
-                found.bases[base] = text
-                size += text.text.count
+                found.bases[base] = full.text
+                size += full.text.count
             }
             size += row.text.count
             guard found.wanted.isEmpty || size <= bytes else { break }
-            found.wanted.append(row)
+            found.wanted.append((row.version, row.text))
         }
         return found
     }
@@ -230,28 +230,8 @@ extension JournalReader {
     }
 }
 
-/// Records as they were found. Callers parse them.
-struct FoundRecords: Sendable {
-    let id: SessionID
-    /// Newest first.
-    var wanted: [JournalRow] = []
-    /// The full records that are bases of the wanted delta records, by version.
-    var bases: [Int: JournalRow] = [:]
-
-    init(of id: SessionID) {
-        self.id = id
-    }
-
-    func records() throws(ReadError) -> [SessionRecord] {
-        var reader = RecordReader(of: id)
-        var records: [SessionRecord] = []
-        for row in wanted {
-            do throws(RecordError) {
-                records.append(try reader.record(row.version, row.text) { bases[$0]?.text })
-            } catch {
-                throw .damaged("version \(row.version) of \(id.text) is damaged: \(error)")
-            }
-        }
-        return records
+extension FoundRecords {
+    func read() throws(ReadError) -> [SessionRecord] {
+        do throws(StoreError) { return try records() } catch { throw .damaged(error.description) }
     }
 }

@@ -3,21 +3,21 @@ internal import SQLite
 internal import Sessions
 internal import Synchronization
 
-/// Group reads: reads wait in a line, and the one connection that reads serves all that have arrived while it was
+/// Group reads: reads wait in a queue, and the one connection that reads serves all that have arrived while it was
 /// reading. They share one snapshot, so that its pages are read once for all of them: SQLite discards its cache as soon
 /// as another connection has written.
 final class ReadQueue: Sendable {
     /// Receives the connection, or the reason why there is none.
     private typealias Read = @Sendable (Result<JournalReader, ReadError>) -> Void
 
-    private struct Line {
+    private struct State {
         var waiting: [Read] = []
-        /// Whether the reader is serving the line, or is about to.
+        /// Whether the reader is serving the queue, or is about to.
         var isServed = false
     }
 
     private let queue = DispatchQueue(label: "coordinatord.store.reader")
-    private let line = Mutex(Line())
+    private let state = Mutex(State())
     /// Only used on `queue`; `nil` once it is closed. Holding the lock keeps the reader from its next snapshot.
     private let reader: Mutex<JournalReader?>
 
@@ -56,10 +56,10 @@ final class ReadQueue: Sendable {
     }
 
     private func wait(_ read: @escaping Read) {
-        let isFirst = line.withLock { line in
-            line.waiting.append(read)
-            defer { line.isServed = true }
-            return !line.isServed
+        let isFirst = state.withLock { state in
+            state.waiting.append(read)
+            defer { state.isServed = true }
+            return !state.isServed
         }
         // Not under the lock: it wakes a thread.
         if isFirst { queue.async { self.serve() } }
@@ -68,10 +68,10 @@ final class ReadQueue: Sendable {
     /// Serves all waiting reads, again and again until none is waiting.
     private func serve() {
         while true {
-            let waiting = line.withLock { line in
-                defer { line.waiting = [] }
-                line.isServed = !line.waiting.isEmpty
-                return line.waiting
+            let waiting = state.withLock { state in
+                defer { state.waiting = [] }
+                state.isServed = !state.waiting.isEmpty
+                return state.waiting
             }
             guard !waiting.isEmpty else { return }
             reader.withLock { reader in

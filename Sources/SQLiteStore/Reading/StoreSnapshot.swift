@@ -92,7 +92,7 @@ public final class StoreSnapshot {
 
     public func load(_ id: SessionID) throws(SQLiteStoreError) -> SessionRecord? {
         try reading { () throws(ReadError) in
-            return try reader.load(id, token: nil, tail.places(of: id))?.record.records().first
+            return try reader.load(id, token: nil, tail.places(of: id))?.record.read().first
         }
     }
 
@@ -134,8 +134,8 @@ public final class StoreSnapshot {
 
     private func last(of id: SessionID, withPast: Bool) throws(ReadError) -> SessionRecord? {
         let recent = tail.places(of: id)
-        guard let last = try reader.load(id, token: nil, recent)?.record.records().first else { return nil }
-        if withPast { _ = try reader.history(of: id, from: .max, limit: .max, bytes: .max, recent).records() }
+        guard let last = try reader.load(id, token: nil, recent)?.record.read().first else { return nil }
+        if withPast { _ = try reader.history(of: id, from: .max, limit: .max, bytes: .max, recent).read() }
         _ = try StoreSnapshot.answers(reader.answers(of: id, recent), of: id)
         return last
     }
@@ -148,7 +148,7 @@ public final class StoreSnapshot {
             guard try reader.load(id, token: nil, recent) != nil else { return FoundRecords(of: id) }
             return try reader.history(of: id, from: .max, limit: .max, bytes: .max, recent)
         }
-        do throws(ReadError) { return try found.records().reversed() } catch { throw damaged(error) }
+        do throws(ReadError) { return try found.read().reversed() } catch { throw damaged(error) }
     }
 
     /// Every answer that is kept, oldest first.

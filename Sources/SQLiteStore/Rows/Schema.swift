@@ -1,6 +1,6 @@
 internal import SQLite
 
-/// The tables. A person can read them: records are lines of JSON, `RecordText` describes their members.
+/// The tables. A person can read them: records are lines of JSON, `SessionRecord` describes their members.
 ///
 /// The journal alone says what was committed. Everything else but the secret is derived from it, and rebuilt from it
 /// if it is damaged (`StoreRebuild`).

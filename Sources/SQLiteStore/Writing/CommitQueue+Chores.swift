@@ -9,10 +9,10 @@ extension CommitQueue {
     private static let choreSize = 512
 
     func waitForQuiet() {
-        let looks = line.withLock { line -> Int? in
-            if line.isTimed || line.failure != nil { return nil }
-            line.isTimed = true
-            return line.looks
+        let looks = state.withLock { state -> Int? in
+            if state.isTimed || state.failure != nil { return nil }
+            state.isTimed = true
+            return state.looks
         }
         guard let looks else { return }
         queue.asyncAfter(deadline: .now() + CommitQueue.quietTime) { [weak self] in
@@ -21,9 +21,9 @@ extension CommitQueue {
     }
 
     private func doChores(since looks: Int) {
-        let isQuiet = line.withLock { line in
-            line.isTimed = false
-            return line.looks == looks && line.failure == nil
+        let isQuiet = state.withLock { state in
+            state.isTimed = false
+            return state.looks == looks && state.failure == nil
         }
         guard isQuiet else { return waitForQuiet() }
         attempt { writer throws(CommitFailure) in
@@ -50,12 +50,12 @@ extension CommitQueue {
         }
     }
 
-    private var isAwaited: Bool { line.withLock { !$0.waiting.isEmpty } }
+    private var isAwaited: Bool { state.withLock { !$0.waiting.isEmpty } }
 
     /// Checks whether commits are possible, in case none has been tried for a while. Call now and then.
     func probe() {
         queue.async {
-            guard self.line.withLock({ $0.failure == nil }) else { return }
+            guard self.state.withLock({ $0.failure == nil }) else { return }
             do throws(CommitFailure) {
                 try self.withWriter { writer throws(CommitFailure) in
                     try writer.probe(self.tail)
@@ -129,7 +129,7 @@ extension CommitQueue {
     func close() async {
         await withCheckedContinuation { continuation in
             queue.async {
-                self.line.withLock { $0.failure = $0.failure ?? CommitQueue.closed }
+                self.state.withLock { $0.failure = $0.failure ?? CommitQueue.closed }
                 self.writer.withLock { writer in
                     // What cannot be compacted now is compacted when the store is opened again.
                     try? writer?.compactAll(self.tail)

@@ -6,20 +6,20 @@ internal import SQLite
 internal import Sessions
 internal import Synchronization
 
-/// Group commit: commits wait in a line, and the one writer commits all that have arrived while it was writing.
+/// Group commit: commits wait in a queue, and the one writer commits all that have arrived while it was writing.
 final class CommitQueue: Sendable {
     struct Waiting: Sendable {
         let changes: [EncodedChange]
         let completion: @Sendable (CommitOutcome) -> Void
     }
 
-    struct Line {
+    struct State {
         var waiting: [Waiting] = []
         /// When the first of them came; see `MonotonicTime`.
         var waitingSince = 0
         /// How many the writer is committing, and when the first of them came.
         var (written, writtenSince) = (0, 0)
-        /// Whether the writer is serving the line, or is about to.
+        /// Whether the writer is serving the queue, or is about to.
         var isServed = false
         /// Whether the writer is going to do chores if nothing is committed for a while.
         var isTimed = false
@@ -30,7 +30,7 @@ final class CommitQueue: Sendable {
 
     /// Serial, so libdispatch runs it on a thread outside its pools, which may block on the disk.
     let queue = DispatchQueue(label: "coordinatord.store.writer")
-    let line = Mutex(Line())
+    let state = Mutex(State())
     /// Only used on `queue`; `nil` once it is closed.
     let writer: Mutex<JournalWriter?>
     let tail: SharedTail
@@ -54,11 +54,11 @@ final class CommitQueue: Sendable {
 
     func commit(_ changes: [EncodedChange], _ completion: @escaping @Sendable (CommitOutcome) -> Void) {
         let one = Waiting(changes: changes, completion: completion)
-        let (failure, isFirst) = line.withLock { line in
-            if line.waiting.isEmpty { line.waitingSince = MonotonicTime.nanoseconds }
-            if line.failure == nil { line.waiting.append(one) }
-            defer { line.isServed = true }
-            return (line.failure, !line.isServed)
+        let (failure, isFirst) = state.withLock { state in
+            if state.waiting.isEmpty { state.waitingSince = MonotonicTime.nanoseconds }
+            if state.failure == nil { state.waiting.append(one) }
+            defer { state.isServed = true }
+            return (state.failure, !state.isServed)
         }
         // Not under the lock: it wakes a thread.
         if isFirst { queue.async { self.serve() } }
@@ -68,9 +68,9 @@ final class CommitQueue: Sendable {
     /// How many commits are waiting or being written, and for how many seconds the first of them has been.
     var waiting: (count: Int, seconds: Double) {
         let now = MonotonicTime.nanoseconds
-        return line.withLock { line in
-            let count = line.waiting.count + line.written
-            let since = line.written > 0 ? line.writtenSince : line.waitingSince
+        return state.withLock { state in
+            let count = state.waiting.count + state.written
+            let since = state.written > 0 ? state.writtenSince : state.waitingSince
             return (count, count == 0 ? 0 : Double(max(0, now - since)) / 1e9)
         }
     }
@@ -90,12 +90,12 @@ final class CommitQueue: Sendable {
             // The next commits find room in this array, so that no memory is allocated under the lock.
             waiting.removeAll(keepingCapacity: true)
             let isSpinning = idleTurns < CommitQueue.idleSpins
-            let failure = line.withLock { line in
-                swap(&line.waiting, &waiting)
-                (line.written, line.writtenSince) = (waiting.count, line.waitingSince)
-                if waiting.isEmpty { line.isServed = isSpinning }
-                line.looks += 1
-                return line.failure
+            let failure = state.withLock { state in
+                swap(&state.waiting, &waiting)
+                (state.written, state.writtenSince) = (waiting.count, state.waitingSince)
+                if waiting.isEmpty { state.isServed = isSpinning }
+                state.looks += 1
+                return state.failure
             }
             if waiting.isEmpty {
                 guard isSpinning else { return waitForQuiet() }
@@ -131,8 +131,8 @@ final class CommitQueue: Sendable {
         }
         measures.add(changes: changes.count, in: MonotonicTime.nanoseconds - start)
         troubles.recover()
-        if !changes.allSatisfy(\.isEnd) { troubles.setFull(false) }
-        let created = changes.indices.count { changes[$0].expectedVersion == 0 && conflicts[$0] == nil }
+        if !changes.allSatisfy(\.makesRoom) { troubles.setFull(false) }
+        let created = changes.indices.count { changes[$0].expected.version == 0 && conflicts[$0] == nil }
         sessionCount.add(created, ordering: .relaxed)
         var position = 0
         for one in waiting {
@@ -164,10 +164,10 @@ final class CommitQueue: Sendable {
 
     /// Refuses the commits, because there is no room, but tries those that only end sessions on their own.
     private func serveFull(_ waiting: [Waiting]) {
-        let ends = waiting.filter { $0.changes.allSatisfy(\.isEnd) }
+        let ends = waiting.filter { $0.changes.allSatisfy(\.makesRoom) }
         let isAll = ends.count == waiting.count
         troubles.setFull(true)
-        for one in waiting where isAll || !one.changes.allSatisfy(\.isEnd) { one.completion(.failure(.full)) }
+        for one in waiting where isAll || !one.changes.allSatisfy(\.makesRoom) { one.completion(.failure(.full)) }
         if !isAll, !ends.isEmpty { serve(ends) }
     }
 
@@ -212,7 +212,7 @@ final class CommitQueue: Sendable {
 
     /// From now on nothing is acknowledged.
     func fail(_ reason: String) {
-        line.withLock { $0.failure = $0.failure ?? reason }
+        state.withLock { $0.failure = $0.failure ?? reason }
         failed(reason)
     }
 }

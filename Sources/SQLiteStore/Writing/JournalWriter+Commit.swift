@@ -19,7 +19,7 @@ extension JournalWriter {
     /// - Returns: the conflicts, by the positions of the changes.
     func commit(_ changes: [EncodedChange], _ tail: SharedTail) throws(CommitFailure) -> [Int: CommitConflict] {
         let current = try versions(of: changes, tail)
-        guard try hasRoom || changes.allSatisfy(\.isEnd) else { throw .refused(.full) }
+        guard try hasRoom || changes.allSatisfy(\.makesRoom) else { throw .refused(.full) }
         if isNotedClosed { try note(isClosed: false, tail) }
         var conflicts: [Int: CommitConflict] = [:]
         var places: [(SessionID, Place)] = []
@@ -32,7 +32,7 @@ extension JournalWriter {
             for (index, change) in changes.enumerated() {
                 let id = change.id
                 let current = versions[id] ?? current[index]
-                guard current == change.expectedVersion, current > 0 || change.record != nil else {
+                guard current == change.expected.version, current > 0 || change.record != nil else {
                     conflicts[index] = CommitConflict(id: id)
                     continue
                 }
@@ -75,7 +75,7 @@ extension JournalWriter {
             } catch {
                 if case .sqlite = error { throw .refused(.unavailable(reason: error.reason)) }
                 // A new session's id is random, or was looked up before, so the damage is not this session's.
-                if change.expectedVersion > 0 { damaged[index] = error.reason }
+                if change.expected.version > 0 { damaged[index] = error.reason }
                 versions.append(0)
             }
         }

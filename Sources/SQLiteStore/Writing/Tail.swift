@@ -3,21 +3,6 @@ internal import Synchronization
 
 /// Where a row of the journal is, and what it means for its session.
 struct Place: Sendable {
-    /// Values that few rows have; in an object of its own, so that the other places are small.
-    final class Label: Sendable {
-        let tokens: String?
-        let user: String?
-        let origin: String?
-        let key: String?
-
-        init(_ label: JournalRow.Label) {
-            tokens = label.tokens
-            user = label.user
-            origin = label.origin
-            key = label.key
-        }
-    }
-
     let seq: Int
     let kind: JournalRow.Kind
     let version: Int
@@ -25,7 +10,7 @@ struct Place: Sendable {
     let size: Int
     /// Milliseconds since 1970.
     let keptUntil: Int
-    let label: Label?
+    let label: JournalRow.Label?
 
     var isRecord: Bool { kind != .answer }
     var key: String? { label?.key }

@@ -4,7 +4,7 @@ internal import JSONCoding
 
 /// One version of a session as a store keeps it: a text, and what the store has to know about it.
 ///
-/// A record is either full or a delta record. It is read as a `SessionRecord`; `RecordText` describes the format.
+/// A record is either full or a delta record. It is read as a `SessionRecord`, whose file describes the format.
 public final class EncodedRecord: Sendable {
     public let identity: SessionIdentity
     /// 1 for a created session; every transition that changes it adds one, and so does its end.

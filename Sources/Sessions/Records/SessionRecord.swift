@@ -1,3 +1,28 @@
+// A version of a session, as it is written and read.
+//
+// A record is one line of JSON with stable names, which a person can read. Times are milliseconds since 1970.
+//
+//     {"session": "s_…", "app": "tabs", "token": "(SHA-256 in hexadecimal digits)", "createdAt": 1764500000000,
+//      "origin": "s_…", "version": 7, "time": …, "keptUntil": …,
+//      "expiresAt": …, "event": "item", "operations": […], "finished": […], "dismissed": […],
+//      "visible": {…}, "state": {…}}
+//
+// Only a fork has an `origin`. A session whose tokens have changed, or that has several, has a list instead of `token`,
+// see `AccessToken`:
+//
+//     "tokens": [{"number": 3, "token": "…", "label": "TV", "createdAt": …, "usedAt": …, "firstVersion": 4}, …],
+//     "lastToken": 5
+//
+// `lastToken` is the largest number that was ever given, if it is not that of a token in the list. `user` is who is
+// signed in, if anybody is.
+// The record of a session's end has no members from `expiresAt` on. `state` is what `NavigationState.encoded` writes.
+//
+// Most records are delta records: `base` is their base version, an earlier version with a full record, and they leave
+// out what is the same there. They have none of the members from `app` to `origin`, and none of these, `visible` is a key, and
+// `state` only names the parts that the base version's state has, too, see `SharedParts`.
+//
+//     {"session": "s_…", "version": 8, "base": 7, …, "visible": "k6", "state": {…, "coordinators": [1, 2, {…}], …}}
+
 internal import Coordinators
 public import FoundationEssentials
 public import JSONCoding
@@ -60,56 +85,19 @@ public struct TransitionNote: Sendable, Equatable {
     public let dismissed: JSON
 }
 
-/// The parsed text of a record, before its base version is read.
-///
-/// A record is one line of JSON with stable names, which a person can read. Times are milliseconds since 1970.
-///
-///     {"session": "s_…", "app": "tabs", "token": "(SHA-256 in hexadecimal digits)", "createdAt": 1764500000000,
-///      "origin": "s_…", "version": 7, "time": …, "keptUntil": …,
-///      "expiresAt": …, "event": "item", "operations": […], "finished": […], "dismissed": […],
-///      "visible": {…}, "state": {…}}
-///
-/// Only a fork has an `origin`. A session whose tokens have changed, or that has several, has a list instead of `token`,
-/// see `AccessToken`:
-///
-///     "tokens": [{"number": 3, "token": "…", "label": "TV", "createdAt": …, "usedAt": …, "firstVersion": 4}, …],
-///     "lastToken": 5
-///
-/// `lastToken` is the largest number that was ever given, if it is not that of a token in the list. `user` is who is
-/// signed in, if anybody is.
-/// The record of a session's end has no members from `expiresAt` on. `state` is what `NavigationState.encoded` writes.
-///
-/// Most records are delta records: `base` is their base version, an earlier version with a full record, and they leave
-/// out what is the same there. They have none of the members from `app` to `origin`, and none of these, `visible` is a key, and
-/// `state` only names the parts that the base version's state has, too, see `SharedParts`.
-///
-///     {"session": "s_…", "version": 8, "base": 7, …, "visible": "k6", "state": {…, "coordinators": [1, 2, {…}], …}}
-public struct RecordText: Sendable {
-    fileprivate let json: JSON
-    /// `nil` for a full record.
-    public let baseVersion: Int?
-
-    /// - Throws: what is wrong with the text.
-    public init(parsing text: [UInt8]) throws(RecordError) {
-        json = try JSON(record: text)
-        baseVersion = json["base"] == nil ? nil : try json.version("base")
-    }
-}
-
 extension SessionRecord {
-    /// Reads a full record.
+    /// Reads a record.
     ///
-    /// - Throws: what is wrong with the text, for example that it has a `base`.
-    public init(parsing text: [UInt8]) throws(RecordError) {
-        try self.init(try RecordText(parsing: text), base: nil)
+    /// - Parameter base: the record of the base version, if it is a delta record.
+    /// - Throws: what is wrong with the text, for example that it has another base version.
+    public init(parsing text: [UInt8], base: SessionRecord? = nil) throws(RecordError) {
+        try self.init(try JSON(record: text), base: base)
     }
 
-    /// - Parameter base: the record of the text's base version; `nil` for a full record.
-    public init(_ text: RecordText, base: SessionRecord?) throws(RecordError) {
-        let json = text.json
+    fileprivate init(_ json: JSON, base: SessionRecord?) throws(RecordError) {
         let id = try json.id()
         version = try json.version("version")
-        guard base?.version == text.baseVersion, base.map({ $0.id == id && !$0.isEnd }) ?? true else {
+        guard base?.version == (try json.base()), base.map({ $0.id == id && !$0.isEnd }) ?? true else {
             throw .invalid(member: "base")
         }
         if let base {
@@ -151,31 +139,40 @@ extension SessionRecord.Content {
     }
 }
 
-/// Reads records of one session, which may share a base version.
-public struct RecordReader {
-    private let id: SessionID
-    private var bases: [Int: SessionRecord] = [:]
+/// Records of one session as a store has found them, before they are parsed.
+public struct FoundRecords: Sendable {
+    public let id: SessionID
+    /// The texts of the versions that were asked for, newest first.
+    public var wanted: [(version: Int, text: [UInt8])] = []
+    /// The texts of the full records that are bases of wanted delta records, by version.
+    public var bases: [Int: [UInt8]] = [:]
 
     public init(of id: SessionID) {
         self.id = id
     }
 
-    /// - Parameters:
-    ///   - version: the version that the record must have.
-    ///   - text: the record's text.
-    ///   - base: returns the text of a version's full record.
-    /// - Throws: what is wrong with the record or that of its base version.
-    public mutating func record(
-        _ version: Int, _ text: [UInt8], base: (Int) -> [UInt8]?
-    ) throws(RecordError) -> SessionRecord {
-        let text = try RecordText(parsing: text)
-        if let version = text.baseVersion, bases[version] == nil, let full = base(version) {
-            bases[version] = try SessionRecord(parsing: full)
+    /// Parses the wanted records.
+    ///
+    /// - Throws: `damaged`.
+    public func records() throws(StoreError) -> [SessionRecord] {
+        var parsedBases: [Int: SessionRecord] = [:]
+        var records: [SessionRecord] = []
+        for (version, text) in wanted {
+            do throws(RecordError) {
+                let json = try JSON(record: text)
+                let base = try json.base()
+                if let base, parsedBases[base] == nil, let text = bases[base] {
+                    parsedBases[base] = try SessionRecord(parsing: text)
+                }
+                let record = try SessionRecord(json, base: base.flatMap { parsedBases[$0] })
+                guard record.id == id else { throw .invalid(member: "session") }
+                guard record.version == version else { throw .invalid(member: "version") }
+                records.append(record)
+            } catch {
+                throw .damaged(reason: "version \(version) of \(id.text) is damaged: \(error)")
+            }
         }
-        let record = try SessionRecord(text, base: text.baseVersion.flatMap { bases[$0] })
-        guard record.id == id else { throw .invalid(member: "session") }
-        guard record.version == version else { throw .invalid(member: "version") }
-        return record
+        return records
     }
 }
 
@@ -210,6 +207,9 @@ extension JSON {
         guard (1...SessionRecord.versionLimit).contains(version) else { throw .invalid(member: name) }
         return version
     }
+
+    /// The base version of a delta record; `nil` in a full record.
+    fileprivate func base() throws(RecordError) -> Int? { self["base"] == nil ? nil : try version("base") }
 
     func time(_ name: String) throws(RecordError) -> Date {
         Date(milliseconds: try part(name))

@@ -178,24 +178,21 @@ public final class MemoryStore: SessionStore {
     private func records(
         _ versions: Ring<EncodedRecord>, from newest: Int, limit: Int, bytes: Int
     ) throws(StoreError) -> [SessionRecord] {
-        var records: [SessionRecord] = []
-        guard let id = versions.newest?.id else { return records }
-        var reader = RecordReader(of: id)
+        guard let id = versions.newest?.id else { return [] }
+        var found = FoundRecords(of: id)
         var size = 0
         for record in versions.newestFirst.prefix(retention.versions).drop(while: { $0.version > newest }).prefix(limit)
         {
             size += record.text.count
             // If the base version is no longer kept, no older record can be read either.
-            guard records.isEmpty || size <= bytes,
-                record.baseVersion.map({ versions.record($0) != nil }) ?? true
-            else { break }
-            do throws(RecordError) {
-                records.append(try reader.record(record.version, record.text) { versions.record($0)?.text })
-            } catch {
-                throw .damaged(reason: "version \(record.version) of \(id.text): \(error)")
+            guard found.wanted.isEmpty || size <= bytes else { break }
+            if let base = record.baseVersion {
+                guard let full = versions.record(base) else { break }
+                found.bases[base] = full.text
             }
+            found.wanted.append((record.version, record.text))
         }
-        return records
+        return try found.records()
     }
 
     public func forks(of id: SessionID) -> [SessionID] {

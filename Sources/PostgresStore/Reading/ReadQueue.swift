@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// Reads that share round trips: what waits when a connection is free goes in one query. A request never joins a query
 /// that was already sent, so that what it learns is not older than the request.
-final class ReadLine: Sendable {
+final class ReadQueue: Sendable {
     /// Whether a session still has a stamp.
     struct Confirmation: Sendable {
         let id: SessionID
@@ -15,7 +15,7 @@ final class ReadLine: Sendable {
     }
 
     /// A session to load, with a token that it must have.
-    struct Load: Sendable {
+    struct LoadRequest: Sendable {
         let id: SessionID
         let token: [UInt8]?
         let arrived: ContinuousClock.Instant
@@ -30,7 +30,7 @@ final class ReadLine: Sendable {
 
     private struct State {
         var confirmations: [Confirmation] = []
-        var loads: [Load] = []
+        var loads: [LoadRequest] = []
         var jobs: [Job] = []
         var idle: Set<Int> = []
         /// The reader that has a group of confirmations. One at a time: what arrives meanwhile is the next group, and larger
@@ -45,7 +45,7 @@ final class ReadLine: Sendable {
     /// What a reader does next.
     enum Work {
         case confirmations([Confirmation])
-        case loads([Load])
+        case loads([LoadRequest])
         case job(Job)
     }
 
@@ -60,7 +60,7 @@ final class ReadLine: Sendable {
         state = Mutex(State(idle: Set(0..<readers)))
     }
 
-    /// - Returns: `false` if the line is closed.
+    /// - Returns: `false` if the queue is closed.
     private func append(_ add: (inout State) -> Void) -> Bool {
         let (isOpen, reader) = state.withLock { state in
             guard !state.isClosed else { return (false, Int?.none) }
@@ -72,11 +72,11 @@ final class ReadLine: Sendable {
     }
 
     func append(_ one: Confirmation) {
-        if !append({ $0.confirmations.append(one) }) { one.completion(.failure(ReadLine.closed)) }
+        if !append({ $0.confirmations.append(one) }) { one.completion(.failure(ReadQueue.closed)) }
     }
 
-    func append(_ one: Load) {
-        if !append({ $0.loads.append(one) }) { one.completion(.failure(ReadLine.closed)) }
+    func append(_ one: LoadRequest) {
+        if !append({ $0.loads.append(one) }) { one.completion(.failure(ReadQueue.closed)) }
     }
 
     /// Runs a read that shares its round trip with no other.
@@ -93,7 +93,7 @@ final class ReadLine: Sendable {
                         Result { () throws(StoreError) in try Reader.retrying(link, since: arrived, body) }
                     })
             }
-            if !append({ $0.jobs.append(job) }) { job.run(.failure(ReadLine.closed)) }
+            if !append({ $0.jobs.append(job) }) { job.run(.failure(ReadQueue.closed)) }
         }
         return try outcome.get()
     }
@@ -106,9 +106,9 @@ final class ReadLine: Sendable {
             if state.confirming == reader { state.confirming = nil }
             if state.canConfirm {
                 state.confirming = reader
-                return .confirmations(ReadLine.takeFirst(ReadLine.groupSize.confirmations, &state.confirmations))
+                return .confirmations(ReadQueue.takeFirst(ReadQueue.groupSize.confirmations, &state.confirmations))
             }
-            if !state.loads.isEmpty { return .loads(ReadLine.takeFirst(ReadLine.groupSize.loads, &state.loads)) }
+            if !state.loads.isEmpty { return .loads(ReadQueue.takeFirst(ReadQueue.groupSize.loads, &state.loads)) }
             if !state.jobs.isEmpty { return .job(state.jobs.removeFirst()) }
             state.idle.insert(reader)
             return nil
@@ -130,9 +130,9 @@ final class ReadLine: Sendable {
             defer { (state.confirmations, state.loads, state.jobs) = ([], [], []) }
             return (state.confirmations, state.loads, state.jobs)
         }
-        for one in left.0 { one.completion(.failure(ReadLine.closed)) }
-        for one in left.1 { one.completion(.failure(ReadLine.closed)) }
-        for one in left.2 { one.run(.failure(ReadLine.closed)) }
+        for one in left.0 { one.completion(.failure(ReadQueue.closed)) }
+        for one in left.1 { one.completion(.failure(ReadQueue.closed)) }
+        for one in left.2 { one.run(.failure(ReadQueue.closed)) }
     }
 
     private static let closed = StoreError.unavailable(reason: PostgresStore.closed)

@@ -2,8 +2,8 @@ internal import Dispatch
 internal import Sessions
 internal import Synchronization
 
-/// The one line in which changes wait for a lane. A session is in one lane at a time, so that its changes stay in order.
-final class CommitLine: Sendable {
+/// The queue in which changes wait for a lane. A session is in one lane at a time, so that its changes stay in order.
+final class CommitQueue: Sendable {
     private struct State {
         var waiting: [CommitItem] = []
         /// The sessions of the batches that the lanes have.
@@ -23,7 +23,7 @@ final class CommitLine: Sendable {
 
     private let state = Mutex(State())
     private let wake: @Sendable (Int) -> Void
-    private let timer = DispatchQueue(label: "coordinatord.postgres.line")
+    private let timer = DispatchQueue(label: "coordinatord.postgres.commits")
 
     /// - Parameter wake: called with a lane that has been idle.
     init(lanes: Int, wake: @escaping @Sendable (Int) -> Void) {
@@ -48,8 +48,8 @@ final class CommitLine: Sendable {
         let (refusal, lane, isFirst) = state.withLock { state -> (String?, Int?, Bool) in
             if state.isClosed { return (PostgresStore.closed, nil, false) }
             // A request with many changes is an import, which waits for each before it sends the next.
-            if state.waiting.count >= CommitLine.limit {
-                return ("\(CommitLine.limit) changes wait for the database", nil, false)
+            if state.waiting.count >= CommitQueue.limit {
+                return ("\(CommitQueue.limit) changes wait for the database", nil, false)
             }
             state.waiting += items.filter(\.change.isPossible)
             defer { state.isTimed = true }
@@ -57,7 +57,7 @@ final class CommitLine: Sendable {
         }
         if let refusal { return request.fail(.unavailable(reason: refusal)) }
         if let lane { wake(lane) }
-        if isFirst { startTimer(CommitLine.patience) }
+        if isFirst { startTimer(CommitQueue.patience) }
     }
 
     /// The next batch of a lane; none if the lane is idle from now on.
@@ -69,10 +69,10 @@ final class CommitLine: Sendable {
             // A session that is skipped is skipped to the end, because its changes stay in order.
             var skipped: Set<SessionID> = []
             var index = 0
-            while index < state.waiting.count, batch.count < CommitLine.batchSize {
+            while index < state.waiting.count, batch.count < CommitQueue.batchSize {
                 let item = state.waiting[index]
                 let (id, size) = (item.change.id, item.change.size)
-                guard batch.isEmpty || bytes + size <= CommitLine.batchBytes else { break }
+                guard batch.isEmpty || bytes + size <= CommitQueue.batchBytes else { break }
                 index += 1
                 if !skipped.contains(id), state.busy.insert(id).inserted {
                     batch.append(item)
@@ -130,22 +130,22 @@ final class CommitLine: Sendable {
             item.request.fail(.unavailable(reason: "the database is too slow: a change has waited too long to be sent"))
         }
         // A change that comes later may have an earlier limit.
-        if let next { startTimer(min(next - now, CommitLine.patience)) }
+        if let next { startTimer(min(next - now, CommitQueue.patience)) }
     }
 }
 
 /// A lane: one connection that commits one batch after the other, on a thread of its own.
 final class CommitLane: Sendable {
     private let index: Int
-    private let line: CommitLine
+    private let commits: CommitQueue
     /// Serial, so libdispatch runs it on a thread outside its pools, which may block on the network.
     private let queue: DispatchQueue
     /// Only used on `queue`.
     private let writer: Mutex<BatchWriter>
 
-    init(_ index: Int, _ line: CommitLine, _ writer: sending BatchWriter) {
+    init(_ index: Int, _ commits: CommitQueue, _ writer: sending BatchWriter) {
         self.index = index
-        self.line = line
+        self.commits = commits
         self.writer = Mutex(writer)
         queue = DispatchQueue(label: "coordinatord.postgres.lane\(index)")
     }
@@ -156,10 +156,10 @@ final class CommitLane: Sendable {
 
     private func serve() {
         while true {
-            let batch = line.next(for: index)
+            let batch = commits.next(for: index)
             if batch.isEmpty { return }
             writer.withLock { $0.commit(batch) }
-            line.release(batch)
+            commits.release(batch)
         }
     }
 
@@ -197,7 +197,7 @@ final class CommitRequest: Sendable {
     init(_ changes: [EncodedChange], _ completion: @escaping @Sendable (CommitOutcome) -> Void) {
         self.changes = changes
         self.completion = completion
-        limit = arrived + (changes.count > 1 ? .seconds(60) : CommitLine.patience)
+        limit = arrived + (changes.count > 1 ? .seconds(60) : CommitQueue.patience)
         state = Mutex(State(open: changes.count))
     }
 
