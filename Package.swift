@@ -85,7 +85,7 @@ let package = Package(
             name: "CoordinatorServer",
             dependencies: [
                 "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "PostgresStore", "Coordinators", "MicroHTTP",
-                "ByteText", "JSONCoding", "Measures", "OpenTelemetry", "Prometheus",
+                "ByteText", "JSONCoding", "Measures", "OpenTelemetry", "Prometheus", "Sodium",
                 .target(name: "CJemalloc", condition: .when(traits: ["Jemalloc"])),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),

@@ -1,6 +1,7 @@
 internal import ByteText
 internal import FoundationEssentials
 internal import Glibc
+internal import Sodium
 
 /// The memory that this process may use: the machine's, or its control group's limit if that is less (cgroups(7)).
 enum MachineMemory {
@@ -36,6 +37,24 @@ enum MachineMemory {
         }
         return limit
     }
+}
+
+/// The program that runs.
+enum ProgramFile {
+    /// Identifies the program by its bytes: another build has another number, the same build has the same one on every
+    /// machine. 0 if it cannot be read.
+    static let build: Int = {
+        guard let file = fopen("/proc/self/exe", "r") else { return 0 }
+        defer { fclose(file) }
+        var sum: UInt64 = 0
+        var block = [UInt8](repeating: 0, count: 1 << 20)
+        while true {
+            let count = fread(&block, 1, block.count, file)
+            guard count > 0 else { break }
+            sum = (sum << 1 | sum >> 63) ^ Checksum.of(count == block.count ? block : Array(block[..<count]))
+        }
+        return Int(UInt32(truncatingIfNeeded: sum ^ sum >> 32) | 1)
+    }()
 }
 
 #if Jemalloc

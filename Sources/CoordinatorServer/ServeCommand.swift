@@ -106,6 +106,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
         settings.measuresHandlers = hasConsole
         settings.measuresEvents = options.admin.adminPort != nil
         settings.tracer = traces?.tracer
+        settings.build = ProgramFile.build
         options.lifetimes.apply(to: &settings)
         options.limits.apply(to: &settings)
         return settings

@@ -39,7 +39,7 @@ import Testing
             "ByteText", "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "PostgresStore", "Coordinators",
             "MicroHTTP",
             "JSONCoding", "CJemalloc", "Measures", "OpenTelemetry", "Prometheus", "CoreMetrics", "Tracing",
-            "ArgumentParser", "Logging", "Dispatch", "FoundationEssentials", "Glibc", "Synchronization",
+            "ArgumentParser", "Logging", "Sodium", "Dispatch", "FoundationEssentials", "Glibc", "Synchronization",
         ],
         "ReferenceApps": [
             "Coordinators", "SQLite", "Sodium", "Dispatch", "FoundationEssentials", "Glibc", "Synchronization",

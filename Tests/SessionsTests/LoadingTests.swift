@@ -1,6 +1,6 @@
 import Coordinators
 import Foundation
-import Sessions
+@testable import Sessions
 import Synchronization
 import Testing
 
@@ -44,6 +44,25 @@ import Testing
 
         await #expect(throws: SessionError.storageFull) { try await creating.value }
         await #expect(throws: SessionError.storageFull) { _ = try await waiting.value }
+    }
+
+    @Test func `a state that another build has made has another tag, under which events may be posted`() async throws {
+        let created = try await host { $0.build = 1 }.create()
+        let host = host { $0.build = 0xAB }
+        let session = try await host.session(created.id, token: created.token.text)
+        #expect(try session.state().tag == VersionTag(1, build: 0xAB))
+        #expect(
+            try await self.host { $0.build = 1 }.session(created.id, token: created.token.text).state().tag
+                == VersionTag(1))
+
+        _ = try await session.apply(PostedEvent("pass", payload: 1), if: .oneOf([VersionTag(1)]))
+
+        #expect(try session.state().tag == VersionTag(2))
+        let record = try await store.load(created.id, token: nil)?.record
+        #expect(record?.build == 0xAB && record?.isFull == true)
+        _ = try await session.apply(PostedEvent("pass", payload: 2))
+        let again = self.host { $0.build = 0xAB }
+        #expect(try await again.session(created.id, token: created.token.text).state().tag == VersionTag(3))
     }
 
     @Test func `all requests for a session share one load of it`() async throws {

@@ -26,16 +26,21 @@ struct BearerToken {
 
 /// Entity tags (RFC 9110, section 8.8.3).
 enum EntityTag {
-    /// `"9"`; `"9.2"` in the second generation of the store.
+    /// `"9"`; `"9.2"` in the second generation of the store; `"9-51c0ffee"` as this build shows what another one has made.
     static func text(_ tag: VersionTag) -> String {
-        "\"" + String(tag.version) + (tag.generation > 1 ? ".\(tag.generation)" : "") + "\""
+        let generation = tag.generation > 1 ? ".\(tag.generation)" : ""
+        let build = tag.build == 0 ? "" : "-" + String(tag.build, radix: 16)
+        return "\"" + String(tag.version) + generation + build + "\""
     }
 
     /// - Parameter text: without its quotes.
     private static func version(_ text: Substring) -> VersionTag? {
-        let parts = text.parts(at: ".", limit: 2).map { Int($0) }
-        guard let version = parts[0], version > 0, let generation = parts.count == 1 ? 1 : parts[1] else { return nil }
-        return VersionTag(version, generation: generation)
+        let parts = text.parts(at: "-", limit: 2)
+        let numbers = parts[0].parts(at: ".", limit: 2).map { Int($0) }
+        guard let version = numbers[0], version > 0, let generation = numbers.count == 1 ? 1 : numbers[1],
+            let build = parts.count == 1 ? 0 : Int(parts[1], radix: 16)
+        else { return nil }
+        return VersionTag(version, generation: generation, build: build)
     }
 
     /// The condition of an `If-Match`; `nil` if there is none. The comparison is strong (section 13.1.1): a weak tag,
@@ -52,8 +57,8 @@ enum EntityTag {
                     throw .invalidRequestHeader("If-Match", "* or a list of entity tags in quotes")
                 }
                 // Tags are compared as texts: "01" is not the tag of version 1.
-                if !isWeak, let version = version(inside), item == text(version) {
-                    versions.insert(version)
+                if !isWeak, let tag = version(inside), item == text(tag) {
+                    versions.insert(VersionTag(tag.version, generation: tag.generation))
                 }
             }
         }

@@ -96,7 +96,7 @@ extension SessionHost {
             isNew
             ? EncodedRecord(
                 applied.state, applied.transition, at: now,
-                keptUntil: settings.keptUntil(applied.state, of: session.app)) : nil
+                keptUntil: settings.keptUntil(applied.state, of: session.app), build: settings.build) : nil
         let change = SessionChange(id: session.id, expected: before.stamp, record: record, answer: answer)
         guard try await commit(change, of: session) else { return false }
         session.publish(

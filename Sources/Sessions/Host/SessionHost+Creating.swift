@@ -129,7 +129,9 @@ extension SessionHost {
         let answer = once?.stored(applied)
         let change = SessionChange(
             id: id, expected: before,
-            record: EncodedRecord(state, result.transition, at: now, keptUntil: settings.keptUntil(state, of: app)),
+            record: EncodedRecord(
+                state, result.transition, at: now, keptUntil: settings.keptUntil(state, of: app),
+                build: settings.build),
             answer: answer)
         let keys = answer.map { AnsweredKeys([$0.key], limit: retention.answers) }
         switch await commitFirst(change, of: Session(state, of: app, answered: keys)) {

@@ -52,11 +52,14 @@ extension SessionHost {
     ) async throws(SessionError) -> SessionState? {
         let record = loaded.record
         guard restoration.needsTransition else {
-            // A migrated state differs from the record, which then is no base for the next records.
-            let isAsSaved = record.isFull && content.state.isSaved(as: restoration.state)
+            // A migrated state differs from the record, which then is no base for the next records. Nor is one of another
+            // build, whose name it has.
+            let isOwn = record.build == settings.build
+            let isAsSaved = record.isFull && isOwn && content.state.isSaved(as: restoration.state)
             let base = isAsSaved ? DeltaBase(version: record.version, record.identity, restoration.state) : nil
             return SessionState(
-                record.identity, stamp: loaded.stamp, expiresAt: expiresAt, navigation: restoration.state, base: base)
+                record.identity, stamp: loaded.stamp, expiresAt: expiresAt, navigation: restoration.state, base: base,
+                shownBy: isOwn ? 0 : settings.build)
         }
         let now = now()
         let result = try await settled(restoration, record, at: now, of: app)
@@ -118,7 +121,8 @@ extension SessionHost {
         let change = SessionChange(
             id: record.id, expected: loaded.stamp,
             record: EncodedRecord(
-                state, result.transition, at: now, keptUntil: settings.keptUntil(state, of: app)))
+                state, result.transition, at: now, keptUntil: settings.keptUntil(state, of: app),
+                build: settings.build))
         switch await commit(change) {
         case .failure(let error): throw failure(error)
         case .success(let conflicts): return conflicts.isEmpty ? state : nil

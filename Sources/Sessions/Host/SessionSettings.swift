@@ -26,6 +26,10 @@ public struct SessionSettings: Sendable {
     /// About how many bytes the live sessions may take; see `MemoryEstimate`.
     public var liveMemory = Int.max
 
+    /// Identifies the build of the program and its apps; 0 if that does not matter. A state that another build has made may
+    /// accept other events here, or have other titles, so its entity tag is another one.
+    public var build = 0
+
     /// Whether to measure how long handlers take, see `HandlerTimings`.
     public var measuresHandlers = false
 

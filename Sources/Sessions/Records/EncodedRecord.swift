@@ -23,7 +23,7 @@ public final class EncodedRecord: Sendable {
 
     private init(
         _ identity: SessionIdentity, version: Int, time: Date, keptUntil: Date, isEnd: Bool = false,
-        baseVersion: Int? = nil, writeMembers: (inout JSONWriter) -> Void = { _ in }
+        baseVersion: Int? = nil, build: Int = 0, writeMembers: (inout JSONWriter) -> Void = { _ in }
     ) {
         self.identity = identity
         self.version = version
@@ -42,6 +42,7 @@ public final class EncodedRecord: Sendable {
             writer.member("base", ifAny: baseVersion)
             writer.member("time", time.milliseconds)
             writer.member("keptUntil", keptUntil.milliseconds)
+            writer.member("build", ifAny: build == 0 || baseVersion != nil ? nil : build)
             writeMembers(&writer)
         }
         // A copy of the exact size, for the store in memory keeps it.
@@ -53,10 +54,13 @@ public final class EncodedRecord: Sendable {
 
 extension EncodedRecord {
     /// A state, and the transition that led to it. A delta record if the state has an earlier base version.
-    convenience init(_ state: SessionState, _ transition: Transition, at time: Date, keptUntil: Date) {
+    ///
+    /// - Parameter build: see `SessionSettings.build`.
+    convenience init(_ state: SessionState, _ transition: Transition, at time: Date, keptUntil: Date, build: Int = 0) {
         let base = state.base.flatMap { $0.version < state.version ? $0 : nil }
         self.init(
-            state.identity, version: state.version, time: time, keptUntil: keptUntil, baseVersion: base?.version
+            state.identity, version: state.version, time: time, keptUntil: keptUntil, baseVersion: base?.version,
+            build: build
         ) { writer in
             writer.member("expiresAt", state.expiresAt.milliseconds)
             writer.encoded(transition.encodedMembers)
@@ -82,7 +86,7 @@ extension EncodedRecord {
     convenience init(_ record: SessionRecord) {
         self.init(
             record.identity, version: record.version, time: record.time, keptUntil: record.keptUntil,
-            isEnd: record.isEnd
+            isEnd: record.isEnd, build: record.build
         ) { writer in
             guard let content = record.content else { return }
             writer.member("expiresAt", content.expiresAt.milliseconds)

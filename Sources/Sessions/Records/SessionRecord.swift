@@ -14,7 +14,8 @@
 //     "lastToken": 5
 //
 // `lastToken` is the largest number that was ever given, if it is not that of a token in the list. `user` is who is
-// signed in, if anybody is.
+// signed in, if anybody is. `build` is the build of the program that made the version, if it is known; a delta record has
+// that of its base.
 // The record of a session's end has no members from `expiresAt` on. `state` is what `NavigationState.encoded` writes.
 //
 // Most records are delta records: `base` is their base version, an earlier version with a full record, and they leave
@@ -44,6 +45,8 @@ public struct SessionRecord: Sendable {
     public let time: Date
     /// When the session may be forgotten.
     public let keptUntil: Date
+    /// Of the program that made the version, see `SessionSettings.build`; 0 if it is not known.
+    let build: Int
     /// Whether it was read from a full record.
     let isFull: Bool
     /// `nil` for the session's end.
@@ -110,6 +113,7 @@ extension SessionRecord {
         if identity.tokens.count == 1 { identity.tokens[0].noteUse(at: time) }
         keptUntil = try json.time("keptUntil")
         isFull = base == nil
+        build = base?.build ?? json["build"]?.integer ?? 0
         content = try json["state"].map { state throws(RecordError) in
             try Content(json, state: state, completing: base?.content?.state)
         }
@@ -260,7 +264,7 @@ extension SessionRecord {
             event: BuiltInEvent.restoration, visible: content.note.visible, operations: [], finished: [], dismissed: [])
         return EncodedRecord(
             SessionRecord(
-                identity: identity, version: version + 1, time: now, keptUntil: keptUntil, isFull: true,
-                content: Content(expiresAt: last.expiresAt, note: note, state: state)))
+                identity: identity, version: version + 1, time: now, keptUntil: keptUntil,
+                build: past.build, isFull: true, content: Content(expiresAt: last.expiresAt, note: note, state: state)))
     }
 }

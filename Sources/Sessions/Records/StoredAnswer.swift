@@ -98,25 +98,29 @@ public enum VersionCondition: Sendable, Equatable {
     func holds(for version: VersionTag) -> Bool {
         switch self {
         case .any: true
-        case .oneOf(let versions): versions.contains(version)
+        // Another build's state of the same version is the same state.
+        case .oneOf(let versions): versions.contains(VersionTag(version.version, generation: version.generation))
         }
     }
 }
 
 /// Names what a session was at a version: if a shared store has lost commits, there is another version of that number
-/// in its next generation.
+/// in its next generation. And what another build of the program has made may be shown differently by this one.
 public struct VersionTag: Sendable, Hashable {
     public let version: Int
     public let generation: Int
+    /// The build that shows the version, if another one has made it; 0 if not.
+    public let build: Int
 
-    public init(_ version: Int, generation: Int = 1) {
+    public init(_ version: Int, generation: Int = 1, build: Int = 0) {
         self.version = version
         self.generation = generation
+        self.build = build
     }
 
     /// Whether it is the next version after that one.
     public func follows(_ other: VersionTag) -> Bool {
-        self == VersionTag(other.version + 1, generation: other.generation)
+        version == other.version + 1 && generation == other.generation
     }
 }
 

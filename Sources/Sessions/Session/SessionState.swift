@@ -7,6 +7,8 @@ public final class SessionState: Sendable {
     let stamp: SessionStamp
     public let expiresAt: Date
     public let navigation: NavigationState
+    /// The build that shows the state, if another one has made it; 0 if not.
+    private let shownBy: Int
     /// The base version of this version's record, or this version itself if that is a full record. The next version's
     /// record has the same base if it suits; without one it is a full record.
     let base: DeltaBase?
@@ -17,12 +19,13 @@ public final class SessionState: Sendable {
 
     init(
         _ identity: SessionIdentity, stamp: SessionStamp, expiresAt: Date, navigation: NavigationState,
-        base: DeltaBase?
+        base: DeltaBase?, shownBy: Int = 0
     ) {
         self.identity = identity
         self.stamp = stamp
         self.expiresAt = expiresAt
         self.navigation = navigation
+        self.shownBy = shownBy
         self.base = base
         let baseSize = base?.size ?? 0
         let isBase = base?.version == stamp.version
@@ -53,12 +56,13 @@ public final class SessionState: Sendable {
     /// The same after a commit that kept an answer.
     func withAnswer() -> SessionState {
         SessionState(
-            identity, stamp: stamp.next(version: nil), expiresAt: expiresAt, navigation: navigation, base: base)
+            identity, stamp: stamp.next(version: nil), expiresAt: expiresAt, navigation: navigation, base: base,
+            shownBy: shownBy)
     }
 
     /// 1, 2, 3 … without a gap.
     public var version: Int { stamp.version }
-    public var tag: VersionTag { VersionTag(version, generation: stamp.generation) }
+    public var tag: VersionTag { VersionTag(version, generation: stamp.generation, build: shownBy) }
     public var id: SessionID { identity.id }
     public var app: String { identity.app }
     /// Living coordinators.
