@@ -84,8 +84,7 @@ struct CompactedSession {
         sum.add(tokens)
         sum.add(origin)
         sum.add(answers)
-        // As in `JournalRow`.
-        if let user { sum.add(user) }
+        sum.add(user)
         sum.add(digestOf: rows)
         return sum.value
     }
