@@ -109,7 +109,8 @@ final class StoreDirectory: Sendable {
     /// Bytes of the database and of its log; 0 of a file that is missing.
     var sizes: (database: Int, log: Int) { (StoreDirectory.size(of: database), StoreDirectory.size(of: log)) }
 
-    private static func size(of path: String) -> Int {
+    /// Bytes of a file; 0 if it is missing.
+    static func size(of path: String) -> Int {
         var info = stat()
         return stat(path, &info) == 0 ? Int(info.st_size) : 0
     }

@@ -27,8 +27,8 @@ enum StoreRebuild {
         defer { directory.removeDraft() }
         let draft = try draft(of: directory, retention, report)
         // Both files must be complete without a log: SQLite would apply the old one to the new file.
-        guard !directory.hasLog else {
-            throw .unavailable(reason: "\(directory.log) cannot be copied into its database")
+        for log in [draft.database + "-wal", directory.log] where StoreDirectory.size(of: log) > 0 {
+            throw .unavailable(reason: "\(log) cannot be copied into its database")
         }
         unlink(directory.log)
         try draft.place()
