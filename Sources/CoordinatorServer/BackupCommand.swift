@@ -2,8 +2,6 @@ internal import ArgumentParser
 internal import ByteText
 internal import FoundationEssentials
 internal import Glibc
-internal import SQLiteStore
-internal import Sessions
 
 /// `backup`: copies the store as it is at one moment, while a server continues to use it.
 struct BackupCommand: ParsableCommand, SettingsCommand {
@@ -29,7 +27,7 @@ struct BackupCommand: ParsableCommand, SettingsCommand {
     var file: String
 
     func validate() throws {
-        guard !stored.store.isPostgres else {
+        guard stored.store.copies != nil else {
             throw ValidationError(
                 """
                 `backup` copies a store in a file. Back up a PostgreSQL database with pg_dump, or its server with \
@@ -40,28 +38,13 @@ struct BackupCommand: ParsableCommand, SettingsCommand {
     }
 
     func run() throws {
-        guard case .sqlite(let directory) = stored.store else { return }
+        guard let store = try stored.store.copies?.store() else { return }
         // Reaching the file's size limit then fails the write instead of ending the process.
         signal(SIGXFSZ, SIG_IGN)
-        let snapshot: StoreSnapshot
-        do {
-            snapshot = try DirectoryOwner.act(in: directory) { try StoreSnapshot(directory: directory) }
-        } catch let error as SQLiteStoreError {
-            throw ExitCode.cannotRead(directory, error)
-        }
         try DirectoryOwner.become(in: keep == nil ? Directory.parent(of: file) ?? "." : file)
         let kept = try keep.map { try KeptBackups(in: self.file, count: $0) }
         let file = kept?.next() ?? self.file
-        let count = try NewFile.make(file) { draft in
-            do throws(SQLiteStoreError) {
-                return try snapshot.checkedCopy(to: draft, as: .backup, "backup")
-            } catch .unavailable(let reason) {
-                // The store was sound when it was opened, so it is the copy that failed.
-                throw ExitCode.cannotStart(EX_IOERR, "\(file) cannot be written: \(reason)")
-            } catch {
-                throw ExitCode.cannotRead(directory, error)
-            }
-        }
+        let count = try NewFile.make(file) { try store.copy(to: $0, for: file) }
         kept?.removeOld(but: file)
         print("\(file): \(count) sessions")
     }
@@ -88,131 +71,21 @@ struct RestoreCommand: AsyncParsableCommand, SettingsCommand {
     var file: String
 
     func validate() throws {
-        guard !stored.store.isPostgres else {
+        guard stored.store.copies != nil else {
             throw ValidationError(
                 "`restore` makes a store in a file. Restore a PostgreSQL database with its own tools.")
         }
     }
 
     func run() async throws {
-        guard case .sqlite(let directory) = stored.store else { return }
+        guard let copies = stored.store.copies else { return }
         // Reaching the file's size limit then fails the write instead of ending the process.
         signal(SIGXFSZ, SIG_IGN)
-        let backup = try backup()
-        let vacancy = try DirectoryOwner.act(in: directory) { try RestoreCommand.vacancy(directory) }
-        defer { vacancy.close() }
-        let damaged = try await damagedSessions(in: backup)
-        try DirectoryOwner.become(in: directory)
-        let count = try NewFile.make(vacancy.file, replacing: vacancy.hasEmptyStore, in: vacancy.draft) { draft in
-            do throws(SQLiteStoreError) {
-                return try backup.checkedCopy(to: draft, as: .store, "restore")
-            } catch .unavailable(let reason) {
-                // The backup was sound a moment ago, so it is the copy that failed.
-                throw ExitCode.cannotStart(EX_IOERR, "\(vacancy.file) cannot be written: \(reason)")
-            } catch {
-                throw ExitCode.cannotRestore(file, error)
-            }
-        }
+        let backup = try copies.backup(file)
+        let (count, damaged) = try await copies.restore(backup)
         let newest = count > 0 ? ", the newest change of \(backup.latestTime.formatted(.iso8601))" : ""
         print("\(stored.store.location): \(count) sessions, damaged: \(damaged)\(newest)")
         if damaged > 0 { throw ExitCode(1) }
-    }
-
-    private func backup() throws -> StoreSnapshot {
-        do throws(SQLiteStoreError) {
-            guard access(file, F_OK) == 0 || errno != ENOENT else { throw .missing }
-            guard try StoreSnapshot.isBackup(file) else { throw .damaged("it has not the form of a backup") }
-            return try StoreSnapshot(file: file)
-        } catch {
-            throw ExitCode.cannotRestore(file, error)
-        }
-    }
-
-    /// Reads every page and every session.
-    ///
-    /// - Returns: how many sessions are damaged; they are reported on standard error.
-    private func damagedSessions(in backup: StoreSnapshot) async throws -> Int {
-        var progress = Progress("restore, check of pages")
-        if let page = backup.damagedPages({ progress.show($0, of: $1) }).first {
-            throw ExitCode.cannotRestore(file, .damaged("page \(page)"))
-        }
-        progress = Progress("restore, check of sessions")
-        var damaged = 0
-        let reader = try SQLiteReading(backup: file)
-        let scan = try SessionScan { try SQLiteReading(backup: file) }
-        let isWhole = try await reader.forEachPage { sessions in
-            try await scan.forEach(sessions, withPast: false) { id, found in
-                found.damage.map { (id, $0) }
-            } each: { found, done in
-                for (id, damage) in found {
-                    StandardError.print("Error: session \(id.text) is damaged: \(damage.what)")
-                }
-                damaged += found.count
-                progress.show(done, of: sessions.count)
-            }
-        }
-        progress.hide()
-        guard isWhole else { throw ExitCode.cannotRestore(file, .damaged("sessions may be missing")) }
-        return damaged
-    }
-
-    private static func vacancy(_ directory: String) throws -> StoreVacancy {
-        do throws(StoreVacancy.Failure) {
-            return try StoreVacancy(directory)
-        } catch .occupied {
-            throw ExitCode.cannotStart(
-                EX_CANTCREAT,
-                """
-                \(directory) has a store already, which stays as it is: name a new directory with --store \
-                sqlite:DIRECTORY, or move that one away
-                """)
-        } catch .unusable(let error) {
-            throw ExitCode.cannotUse(directory, error, by: .command)
-        }
-    }
-}
-
-extension StoreSnapshot {
-    /// Copies the store into a new file, and shows how far it is.
-    ///
-    /// - Returns: how many sessions the copy has. Its journal is read for that, so that no copy gets its name that a
-    ///   server would refuse.
-    func checkedCopy(to path: String, as form: CopyForm, _ work: String) throws(SQLiteStoreError) -> Int {
-        var progress = Progress(work)
-        defer { progress.hide() }
-        try copy(to: path, as: form) { progress.show($0, of: $1) }
-        return try StoreSnapshot(file: path).sessions().count
-    }
-}
-
-extension Result where Success == SessionRecord?, Failure == SessionDamage {
-    fileprivate var damage: SessionDamage? {
-        if case .failure(let damage) = self { damage } else { nil }
-    }
-}
-
-extension ExitCode {
-    /// A backup cannot be read: prints to standard error what is wrong with it.
-    static func cannotRestore(_ file: String, _ error: SQLiteStoreError) -> ExitCode {
-        switch error {
-        case .missing: cannotStart(EX_NOINPUT, "there is no file \(file)")
-        case .damaged, .newer, .incomplete:
-            cannotStart(EX_DATAERR, "\(file) cannot be restored: \(error.words); nothing was changed")
-        case .inUse, .unavailable: cannotStart(EX_IOERR, "\(file) cannot be read: \(error.words)")
-        }
-    }
-}
-
-extension SQLiteStoreError {
-    /// What is wrong, for a sentence that names the file.
-    fileprivate var words: String {
-        switch self {
-        case .missing: "it does not exist"
-        case .inUse: "it is in use by another process"
-        case .newer(let schema): "it was written by a newer build, with schema \(schema)"
-        case .damaged(let what): "it is damaged: \(what)"
-        case .incomplete(let reason), .unavailable(let reason): reason
-        }
     }
 }
 
@@ -282,47 +155,5 @@ final class KeptBackups {
     private func names(matching pattern: Regex<Substring>) -> [String] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
         return names.filter { $0.wholeMatch(of: pattern) != nil }.sorted().map { "\(directory)/\($0)" }
-    }
-}
-
-/// Shows on standard error how far work is: on a terminal as a bar, elsewhere as a line now and then. Work that takes
-/// less than a second shows nothing.
-struct Progress {
-    private static let width = 40
-    private static let isTerminal =
-        isatty(STDERR_FILENO) == 1 && getenv("TERM").map { String(cString: $0) } != "dumb"
-    private static let interval: Duration = isTerminal ? .milliseconds(200) : .seconds(10)
-
-    private let work: String
-    private let unit: String
-    private var next = ContinuousClock.now + .seconds(1)
-
-    /// - Parameters:
-    ///   - work: what is done, as a line begins: `backup`.
-    ///   - unit: what is counted where the whole is not known: `sessions`.
-    init(_ work: String, unit: String = "sessions") {
-        self.work = work
-        self.unit = unit
-    }
-
-    /// - Parameter total: the whole; `nil` if it is not known.
-    mutating func show(_ done: @autoclosure () -> Int, of total: Int?) {
-        guard ContinuousClock.now >= next else { return }
-        next = .now + Progress.interval
-        guard let total else { return put("\(work): \(done()) \(unit) so far") }
-        // What is counted may have grown since it was.
-        let share = total > 0 ? min(max(0, Double(done()) / Double(total)), 1) : 1
-        let percent = "\(Int(100 * share)) %"
-        guard Progress.isTerminal else { return put("\(work): \(percent)") }
-        let filled = Int(Double(Progress.width) * share)
-        let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: Progress.width - filled)
-        put("\(work) [\(bar)] \(percent)")
-    }
-
-    /// Removes the bar. Also call it before writing to standard output, which may be the same terminal.
-    func hide() { StandardError.erase() }
-
-    private func put(_ text: String) {
-        if Progress.isTerminal { StandardError.draw(text) } else { StandardError.print(text) }
     }
 }

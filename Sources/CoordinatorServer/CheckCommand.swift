@@ -56,39 +56,26 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
         lifetimes.apply(to: &settings)
         let host = SessionHost(apps: apps, store: MemoryStore(), settings: settings)
 
-        let reader = try stored.reader()
-        // Damaged pages may contain older versions, and a session needs all of those as well.
-        var progress = Progress("check of pages")
-        let damagedPages = reader.damagedPages { progress.show($0, of: $1) }
-        progress.hide()
-        let scan = try SessionScan { try stored.reader() }
-        var summary = CheckSummary(damagedPages: damagedPages)
-        progress = Progress("check")
-        var before = 0
-        let isWhole = try await reader.forEachPage { sessions in
-            let count = try reader.sessionCount()
-            try await scan.forEach(sessions, withPast: !damagedPages.isEmpty) { id, found in
-                CheckedSession(id, found, by: host)
-            } each: { checked, done in
-                progress.hide()
-                for session in checked {
-                    summary.add(session)
-                    if let remark = session.remark {
-                        StandardError.print("Warning: session \(session.session) \(remark)")
-                    }
-                    if session.outcome == "damaged" {
-                        StandardError.print("Error: session \(session.session) is damaged: \(session.details)")
-                    }
-                    print(json ? session.json : session.line)
+        let (summary, isWhole) = try await stored.read { reader in
+            // Damaged pages may contain older versions, and a session needs all of those as well.
+            var progress = Progress("check of pages")
+            var summary = CheckSummary(damagedPages: reader.damagedPages { progress.show($0, of: $1) })
+            progress.hide()
+            let depth = summary.damagedPages.isEmpty ? ReadingDepth.answers : .past
+            let isWhole = try await reader.scan(depth, "check", another: { try stored.reader() }) {
+                CheckedSession($0, $1, by: host)
+            } each: { session in
+                summary.add(session)
+                if let remark = session.remark {
+                    StandardError.print("Warning: session \(session.session) \(remark)")
                 }
-                progress.show(before + done, of: count)
+                print(json ? session.json : session.line)
             }
-            before += sessions.count
+            return (summary, isWhole)
         }
-        progress.hide()
         print(json ? summary.json : summary.text)
         let isAllowed = (allow ?? AllowedOutcomes()).include(summary)
-        if !isWhole || !damagedPages.isEmpty || !isAllowed { throw ExitCode(1) }
+        if !isWhole || !summary.damagedPages.isEmpty || !isAllowed { throw ExitCode(1) }
     }
 }
 
@@ -107,11 +94,12 @@ struct CheckedSession: Sendable, Encodable {
     }
 
     /// - Returns: `nil` if there is no such session any more.
-    fileprivate init?(_ id: SessionID, _ found: Result<SessionRecord?, SessionDamage>, by host: SessionHost) {
+    fileprivate init?(_ id: SessionID, _ found: Result<LoadedSession?, SessionDamage>, by host: SessionHost) {
         session = id.text
         switch found {
         case .success(nil): return nil
-        case .success(let record?):
+        case .success(let loaded?):
+            let record = loaded.record
             app = record.identity.app
             (outcome, details) = host.restorePlan(for: record).words
             remark = record.time > .latestSoundTime ? "is of \(record.time.formatted(.iso8601)): was it imported?" : nil

@@ -17,9 +17,24 @@ struct MigrateCommand: AsyncParsableCommand, SettingsCommand {
     var contract = false
 
     func run() async throws {
-        guard case .postgres(let uri) = stored.store else {
-            return print("\(stored.store.location): nothing to do: a store in a file is upgraded when it is opened")
+        let (store, password) = (stored.store, try stored.password.password())
+        guard let (before, after) = try await store.migrate(password) else {
+            return print("\(store.location): nothing to do: a store in a file is upgraded when it is opened")
         }
-        try await PostgresAddress(uri: uri, password: try stored.password.password()).migrate(contracting: contract)
+        print("\(store.location): \(MigrateCommand.description(before, after))")
+        guard contract, let (oldest, newOldest) = try await store.migrate(password, contracting: true) else { return }
+        print(
+            oldest == newOldest
+                ? "contracted: nothing was left to remove"
+                : "contracted: servers of schemas before \(newOldest) are shut out")
+    }
+
+    private static func description(_ before: Int, _ after: Int) -> String {
+        switch before {
+        case 0: "the tables of schema \(after) were made"
+        case after: "the tables have schema \(after) already"
+        case ..<after: "the tables were upgraded from schema \(before) to \(after)"
+        default: "the tables have schema \(before), which is newer than this program's"
+        }
     }
 }

@@ -40,7 +40,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
         let metrics = options.admin.metrics()
         let traces = options.traces.tracing(of: (Server.name, Server.version))
         // Before the apps create their own data, which a start that fails should not leave behind.
-        try options.storage.makeDirectory()
+        try options.storage.store.makeDirectory()
         var setup = ServerSetup(
             isDevelopment: options.apps.development,
             dataDirectory: options.storage.isInMemory ? nil : options.apps.dataDirectory, options: options.own)

@@ -19,7 +19,7 @@ public import Sessions
 public import Sodium
 internal import Synchronization
 
-public final class PostgresStore: SessionStore {
+public final class PostgresStore: WritableStore {
     public enum Durability: String, Sendable, CaseIterable {
         /// A server that may lose what it has acknowledged is refused.
         case strict
@@ -38,6 +38,8 @@ public final class PostgresStore: SessionStore {
     private let reads: ReadQueue
     private let readers: [Reader]
     private let upkeep: Upkeep
+    /// Connects with the first insertion.
+    private let inserting: Mutex<DatabaseLink>
     private let damaged = Mutex(Set<SessionID>())
     private let isFull: Atomic<Bool>
     public let pairings: (any PairingStore)?
@@ -61,6 +63,8 @@ public final class PostgresStore: SessionStore {
         upkeep.note(clock: opening.clock, local: opening.localClock)
         self.upkeep = upkeep
         pairings = SharedPairings(upkeep)
+        inserting = Mutex(
+            DatabaseLink(settings, state, statementTimeout: Int(SessionInsertion.time / .milliseconds(1))))
         let threads = Threads()
         let commits = CommitQueue(lanes: PostgresStore.laneCount) { threads.wakeLane($0) }
         self.commits = commits
@@ -225,7 +229,21 @@ public final class PostgresStore: SessionStore {
         }
     }
 
-    // MARK: - Forgetting
+    // MARK: - Inserting and forgetting
+
+    public func insert(_ sessions: [StoredSession]) async throws(PostgresStoreError) -> Set<SessionID> {
+        let inserted = try await PostgresStore.blocking { () throws(PostgresStoreError) in
+            do throws(PostgresError) {
+                return try self.inserting.withLock { link throws(PostgresError) in
+                    try SessionInsertion.insert(sessions, link)
+                }
+            } catch {
+                throw PostgresStoreError(error)
+            }
+        }
+        upkeep.sessionCount.add(inserted.count, ordering: .relaxed)
+        return Set(sessions.map(\.id)).subtracting(inserted)
+    }
 
     public func sweep(at now: Date, limit: Int) async throws(StoreError) -> [SessionID] {
         let milliseconds = Int(exactly: (now.timeIntervalSince1970 * 1000).rounded()) ?? .max / 2
@@ -242,9 +260,6 @@ public final class PostgresStore: SessionStore {
         return swept
     }
 
-    /// Forgets a session permanently, whatever its `keptUntil`, even if it is damaged.
-    ///
-    /// - Returns: whether the session existed.
     public func forget(_ id: SessionID) async throws(StoreError) -> Bool {
         let count = try await upkeep.run { link throws(PostgresError) in
             try link.run(SweepQuery.forgetting, [.text(id.text)], within: .seconds(10)).integer(0, 0) ?? 0

@@ -2,6 +2,7 @@ internal import Dispatch
 internal import FoundationEssentials
 internal import Postgres
 public import Sessions
+internal import Sodium
 
 /// What opening a store finds out, before anything runs.
 struct StoreOpening: Sendable {
@@ -25,13 +26,16 @@ extension PostgresStore {
     /// - Parameters:
     ///   - uri: `postgresql://user@h1:5432,h2:5432/database?…`, without a password, see `PostgresSettings`.
     ///   - password: `nil` for what libpq finds in its environment or password file, if anything.
+    ///   - newSecret: the secret that the store gets if it has no sessions and no server runs on it; otherwise it keeps its
+    ///     own.
     ///   - report: receives what an operator should know, and whether it is critical.
     public static func open(
         uri: String, password: String? = nil, durability: Durability = .strict, retention: Retention = Retention(),
+        newSecret: StoreSecret? = nil,
         report: @escaping @Sendable (_ text: String, _ isCritical: Bool) -> Void = { _, _ in }
     ) async throws(PostgresStoreError) -> PostgresStore {
         let opening = try await blocking { () throws(PostgresStoreError) in
-            try StoreOpening(uri, password, durability, report)
+            try StoreOpening(uri, password, durability, newSecret, report)
         }
         return PostgresStore(opening, retention)
     }
@@ -65,12 +69,12 @@ extension PostgresStore {
 
 extension StoreOpening {
     fileprivate init(
-        _ uri: String, _ password: String?, _ durability: PostgresStore.Durability,
+        _ uri: String, _ password: String?, _ durability: PostgresStore.Durability, _ newSecret: StoreSecret?,
         _ report: @escaping @Sendable (String, Bool) -> Void
     ) throws(PostgresStoreError) {
         settings = try StoreOpening.settings(uri, password)
-        let values = try StoreOpening.values(settings)
-        secret = values.secret
+        let values = try StoreOpening.values(settings, newSecret)
+        secret = values.secret.bytes
         state = StoreState(isStrict: durability == .strict, report: report)
         replica = Int.random(in: 1...Int.max)
         state.noteTimelines(of: settings)
@@ -111,18 +115,35 @@ extension StoreOpening {
         }
     }
 
-    static func values(_ settings: PostgresSettings) throws(PostgresStoreError) -> StoredValues {
+    /// Makes the tables if there are none.
+    static func values(
+        _ settings: PostgresSettings, _ newSecret: StoreSecret? = nil
+    ) throws(PostgresStoreError) -> StoredValues {
         let connection = try connect(settings)
         do throws(PostgresStoreError) {
-            let values = try StoredValues(connection)
-            try values.check()
-            return values
+            try StoredValues(connection).check()
         } catch {
             guard error == .noSchema else { throw error }
             _ = try Migration.migrate(connection)
         }
+        if let newSecret { try adopt(newSecret, connection) }
         let values = try StoredValues(connection)
         try values.check()
         return values
+    }
+
+    /// What a server derives from the secret must not change. A server that was killed counts for 20 seconds.
+    private static func adopt(_ secret: StoreSecret, _ connection: PostgresConnection) throws(PostgresStoreError) {
+        let adoption = PostgresStatement(
+            "adopt",
+            """
+            UPDATE store SET value = $1 WHERE name = 'secret' AND NOT EXISTS (SELECT FROM sessions)
+              AND NOT EXISTS (SELECT FROM replicas WHERE seen > clock_timestamp() - interval '20 seconds')
+            """)
+        do throws(PostgresError) {
+            _ = try connection.run(adoption, [.text(Hexadecimal.text(of: secret.bytes))], until: .now + .seconds(120))
+        } catch {
+            throw PostgresStoreError(error)
+        }
     }
 }

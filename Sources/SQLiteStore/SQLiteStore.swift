@@ -19,7 +19,7 @@ public import Sessions
 public import Sodium
 internal import Synchronization
 
-public final class SQLiteStore: SessionStore {
+public final class SQLiteStore: WritableStore {
     public enum Durability: String, Sendable, CaseIterable {
         /// A commit is on the disk before it is reported.
         case strict
@@ -38,6 +38,8 @@ public final class SQLiteStore: SessionStore {
     private let reader: ReadQueue
     private let troubles: StoreTroubles
     private let watch: StoreWatch
+    /// The sessions as `insert` knows them; `nil` before the first one.
+    private let known = Mutex<Set<SessionID>?>(nil)
 
     /// Opens the store in a directory of its own, which is created if it is missing. If what is derived from the journal
     /// was found damaged, it is rebuilt, which takes time in proportion to the store's size.
@@ -214,9 +216,6 @@ public final class SQLiteStore: SessionStore {
         try await writer.sweep(at: now, limit: limit)
     }
 
-    /// Forgets a session permanently, whatever its `keptUntil`, even if its records are damaged. It must not be in use.
-    ///
-    /// - Returns: whether the session existed.
     /// - Throws: if what is derived from the journal is damaged. It is then rebuilt when the store is next opened, and
     ///   after that the session can be forgotten.
     public func forget(_ id: SessionID) async throws(StoreError) -> Bool {
@@ -228,11 +227,37 @@ public final class SQLiteStore: SessionStore {
         }
     }
 
+    public func insert(_ sessions: [StoredSession]) async throws -> Set<SessionID> {
+        // Listed once, because that takes long; damaged sessions are in the list, too.
+        let before = try known.withLock { known in
+            let listed = try known ?? Set(StoreSnapshot(directory: directory.path).page(after: nil).sessions)
+            known = listed.union(sessions.map(\.id))
+            return listed
+        }
+        let changes = sessions.filter { !before.contains($0.id) }.flatMap(\.changes)
+        let conflicts = changes.isEmpty ? [] : try await commit(changes).get()
+        if let id = conflicts.first?.id { throw StoreError.unavailable(reason: "session \(id.text) exists already") }
+        return before.intersection(sessions.map(\.id))
+    }
+
     public func close() async {
         await watch.close()
         await reader.close()
         await writer.close()
         directory.unlock()
+    }
+}
+
+extension StoredSession {
+    /// What makes it, in one commit.
+    fileprivate var changes: [SessionChange] {
+        var stamp = SessionStamp.none
+        var changes: [SessionChange] = []
+        for record in versions {
+            changes.append(SessionChange(id: id, expected: stamp, record: record.encoded))
+            stamp = SessionStamp(version: record.version)
+        }
+        return changes + answers.map { SessionChange(id: id, expected: stamp, record: nil, answer: $0) }
     }
 }
 

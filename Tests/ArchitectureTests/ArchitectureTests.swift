@@ -69,6 +69,16 @@ import Testing
         }
     }
 
+    /// What opens a store, and the metrics of one kind.
+    @Test func `commands do not know which kinds of stores there are`() throws {
+        let knowing = try Architecture.files(of: "CoordinatorServer").filter {
+            try !Architecture.imports(in: $0).isDisjoint(with: ["SQLiteStore", "PostgresStore"])
+        }
+
+        #expect(
+            Set(knowing.map(\.lastPathComponent)) == ["StoreChoice.swift", "StoreCopies.swift", "ServerMetrics.swift"])
+    }
+
     @Test(arguments: allowed.keys.sorted())
     func `the main file opens with what the target is for`(target: String) throws {
         let main = Architecture.sources.appending(path: "\(target)/\(target).swift")

@@ -21,7 +21,7 @@ import Testing
             try ReplicaQueries.register(1, lanes: lanes, link)
             state.setLanes(lanes)
             let values = try StoreOpening.values(settings)
-            state.begin(generation: values.generation, secret: values.secret)
+            state.begin(generation: values.generation, secret: values.secret.bytes)
             self.state = state
             writer = BatchWriter(0, link, state, isClosed: { false }, followUp: { _ in })
         }

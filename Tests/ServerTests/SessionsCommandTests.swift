@@ -149,6 +149,21 @@ import TestSupport
         }
     }
 
+    @Test func `an imported secret is a new store's, even alone, and before a bad line it creates none`() async throws {
+        let store = "\(storage.directory.path)/copy"
+        let secret = "{\"secret\":\"\(String(repeating: "0a", count: 32))\"}\n"
+
+        let bad = try await storage.run(
+            ["sessions", "import"], input: secret + "no record\n", store: "sqlite:\(store)")
+        let isCreated = FileManager.default.fileExists(atPath: store)
+        let alone = try await storage.run(["sessions", "import"], input: secret, store: "sqlite:\(store)")
+
+        #expect(bad.code == 65 && bad.errors.hasPrefix("Error: line 2: not a record") && !isCreated, "\(bad.errors)")
+        #expect(alone.code == 0 && alone.output == "imported: 0, existed already: 0\n", "\(alone.errors)")
+        let export = try await storage.run(["sessions", "export", "--with-secret"], store: "sqlite:\(store)")
+        #expect(export.output == secret)
+    }
+
     @Test func `tokens and who is signed in survive an export and an import`() async throws {
         let (program, connection) = try await storage.serve(nil, ["--development"])
         let phone = try await logIn(connection)

@@ -65,7 +65,7 @@ import Testing
         }
 
         #expect(steps.count > 2 && steps == Array(Set(steps)).sorted(), "\(steps)")
-        #expect(try StoreSnapshot(file: "\(directory.path)/copy").sessions().count == 40)
+        #expect(try StoreSnapshot(file: "\(directory.path)/copy").page(after: nil).total == 40)
     }
 
     @Test func `the same copy has another generation each time that it is used`() async throws {

@@ -75,7 +75,7 @@ import Testing
         truncate("\(path)-wal", 0)
 
         #expect {
-            try StoreSnapshot(directory: directory.path).sessions()
+            try StoreSnapshot(directory: directory.path).page(after: nil)
         } throws: {
             $0 as? SQLiteStoreError == .damaged("a file is shorter than it must be (SQLite 522)")
         }

@@ -2,7 +2,6 @@ internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
 internal import Sessions
-internal import Synchronization
 
 /// `sessions`: shows, exports, imports, restores and removes stored sessions.
 struct SessionsCommand: AsyncParsableCommand {
@@ -27,13 +26,15 @@ struct SessionsCommand: AsyncParsableCommand {
         @Option(help: "Only those that this user is signed in to.") var user: String?
 
         func run() async throws {
-            let reader = try stored.reader()
-            let ids = try user.map(reader.sessions(ofUser:))
-            if ids == [] { return }
-            let isWhole = try await reader.forEach(ids, reader.loaded, damaged: { print("\($0.text) damaged") }) {
-                _, session in
-                guard let record = session?.record, user == nil || record.identity.user == user else { return }
-                print(record.line.printable)
+            let isWhole = try await stored.read { reader in
+                let ids = try user.map(reader.sessions(ofUser:))
+                if ids == [] { return true }
+                return try await reader.forEach(
+                    ids, reader.lastVersions, damaged: { print("\($0.text) damaged") }
+                ) { _, session in
+                    guard let record = session?.record, user == nil || record.identity.user == user else { return }
+                    print(record.line.printable)
+                }
             }
             guard isWhole else { throw ExitCode(1) }
         }
@@ -49,10 +50,9 @@ struct SessionsCommand: AsyncParsableCommand {
         @Argument(help: "The session's id.", transform: SessionID.parse) var id: SessionID
 
         func run() async throws {
-            let reader = try stored.reader()
             var versions: [SessionRecord] = []
-            let isWhole = try await reader.forEach([id], reader.contents) { _, session in
-                versions = session?.versions ?? []
+            let isWhole = try await stored.read { reader in
+                try await reader.forEach([id], reader.contents) { versions = $1?.versions ?? [] }
             }
             guard isWhole else { throw ExitCode(1) }
             guard let last = versions.last else {
@@ -83,19 +83,20 @@ struct SessionsCommand: AsyncParsableCommand {
             [SessionID] = []
 
         func run() async throws {
-            let reader = try stored.reader()
-            if withSecret { print(String(decoding: try reader.secret().encoded, as: UTF8.self)) }
             var unknown: [SessionID] = []
-            var progress = Progress("export")
-            let isWhole = try await reader.forEach(
-                ids.isEmpty ? nil : ids, reader.contents, progress: { progress.show($0, of: $1) }
-            ) { id, session in
-                guard let session else { return unknown.append(id) }
-                StandardError.erase()
-                let texts = session.versions.map(\.encoded.text) + session.answers.map(\.encoded)
-                for text in texts { print(String(decoding: text, as: UTF8.self)) }
+            let isWhole = try await stored.read { reader in
+                if withSecret { print(String(decoding: try reader.secret().encoded, as: UTF8.self)) }
+                var progress = Progress("export")
+                defer { progress.hide() }
+                return try await reader.forEach(
+                    ids.isEmpty ? nil : ids, reader.contents, progress: { progress.show($0, of: $1) }
+                ) { id, session in
+                    guard let session else { return unknown.append(id) }
+                    progress.hide()
+                    let texts = session.versions.map(\.encoded.text) + session.answers.map(\.encoded)
+                    for text in texts { print(String(decoding: text, as: UTF8.self)) }
+                }
             }
-            progress.hide()
             // Without ids as arguments, a session may have been removed since it was listed.
             if ids.isEmpty { unknown = [] }
             for id in unknown { StandardError.print("Error: there is no session \(id.text)") }
@@ -125,58 +126,5 @@ extension SessionRecord {
     fileprivate var line: String {
         let end = expiresAt.map { "\($0 <= Date() ? "expired" : "expires") \($0.formatted(.iso8601))" } ?? "ended"
         return "\(id.text) \(identity.app) \(version) \(time.formatted(.iso8601)) \(event ?? "-") \(end)"
-    }
-}
-
-/// Reads many stored sessions, on several threads, while a server may be running.
-struct SessionScan {
-    private let workers: [Worker]
-    /// Sessions that one thread reads in one snapshot.
-    private static let batch = 512
-
-    /// A reader is used by one thread at a time.
-    private final class Worker: Sendable {
-        let reader: Mutex<any StoreReading>
-
-        init(_ reader: sending any StoreReading) {
-            self.reader = Mutex(reader)
-        }
-    }
-
-    /// - Parameter reader: makes a reader of the store; called for each thread.
-    init(reader: () throws -> sending any StoreReading) throws {
-        let threads = min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1), 16)
-        workers = try (0..<threads).map { _ in Worker(try reader()) }
-    }
-
-    /// - Parameters:
-    ///   - withPast: whether all versions of a session have to be readable, not only the last one.
-    ///   - convert: called for each session, on several threads.
-    ///   - each: called with the results in order, those that are `nil` left out, and how many sessions are done.
-    func forEach<Value: Sendable>(
-        _ ids: [SessionID], withPast: Bool,
-        _ convert: @escaping @Sendable (SessionID, Result<SessionRecord?, SessionDamage>) -> Value?,
-        each: ([Value], _ done: Int) -> Void
-    ) async throws {
-        var done = 0
-        while done < ids.count {
-            let batches = workers.indices.map { index in
-                ids[min(done + index * SessionScan.batch, ids.count)...].prefix(SessionScan.batch)
-            }
-            try await withThrowingTaskGroup(of: (Int, [Value]).self) { group in
-                for (index, batch) in batches.enumerated() where !batch.isEmpty {
-                    let worker = workers[index]
-                    group.addTask {
-                        try worker.reader.withLock { reader in
-                            (index, try reader.checked(batch, withPast: withPast).compactMap(convert))
-                        }
-                    }
-                }
-                var results: [[Value]] = batches.map { _ in [] }
-                for try await (index, values) in group { results[index] = values }
-                done += batches.reduce(0) { $0 + $1.count }
-                each(results.flatMap(\.self), done)
-            }
-        }
     }
 }

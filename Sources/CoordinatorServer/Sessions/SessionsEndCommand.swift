@@ -23,27 +23,21 @@ struct SessionsEndCommand: AsyncParsableCommand, SettingsCommand {
     }
 
     func run() async throws {
-        let store = try await stored.writer { StandardError.print($0) }
-        do {
-            let (count, isWhole) = try await end(try stored.reader(), store)
-            await store.close()
-            print("ended: \(count)")
-            guard isWhole else { throw ExitCode(1) }
-        } catch {
-            await store.close()
-            throw error
-        }
+        let (count, isWhole) = try await stored.write { try await end(try stored.reader(), $0) }
+        print("ended: \(count)")
+        guard isWhole else { throw ExitCode(1) }
     }
 
-    private func end(_ reader: any StoreReading, _ store: any StoreWriting) async throws -> (count: Int, isWhole: Bool)
-    {
+    private func end(
+        _ reader: any StoreReader, _ store: any WritableStore
+    ) async throws -> (count: Int, isWhole: Bool) {
         let wanted = try user.map(reader.sessions(ofUser:)) ?? ids
         var isWhole = true
         do {
             let count = try await store.change(wanted) { ids in
                 var changes: [SessionChange] = []
                 var hasUnknown = false
-                let isRead = try await reader.forEach(ids, reader.loaded) { id, session in
+                let isRead = try await reader.forEach(ids, reader.lastVersions) { id, session in
                     guard let session else {
                         hasUnknown = true
                         return StandardError.print("Error: there is no session \(id.text)")
@@ -87,28 +81,28 @@ struct SessionsPurgeCommand: AsyncParsableCommand, SettingsCommand {
         let total = rest.count
         var progress = Progress("purge")
         for isLast in [false, true] {
+            let ids = rest
+            rest = []
             // What is wrong with the named sessions does not matter any more.
-            let store = try await stored.writer { report in
+            try await stored.write { report in
                 if !named.contains(where: { report.contains($0) }) { StandardError.print(report) }
-            }
-            var failed: [SessionID] = []
-            for id in rest {
-                do {
-                    if store.isShared { await end(id, in: store) }
-                    if try await store.forget(id) {
-                        purged += 1
-                    } else {
-                        StandardError.print("Error: there is no session \(id.text)")
-                        isWhole = false
+            } _: { store in
+                for id in ids {
+                    do {
+                        if store.isShared { await end(id, in: store) }
+                        if try await store.forget(id) {
+                            purged += 1
+                        } else {
+                            StandardError.print("Error: there is no session \(id.text)")
+                            isWhole = false
+                        }
+                    } catch {
+                        rest.append(id)
+                        if isLast { StandardError.print("Error: session \(id.text) cannot be purged: \(error)") }
                     }
-                } catch {
-                    failed.append(id)
-                    if isLast { StandardError.print("Error: session \(id.text) cannot be purged: \(error)") }
+                    progress.show(purged, of: total)
                 }
-                progress.show(purged, of: total)
             }
-            await store.close()
-            rest = failed
             // If damage was in the way, the store is rebuilt when it is opened again.
             if rest.isEmpty { break }
         }
@@ -118,7 +112,7 @@ struct SessionsPurgeCommand: AsyncParsableCommand, SettingsCommand {
     }
 
     /// So that servers tell those who watch the session. A damaged one has no end but that it is gone.
-    private func end(_ id: SessionID, in store: any StoreWriting) async {
+    private func end(_ id: SessionID, in store: any WritableStore) async {
         _ = try? await store.change([id]) { _ in
             guard let last = try await store.load(id, token: nil), let end = last.record.end(at: Date()) else {
                 return []
@@ -129,15 +123,15 @@ struct SessionsPurgeCommand: AsyncParsableCommand, SettingsCommand {
 
     /// Without the damaged sessions: it is not known whether those have expired.
     private func sessionsThatAreOver() async throws -> ([SessionID], isWhole: Bool) {
-        let reader = try stored.reader()
         var over: [SessionID] = []
         let now = Date()
         var progress = Progress("search")
-        let isWhole = try await reader.forEach(nil, reader.loaded, progress: { progress.show($0, of: $1) }) {
-            id, session in
-            if session?.record.isOver(at: now) == true { over.append(id) }
+        defer { progress.hide() }
+        let isWhole = try await stored.read { reader in
+            try await reader.forEach(nil, reader.lastVersions, progress: { progress.show($0, of: $1) }) { id, session in
+                if session?.record.isOver(at: now) == true { over.append(id) }
+            }
         }
-        progress.hide()
         return (over, isWhole)
     }
 }
@@ -157,18 +151,11 @@ struct SessionsRestoreCommand: AsyncParsableCommand, SettingsCommand {
     @Argument(help: "The version to return to.") var version: Int
 
     func run() async throws {
-        let store = try await stored.writer { StandardError.print($0) }
-        do {
-            let restored = try await restore(try stored.reader(), store)
-            await store.close()
-            print("\(id.text): version \(restored) is as version \(version) was")
-        } catch {
-            await store.close()
-            throw error
-        }
+        let restored = try await stored.write { try await restore(try stored.reader(), $0) }
+        print("\(id.text): version \(restored) is as version \(version) was")
     }
 
-    private func restore(_ reader: any StoreReading, _ store: any StoreWriting) async throws -> Int {
+    private func restore(_ reader: any StoreReader, _ store: any WritableStore) async throws -> Int {
         var restored = version
         do {
             _ = try await store.change([id]) { ids in
@@ -182,12 +169,11 @@ struct SessionsRestoreCommand: AsyncParsableCommand, SettingsCommand {
         return restored
     }
 
-    private func session(by reader: any StoreReading) throws -> StoredSession {
-        switch try reader.contents(of: [id]).first?.value {
-        case .success(let session?): return session
-        case .success(nil), nil: throw ExitCode.cannotStart(1, "there is no session \(id.text)")
-        case .failure(let damage): throw reader.cannotRead(id, damage)
+    private func session(by reader: any StoreReader) throws -> StoredSession {
+        guard let session = try reader.contents(of: [id]).first?.value.get() else {
+            throw ExitCode.cannotStart(1, "there is no session \(id.text)")
         }
+        return session
     }
 
     private func change(of session: StoredSession) throws -> SessionChange {
@@ -213,5 +199,44 @@ struct SessionsRestoreCommand: AsyncParsableCommand, SettingsCommand {
             """
         case .sealed: "version \(version) was made before the session's token was replaced, and stays sealed"
         }
+    }
+}
+
+/// Changes were not committed.
+private struct NotCommitted: Error {}
+
+extension WritableStore {
+    /// Commits changes of sessions. Those that a server has changed meanwhile are read and changed again.
+    ///
+    /// - Parameter make: reads the sessions that it is given, and returns at most one change for each.
+    /// - Returns: how many changes were committed.
+    /// - Throws: `NotCommitted`, and what `make` throws.
+    fileprivate func change(
+        _ ids: [SessionID], _ make: ([SessionID]) async throws -> [SessionChange]
+    ) async throws -> Int {
+        var ids = ids
+        var count = 0
+        for tries in 1... {
+            let changes = try await make(ids)
+            ids = try await conflicts(of: changes)
+            count += changes.count - ids.count
+            if ids.isEmpty { break }
+            guard isShared, tries < 10 else { throw NotCommitted() }
+            try await Task.sleep(for: .milliseconds(tries * Int.random(in: 10...50)))
+        }
+        return count
+    }
+
+    private func conflicts(of changes: [SessionChange]) async throws -> [SessionID] {
+        // A shared store has a line of its own that servers share, so this takes little of it at a time.
+        let size = isShared ? 500 : max(changes.count, 1)
+        var conflicts: [SessionID] = []
+        for start in stride(from: 0, to: changes.count, by: size) {
+            switch await commit(Array(changes[start...].prefix(size))) {
+            case .success(let found): conflicts += found.map(\.id)
+            case .failure: throw NotCommitted()
+            }
+        }
+        return conflicts
     }
 }

@@ -20,7 +20,7 @@ struct SessionsImportCommand: AsyncParsableCommand, SettingsCommand {
     @OptionGroup var stored: StoredOptions
 
     func run() async throws {
-        let importing = SessionImport(into: try stored.inserter())
+        let importing = SessionImport { try await stored.open(newSecret: $0) }
         var progress = Progress("import")
         let size = SessionsImportCommand.inputSize
         var number = 0
@@ -37,10 +37,12 @@ struct SessionsImportCommand: AsyncParsableCommand, SettingsCommand {
         } catch {
             progress.hide()
             await importing.close()
+            let error = stored.store.reported(error)
             if let code = error as? ExitCode { throw code }
             let count = importing.imported
             let rest = count == 0 ? "nothing was imported" : "sessions imported before it: \(count)"
-            throw ExitCode.cannotStart(EX_DATAERR, "line \(number): \(error); \(rest)")
+            let line = (error as? SessionImport.Unfit)?.line ?? number
+            throw ExitCode.cannotStart(EX_DATAERR, "line \(line): \(error); \(rest)")
         }
         progress.hide()
         await importing.close()
@@ -112,7 +114,11 @@ private struct InputLines {
 /// Imports exported sessions into a store. The lines come session by session: its versions in order, then its answers.
 /// The first line may be the store's secret.
 final class SessionImport {
-    private let store: any SessionInserting
+    /// Opens the store, which gets the secret if that is possible. Called with the first session, so that lines which
+    /// cannot be imported create no store.
+    private let open: (StoreSecret?) async throws -> any WritableStore
+    private var opened: (any WritableStore)?
+    private var secret: StoreSecret?
     /// The sessions of the lines so far.
     private var known: Set<SessionID> = []
     private(set) var imported = 0
@@ -135,18 +141,23 @@ final class SessionImport {
 
     struct Unfit: Error, CustomStringConvertible {
         let description: String
+        /// `nil` for the line that was read last.
+        var line: Int?
     }
 
-    init(into store: any SessionInserting) {
-        self.store = store
+    init(_ open: @escaping (StoreSecret?) async throws -> any WritableStore) {
+        self.open = open
     }
 
-    func close() async { await store.close() }
+    func close() async { await opened?.close() }
 
     /// - Throws: `Unfit`, or what the store throws.
     func take(_ line: [UInt8]) async throws {
         defer { isFirst = false }
-        if isFirst, let secret = StoreSecret(parsing: line) { return try await adopt(secret) }
+        if isFirst, let secret = StoreSecret(parsing: line) {
+            self.secret = secret
+            return
+        }
         do {
             try await add(try SessionRecord(parsing: line))
         } catch let error as RecordError {
@@ -159,14 +170,18 @@ final class SessionImport {
         bytes += line.count
     }
 
-    private func adopt(_ secret: StoreSecret) async throws {
-        guard try await store.adopt(secret) else {
+    private func store() async throws -> any WritableStore {
+        if let opened { return opened }
+        let store = try await open(secret)
+        opened = store
+        guard secret == nil || secret == StoreSecret(store.secret) else {
             throw Unfit(
                 description: """
                     the store has a secret of its own: a secret can be imported only into a store without sessions, on \
                     which no server runs; leave the line out to import the sessions alone
-                    """)
+                    """, line: 1)
         }
+        return store
     }
 
     private func add(_ record: SessionRecord) async throws {
@@ -215,13 +230,14 @@ final class SessionImport {
     func finish() async throws {
         endSession()
         try await insert()
+        if secret != nil { _ = try await store() }
     }
 
     private func insert() async throws {
         let sessions = waiting
         (waiting, lines, bytes) = ([], 0, 0)
         guard !sessions.isEmpty else { return }
-        let existing = try await store.insert(sessions)
+        let existing = try await store().insert(sessions)
         imported += sessions.count - existing.count
         skipped += existing.count
     }

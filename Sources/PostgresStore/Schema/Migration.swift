@@ -1,4 +1,5 @@
 internal import Postgres
+internal import Sessions
 internal import Sodium
 
 /// Creates and upgrades the tables. Several programs may do it at once.
@@ -40,7 +41,7 @@ struct StoredValues {
     let schema: Int
     let leastReader: Int
     let generation: Int
-    let secret: [UInt8]
+    let secret: StoreSecret
 
     /// - Throws: `noSchema` if there are no tables.
     init(_ connection: PostgresConnection) throws(PostgresStoreError) {
@@ -57,7 +58,7 @@ struct StoredValues {
         schema = values["schema"].flatMap { Int($0) } ?? 0
         leastReader = values["least_reader"].flatMap { Int($0) } ?? 0
         generation = values["generation"].flatMap { Int($0) } ?? 1
-        guard let secret = Hexadecimal.bytes(of: values["secret"] ?? ""), secret.count == KeyedDigest.keySize else {
+        guard let secret = Hexadecimal.bytes(of: values["secret"] ?? "").flatMap({ StoreSecret($0) }) else {
             throw .damaged("the store's secret is damaged")
         }
         self.secret = secret

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Sessions
 
 /// A directory that has no store, or one without sessions, and into which a backup can be put. It is locked until
 /// `close`, so that no server begins a store in it meanwhile.
@@ -38,8 +39,7 @@ public final class StoreVacancy {
     }
 
     private static func isEmpty(_ path: String) -> Bool {
-        guard let found = try? StoreSnapshot(directory: path).listing() else { return false }
-        return found.isWhole && found.sessions.isEmpty
+        (try? StoreSnapshot(directory: path).page(after: nil).sessions.isEmpty) ?? false
     }
 
     /// Also removes the directory if it was created here, and has got no store.

@@ -7,7 +7,7 @@ public import Sessions
 /// moment: no snapshot is held from one call to the next, because a log that is still being read cannot be restarted.
 ///
 /// Used by one thread at a time, which it blocks.
-public final class StoreSnapshot {
+public final class StoreSnapshot: StoreReader {
     private let reader: JournalReader
     private var tail = Tail()
     private let path: String
@@ -60,19 +60,15 @@ public final class StoreSnapshot {
         return bytes[18...] == [1, 1] && access("\(path)-wal", F_OK) != 0
     }
 
-    /// All known sessions, including ended, expired and damaged ones, in order.
-    public func sessions() throws(SQLiteStoreError) -> [SessionID] { try listing().sessions }
-
-    /// Like `sessions()`.
-    ///
-    /// - Returns: also whether the list is complete, which it always is.
-    public func listing() throws(SQLiteStoreError) -> (sessions: [SessionID], isWhole: Bool) {
-        try reading { () throws(ReadError) in
-            (try reader.sessions().union(tail.newSessions).sorted { $0.text < $1.text }, true)
+    /// All of them are on the first page, because they are in memory anyway.
+    public func page(after last: SessionID?) throws(SQLiteStoreError) -> SessionPage {
+        guard last == nil else { return SessionPage(sessions: [], total: 0) }
+        return try reading { () throws(ReadError) in
+            let ids = try reader.sessions().union(tail.newSessions).sorted { $0.text < $1.text }
+            return SessionPage(sessions: ids, total: ids.count)
         }
     }
 
-    /// The sessions that a user is signed in to, in order. Some may be another user's by now.
     public func sessions(ofUser user: String) throws(SQLiteStoreError) -> [SessionID] {
         try reading { () throws(ReadError) in
             let ids = tail.sessions(ofUser: user).union(try reader.sessions(ofUser: user))
@@ -80,88 +76,58 @@ public final class StoreSnapshot {
         }
     }
 
-    /// See `SessionStore.secret`.
-    public func secret() throws(SQLiteStoreError) -> [UInt8] {
-        do throws(SQLiteError) { return try JournalWriter.secret(in: reader.database) } catch {
+    public func secret() throws(SQLiteStoreError) -> StoreSecret {
+        do throws(SQLiteError) {
+            if let secret = StoreSecret(try JournalWriter.secret(in: reader.database)) { return secret }
+        } catch {
             throw SQLiteStoreError(error)
         }
+        throw .damaged("its secret")
     }
 
     /// The time of the last commit, or of the last sweep if that was later.
     public var latestTime: Date { JournalWriter.latestTime(in: reader.database) }
 
-    public func load(_ id: SessionID) throws(SQLiteStoreError) -> SessionRecord? {
-        try reading { () throws(ReadError) in
-            return try reader.load(id, token: nil, tail.places(of: id))?.record.read().first
+    /// All of one moment.
+    public func loaded(
+        _ ids: ArraySlice<SessionID>, _ depth: ReadingDepth
+    ) throws(SQLiteStoreError) -> [Found<LoadedSession>] {
+        try found(ids) { id, recent throws(ReadError) in
+            guard let found = try reader.load(id, token: nil, recent), let last = try found.record.read().first
+            else { return nil }
+            if depth >= .answers { _ = try answers(of: id, recent) }
+            if depth >= .past { _ = try versions(of: id, recent) }
+            return LoadedSession(
+                record: last, stamp: SessionStamp(version: last.version), answeredKeys: found.answeredKeys)
         }
     }
 
-    /// The last versions of several sessions, all of one moment; `nil` for one that is not known. Their answers are
-    /// read as well, to find damage.
-    ///
-    /// - Parameter withPast: whether the earlier versions are read, too.
-    public func last(
-        of ids: ArraySlice<SessionID>, withPast: Bool
-    ) throws(SQLiteStoreError) -> [(id: SessionID, found: Result<SessionRecord?, Damage>)] {
-        var sessions: [(id: SessionID, found: Result<SessionRecord?, Damage>)] = []
-        var failure: SQLiteStoreError?
-        do throws(SQLiteStoreError) {
-            try reading { () throws(ReadError) in
-                for id in ids where failure == nil {
-                    do throws(ReadError) {
-                        sessions.append((id, .success(try last(of: id, withPast: withPast))))
-                    } catch {
-                        let error = damaged(error)
-                        if case .damaged(let what) = error {
-                            sessions.append((id, .failure(Damage(what: what))))
-                        } else {
-                            failure = error
-                        }
-                    }
-                }
+    /// Each session's are of one moment, so that no snapshot lasts longer than one session.
+    public func contents(of ids: ArraySlice<SessionID>) throws(SQLiteStoreError) -> [Found<StoredSession>] {
+        var contents: [Found<StoredSession>] = []
+        for index in ids.indices {
+            contents += try found(ids[index...index]) { id, recent throws(ReadError) in
+                // A session whose last version cannot be read is damaged, not forgotten.
+                let isThere = try reader.load(id, token: nil, recent) != nil
+                let versions = isThere ? try versions(of: id, recent) : []
+                let answers = try answers(of: id, recent)
+                if versions.isEmpty, answers.isEmpty { return nil }
+                let stamp = SessionStamp(version: versions.last?.version ?? 0)
+                return StoredSession(id: id, stamp: stamp, versions: versions, answers: answers)
             }
-        } catch .damaged(let what) {
-            return ids.map { ($0, .failure(Damage(what: what))) }
         }
-        if let failure { throw failure }
-        return sessions
-    }
-
-    /// What is wrong with the stored data of a session.
-    public struct Damage: Error {
-        public let what: String
-    }
-
-    private func last(of id: SessionID, withPast: Bool) throws(ReadError) -> SessionRecord? {
-        let recent = tail.places(of: id)
-        guard let last = try reader.load(id, token: nil, recent)?.record.read().first else { return nil }
-        if withPast { _ = try reader.history(of: id, from: .max, limit: .max, bytes: .max, recent).read() }
-        _ = try StoreSnapshot.answers(reader.answers(of: id, recent), of: id)
-        return last
+        return contents
     }
 
     /// Every version that is kept, oldest first.
-    public func versions(of id: SessionID) throws(SQLiteStoreError) -> [SessionRecord] {
-        let found = try reading { () throws(ReadError) in
-            let recent = tail.places(of: id)
-            // A session whose last version cannot be read is damaged, not forgotten.
-            guard try reader.load(id, token: nil, recent) != nil else { return FoundRecords(of: id) }
-            return try reader.history(of: id, from: .max, limit: .max, bytes: .max, recent)
-        }
-        do throws(ReadError) { return try found.read().reversed() } catch { throw damaged(error) }
+    private func versions(of id: SessionID, _ recent: [Place]) throws(ReadError) -> [SessionRecord] {
+        try reader.history(of: id, from: .max, limit: .max, bytes: .max, recent).read().reversed()
     }
 
     /// Every answer that is kept, oldest first.
-    public func answers(of id: SessionID) throws(SQLiteStoreError) -> [StoredAnswer] {
-        let rows = try reading { () throws(ReadError) in
-            return try reader.answers(of: id, tail.places(of: id))
-        }
-        do throws(ReadError) { return try StoreSnapshot.answers(rows, of: id) } catch { throw damaged(error) }
-    }
-
-    private static func answers(_ rows: [JournalRow], of id: SessionID) throws(ReadError) -> [StoredAnswer] {
+    private func answers(of id: SessionID, _ recent: [Place]) throws(ReadError) -> [StoredAnswer] {
         var answers: [StoredAnswer] = []
-        for row in rows {
+        for row in try reader.answers(of: id, recent) {
             guard let answer = try? StoredAnswer(parsing: row.text), answer.session == id else {
                 throw .damaged("an answer of \(id.text) is damaged")
             }
@@ -170,10 +136,31 @@ public final class StoreSnapshot {
         return answers
     }
 
-    /// Compares the checksum of every page.
+    /// Reads sessions from one snapshot.
     ///
-    /// - Parameter progress: receives how many bytes are done, and how many there are.
-    /// - Returns: the numbers of the damaged pages.
+    /// - Parameter read: receives a session's places in the tail.
+    private func found<Value>(
+        _ ids: ArraySlice<SessionID>, _ read: (SessionID, [Place]) throws(ReadError) -> Value?
+    ) throws(SQLiteStoreError) -> [Found<Value>] {
+        var found: [Found<Value>] = []
+        do throws(SQLiteStoreError) {
+            try reading { () throws(ReadError) in
+                for id in ids {
+                    do throws(ReadError) {
+                        found.append((id, .success(try read(id, tail.places(of: id)))))
+                    } catch {
+                        guard case .damaged(let what) = damaged(error) else { throw error }
+                        found.append((id, .failure(SessionDamage(of: id, what))))
+                    }
+                }
+            }
+        } catch .damaged(let what) {
+            return ids.map { ($0, .failure(SessionDamage(of: $0, what))) }
+        }
+        return found
+    }
+
+    /// Compares the checksum of every page.
     public func damagedPages(_ progress: (Int, Int) -> Void = { _, _ in }) -> [Int] {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return [] }
@@ -191,8 +178,8 @@ public final class StoreSnapshot {
         return pages
     }
 
-    /// What is wrong with the log; `nil` if it is undamaged. Nothing after the damage is read.
-    public var logDamage: String? {
+    /// What is wrong with the log: nothing after the damage is read.
+    public var damage: String? {
         var found: String?
         // A server may be writing to the log: what it is just writing looks damaged, but not for long at one place.
         for _ in 0..<3 {

@@ -1,61 +1,17 @@
-internal import FoundationEssentials
 internal import Postgres
-internal import Sodium
-public import Sessions
+internal import Sessions
 
-/// Puts whole sessions into a database, many in a statement. Servers may be using it.
-///
-/// Used by one thread at a time, which it blocks.
-public final class PostgresInsertion {
-    private let connection: PostgresConnection
-
+/// Inserts whole sessions, many in a statement. Servers may use the database meanwhile.
+enum SessionInsertion {
     /// How long a statement may take.
-    private static let time = Duration.seconds(120)
+    static let time = Duration.seconds(120)
 
-    /// Connects to a database, and creates the tables if there are none.
-    public init(uri: String, password: String? = nil) throws(PostgresStoreError) {
-        let settings = try StoreOpening.settings(uri, password)
-        _ = try StoreOpening.values(settings)
-        connection = try StoreOpening.connect(settings)
+    /// - Returns: the sessions that did not exist before.
+    static func insert(_ sessions: [StoredSession], _ link: DatabaseLink) throws(PostgresError) -> [SessionID] {
+        PastQueries.ids(try link.run(statement, InsertedRows(sessions).values, within: time))
     }
 
-    /// Gives the store its secret. That is possible while it has no sessions and no server runs on it: what a server
-    /// derives from the secret must not change.
-    ///
-    /// - Returns: `false` if the store keeps another secret.
-    public func adopt(secret: [UInt8]) throws(PostgresStoreError) -> Bool {
-        try run(PostgresInsertion.adoption, [.text(Hexadecimal.text(of: secret))]).count > 0
-    }
-
-    /// Inserts sessions, each whole or not at all.
-    ///
-    /// - Returns: those that exist already, and stay as they are.
-    public func insert(_ sessions: [StoredSession]) throws(PostgresStoreError) -> Set<SessionID> {
-        let rows = try run(PostgresInsertion.insertion, InsertedRows(sessions).values)
-        return Set(sessions.map(\.id)).subtracting(PastQueries.ids(rows))
-    }
-
-    private func run(
-        _ statement: PostgresStatement, _ values: [PostgresValue]
-    ) throws(PostgresStoreError) -> PostgresRows {
-        do throws(PostgresError) {
-            return try connection.run(statement, values, until: .now + PostgresInsertion.time)
-        } catch {
-            throw PostgresStoreError(error)
-        }
-    }
-
-    /// A server that was killed counts for 20 seconds.
-    private static let adoption = PostgresStatement(
-        "adopt",
-        """
-        UPDATE store SET value = $1 WHERE name = 'secret' AND (value = $1
-          OR (NOT EXISTS (SELECT FROM sessions)
-            AND NOT EXISTS (SELECT FROM replicas WHERE seen > clock_timestamp() - interval '20 seconds')))
-        RETURNING name
-        """)
-
-    private static let insertion = PostgresStatement(
+    private static let statement = PostgresStatement(
         "insert",
         """
         WITH n AS (

@@ -1,0 +1,255 @@
+internal import ArgumentParser
+internal import ByteText
+internal import FoundationEssentials
+internal import Glibc
+internal import PostgresStore
+internal import SQLiteStore
+internal import Sessions
+
+/// The value of `--store`: the kind of store, and where it is. Only here and in `StoreCopies` is it known what kinds there
+/// are; what opens a store returns a `StoreReader` or a `WritableStore`.
+///
+/// What throws an exit code has printed the reason to standard error.
+enum StoreChoice: Equatable {
+    case memory
+    case sqlite(directory: String)
+    /// As libpq reads it, without a password.
+    case postgres(uri: String)
+
+    /// How a database is written, for help and errors.
+    static let postgresForm = "postgresql://USER@HOST:PORT[,HOST:PORT]/DATABASE"
+
+    @Sendable static func parse(_ text: String) throws -> StoreChoice {
+        let scheme = "sqlite:"
+        if text == "memory" { return .memory }
+        // Not judged here: an error of an argument repeats it, and there may be a password in it.
+        if ["postgresql:", "postgres:"].contains(where: text.begins) { return .postgres(uri: text) }
+        if let (other, _) = text.cut(at: ":"), !text.begins(with: scheme), !other.has("/") {
+            throw ValidationError(
+                "There is no store “\(other)”: write sqlite:DIRECTORY, \(postgresForm) or memory.")
+        }
+        guard text.begins(with: scheme), text != scheme else {
+            let directory = text.isEmpty || text == scheme ? "DIRECTORY" : text
+            throw ValidationError("Write sqlite:\(directory) for the directory \(directory).")
+        }
+        return .sqlite(directory: String(Substring(text.utf8.dropFirst(scheme.utf8.count))))
+    }
+
+    var isPostgres: Bool {
+        if case .postgres = self { true } else { false }
+    }
+
+    /// - Throws: `ValidationError`, if the store is one that cannot be named so, or that this program cannot use.
+    func validate() throws {
+        guard case .postgres(let uri) = self else { return }
+        do throws(PostgresStoreError) {
+            _ = try PostgresStore.location(of: uri)
+        } catch .secretInURI(let reason) {
+            throw ValidationError(
+                "\(reason). --store-password-file names such a file, \(PasswordOptions.variable) may have it, too.")
+        } catch {
+            throw ValidationError("\(error).")
+        }
+    }
+
+    /// For people: without secrets.
+    var location: String {
+        switch self {
+        case .memory: "memory"
+        case .sqlite(let directory): "sqlite:\(directory)"
+        case .postgres(let uri): (try? PostgresStore.location(of: uri)) ?? "postgresql://"
+        }
+    }
+}
+
+/// The value of `--durability`.
+enum DurabilityChoice: String, CaseIterable, ExpressibleByArgument {
+    case strict, relaxed
+}
+
+// Opening a store. There is none in memory that a command could use.
+extension StoreChoice {
+    /// The store as it is now, whether servers run on it or not.
+    ///
+    /// - Throws: what `reported` makes an exit code of.
+    func reader(_ password: String?) throws -> any StoreReader {
+        switch self {
+        case .memory: throw ExitCode(EX_USAGE)
+        case .sqlite(let directory):
+            return try DirectoryOwner.act(in: directory) { try StoreSnapshot(directory: directory) }
+        case .postgres(let uri): return try PostgresSnapshot(uri: uri, password: password)
+        }
+    }
+
+    /// - Throws: what `reported` makes an exit code of, if there is no store. Whether it can be used is not known then.
+    func checkExistence(_ password: String?) throws {
+        if case .sqlite(let directory) = self {
+            try DirectoryOwner.act(in: directory) { try StoreSnapshot.checkExistence(in: directory) }
+        } else {
+            _ = try reader(password)
+        }
+    }
+
+    /// The store to change it; created if it does not exist. Only a shared one may have servers.
+    ///
+    /// - Parameters:
+    ///   - durability: `nil` for a command's, which loses nothing that the store's servers would not lose.
+    ///   - newSecret: the secret of a store that is created, or has no sessions yet; `nil` for a random one.
+    ///   - report: receives what an operator should know, and whether it is critical.
+    ///   - failed: called when only opening the store again can show what is in it.
+    func open(
+        by user: DirectoryUser, _ password: String?, durability: DurabilityChoice? = nil,
+        _ retention: Retention, sizeLimit: Int = 0, newSecret: StoreSecret? = nil,
+        report: @escaping @Sendable (_ text: String, _ isCritical: Bool) -> Void,
+        failed: @escaping @Sendable (String) -> Void
+    ) async throws -> any WritableStore {
+        switch self {
+        case .memory: throw ExitCode(EX_USAGE)
+        case .sqlite(let directory):
+            if user == .command { try DirectoryOwner.become(in: directory) }
+            do throws(SQLiteStoreError) {
+                return try SQLiteStore(
+                    directory: directory, durability: durability == .relaxed ? .relaxed : .strict,
+                    retention: retention, sizeLimit: sizeLimit, newSecret: newSecret, report: { report($0, false) },
+                    failed: failed)
+            } catch {
+                throw ExitCode.cannotUse(directory, error, by: user)
+            }
+        case .postgres(let uri):
+            do throws(PostgresStoreError) {
+                return try await PostgresStore.open(
+                    uri: uri, password: password, durability: durability == .strict ? .strict : .relaxed,
+                    retention: retention, newSecret: newSecret, report: report)
+            } catch {
+                throw ExitCode.cannotUse(location, error)
+            }
+        }
+    }
+
+    /// Makes the directory of a server's store, if it is on disk and missing.
+    func makeDirectory() throws {
+        guard case .sqlite(let directory) = self else { return }
+        do throws(SQLiteStoreError) { try SQLiteStore.makeDirectory(directory) } catch {
+            throw ExitCode.cannotUse(directory, error, by: .server)
+        }
+    }
+
+    /// What a command ends with because of an error: an exit code, if the store cannot be read; else the error itself.
+    func reported(_ error: any Error) -> any Error {
+        switch (self, error) {
+        case (.sqlite(let directory), let error as SQLiteStoreError): ExitCode.cannotRead(directory, error)
+        case (.sqlite(let directory), let damage as SessionDamage):
+            ExitCode.cannotRead(directory, .damaged(damage.what))
+        case (_, PostgresStoreError.noSchema):
+            ExitCode.cannotStart(
+                EX_NOINPUT,
+                "there is no store in \(location); name another database, or run `coordinatord migrate` first"
+            )
+        case (_, let error as PostgresStoreError): ExitCode.cannotUse(location, error)
+        case (_, let damage as SessionDamage): ExitCode.cannotStart(EX_DATAERR, "\(damage)")
+        default: error
+        }
+    }
+
+    /// Makes or upgrades the tables of a shared store, or removes what only servers of earlier builds need.
+    ///
+    /// - Returns: the schema before and after, or the oldest schema whose servers are admitted; `nil` for a store that is
+    ///   upgraded when it is opened.
+    func migrate(_ password: String?, contracting: Bool = false) async throws -> (before: Int, after: Int)? {
+        guard case .postgres(let uri) = self else { return nil }
+        do throws(PostgresStoreError) {
+            return contracting
+                ? try await PostgresStore.contract(uri: uri, password: password)
+                : try await PostgresStore.migrate(uri: uri, password: password)
+        } catch .noSchema {
+            throw ExitCode.cannotStart(
+                EX_NOPERM,
+                """
+                \(location): this role may not create tables: run this as the database's owner, or GRANT CREATE ON \
+                SCHEMA public to the role
+                """)
+        } catch {
+            throw ExitCode.cannotUse(location, error)
+        }
+    }
+}
+
+extension ExitCode {
+    /// A store cannot be used: prints to standard error what is wrong with it.
+    static func cannotUse(_ directory: String, _ error: SQLiteStoreError, by user: DirectoryUser) -> ExitCode {
+        switch error {
+        case .missing:
+            cannotStart(
+                EX_NOINPUT, "there is no store in \(directory); name its directory with --store sqlite:DIRECTORY")
+        case .inUse(let path):
+            cannotStart(
+                EX_UNAVAILABLE,
+                "\(path) is in use by another process"
+                    + (user == .command ? ": stop the server that uses the store first" : ""))
+        case .newer(let schema):
+            cannotStart(EX_DATAERR, "\(directory) was written by a newer build, with schema \(schema)")
+        case .damaged(let what):
+            cannotStart(
+                EX_DATAERR,
+                """
+                \(directory) is damaged: \(what). Restore a backup into another directory. If there is none, and `sessions \
+                export` can still read the store, `sessions import` makes a new one of its undamaged sessions.
+                """)
+        case .incomplete(let what): cannotStart(EX_DATAERR, what)
+        case .unavailable(let reason):
+            if let fault = Directory(path: directory).fault(option: "--store sqlite:DIRECTORY", for: user) {
+                cannotStart(EX_CONFIG, fault)
+            } else {
+                cannotStart(EX_IOERR, reason.begins(with: directory) ? reason : "\(directory): \(reason)")
+            }
+        }
+    }
+
+    /// A command cannot read a store.
+    static func cannotRead(_ directory: String, _ error: SQLiteStoreError) -> ExitCode {
+        guard case .damaged(let what) = error else { return .cannotUse(directory, error, by: .command) }
+        return .cannotStart(
+            EX_DATAERR,
+            """
+            \(directory) is damaged, and this command cannot read it: \(what). Start a server on it, or restart the one \
+            that runs: the start repairs or rebuilds the store. If the start is refused, only a backup helps.
+            """)
+    }
+
+    /// A database cannot be used: prints to standard error what is wrong with it.
+    ///
+    /// - Parameter location: the database without secrets.
+    static func cannotUse(_ location: String, _ error: PostgresStoreError) -> ExitCode {
+        switch error {
+        case .unusableURI(let reason), .secretInURI(let reason): cannotStart(EX_USAGE, "--store: \(reason)")
+        case .noSchema, .olderSchema, .relaxed: cannotStart(EX_CONFIG, "\(location): \(error)")
+        case .newerSchema, .damaged: cannotStart(EX_DATAERR, "\(location): \(error)")
+        case .unavailable(let reason): unavailable(location, reason)
+        }
+    }
+
+    /// A refused connection has no code, only the server's words.
+    private static func unavailable(_ location: String, _ reason: String) -> ExitCode {
+        let reason = reason.substituting("\n", with: " ")
+        func says(_ words: String...) -> Bool { words.allSatisfy(reason.contains) }
+        let (code, advice): (CInt, String?) =
+            if says("password authentication failed") || says("no password supplied") {
+                (EX_NOPERM, "give the password with --store-password-file or \(PasswordOptions.variable)")
+            } else if says("database", "does not exist") {
+                (EX_NOINPUT, "create it, for example with createdb, or name another one")
+            } else if says("role", "does not exist") || says("no pg_hba.conf entry") {
+                (EX_NOPERM, "name another user in the URI, or let the database's administrator admit this one")
+            } else if says("permission denied for schema") {
+                (EX_NOPERM, "run `coordinatord migrate` as a role that may create tables there")
+            } else if says("permission denied") {
+                (EX_NOPERM, "GRANT SELECT, INSERT, UPDATE, DELETE on the store's tables to this role")
+            } else if says("certificate") {
+                (EX_UNAVAILABLE, "see sslmode, sslrootcert and the server's certificate")
+            } else if says("could not translate host name") || says("did not accept a connection") {
+                (EX_UNAVAILABLE, "is the server running, and reachable from here?")
+            } else {
+                (EX_UNAVAILABLE, nil)
+            }
+        return cannotStart(code, "\(location): \(reason)" + (advice.map { "; \($0)" } ?? ""))
+    }
+}

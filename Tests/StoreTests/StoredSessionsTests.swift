@@ -1,0 +1,117 @@
+import Foundation
+import PostgresStore
+import SQLiteStore
+import Sessions
+import TestSupport
+import Testing
+
+/// What operators' commands do with every kind of store that outlives processes.
+@Suite struct StoredSessionsTests {
+    enum Kind: CaseIterable {
+        case sqlite, postgres
+
+        func makePlace() async throws -> Place {
+            switch self {
+            case .sqlite: .sqlite(TemporaryDirectory())
+            case .postgres: .postgres(try await blocking { try PostgresCluster.shared.makeDatabase() })
+            }
+        }
+    }
+
+    /// Where a store is, or will be.
+    enum Place {
+        case sqlite(TemporaryDirectory)
+        case postgres(String)
+
+        func open(_ secret: StoreSecret? = nil) async throws -> any WritableStore {
+            switch self {
+            case .sqlite(let directory):
+                try SQLiteStore(directory: directory.path, newSecret: secret) { Issue.record("\($0)") }
+            case .postgres(let uri):
+                try await PostgresStore.open(uri: uri, durability: .relaxed, newSecret: secret)
+            }
+        }
+
+        func reader() throws -> any StoreReader {
+            switch self {
+            case .sqlite(let directory): try StoreSnapshot(directory: directory.path)
+            case .postgres(let uri): try PostgresSnapshot(uri: uri)
+            }
+        }
+    }
+
+    private static func session(
+        _ number: Int, _ versions: ClosedRange<Int>, keys: [String] = []
+    ) throws -> StoredSession {
+        let id = try SessionID.make(number)
+        return StoredSession(
+            id: id, stamp: SessionStamp(version: versions.upperBound),
+            versions: try versions.map { try SessionRecord(parsing: EncodedRecord.make(id, $0).text) },
+            answers: try keys.map { try .make(id, $0, version: versions.upperBound) })
+    }
+
+    private static func texts(_ session: StoredSession?) -> [[UInt8]]? {
+        session.map { $0.versions.map(\.encoded.text) + $0.answers.map(\.encoded) }
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `what is inserted is read back whole, and what exists stays as it is`(kind: Kind) async throws {
+        let place = try await kind.makePlace()
+        let store = try await place.open()
+        let (one, two) = (try Self.session(1, 3...5, keys: ["a", "b"]), try Self.session(2, 1...1))
+
+        #expect(try await store.insert([one, two]) == [])
+        #expect(try await store.insert([try Self.session(1, 1...9), try Self.session(3, 1...2)]) == [one.id])
+
+        let reader = try place.reader()
+        let ids = try [1, 2, 3, 4].map(SessionID.make)
+        let page = try reader.page(after: nil)
+        #expect(page.sessions == Array(ids.prefix(3)) && page.total == 3 && page.isWhole)
+        #expect(try reader.page(after: page.sessions.last).sessions == [])
+        let contents = try reader.contents(of: ids[...]).map { Self.texts(try $0.value.get()) }
+        #expect(contents == [Self.texts(one), Self.texts(two), Self.texts(try Self.session(3, 1...2)), nil])
+        for depth in [ReadingDepth.lastVersion, .answers, .past] {
+            let loaded = try reader.loaded(ids[...], depth).map { try $0.value.get()?.record.version }
+            #expect(loaded == [5, 1, 2, nil], "\(depth)")
+        }
+        await store.close()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `a change made from what was read is committed, and seen by the next read`(kind: Kind) async throws {
+        let place = try await kind.makePlace()
+        let store = try await place.open()
+        let session = try Self.session(1, 1...2, keys: ["a"])
+        _ = try await store.insert([session])
+        let reader = try place.reader()
+
+        for depth in [ReadingDepth.lastVersion, .past] {
+            let loaded = try #require(try reader.loaded([session.id], depth).first?.value.get())
+            let next = try EncodedRecord.make(session.id, loaded.record.version + 1)
+            let change = SessionChange(id: session.id, expected: loaded.stamp, record: next)
+            #expect(await store.commit([change]) == .success([]), "\(depth)")
+        }
+
+        #expect(try reader.contents(of: [session.id]).first?.value.get()?.versions.map(\.version) == [1, 2, 3, 4])
+        #expect(try await store.forget(session.id))
+        #expect(try reader.page(after: nil).sessions == [])
+        await store.close()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `a new store takes the secret that it is given, and one with sessions keeps its own`(
+        kind: Kind
+    ) async throws {
+        let place = try await kind.makePlace()
+        let (own, other) = (StoreSecret(Array(0..<32)), StoreSecret(Array(1...32)))
+
+        let new = try await place.open(own)
+        _ = try await new.insert([try Self.session(1, 1...1)])
+        await new.close()
+        let old = try await place.open(other)
+
+        #expect(new.secret == own?.bytes && old.secret == own?.bytes)
+        #expect(try place.reader().secret() == own)
+        await old.close()
+    }
+}
