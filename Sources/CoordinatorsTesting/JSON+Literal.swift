@@ -6,6 +6,7 @@ extension JSON {
         switch self {
         case .null: ".null"
         case .bool, .integer, .number: description
+        case .longNumber(let number): "JSON(parsing: Array(\"\(number.text)\".utf8))"
         case .string(let text): text.literal
         case .array(let values): "[\(values.map(\.literal).joined(separator: ", "))]"
         case .object(let object) where object.isEmpty: "[:]"

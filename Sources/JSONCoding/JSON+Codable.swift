@@ -25,6 +25,8 @@ extension JSON: Codable {
             self = .bool(value)
         } else if let value = try? container.decode(Int.self) {
             self = .integer(value)
+        } else if let value = try? container.decode(Decimal.self) {
+            self = JSON(value)
         } else if let value = try? container.decode(Double.self) {
             self = .number(value)
         } else if let value = try? container.decode(String.self) {
@@ -44,6 +46,7 @@ extension JSON: Codable {
         case .bool(let value): try container.encode(value)
         case .integer(let value): try container.encode(value)
         case .number(let value): try container.encode(value)
+        case .longNumber: if let decimal { try container.encode(decimal) } else { try container.encode(number) }
         case .string(let value): try container.encode(value)
         case .array(let values): try container.encode(values)
         case .object: break
@@ -61,4 +64,51 @@ extension JSONObject: Codable {
         var container = encoder.container(keyedBy: TextKey.self)
         for member in members { try container.encode(member.value, forKey: TextKey(stringValue: member.name)) }
     }
+}
+
+/// A collection whose elements have no order of their own.
+protocol Unordered {
+    /// How many values each of its elements is encoded as, if it is encoded as an array.
+    var elementSize: Int { get }
+    /// Whether it is a dictionary whose keys can be the names of an object's members.
+    var hasNamedKeys: Bool { get }
+}
+
+extension Set: Unordered {
+    var elementSize: Int { 1 }
+    var hasNamedKeys: Bool { false }
+}
+
+extension Dictionary: Unordered {
+    /// A key and a value.
+    var elementSize: Int { 2 }
+    var hasNamedKeys: Bool { Self.hasNamedKeys }
+}
+
+/// A dictionary whose keys are texts or integers by their raw value, such as an enum's cases. It is an object in JSON.
+/// By themselves dictionaries are that only with keys that are `CodingKeyRepresentable`, and otherwise lists in which
+/// keys and values alternate.
+package protocol NamedByKeys {
+    static var hasNamedKeys: Bool { get }
+    /// The key that a member's name stands for, as JSON.
+    static func key(named name: String) -> JSON
+}
+
+extension Dictionary: NamedByKeys {
+    package static var hasNamedKeys: Bool {
+        guard let type = Key.self as? any RawRepresentable.Type else { return false }
+        return type.isText || type.isInteger
+    }
+
+    package static func key(named name: String) -> JSON {
+        guard let type = Key.self as? any RawRepresentable.Type, type.isInteger, let key = JSON(numberText: name) else {
+            return .string(name)
+        }
+        return key
+    }
+}
+
+extension RawRepresentable {
+    fileprivate static var isText: Bool { RawValue.self == String.self }
+    fileprivate static var isInteger: Bool { RawValue.self is any BinaryInteger.Type }
 }

@@ -11,8 +11,10 @@ public enum JSON: Sendable, Hashable {
     case bool(Bool)
     /// A number without fraction or exponent that fits 64 bits.
     case integer(Int)
-    /// Any other number; always finite.
+    /// A number that a 64-bit float holds with all its digits; always finite.
     case number(Double)
+    /// Any other number.
+    case longNumber(LongNumber)
     case string(String)
     case array([JSON])
     case object(JSONObject)
@@ -43,9 +45,16 @@ extension JSON {
     /// The number if it is whole, however it is written. Not if it is so large that a 64-bit float stands for several
     /// integers: nobody can tell which was meant.
     public var integer: Int? {
+        if case .integer(let value) = self { value } else { integer(as: Int.self) }
+    }
+
+    /// The same for integers of another size, such as `UInt64`. JSON has one kind of number: 7, 7.0 and 0.7e1 are the
+    /// same integer.
+    public func integer<Integer: FixedWidthInteger>(as type: Integer.Type) -> Integer? {
         switch self {
-        case .integer(let value): value
-        case .number(let value): abs(value) < JSON.floatLimit ? Int(exactly: value) : nil
+        case .integer(let value): Integer(exactly: value)
+        case .number(let value): abs(value) < JSON.floatLimit ? Integer(exactly: value) : nil
+        case .longNumber(let value): value.integer(as: type)
         default: nil
         }
     }
@@ -53,11 +62,12 @@ extension JSON {
     /// From here on, a 64-bit float stands for several integers.
     static let floatLimit = 9_007_199_254_740_992.0
 
-    /// The number, whole or not.
+    /// The number, whole or not, as the nearest 64-bit float.
     public var number: Double? {
         switch self {
         case .integer(let value): Double(value)
         case .number(let value): value
+        case .longNumber(let value): Double(value.text)
         default: nil
         }
     }

@@ -86,6 +86,10 @@ extension JSONDecodingError {
         case is [JSON].Type: "an array"
         case is JSONObject.Type: "an object"
         case is Date.Type: "a time, such as 2026-11-23T09:15:00Z"
+        case is Decimal.Type: "a number of at most 38 digits"
+        case is URL.Type: "a URL"
+        case is UUID.Type: "a UUID"
+        case is Data.Type: "Base64"
         default: "present and of the right type"
         }
     }
@@ -107,15 +111,31 @@ private final class DecodingPath {
 private struct JSONDecoder: Decoder {
     let json: JSON
     let path: DecodingPath?
+    /// The dictionary that reads an object as a list in which keys and values alternate; `nil` if none does.
+    var pairs: (any NamedByKeys.Type)?
     var codingPath: [any CodingKey] { path?.keys ?? [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
         if type == JSON.self, let json = json as? Value { return json }
-        if type == Date.self, let date = json.date as? Value { return date }
-        if type == Date.self { throw mismatch(Date.self) }
-        if type == JSONObject.self, case .object(let object) = json, let object = object as? Value { return object }
+        if type == Date.self { return try known(json.date) }
+        if type == Decimal.self { return try known(json.decimal) }
+        if type == URL.self { return try known(json.string.flatMap { URL(string: $0) }) }
+        if type == UUID.self { return try known(json.string.flatMap { UUID(uuidString: $0) }) }
+        if type == Data.self { return try known(json.string.flatMap { Data(base64Encoded: $0) }) }
+        if case .object(let object) = json {
+            if type == JSONObject.self, let object = object as? Value { return object }
+            if let dictionary = type as? any NamedByKeys.Type, dictionary.hasNamedKeys {
+                return try Value(from: JSONDecoder(json: json, path: path, pairs: dictionary))
+            }
+        }
         return try Value(from: self)
+    }
+
+    /// - Parameter value: `nil` if the JSON does not stand for a value of the type.
+    private func known<Known, Value>(_ value: Known?) throws -> Value {
+        guard let value, let value = value as? Value else { throw mismatch(Known.self) }
+        return value
     }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
@@ -124,6 +144,7 @@ private struct JSONDecoder: Decoder {
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        if let pairs, case .object(let object) = json { return UnkeyedContainer(object, as: pairs, decoder: self) }
         guard case .array(let elements) = json else { throw mismatch([JSON].self) }
         return UnkeyedContainer(elements: elements, decoder: self)
     }
@@ -203,6 +224,8 @@ private struct KeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
 private struct UnkeyedContainer: UnkeyedDecodingContainer {
     let elements: [JSON]
     let decoder: JSONDecoder
+    /// The names of the members that the elements are, each one's name and value; `nil` for an array.
+    private var names: [String]?
     var codingPath: [any CodingKey] { decoder.codingPath }
     var count: Int? { elements.count }
     var currentIndex = 0
@@ -211,6 +234,11 @@ private struct UnkeyedContainer: UnkeyedDecodingContainer {
     init(elements: [JSON], decoder: JSONDecoder) {
         self.elements = elements
         self.decoder = decoder
+    }
+
+    init(_ object: JSONObject, as dictionary: any NamedByKeys.Type, decoder: JSONDecoder) {
+        self.init(elements: object.members.flatMap { [dictionary.key(named: $0.name), $0.value] }, decoder: decoder)
+        self.names = object.names
     }
 
     mutating func decodeNil() throws -> Bool {
@@ -246,10 +274,11 @@ private struct UnkeyedContainer: UnkeyedDecodingContainer {
     }
 
     private func current() throws -> JSONDecoder {
-        let key = TextKey(intValue: currentIndex)
         guard !isAtEnd else {
+            let key = TextKey(intValue: currentIndex)
             throw DecodingError.valueNotFound(JSON.self, .init(codingPath: codingPath + [key], debugDescription: ""))
         }
+        let key = names.map { TextKey(stringValue: $0[currentIndex / 2]) } ?? TextKey(intValue: currentIndex)
         return decoder.nested(elements[currentIndex], key)
     }
 }
@@ -274,6 +303,7 @@ private struct SingleValueContainer: SingleValueDecodingContainer {
         switch decoder.json {
         case .integer(let value): return Double(value)
         case .number(let value): return value
+        case .longNumber: return decoder.json.number ?? 0
         default: throw decoder.mismatch(type)
         }
     }
@@ -294,17 +324,12 @@ private struct SingleValueContainer: SingleValueDecodingContainer {
     func decode(_ type: UInt16.Type) throws -> UInt16 { try integer() }
     func decode(_ type: UInt32.Type) throws -> UInt32 { try integer() }
     func decode(_ type: UInt64.Type) throws -> UInt64 { try integer() }
+    func decode(_ type: Int128.Type) throws -> Int128 { try integer() }
+    func decode(_ type: UInt128.Type) throws -> UInt128 { try integer() }
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try decoder.decode(type) }
 
-    /// JSON has one kind of number: 7, 7.0 and 0.7e1 are the same integer.
     private func integer<Integer: FixedWidthInteger>() throws -> Integer {
-        switch decoder.json {
-        case .integer(let value):
-            if let integer = Integer(exactly: value) { return integer }
-        case .number(let value) where abs(value) < JSON.floatLimit:
-            if let integer = Integer(exactly: value) { return integer }
-        default: break
-        }
-        throw decoder.mismatch(Integer.self)
+        guard let integer = decoder.json.integer(as: Integer.self) else { throw decoder.mismatch(Integer.self) }
+        return integer
     }
 }

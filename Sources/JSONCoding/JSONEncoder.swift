@@ -2,12 +2,36 @@ extension JSON {
     /// The value that an `Encodable` encodes as.
     ///
     /// - Parameter userInfo: what the type's own `encode(to:)` finds in its encoder.
-    /// - Throws: `EncodingError` for a number that JSON cannot hold, and what the type's own `encode(to:)` throws.
+    /// - Throws: `JSONEncodingError` for a value that JSON cannot hold, and what the type's own `encode(to:)` throws.
     public init(encoding value: some Encodable, userInfo: [CodingUserInfoKey: Any] = [:]) throws {
         let slot = Slot(userInfo: userInfo)
         try slot.encode(value, at: [])
         self = slot.json
     }
+}
+
+/// Why a value cannot be written as JSON, and where it is. Never contains any part of the value itself.
+public struct JSONEncodingError: Error, Equatable, Sendable {
+    /// The names and positions that lead to the value.
+    public let path: [String]
+    /// Why, such as “is infinite or not a number”.
+    public let reason: String
+
+    private init(path: [String], reason: String) {
+        self.path = path
+        self.reason = reason
+    }
+
+    fileprivate init(_ path: [any CodingKey], _ reason: String) {
+        self.init(path: path.map(\.stringValue), reason: reason)
+    }
+
+    /// - Parameter json: a value with a number that JSON cannot hold.
+    package init(unwritable json: JSON) {
+        self.init(path: json.pathOfUnwritable ?? [], reason: JSONEncodingError.noNumber)
+    }
+
+    fileprivate static let noNumber = "is infinite or not a number"
 }
 
 /// The place of a value that is still being encoded; containers fill it through a shared reference.
@@ -66,20 +90,14 @@ private final class Slot {
     }
 
     func encode(_ value: some Encodable, at codingPath: [any CodingKey]) throws {
-        if let json = value as? JSON { return content = .value(json) }
-        if type(of: value) == Date.self, let date = value as? Date {
-            guard JSON.canHold(date) else {
-                throw EncodingError.invalidValue(
-                    date, .init(codingPath: codingPath, debugDescription: "the year has more than four digits"))
-            }
-            return content = .value(JSON(date))
-        }
+        if let json = try JSON(knownValue: value, at: codingPath) { return content = .value(json) }
         try value.encode(to: JSONEncoder(slot: self, codingPath: codingPath))
         if let unordered = value as? any Unordered { order(unordered) }
     }
 
     /// Sorts what an unordered collection has encoded, so that equal values are encoded alike.
     private func order(_ collection: any Unordered) {
+        if let members = collection.hasNamedKeys ? pairs : nil { content = .members(members) }
         switch content {
         case .members(let members): content = .members(members.sorted { $0.name < $1.name })
         case .elements(let elements):
@@ -91,21 +109,47 @@ private final class Slot {
         default: break
         }
     }
+
+    /// The elements, each key and the value after it, as members; `nil` if a key is neither a text nor an integer.
+    private var pairs: [(name: String, slot: Slot)]? {
+        guard case .elements(let elements) = content else { return nil }
+        var members: [(name: String, slot: Slot)] = []
+        for index in stride(from: 0, to: elements.count - 1, by: 2) {
+            switch elements[index].json {
+            case .string(let name): members.append((name, elements[index + 1]))
+            case let key where key.integer(as: Int128.self) != nil:
+                members.append((key.description, elements[index + 1]))
+            default: return nil
+            }
+        }
+        return members
+    }
 }
 
-/// A collection whose elements have no order of their own.
-private protocol Unordered {
-    /// How many values each of its elements is encoded as, if it is encoded as an array.
-    var elementSize: Int { get }
-}
-
-extension Set: Unordered {
-    fileprivate var elementSize: Int { 1 }
-}
-
-extension Dictionary: Unordered {
-    /// A key and a value.
-    fileprivate var elementSize: Int { 2 }
+extension JSON {
+    /// The JSON of a value whose type does not write itself as Swift's own JSON encoder would write it.
+    ///
+    /// - Returns: `nil` if the type is none of these.
+    fileprivate init?(knownValue value: some Encodable, at codingPath: [any CodingKey]) throws {
+        let type: Any.Type = type(of: value)
+        if type == JSON.self, let json = value as? JSON {
+            self = json
+        } else if type == Date.self, let date = value as? Date {
+            guard JSON.canHold(date) else { throw JSONEncodingError(codingPath, "is not in the years 1 to 9999") }
+            self.init(date)
+        } else if type == Decimal.self, let decimal = value as? Decimal {
+            guard !decimal.isNaN else { throw JSONEncodingError(codingPath, JSONEncodingError.noNumber) }
+            self.init(decimal)
+        } else if type == URL.self, let url = value as? URL {
+            self = .string(url.absoluteString)
+        } else if type == UUID.self, let uuid = value as? UUID {
+            self = .string(uuid.uuidString)
+        } else if type == Data.self, let data = value as? Data {
+            self = .string(data.base64EncodedString())
+        } else {
+            return nil
+        }
+    }
 }
 
 private struct JSONEncoder: Encoder {
@@ -193,31 +237,31 @@ private struct SingleValueContainer: SingleValueEncodingContainer {
     func encodeNil() { slot.content = .value(.null) }
     func encode(_ value: Bool) { slot.content = .value(.bool(value)) }
     func encode(_ value: String) { slot.content = .value(.string(value)) }
-    func encode(_ value: Float) throws { try encode(Double(value)) }
+
+    /// With the digits that tell it from other floats of 32 bits, not those of 64.
+    func encode(_ value: Float) throws {
+        let short = Double(value.description) ?? .nan
+        try encode(Float(short) == value ? short : Double(value))
+    }
 
     func encode(_ value: Double) throws {
-        guard value.isFinite else { throw refused(value) }
+        guard value.isFinite else { throw JSONEncodingError(codingPath, JSONEncodingError.noNumber) }
         slot.content = .value(.number(value))
     }
 
     func encode(_ value: Int) { slot.content = .value(.integer(value)) }
-    func encode(_ value: Int8) throws { try encode(integer: value) }
-    func encode(_ value: Int16) throws { try encode(integer: value) }
-    func encode(_ value: Int32) throws { try encode(integer: value) }
-    func encode(_ value: Int64) throws { try encode(integer: value) }
-    func encode(_ value: UInt) throws { try encode(integer: value) }
-    func encode(_ value: UInt8) throws { try encode(integer: value) }
-    func encode(_ value: UInt16) throws { try encode(integer: value) }
-    func encode(_ value: UInt32) throws { try encode(integer: value) }
-    func encode(_ value: UInt64) throws { try encode(integer: value) }
+    func encode(_ value: Int8) { encode(integer: value) }
+    func encode(_ value: Int16) { encode(integer: value) }
+    func encode(_ value: Int32) { encode(integer: value) }
+    func encode(_ value: Int64) { encode(integer: value) }
+    func encode(_ value: UInt) { encode(integer: value) }
+    func encode(_ value: UInt8) { encode(integer: value) }
+    func encode(_ value: UInt16) { encode(integer: value) }
+    func encode(_ value: UInt32) { encode(integer: value) }
+    func encode(_ value: UInt64) { encode(integer: value) }
+    func encode(_ value: Int128) { encode(integer: value) }
+    func encode(_ value: UInt128) { encode(integer: value) }
     func encode(_ value: some Encodable) throws { try slot.encode(value, at: codingPath) }
 
-    private func encode(integer value: some BinaryInteger) throws {
-        guard let integer = Int(exactly: value) else { throw refused(value) }
-        slot.content = .value(.integer(integer))
-    }
-
-    private func refused(_ value: Any) -> EncodingError {
-        .invalidValue(value, .init(codingPath: codingPath, debugDescription: "JSON cannot hold this number"))
-    }
+    private func encode(integer value: some BinaryInteger) { slot.content = .value(JSON(integer: value)) }
 }

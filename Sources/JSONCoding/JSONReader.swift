@@ -256,11 +256,10 @@ extension JSONReader {
             try digits()
         }
         let text = String(decoding: bytes[start..<position], as: UTF8.self)
-        if isInteger, let integer = Int(text) { return .integer(integer) }
-        guard let number = Double(text), number.isFinite else {
+        guard let number = JSON(numberText: text, isInteger: isInteger) else {
             throw JSONSyntaxError(reason: .invalidNumber, offset: start)
         }
-        return .number(number)
+        return number
     }
 
     /// The value of the digits just read, if they are the whole number and too few to overflow, as in nearly every

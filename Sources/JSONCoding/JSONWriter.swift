@@ -9,6 +9,8 @@ public struct JSONWriter: ~Copyable {
     @usableFromInline var capacity: Int
     @usableFromInline var written = 0
     @usableFromInline var needsComma = false
+    /// Whether a number was written as `null`, because it is infinite or not a number.
+    package fileprivate(set) var lacksNumber = false
 
     public init(capacity: Int = 256) {
         self.capacity = max(capacity, 16)
@@ -290,7 +292,10 @@ extension JSON: JSONWritable {
         case .null: writer.raw("null")
         case .bool(let value): value.write(to: &writer)
         case .integer(let value): value.write(to: &writer)
-        case .number(let value): writer.raw(value.isFinite ? value.description : "null")
+        case .number(let value):
+            if !value.isFinite { writer.lacksNumber = true }
+            writer.raw(value.isFinite ? value.description : "null")
+        case .longNumber(let value): writer.raw(value.text)
         case .string(let value): value.write(to: &writer)
         case .array(let values): values.write(to: &writer)
         case .object(let object): object.write(to: &writer)

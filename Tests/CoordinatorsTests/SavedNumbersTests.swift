@@ -52,7 +52,7 @@ extension JSON {
     /// The path to each number in it: member names, and positions in arrays.
     var numberPlaces: [[String]] {
         switch self {
-        case .integer, .number: [[]]
+        case .integer, .number, .longNumber: [[]]
         case .array(let elements):
             elements.enumerated().flatMap { index, element in element.numberPlaces.map { [String(index)] + $0 } }
         case .object(let object):

@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test func `a year of five digits cannot be written`() {
-        #expect(throws: EncodingError.self) { try JSON(encoding: Booking(at: Date(timeIntervalSince1970: 1e12))) }
+        #expect(throws: JSONEncodingError.self) { try JSON(encoding: Booking(at: Date(timeIntervalSince1970: 1e12))) }
     }
 
     @Test func `members are assigned and removed in place`() {

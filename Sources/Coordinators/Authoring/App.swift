@@ -75,7 +75,7 @@ public final class App: Sendable {
         self.sharedTypes = shared.map { SharedType($0, version: version) }
         self.rootType = types[0]
         self.links = links
-        var problems = types.flatMap(\.problems)
+        var problems = types.flatMap(\.problems) + sharedTypes.flatMap(\.problems)
         for (index, type) in types.enumerated() where types[..<index].contains(where: { $0.name == type.name }) {
             problems.append("two coordinators are named “\(type.name)”")
         }

@@ -78,7 +78,15 @@ public struct ContentRun: Sendable {
             if let overloaded = error as? Overloaded { throw .overloaded(retryAfter: overloaded.retryAfter) }
             throw .handlerFailed(coordinator: coordinator, call: function, error: ThrownError(error))
         }
-        let text = JSONWriter.bytes(capacity: 1024) { $0.value(content) }
+        var writer = JSONWriter(capacity: 1024)
+        writer.value(content)
+        if writer.lacksNumber {
+            let error = JSONEncodingError(unwritable: .object(content))
+            throw .impossibleRequest(
+                coordinator: coordinator, request: function,
+                reason: "“\(error.path.joined(separator: "/"))” \(error.reason)")
+        }
+        let text = writer.bytes
         guard text.count <= ContentRun.sizeLimit else {
             throw .impossibleRequest(
                 coordinator: coordinator, request: function, reason: "it takes more than \(ContentRun.sizeLimit) bytes")

@@ -45,11 +45,13 @@ final class CoordinatorType: Sendable {
             }
             return enabled
         }
-        self.blank = (C.blank as? C).flatMap { try? JSON(encoding: $0) }
+        let (blank, problemsOfBlank) = (C.blank as? C).map { JSON.saved($0, as: "\(name).blank") } ?? (nil, [])
+        self.blank = blank
         self.problems =
             (C.blank is C || C.blank is NoBlank ? [] : ["\(name).blank must be a \(C.self)"])
             + (type is AnyClass ? ["\(name) must be a struct or an enum: an instance of a class is not copied"] : [])
-            + CoordinatorType.problems(of: name, shapes: shapes) + CoordinatorType.missingExamples(of: C.self)
+            + problemsOfBlank + CoordinatorType.problems(of: C.self, shapes: shapes)
+            + CoordinatorType.missingExamples(of: C.self)
             + C.links.flatMap { link in link.problems.map { "\(name): link “\(link.text)” \($0)" } }
     }
 
@@ -99,8 +101,13 @@ final class CoordinatorType: Sendable {
         return shape.isDecodable(decodable)
     }
 
-    private static func problems(of name: String, shapes: [EventShape]?) -> [String] {
-        guard let shapes else { return ["\(name).Event must be an enum whose Codable conformance is the compiler's"] }
+    private static func problems<C: Coordinator>(of type: C.Type, shapes: [EventShape]?) -> [String] {
+        let name = C.name
+        guard let shapes else {
+            let problems = C.Event.examples.flatMap { JSON.saved($0, as: "\(name).Event: an example").problems }
+            return problems.isEmpty
+                ? ["\(name).Event must be an enum whose Codable conformance is the compiler's"] : problems
+        }
         return shapes.flatMap(\.problems)
             + shapes.map(\.name).filter(BuiltInEvent.names.contains).map {
                 "\(name).Event has a case “\($0)”, a name that is reserved for a built-in event"

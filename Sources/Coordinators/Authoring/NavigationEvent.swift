@@ -332,6 +332,7 @@ extension JSON {
         guard var schema = object else { return self }
         if let alternatives = schema["anyOf"]?.array { schema["anyOf"] = .array(alternatives.map(\.withTitles)) }
         schema["items"] = schema["items"]?.withTitles
+        schema["additionalProperties"] = schema["additionalProperties"]?.withTitles
         if let properties = schema["properties"]?.object {
             schema["properties"] = .object(
                 JSONObject(

@@ -67,11 +67,15 @@ public struct SharedValues: Sendable {
         let saved: JSONObject
         /// The same as JSON text.
         let encoded: [UInt8]
+        let lacksNumber: Bool
 
         init(_ values: [any SharedState], _ saved: JSONObject) {
             self.values = values
             self.saved = saved
-            self.encoded = JSONWriter.bytes(capacity: 64) { $0.value(saved) }
+            var writer = JSONWriter(capacity: 64)
+            writer.value(saved)
+            self.encoded = writer.bytes
+            self.lacksNumber = writer.lacksNumber
         }
     }
 
@@ -100,7 +104,8 @@ public struct SharedValues: Sendable {
 
     /// Keeps what was assigned.
     ///
-    /// - Throws: `impossibleRequest` if the app does not list a value's type, `handlerFailed` if its encoding fails.
+    /// - Throws: `impossibleRequest` if the app does not list a value's type, or if JSON cannot hold a value,
+    ///   `handlerFailed` if its encoding fails.
     mutating func keep(for types: [SharedType], by coordinator: LivingCoordinator) throws(NavigationError) {
         guard !assigned.isEmpty else { return }
         var values = kept.values
@@ -114,6 +119,8 @@ public struct SharedValues: Sendable {
             }
             do {
                 saved[type.name] = try JSON(encoding: value)
+            } catch let error as JSONEncodingError {
+                throw .unsavable(error, of: "shared/\(type.name)", by: coordinator.name)
             } catch {
                 throw .handlerFailed(coordinator: coordinator.name, call: "encode", error: ThrownError(error))
             }
@@ -124,6 +131,9 @@ public struct SharedValues: Sendable {
         guard saved != kept.saved else { return }
         // In the app's order, so that equal values give equal bytes.
         kept = Kept(values, JSONObject(types.compactMap { type in saved[type.name].map { (type.name, $0) } }))
+        if kept.lacksNumber {
+            throw .unsavable(JSONEncodingError(unwritable: .object(saved)), of: "shared", by: coordinator.name)
+        }
     }
 
     /// What is left when the tree is started again.
@@ -177,12 +187,14 @@ final class SharedType: Sendable {
     /// The app's version.
     fileprivate let version: Int
     private let blank: JSON?
+    /// The mistakes in the declaration, for the author.
+    let problems: [String]
 
     init<Value: SharedState>(_ type: Value.Type, version: Int) {
         self.name = type.name
         self.type = type
         self.version = version
-        self.blank = try? JSON(encoding: Value())
+        (self.blank, self.problems) = JSON.saved(Value(), as: "\(Value.self)()")
     }
 
     /// - Parameter saved: `nil` if the session was saved without a value of this type.
@@ -199,6 +211,22 @@ extension SharedState {
     }
 }
 
+extension JSON {
+    /// A value of an author's declaration as it is saved.
+    ///
+    /// - Returns: the value, or why it cannot be saved, for the author.
+    static func saved(_ value: some Encodable, as name: String) -> (JSON?, problems: [String]) {
+        do {
+            let saved = try JSON(encoding: value)
+            return (saved, [])
+        } catch let error as JSONEncodingError {
+            return (nil, ["\(name): “\(error.path.joined(separator: "/"))” \(error.reason)"])
+        } catch {
+            return (nil, [])
+        }
+    }
+}
+
 /// Small values kept for the session, also when `relaunch` starts the tree again.
 public struct Defaults: Sendable {
     /// Replaced as a whole, because most events leave it as it is.
@@ -208,12 +236,14 @@ public struct Defaults: Sendable {
         let values: JSONObject
         /// The values as they are saved: JSON text.
         let encoded: [UInt8]
+        let lacksNumber: Bool
 
         init(_ values: JSONObject) {
             self.values = values
             var writer = JSONWriter()
             writer.value(values)
             self.encoded = writer.bytes
+            self.lacksNumber = writer.lacksNumber
         }
     }
 
@@ -226,6 +256,11 @@ public struct Defaults: Sendable {
     }
 
     var encoded: [UInt8] { content.encoded }
+
+    /// Which of the values JSON cannot hold; `nil` if it can hold them all.
+    var unwritable: JSONEncodingError? {
+        content.lacksNumber ? JSONEncodingError(unwritable: .object(content.values)) : nil
+    }
 
     /// The value of that name; `nil` if there is none. Assigning `nil` removes the value.
     public subscript(name: String) -> JSON? {

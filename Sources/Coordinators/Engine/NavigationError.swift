@@ -1,3 +1,5 @@
+internal import JSONCoding
+
 /// Why a transition did not happen. The state is unchanged.
 public enum NavigationError: Error, Equatable, Sendable {
     /// No coordinator accepts this event now.
@@ -45,6 +47,19 @@ public enum NavigationError: Error, Equatable, Sendable {
         public init(path: [String], reason: String, code: PayloadFault.Code = .invalid) {
             self.init([PayloadFault(path: path, reason: reason, code: code)])
         }
+    }
+}
+
+extension NavigationError {
+    /// The coordinator, or what it has assigned, holds a value that JSON cannot hold.
+    ///
+    /// - Parameter whole: what holds the value, unless it is the coordinator itself.
+    static func unsavable(
+        _ error: JSONEncodingError, of whole: String? = nil, by coordinator: String
+    ) -> NavigationError {
+        let place = ([whole].compactMap(\.self) + error.path).joined(separator: "/")
+        return .impossibleRequest(
+            coordinator: coordinator, request: "“\(place)” to be saved", reason: "the value \(error.reason)")
     }
 }
 

@@ -102,6 +102,12 @@ extension TransitionRun {
                 coordinator: coordinator.name, request: request,
                 reason: "screen “\(screen.name)” offers the unknown event “\(control.event)”")
         }
+        if placed.lacksNumber {
+            let error = JSONEncodingError(unwritable: .object(screen.params))
+            throw .impossibleRequest(
+                coordinator: coordinator.name, request: request,
+                reason: "“params/\(error.path.joined(separator: "/"))” of screen “\(screen.name)” \(error.reason)")
+        }
         if placed.lacksPath {
             throw .impossibleRequest(
                 coordinator: coordinator.name, request: request,

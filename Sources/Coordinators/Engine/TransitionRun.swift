@@ -190,6 +190,7 @@ public struct TransitionRun: Sendable {
     ) throws(NavigationError) {
         let living = state.coordinators[index]
         state.defaults = navigator.defaults
+        if let error = state.defaults.unwritable { throw .unsavable(error, of: "defaults", by: living.name) }
         state.shared = navigator.shared
         try state.shared.keep(for: app.sharedTypes, by: living)
         state.coordinators[index] = try living.with(coordinator, in: state.context)

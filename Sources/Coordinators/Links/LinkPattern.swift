@@ -46,9 +46,9 @@ public struct LinkPattern: Sendable, Hashable {
 
     /// The parameters of a path, in the order of the pattern.
     ///
-    /// Escapes are decoded once; a plus sign stands for itself. A path with an empty or a dot segment, with a slash in a
-    /// segment (`%2F`), or whose parameters have a zero byte (`%00`) or escapes that are broken or not UTF-8, matches no
-    /// pattern. Of a query parameter that is there twice, the first counts.
+    /// Escapes are decoded once, so `%2F` is a slash within a parameter; a plus sign stands for itself. A path with an
+    /// empty or a dot segment, or whose parameters have a zero byte (`%00`) or escapes that are broken or not UTF-8,
+    /// matches no pattern. Of a query parameter that is there twice, the first counts.
     ///
     /// - Returns: `nil` if the path does not match.
     public func match(_ path: String) -> JSONObject? {
@@ -92,7 +92,7 @@ public struct LinkPattern: Sendable, Hashable {
     /// Other members are ignored.
     ///
     /// - Returns: `nil` if a parameter is of another type, if one of the path is missing, or a text that cannot be a
-    ///   segment: an empty one, `.`, `..`, or one with a slash; and if a text has a zero byte.
+    ///   segment: an empty one, `.` or `..`; and if a text has a zero byte.
     public func path(_ params: JSONObject) -> String? {
         guard problems.isEmpty else { return nil }
         var path = ""
@@ -116,6 +116,21 @@ public struct LinkPattern: Sendable, Hashable {
             separator = "&"
         }
         return path
+    }
+}
+
+extension LinkPattern {
+    /// Whether the parameters are those that the pattern asks for. If so, only a text can prevent a path: one that no
+    /// URL can carry at its place.
+    func isFilled(by params: JSONObject) -> Bool {
+        let pathIsFilled = segments.allSatisfy { segment in
+            guard case .parameter(let parameter) = segment else { return true }
+            return params[parameter.name].flatMap(parameter.type.text) != nil
+        }
+        return problems.isEmpty && pathIsFilled
+            && query.allSatisfy { item in
+                params[item.parameter.name].map { item.parameter.type.text(of: $0) != nil } ?? true
+            }
     }
 }
 
@@ -144,6 +159,8 @@ extension LinkPattern.ParameterType {
         case (.string, .string(let text)): text
         case (.integer, .integer(let integer)), (.number, .integer(let integer)): String(integer)
         case (.number, .number(let number)) where number.isFinite: number.description
+        case (.number, .longNumber(let number)): number.text
+        case (.integer, .longNumber) where value.integer(as: Int128.self) != nil: value.description
         case (.boolean, .bool(let bool)): String(bool)
         default: nil
         }
@@ -152,8 +169,7 @@ extension LinkPattern.ParameterType {
     private func reading(_ text: String) -> JSON? {
         switch self {
         case .string: .string(text)
-        case .integer: Int(text).map(JSON.integer)
-        case .number: Int(text).map(JSON.integer) ?? Double(text).map(JSON.number)
+        case .integer, .number: JSON(numberText: text)
         case .boolean: Bool(text).map(JSON.bool)
         }
     }

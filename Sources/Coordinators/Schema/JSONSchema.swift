@@ -64,11 +64,15 @@ struct SchemaCheck {
             guard let text = value.string else { return note(path, "must be a string", .type) }
             check(text, schema, at: path)
         case "integer":
-            guard let integer = value.integer else { return note(path, "must be an integer in range", .type) }
-            check(Double(integer), schema, at: path)
+            // One without bounds has those of `Int`.
+            let isUsual = schema["maximum"] == nil || schema["minimum"] == nil
+            guard value.integer != nil || !isUsual && value.integer(as: Int128.self) != nil else {
+                return note(path, "must be an integer in range", .type)
+            }
+            check(number: value, schema, at: path)
         case "number":
-            guard let number = value.number else { return note(path, "must be a number", .type) }
-            check(number, schema, at: path)
+            guard value.number != nil else { return note(path, "must be a number", .type) }
+            check(number: value, schema, at: path)
         case "boolean":
             guard case .bool = value else { return note(path, "must be a boolean", .type) }
         case "null":
@@ -99,6 +103,7 @@ struct SchemaCheck {
             return
         }
         for member in object.members where properties[member.name] == nil {
+            if let names = schema["propertyNames"] { check(.string(member.name), names, at: path + [member.name]) }
             check(member.value, values, at: path + [member.name])
         }
     }
@@ -114,12 +119,12 @@ struct SchemaCheck {
         }
     }
 
-    private mutating func check(_ number: Double, _ schema: JSON, at path: [String]) {
-        if let least = schema["minimum"]?.number, number < least {
-            note(path, "must be at least \(SchemaCheck.text(least))", .minimum)
+    private mutating func check(number: JSON, _ schema: JSON, at path: [String]) {
+        if let least = schema["minimum"], number.isLess(than: least) {
+            note(path, "must be at least \(least)", .minimum)
         }
-        if let most = schema["maximum"]?.number, number > most {
-            note(path, "must be at most \(SchemaCheck.text(most))", .maximum)
+        if let most = schema["maximum"], most.isLess(than: number) {
+            note(path, "must be at most \(most)", .maximum)
         }
     }
 
@@ -127,13 +132,18 @@ struct SchemaCheck {
         if faults.count < SchemaCheck.limit { faults.append(PayloadFault(path: path, reason: reason, code: code)) }
     }
 
-    private static func text(_ number: Double) -> String {
-        Int(exactly: number).map(String.init) ?? number.description
-    }
-
     private static func list(_ values: [JSON]) -> String {
         let texts = values.map { value in value.string.map { "“\($0)”" } ?? value.integer.map(String.init) ?? "null" }
         return "one of " + texts.joined(separator: ", ")
+    }
+}
+
+extension JSON {
+    /// Compares numbers, by every digit that a `Decimal` holds.
+    fileprivate func isLess(than other: JSON) -> Bool {
+        if let left = decimal, let right = other.decimal { return left < right }
+        guard let left = number, let right = other.number else { return false }
+        return left < right
     }
 }
 

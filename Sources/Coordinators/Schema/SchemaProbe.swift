@@ -70,7 +70,7 @@ struct SchemaProbe: Decoder {
     }
 
     /// The cases of an enum that can be listed, as they are encoded; `nil` for every other type.
-    private static func listedCases(of type: Any.Type) -> [JSON]? {
+    fileprivate static func listedCases(of type: Any.Type) -> [JSON]? {
         guard let type = type as? any CaseIterable.Type else { return nil }
         return encodedCases(of: type)
     }
@@ -227,15 +227,15 @@ struct SchemaProbeSingleValueContainer: SingleValueDecodingContainer {
     func decode(_ type: UInt16.Type) throws -> UInt16 { try integer() }
     func decode(_ type: UInt32.Type) throws -> UInt32 { try integer() }
     func decode(_ type: UInt64.Type) throws -> UInt64 { try integer() }
+    func decode(_ type: Int128.Type) throws -> Int128 { try integer() }
+    func decode(_ type: UInt128.Type) throws -> UInt128 { try integer() }
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try probe.decode(type) }
 
-    /// The bounds of 64-bit integers are left out: every JSON integer is within them here.
+    /// The bounds of `Int` and `Int64` are left out: they are those of an integer without bounds.
     private func integer<Integer: FixedWidthInteger & Decodable>() throws -> Integer {
-        var bounds: JSONObject = [:]
-        let isNarrow = Integer.bitWidth < 64
-        if isNarrow || !Integer.isSigned { bounds["minimum"] = Int(exactly: Integer.min).map(JSON.integer) }
-        if isNarrow { bounds["maximum"] = Int(exactly: Integer.max).map(JSON.integer) }
-        return try value("integer", bounds, madeUp: 0)
+        let isUsual = Integer.isSigned && Integer.bitWidth == 64
+        let bounds: JSONObject = ["minimum": JSON(integer: Integer.min), "maximum": JSON(integer: Integer.max)]
+        return try value("integer", isUsual ? [:] : bounds, madeUp: 0)
     }
 
     private func value<Value: Decodable>(
@@ -277,6 +277,34 @@ extension Date: KnownSchema {
     }
 }
 
+extension Decimal: KnownSchema {
+    static func probe(_ probe: SchemaProbe) -> Self {
+        probe.trace.note(["type": "number"])
+        return probe.json?.decimal ?? 0
+    }
+}
+
+extension URL: KnownSchema {
+    static func probe(_ probe: SchemaProbe) -> Self {
+        probe.trace.note(["type": "string", "format": "uri-reference"])
+        return probe.json?.string.flatMap { URL(string: $0) } ?? URL(filePath: "/")
+    }
+}
+
+extension UUID: KnownSchema {
+    static func probe(_ probe: SchemaProbe) -> Self {
+        probe.trace.note(["type": "string", "format": "uuid"])
+        return probe.json?.string.flatMap { UUID(uuidString: $0) } ?? UUID()
+    }
+}
+
+extension Data: KnownSchema {
+    static func probe(_ probe: SchemaProbe) -> Self {
+        probe.trace.note(["type": "string", "contentEncoding": "base64"])
+        return probe.json?.string.flatMap { Data(base64Encoded: $0) } ?? Data()
+    }
+}
+
 extension Secret: KnownSchema {
     static func probe(_ probe: SchemaProbe) -> Self {
         probe.trace.note(["type": "string", "writeOnly": true])
@@ -294,7 +322,7 @@ extension Optional: KnownSchema where Wrapped: Decodable {
 
 extension Dictionary: KnownSchema where Key: Decodable, Value: Decodable {
     static func probe(_ probe: SchemaProbe) -> Self {
-        if Key.self is any CodingKeyRepresentable.Type {
+        if Key.self is any CodingKeyRepresentable.Type || hasNamedKeys {
             probeMap(probe)
         } else {
             probePairs(probe)
@@ -303,7 +331,7 @@ extension Dictionary: KnownSchema where Key: Decodable, Value: Decodable {
     }
 
     private static func probeMap(_ probe: SchemaProbe) {
-        let trace = probe.trace.noteMap()
+        let trace = probe.trace.noteMap(named: hasNamedKeys ? SchemaProbe.listedCases(of: Key.self) : nil)
         let examples = probe.json?.object?.members.map(\.value) ?? []
         for example in examples.isEmpty ? [nil] : examples.map(Optional.some) {
             _ = try? probe.nested(example, trace, TextKey(stringValue: "")).decode(Value.self)
@@ -336,6 +364,8 @@ final class SchemaTrace {
     /// Whether the type asked for the names of the object's members: then the names are not fixed.
     private var hasOpenNames = false
     private var mapValue: SchemaTrace?
+    /// The names of such an object's members, if they can be listed.
+    private var mapNames: [JSON]?
     private var arrayElement: SchemaTrace?
 }
 
@@ -365,10 +395,13 @@ extension SchemaTrace {
         return member.trace
     }
 
-    /// The values of an object with arbitrary names.
-    func noteMap() -> SchemaTrace {
+    /// The values of an object whose names are none of the type's own.
+    ///
+    /// - Parameter keys: the names, texts or integers; `nil` if they are arbitrary.
+    func noteMap(named keys: [JSON]?) -> SchemaTrace {
         let trace = mapValue ?? SchemaTrace()
         mapValue = trace
+        mapNames = keys?.map { .string($0.string ?? $0.description) }
         return trace
     }
 
@@ -385,7 +418,7 @@ extension SchemaTrace {
         case .null: break
         case .bool where isBlank: note(["type": "boolean"])
         case .integer where isBlank: note(["type": "integer"])
-        case .number where isBlank: note(["type": "number"])
+        case .number where isBlank, .longNumber where isBlank: note(["type": "number"])
         case .string where isBlank: note(["type": "string"])
         case .array(let elements) where isBlank:
             let element = noteArray()
@@ -416,7 +449,12 @@ extension SchemaTrace {
     var schema: JSON {
         var alternatives = values
         if isObject { alternatives.append(objectSchema) }
-        if let mapValue { alternatives.append(["type": "object", "additionalProperties": mapValue.schema]) }
+        if let mapValue {
+            var schema: JSONObject = ["type": "object"]
+            if let mapNames { schema["propertyNames"] = ["enum": .array(mapNames)] }
+            schema["additionalProperties"] = mapValue.schema
+            alternatives.append(schema)
+        }
         if let arrayElement { alternatives.append(["type": "array", "items": arrayElement.schema]) }
         if isAnything || alternatives.isEmpty { return [:] }
         return alternatives.count == 1 ? .object(alternatives[0]) : ["anyOf": .array(alternatives.map(JSON.object))]

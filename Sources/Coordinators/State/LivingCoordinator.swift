@@ -21,7 +21,8 @@ public final class LivingCoordinator: Sendable {
     let enabled: EventSet
     package var enabledEvents: [EventShape] { type.events.filter { enabled.contains($0.number) } }
 
-    /// - Throws: `handlerFailed` if the coordinator's own encoding fails.
+    /// - Throws: `impossibleRequest` if a property holds what JSON cannot hold, `handlerFailed` if the coordinator's own
+    ///   encoding fails.
     init(
         id: Int, parent: Int?, home: Int, type: CoordinatorType, coordinator: any Coordinator,
         in context: NavigationContext
@@ -35,6 +36,8 @@ public final class LivingCoordinator: Sendable {
         let state: JSON
         do {
             state = try JSON(encoding: coordinator)
+        } catch let error as JSONEncodingError {
+            throw .unsavable(error, by: type.name)
         } catch {
             throw .handlerFailed(coordinator: type.name, call: "encode", error: ThrownError(error))
         }
@@ -46,6 +49,7 @@ public final class LivingCoordinator: Sendable {
             writer.member("name", type.name)
             writer.member("state", state)
         }
+        if writer.lacksNumber { throw .unsavable(JSONEncodingError(unwritable: state), by: type.name) }
         self.encoded = writer.bytes
         self.encodedSize = writer.count
     }

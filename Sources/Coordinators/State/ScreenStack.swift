@@ -25,6 +25,8 @@ public final class PlacedScreen: Sendable {
         /// The size of `savedMembers` in bytes, known without reading them.
         let savedSize: Int
         let lacksPath: Bool
+        let isUnlinked: Bool
+        let lacksNumber: Bool
         /// The events that the screen names; `nil` if it names none.
         let offered: EventSet?
     }
@@ -59,7 +61,9 @@ public final class PlacedScreen: Sendable {
         members.member("coordinator", coordinator.name)
         return Encoding(
             members: members.bytes, savedMembers: savedMembers.bytes, savedSize: savedMembers.count,
-            lacksPath: screen.link != nil && path == nil, offered: screen.events.map(coordinator.type.set(of:)))
+            lacksPath: path == nil && screen.link?.isFilled(by: screen.params) == false,
+            isUnlinked: path == nil && screen.link != nil, lacksNumber: members.lacksNumber,
+            offered: screen.events.map(coordinator.type.set(of:)))
     }
 
     /// The same place, key and tabs, with another screen.
@@ -92,8 +96,14 @@ public final class PlacedScreen: Sendable {
     /// The events that the screen names; `nil` if it names none: then all events of its coordinator are accepted.
     var offered: EventSet? { encoding.offered }
 
-    /// Whether the parameters do not fill the screen's link.
+    /// Whether the screen's link asks for parameters that it has not.
     var lacksPath: Bool { encoding.lacksPath }
+
+    /// Whether the screen has no link although it has a pattern, because a text of its parameters cannot be in a path.
+    package var isUnlinked: Bool { encoding.isUnlinked }
+
+    /// Whether the parameters hold a number that JSON cannot hold.
+    var lacksNumber: Bool { encoding.lacksNumber }
 
     /// The size of `savedMembers` in bytes.
     var savedSize: Int { encoding.savedSize }
