@@ -100,6 +100,10 @@ public struct CoordinatorTester: Sendable {
         }
     }
 
+    /// What the app may have to look after, though nothing fails: screens that have no link now, because a text of their
+    /// parameters is empty, `.` or `..`, or has a zero byte, which no path can carry.
+    public var warnings: [String] { state.warnings }
+
     /// The session as a server saves it.
     public var saved: JSON { (try? JSON(parsing: state.encoded, maximumDepth: 512)) ?? .null }
 

@@ -12,8 +12,12 @@ public struct Coverage: Sendable, CustomStringConvertible {
     /// How much was reached, from 0 to 1.
     public var share: Double { known.isEmpty ? 1 : Double(reached.count) / Double(known.count) }
 
+    /// What the app may have to look after, though nothing failed, see `CoordinatorTester.warnings`.
+    public var warnings: [String] { warned.sorted() }
+
     private var known: Set<String> = []
     private var reached: Set<String> = []
+    private var warned: Set<String> = []
 
     init(of app: App, screens: [String] = [], alerts: [String] = []) {
         for coordinator in app.coordinators {
@@ -27,18 +31,21 @@ public struct Coverage: Sendable, CustomStringConvertible {
     /// What was reached, then what was not.
     public var description: String {
         let total = "reached \(reached.count) of \(known.count)"
-        return missed.isEmpty ? total : "\(total); never: \(missed.joined(separator: ", "))"
+        let never = missed.isEmpty ? "" : "; never: \(missed.joined(separator: ", "))"
+        return total + never + warnings.map { "; \($0)" }.joined()
     }
 
     public mutating func formUnion(_ other: Coverage) {
         known.formUnion(other.known)
         reached.formUnion(other.reached)
+        warned.formUnion(other.warned)
     }
 
     /// Notes what an event did.
     mutating func note(_ event: PostedEvent?, in app: App, from before: NavigationState, to result: TransitionResult) {
         if let event { note(event, in: app, before) }
         let state = result.state
+        warned.formUnion(state.warnings)
         for coordinator in state.coordinators { reach("coordinator \(coordinator.name)") }
         for name in result.transition.finished + result.transition.dismissed { reach("coordinator \(name)") }
         // A user sees the screens in the tabs, and never the one that holds them.
@@ -81,4 +88,13 @@ public struct Coverage: Sendable, CustomStringConvertible {
     private static func event(_ name: String, of coordinator: String) -> String { "event \(coordinator).\(name)" }
 
     private static func button(_ id: String, of alert: Alert) -> String { "button \(alert.title)/\(id)" }
+}
+
+extension NavigationState {
+    var warnings: [String] {
+        screens.filter(\.isUnlinked).map { placed in
+            "screen “\(placed.screen.name)” has no link: a text of its parameters cannot be in a path of "
+                + "“\(placed.screen.link?.text ?? "")”"
+        }
+    }
 }

@@ -35,11 +35,7 @@ extension Link {
 
     /// An integer counts as a number, too.
     public func number(_ name: String) -> Double? {
-        switch params[name] {
-        case .integer(let value): Double(value)
-        case .number(let value): value
-        default: nil
-        }
+        params[name]?.number
     }
 
     public func boolean(_ name: String) -> Bool? {
@@ -186,11 +182,9 @@ enum PathSegment {
         canStand(text) ? PercentEncoding.encode(text, where: PercentEncoding.isPathCharacter) : nil
     }
 
-    /// Whether a text can be one segment. Empty and dot segments are removed on the way (RFC 3986, section 5.2.4); many
-    /// programs treat a slash in a segment as a separator, and a zero byte as the end.
-    static func canStand(_ text: String) -> Bool {
-        !isDots(text) && !text.utf8.contains { $0 == UInt8(ascii: "/") || $0 == 0 }
-    }
+    /// Whether a text can be one segment. Empty and dot segments are removed on the way, also escaped ones (RFC 3986,
+    /// section 5.2.4), and many programs treat a zero byte as the end.
+    static func canStand(_ text: String) -> Bool { !isDots(text) && !text.utf8.contains(0) }
 
     /// Whether the text is empty, one dot or two dots.
     private static func isDots(_ text: String) -> Bool {
