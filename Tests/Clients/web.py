@@ -243,10 +243,13 @@ def numbers():
 def forms():
     """What no app has: every kind of field, a fault within a list, and a sheet that cannot be dismissed."""
     address = {"type": "object", "properties": {"street": {"type": "string", "minLength": 1}}, "required": ["street"]}
-    schema = {"type": "object", "required": ["name", "size", "lines", "gift"], "properties": {
+    amount = {"type": "integer", "minimum": 0}
+    schema = {"type": "object", "required": ["name", "size", "lines", "gift", "stock", "notes"], "properties": {
         "name": {"type": "string", "title": "Your name", "description": "As on the card."},
         "amount": {"type": "number", "minimum": 0}, "size": {"type": "string", "enum": ["small", "extraLarge"]},
         "gift": {"type": "boolean"}, "news": {"type": ["boolean", "null"]}, "day": {"type": "string", "format": "date"},
+        "stock": {"type": "object", "propertyNames": {"enum": ["small", "large"]}, "additionalProperties": amount},
+        "notes": {"type": "object", "additionalProperties": {"type": "string"}},
         "home": address, "lines": {"type": "array", "items": address}, "other": {}}}
     screen = {"key": "k9", "name": "order", "title": "Order", "coordinator": "number", "params": {
         "sender": {"first": "Ann", "isNew": True}, "note": "A text that is so long that it has a line of its own"}}
@@ -271,6 +274,8 @@ def forms():
     page.field("Size").send_keys("e")
     page.field("Gift").click()
     page.fill("Street (optional)", "Main")
+    page.fill("Small (optional)", "18446744073709551615")
+    page.fill("Notes", '{"a": "b"}')
     page.fill("Street", "First", ".items")
     page.click("Add")
     shot("form")
@@ -283,7 +288,35 @@ def forms():
         return input.ariaInvalid === 'true' && input === document.querySelectorAll('.sheet .items input')[1]"""))
     assert json.loads(page.run("return window.bodies.at(-1)"))["payload"] == {
         "name": "Ben", "amount": 2.5, "size": "extraLarge", "gift": True, "home": {"street": "Main"},
-        "lines": [{"street": "First"}, {"street": ""}]}
+        "lines": [{"street": "First"}, {"street": ""}], "stock": {"small": 18446744073709551615}, "notes": {"a": "b"}}
+
+
+def long_numbers():
+    """Numbers that JavaScript would round, typed in a form and posted from a list, also where JSON has no `rawJSON`."""
+    number, price = 9007199254740993, "0.12345678901234567891"
+    control = {"type": "push", "title": "Show", "coordinator": "number", "role": "input", "place": "screen", "schema": {
+        "type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}}
+    for prepare in ("", "delete JSON.rawJSON"):
+        page.open("numbers", "Number")
+        page.run(prepare)
+        page.fill("Push", str(number))
+        page.click("Push")
+        page.row("Value", str(number))
+        saved = page.saved()
+        state = call("GET", f"/v1/sessions/{saved['id']}?include=controls", saved["token"])
+        assert state["visible"]["params"]["value"] == number, state["visible"]
+        state["session"]["version"] = 99  # The stream has nothing newer.
+        screen = {"key": "k9", "name": "list", "coordinator": "number", "params": {
+            "price": "PRICE", "products": [{"id": number, "title": "Bolt"}]}}
+        state.update(stack=[screen], visible=screen, controls=[control])
+        text = json.dumps(state).replace('"PRICE"', price)
+        page.answer(1, f"return new Response({json.dumps(text)})")
+        page.fill("Push", "1")
+        page.click("Push")
+        page.row("Price", price)
+        page.run("[...document.querySelectorAll('main button.row')].at(-1).click()")
+        page.until("the row posts another id", lambda: f'"payload":{{"id":{number}}}' in page.run(
+            "return window.bodies.at(-1)"))
 
 
 def problems():
@@ -399,7 +432,7 @@ def widths():
 
 walks = [shop] if "images" in sys.argv else [
     tabs, lambda: login_home("login-home"), lambda: login_home("login-home-delegate"), list_detail, main, clean_login,
-    shop, numbers, forms, problems, motion, widths]
+    shop, numbers, forms, long_numbers, problems, motion, widths]
 if "images" in sys.argv:
     page.size(360, 640, scale=2)
 try:

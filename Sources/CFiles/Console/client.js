@@ -17,6 +17,38 @@ export class Problem extends Error {
   }
 }
 
+/**
+ * A number with more digits than JavaScript's own have, as the server wrote it: an id beyond 2⁵³, a price of 20 digits.
+ * It is drawn and posted with all of them; `BigInt(number.text)` calculates with an integer.
+ */
+export class ExactNumber {
+  constructor(text) {
+    this.text = text;
+    Object.freeze(this);
+  }
+  toString() { return this.text; }
+  toJSON() { return JSON.rawJSON?.(this.text) ?? mark + this.text; }
+}
+
+/** What a text that stands for a number begins with, between JSON's own functions and these. */
+const mark = `${crypto.getRandomValues(new Uint32Array(4)).join("-")} `;
+const token = /"(?:[^"\\]+|\\.)*"|-?\d[\d.eE+-]*/g, longDigits = /\d[\d.]{15}/;
+
+/** Whether JavaScript's own number has every digit of a JSON text. */
+const isKept = text => text.split(/e/i)[0].replace(/[-.]/g, "").replace(/^0+/, "").length < 16
+  || String(Number(text)) === text;
+
+/** `JSON.parse`, with an `ExactNumber` for each number that JavaScript would change. */
+export function parse(text) {
+  if (!longDigits.test(text)) return JSON.parse(text);
+  const marked = text.replace(token, part => part[0] === '"' || isKept(part) ? part : `"${mark}${part}"`);
+  return JSON.parse(marked, (name, value) =>
+    typeof value === "string" && value.startsWith(mark) ? new ExactNumber(value.slice(mark.length)) : value);
+}
+
+/** `JSON.stringify`, also where that cannot write an `ExactNumber` (`JSON.rawJSON`). */
+export const stringify = value => JSON.stringify(value)?.replaceAll(new RegExp(`"${mark}([^"]*)"`, "g"), "$1");
+
 /** Whether an answer is the server's own: a gateway's error, whatever its form, leaves open what the server has done. */
 const isProblem = body => String(body?.type).startsWith("urn:coordinatord:problem:");
 
@@ -31,13 +63,13 @@ export async function send(url, { method = "GET", token, body, headers = {}, onW
   if (body !== undefined) {
     const key = crypto.getRandomValues(new Uint32Array(4)).join("-");
     Object.assign(options.headers, { "Idempotency-Key": key, "Content-Type": "application/json" });
-    options.body = JSON.stringify(body);
+    options.body = stringify(body);
   }
   for (let attempt = 1; ; attempt++) {
     let response, answer;
     try {
       response = await fetch(url, { ...options, signal: AbortSignal.timeout(30_000) });
-      answer = [204, 304].includes(response.status) ? undefined : await response.json();
+      answer = [204, 304].includes(response.status) ? undefined : parse(await response.text());
       if (!response.ok && response.status !== 304 && !isProblem(answer)) throw new Error("from a gateway");
     } catch {
       await pause(Math.min(2 ** attempt / 2, 15), 0, onWaiting);
@@ -165,7 +197,7 @@ export class Session {
       if (this.state) headers["Last-Event-ID"] = this.#tag;
       const response = await fetch(this.#url("/updates"), { headers, cache: "no-store", ...until });
       if (!response.ok) {
-        const body = await response.json().catch(() => ({}));
+        const body = await response.text().then(parse).catch(() => ({}));
         throw isProblem(body) ? new Problem(response, body) : new Error("from a gateway");
       }
       onOpen();
@@ -181,7 +213,7 @@ export class Session {
         for (const { event, data, id, retry } of messages.map(fields)) {
           if (retry) this.#retry = Number(retry);
           if (event === "end") return `session-${JSON.parse(data).reason}`.replace("session-token", "token");
-          if (event === "state") { this.#accept(JSON.parse(data)); this.#tag = id; }
+          if (event === "state") { this.#accept(parse(data)); this.#tag = id; }
         }
       }
     } finally {

@@ -1,5 +1,5 @@
 /** What every part of the console needs to make elements: text stays text, whatever a session contains. */
-import { send } from "../client.js";
+import { ExactNumber, parse, send, stringify } from "../client.js";
 
 /** The server's address with its base path, and a slash at its end. */
 export const root = new URL("..", import.meta.url).href;
@@ -48,10 +48,13 @@ export function words(name) {
 
 export const titleOf = screen => screen.title || words(screen.name);
 
+/** Whether a value has members or elements. */
+export const isObject = value => value !== null && typeof value === "object" && !(value instanceof ExactNumber);
+
 export function plain(value) {
   if (value === null || value === undefined || value === "") return "—";
   if (typeof value === "boolean") return value ? "Yes" : "No";
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  return isObject(value) ? stringify(value) : String(value);
 }
 
 export const clock = time => new Date(time).toLocaleTimeString("en-GB");
@@ -100,10 +103,10 @@ export const loading = sentence => h("p.loading.quiet", { role: "status" }, sent
 
 /** What this tab keeps: tokens, and what was typed. Nothing is kept longer than the tab. */
 export const kept = {
-  get(name) { return JSON.parse(sessionStorage.getItem(`console ${name}`) ?? "null") ?? undefined; },
+  get(name) { return parse(sessionStorage.getItem(`console ${name}`) ?? "null") ?? undefined; },
   set(name, value) {
     const key = `console ${name}`;
-    value === undefined ? sessionStorage.removeItem(key) : sessionStorage.setItem(key, JSON.stringify(value));
+    value === undefined ? sessionStorage.removeItem(key) : sessionStorage.setItem(key, stringify(value));
   },
   names(prefix) {
     const start = `console ${prefix}`;

@@ -1,5 +1,6 @@
 /** A form for an event's payload, made from its JSON Schema. The server judges what is typed. */
-import { h, plain, words } from "./dom.js";
+import { parse, stringify } from "../client.js";
+import { h, isObject, plain, words } from "./dom.js";
 
 /** An example in an empty field, which does not look as if it were filled in. */
 const hint = example => example === undefined || example === "" ? "" : `e.g. ${example}`;
@@ -39,17 +40,25 @@ export function formView({ type, title, role, schema, example }, post) {
 /** The payload without what its schema calls `writeOnly`, and the pointers of what was left out. */
 export function withoutSecrets(value, schema = {}, pointer = "") {
   if (schema.writeOnly) return { value: undefined, left: [pointer] };
-  if (value === null || typeof value !== "object") return { value, left: [] };
+  if (!isObject(value)) return { value, left: [] };
   const parts = Object.entries(value).map(([name, inner]) => [name, withoutSecrets(inner,
-    Array.isArray(value) ? schema.items : schema.properties?.[name], `${pointer}/${pointerTo(name)}`)]);
+    Array.isArray(value) ? schema.items : schema.properties?.[name] ?? schema.additionalProperties, `${pointer}/${pointerTo(name)}`)]);
   const rest = parts.filter(([, part]) => part.value !== undefined).map(([name, part]) => [name, part.value]);
   return { value: Array.isArray(value) ? rest.map(([, inner]) => inner) : Object.fromEntries(rest),
     left: parts.flatMap(([, part]) => part.left) };
 }
 
+/** The number that is typed, with all its digits. */
+const numberFrom = text => { try { return parse(text); } catch { return Number(text); } };
+
+/** The members of an object, by name: of a dictionary, those whose names can be listed. */
+const membersOf = ({ properties, propertyNames, additionalProperties }) => properties
+  ?? (propertyNames && Object.fromEntries(propertyNames.enum.map(name => [name, additionalProperties])));
+
 /** A field for a schema: its element, and `read()`, which returns a value, or undefined if there is none. */
 function field(schema, options) {
-  const make = fields[schema.enum ? "enum" : typeOf(schema)] ?? fields.other;
+  const type = schema.enum ? "enum" : typeOf(schema) === "object" && !membersOf(schema) ? "other" : typeOf(schema);
+  const make = fields[type] ?? fields.other;
   return make(schema, { ...options, label: schema.title ?? options.label });
 }
 
@@ -76,7 +85,7 @@ const fields = {
     const isInteger = typeOf(schema) === "integer";
     const input = h("input", { name: options.pointer, type: "number", placeholder: hint(options.example),
       min: schema.minimum, max: schema.maximum, step: schema.multipleOf ?? (isInteger ? 1 : "any") });
-    return labelled(input, () => input.value === "" ? undefined : Number(input.value), schema, options);
+    return labelled(input, () => input.value === "" ? undefined : numberFrom(input.value), schema, options);
   },
   boolean(schema, options) {
     let isSet = options.isRequired;
@@ -91,7 +100,7 @@ const fields = {
   },
   object(schema, options) {
     const { pointer, isRequired, example } = options, required = new Set(isRequired ? schema.required : []);
-    const members = Object.entries(schema.properties ?? {}).map(([name, inner]) => [name, field(inner, {
+    const members = Object.entries(membersOf(schema)).map(([name, inner]) => [name, field(inner, {
       label: words(name), pointer: `${pointer}/${pointerTo(name)}`, isRequired: required.has(name),
       example: example?.[name] })]);
     const read = () => {
@@ -124,8 +133,9 @@ const fields = {
   },
   /** Anything else is typed as JSON. */
   other(schema, options) {
-    const input = h("textarea", { placeholder: hint(JSON.stringify(options.example)) });
-    const read = () => { try { return JSON.parse(input.value); } catch { return input.value || undefined; } };
+    const input = h("textarea", { placeholder: hint(stringify(options.example)) });
+    const nothing = options.isRequired && typeOf(schema) === "object" ? {} : undefined;
+    const read = () => { try { return parse(input.value); } catch { return input.value || nothing; } };
     return labelled(input, read, schema, options);
   },
 };

@@ -1,4 +1,5 @@
 /** The versions of a session as a line to drag along, and as a script that makes them again. */
+import { stringify } from "../client.js";
 import { clock, h, titleOf } from "./dom.js";
 
 /**
@@ -52,12 +53,12 @@ export function scriptOf({ app, id, body: opening, versions, typed, schemas, ser
   const posts = versions.filter(({ event }) => event && event !== "migrate").map(({ version, event, visible }) => {
     const known = typed[version], left = known?.left ?? [],
       comment = `# ${version}: ${titleOf(visible).replace(/[\r\n]+/g, " ")}`;
-    const whole = payload => `${comment}\npost ${quoted(JSON.stringify({ type: event, payload }))}`;
+    const whole = payload => `${comment}\npost ${quoted(stringify({ type: event, payload }))}`;
     if (known && !left.length) return whole(known.payload);
     if (!known && schemas.has(event)
-      && !schemas.get(event)) return `${comment}\npost ${quoted(JSON.stringify({ type: event }))}`;
-    const body = JSON.stringify({ type: event }).slice(0, -1);
-    const why = known ? `secret at ${left.join(", ")}, beside ${JSON.stringify(known.payload)}`
+      && !schemas.get(event)) return `${comment}\npost ${quoted(stringify({ type: event }))}`;
+    const body = stringify({ type: event }).slice(0, -1);
+    const why = known ? `secret at ${left.join(", ")}, beside ${stringify(known.payload)}`
       : "the history keeps no payloads";
     needs.push(`: "\${PAYLOAD_${version}:?is missing: the payload of ${event.replace(/[^\w-]/g, "")}, as JSON}"`);
     return `${comment}\n# Gap: ${why}.\npost ${quoted(`${body},"payload":`)}"$PAYLOAD_${version}"'}'`;
@@ -69,7 +70,7 @@ set -euo pipefail${needs.length ? `
 # Needs these environment variables.
 ${needs.join("\n")}` : ""}
 server=\${1:-${quoted(server)}}
-state=$(curl -fsS --json ${quoted(JSON.stringify(opening))} "$server/v1/sessions")
+state=$(curl -fsS --json ${quoted(stringify(opening))} "$server/v1/sessions")
 url=$server/v1/sessions/$(jq -r .session.id <<< "$state")
 token=$(jq -r .token <<< "$state")
 show() { jq -r '"\\(.session.version)  \\(.visible.title // .visible.name)"' <<< "$state"; }

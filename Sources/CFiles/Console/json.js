@@ -1,8 +1,9 @@
 /** A JSON value, folded and searchable, with what differs from the value before it. */
-import { h } from "./dom.js";
+import { ExactNumber, stringify } from "../client.js";
+import { h, isObject } from "./dom.js";
 import { markNames, symbols } from "./state.js";
 
-const isObject = value => value !== null && typeof value === "object";
+const typeOf = value => value === null ? "null" : value instanceof ExactNumber ? "number" : typeof value;
 
 /** The members of an object or a list. Screens, tabs and the like are compared by their key or id,
  * and words by themselves, not by their place. */
@@ -30,7 +31,7 @@ export function jsonView(value, before, { opened, search = "" }) {
     }).filter(Boolean);
   };
   const item = (name, value, old, path, depth, given, isInList) => {
-    const isDifferent = given ?? (old !== undefined && JSON.stringify(value) !== JSON.stringify(old) ? "changed"
+    const isDifferent = given ?? (old !== undefined && stringify(value) !== stringify(old) ? "changed"
       : undefined);
     const label = [h("span.sign", { "aria-label": isDifferent && markNames[isDifferent] }, symbols[isDifferent]),
       !(isInList && name === value) && [h("span.name", {}, found(name)), isInList ? " " : ": "]];
@@ -46,10 +47,10 @@ export function jsonView(value, before, { opened, search = "" }) {
         h("ul", {}, inner));
       return h(style, {}, fold);
     }
-    if (search && !matches(name) && !matches(JSON.stringify(value))) return undefined;
-    const was = isDifferent === "changed" && !isObject(old) && [h("del", {}, JSON.stringify(old)), " "];
-    return h(style, {}, label, was, h(`span.${value === null ? "null" : typeof value}`, {},
-      found(JSON.stringify(value))));
+    if (search && !matches(name) && !matches(stringify(value))) return undefined;
+    const was = isDifferent === "changed" && !isObject(old) && [h("del", {}, stringify(old)), " "];
+    return h(style, {}, label, was, h(`span.${typeOf(value)}`, {},
+      found(stringify(value))));
   };
   const matches = text => text.toLowerCase().includes(search);
   const found = text => {

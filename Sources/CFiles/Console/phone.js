@@ -1,5 +1,5 @@
 /** The phone: a state as its user sees it. It is drawn as a whole each time; only forms stay, with what is typed. */
-import { draw, h, plain, titleOf, words } from "./dom.js";
+import { draw, h, isObject, plain, titleOf, words } from "./dom.js";
 import { formView } from "./form.js";
 import { markNames, screensOf, symbols } from "./state.js";
 
@@ -177,7 +177,7 @@ function paramsView(params, select) {
 }
 
 function paramView(label, value, select) {
-  if (value === null || typeof value !== "object") return h(".row", {}, h("dt", {}, label),
+  if (!isObject(value)) return h(".row", {}, h("dt", {}, label),
     h("dd", {}, valueView(value)));
   const inner = Array.isArray(value) ? value.map(item => h("dd", {}, itemView(item, select)))
     : Object.entries(value).map(([name, part]) => paramView(words(name), part));
@@ -185,10 +185,10 @@ function paramView(label, value, select) {
 }
 
 function itemView(item, select) {
-  if (item === null || typeof item !== "object") return valueView(item);
+  if (!isObject(item)) return valueView(item);
   const { title, name = title, id, ...rest } = item, head = title ?? name ?? id ?? Object.values(item)[0];
   const others = [head === id ? undefined : id, ...Object.values(rest)]
-    .filter(value => value !== undefined && typeof value !== "object");
+    .filter(value => value !== undefined && value !== null && !isObject(value));
   const parts = [h("span", {}, plain(head)), others.length > 0 && h("span.quiet", {}, others.map(plain).join(" · "))];
   return select && id !== undefined ? h("button.item", { onclick: () => select(id), "data-event": `item ${id}` },
     parts, icon("forward"))
