@@ -64,7 +64,7 @@ let package = Package(
         .target(name: "SQLite", dependencies: ["CSQLite"]),
         .target(name: "Postgres", dependencies: ["CPostgres", "ByteText"]),
 
-        .target(name: "Coordinators", dependencies: ["JSONCoding"]),
+        .target(name: "Coordinators", dependencies: ["ByteText", "JSONCoding"]),
         .target(name: "CoordinatorsTesting", dependencies: ["Coordinators", "JSONCoding"]),
         .target(name: "AppMaps", dependencies: ["Coordinators"]),
         .target(

@@ -1,5 +1,6 @@
 // ByteText: text from outside, taken apart as bytes. What Swift calls a Character is a grapheme: a comma and a combining
-// mark behind it are one, which is no comma, and a proxy reads something else than we do. It knows no format.
+// mark behind it are one, which is no comma, and a proxy reads something else than we do. It knows no format but the
+// percent-encoding of URLs.
 //
 // `Tests/ArchitectureTests` finds what compares or searches Characters instead.
 

@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import ByteText
 internal import FoundationEssentials
 internal import Glibc
+internal import JSONCoding
 
 /// `backup`: copies the store as it is at one moment, while a server continues to use it.
 struct BackupCommand: ParsableCommand, SettingsCommand {
@@ -83,7 +84,7 @@ struct RestoreCommand: AsyncParsableCommand, SettingsCommand {
         signal(SIGXFSZ, SIG_IGN)
         let backup = try copies.backup(file)
         let (count, damaged) = try await copies.restore(backup)
-        let newest = count > 0 ? ", the newest change of \(backup.latestTime.formatted(.iso8601))" : ""
+        let newest = count > 0 ? ", the newest change of \(backup.latestTime.timestamp)" : ""
         print("\(stored.store.location): \(count) sessions, damaged: \(damaged)\(newest)")
         if damaged > 0 { throw ExitCode(1) }
     }
@@ -134,8 +135,7 @@ final class KeptBackups {
 
     /// The path of a new backup.
     func next() -> String {
-        let time = Date().formatted(
-            Date.ISO8601FormatStyle(dateSeparator: .omitted, timeSeparator: .omitted, includingFractionalSeconds: true))
+        let time = Date().timestampWithMilliseconds.substituting("-", with: "").substituting(":", with: "")
         return "\(directory)/sessions-\(time).sqlite"
     }
 

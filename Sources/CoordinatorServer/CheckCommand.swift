@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import ByteText
 internal import FoundationEssentials
 internal import Glibc
+internal import JSONCoding
 internal import Sessions
 
 /// `check`: reports what this build would do with every stored session. Run it before a new build goes live; the old
@@ -102,7 +103,7 @@ struct CheckedSession: Sendable, Encodable {
             let record = loaded.record
             app = record.identity.app
             (outcome, details) = host.restorePlan(for: record).words
-            remark = record.time > .latestSoundTime ? "is of \(record.time.formatted(.iso8601)): was it imported?" : nil
+            remark = record.time > .latestSoundTime ? "is of \(record.time.timestamp): was it imported?" : nil
         case .failure(let damage):
             app = nil
             (outcome, details, remark) = ("damaged", damage.what, nil)

@@ -147,6 +147,9 @@ public struct CoordinatorTester: Sendable {
         guard let encoded = EncodedEvent(event, revealsSecrets: true) else {
             throw Failure(.eventNotAccepted, fileID: fileID, line: line)
         }
+        guard app.coordinators.contains(where: { $0.events.contains { $0.name == encoded.name } }) else {
+            throw Failure(mistakes: ["the event “\(encoded.name)” has no example"], fileID: fileID, line: line)
+        }
         try await send(encoded.name, encoded.payload, screen: screen, fileID: fileID, line: line)
     }
 }

@@ -5,13 +5,8 @@
 extension JSON {
     /// To the millisecond; with four digits for the year, see `canHold`.
     public init(_ date: Date) {
-        let milliseconds = JSON.milliseconds(date)
-        let (days, time) = milliseconds.floored(by: 86_400_000)
-        let day = CalendarDay(daysSince1970: days)
-        var text = "\(day.year.padded(4))-\(day.month.padded(2))-\(day.day.padded(2))T"
-        text += "\((time / 3_600_000).padded(2)):\((time / 60_000 % 60).padded(2)):\((time / 1000 % 60).padded(2))"
-        if time % 1000 != 0 { text += ".\((time % 1000).padded(3))" }
-        self = .string(text + "Z")
+        let milliseconds = date.milliseconds
+        self = .string(Date.timestamp(milliseconds, hasFraction: milliseconds % 1000 != 0))
     }
 
     /// The time, if the value is the text of one, to the millisecond. Offsets other than `Z` are understood; leap seconds
@@ -34,12 +29,30 @@ extension JSON {
     static func canHold(_ date: Date) -> Bool {
         let seconds = date.timeIntervalSince1970
         return (-62_135_596_800..<253_402_300_800).contains(seconds)
-            && (-62_135_596_800_000..<253_402_300_800_000).contains(milliseconds(date))
+            && (-62_135_596_800_000..<253_402_300_800_000).contains(date.milliseconds)
+    }
+}
+
+extension Date {
+    /// The last whole second, as this package writes every time (RFC 3339), in UTC: `2026-11-23T09:15:00Z`.
+    package var timestamp: String {
+        let seconds = Int(exactly: timeIntervalSince1970.rounded(.down)) ?? 0
+        return Date.timestamp(seconds.multipliedReportingOverflow(by: 1000).partialValue, hasFraction: false)
     }
 
-    private static func milliseconds(_ date: Date) -> Int {
-        Int(exactly: (date.timeIntervalSince1970 * 1000).rounded()) ?? 0
+    /// The same with milliseconds.
+    package var timestampWithMilliseconds: String { Date.timestamp(milliseconds, hasFraction: true) }
+
+    fileprivate static func timestamp(_ milliseconds: Int, hasFraction: Bool) -> String {
+        let (days, time) = milliseconds.floored(by: 86_400_000)
+        let day = CalendarDay(daysSince1970: days)
+        var text = "\(day.year.padded(4))-\(day.month.padded(2))-\(day.day.padded(2))T"
+        text += "\((time / 3_600_000).padded(2)):\((time / 60_000 % 60).padded(2)):\((time / 1000 % 60).padded(2))"
+        if hasFraction { text += ".\((time % 1000).padded(3))" }
+        return text + "Z"
     }
+
+    fileprivate var milliseconds: Int { Int(exactly: (timeIntervalSince1970 * 1000).rounded()) ?? 0 }
 }
 
 /// The text of a time, taken apart from its beginning.

@@ -15,7 +15,7 @@ import Testing
         "SQLite": ["CSQLite", "Glibc", "Synchronization"],
         "Postgres": ["ByteText", "CPostgres", "Glibc"],
         // These compile on Apple's platforms, too.
-        "Coordinators": ["JSONCoding", "Synchronization"],
+        "Coordinators": ["ByteText", "JSONCoding", "Synchronization"],
         "CoordinatorsTesting": ["Coordinators", "JSONCoding"],
         "AppMaps": ["Coordinators", "FoundationEssentials"],
         "Sessions": [

@@ -231,7 +231,7 @@ import Testing
         #expect(result.code == 70)
         #expect(
             result.errors == """
-                Error: app “misspelt”: misspelt asks for push(tabs, tabs:): screen “b” offers the unknown event “logn”
+                Error: app “misspelt”: misspelt asks for push(tabs, tabs:): screen “b” offers the unknown event “logn”, or one without an example
 
                 """)
     }

@@ -187,7 +187,8 @@ import Testing
         for id in ids where !refused.contains(id) { #expect(try await store.load(id)?.record.version == 3) }
         await store.close()
         #expect(
-            Set(try StoreSnapshot(directory: directory.path).sessions()) == Set(ids).subtracting(refused),
+            Set(try StoreSnapshot(directory: directory.path).page(after: nil).sessions)
+                == Set(ids).subtracting(refused),
             "none is listed")
     }
 

@@ -44,7 +44,7 @@ struct LineLogHandler: LogHandler {
     static func line(
         _ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata = [:], by label: String, _ format: Format
     ) -> String {
-        let time = Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+        let time = Date().timestampWithMilliseconds
         let fields = metadata.sorted { $0.key < $1.key }
         switch format {
         case .text:

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
+internal import JSONCoding
 internal import Sessions
 
 /// `sessions`: shows, exports, imports, restores and removes stored sessions.
@@ -124,7 +125,7 @@ extension SessionRecord {
 
     /// Id, app, version, the version's time and event, and when the session expires.
     fileprivate var line: String {
-        let end = expiresAt.map { "\($0 <= Date() ? "expired" : "expires") \($0.formatted(.iso8601))" } ?? "ended"
-        return "\(id.text) \(identity.app) \(version) \(time.formatted(.iso8601)) \(event ?? "-") \(end)"
+        let end = expiresAt.map { "\($0 <= Date() ? "expired" : "expires") \($0.timestamp)" } ?? "ended"
+        return "\(id.text) \(identity.app) \(version) \(time.timestamp) \(event ?? "-") \(end)"
     }
 }

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
+internal import JSONCoding
 internal import Sessions
 
 /// `sessions import`: reads what `export` wrote.
@@ -205,7 +206,7 @@ final class SessionImport {
         guard record.time <= latestTime else {
             throw Unfit(
                 description:
-                    "its “time” is more than a day ahead of this machine's clock, \(record.time.formatted(.iso8601))")
+                    "its “time” is more than a day ahead of this machine's clock, \(record.time.timestamp)")
         }
         version = record.version
         if isSkipping { return }

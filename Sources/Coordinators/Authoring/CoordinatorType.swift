@@ -51,7 +51,6 @@ final class CoordinatorType: Sendable {
             (C.blank is C || C.blank is NoBlank ? [] : ["\(name).blank must be a \(C.self)"])
             + (type is AnyClass ? ["\(name) must be a struct or an enum: an instance of a class is not copied"] : [])
             + problemsOfBlank + CoordinatorType.problems(of: C.self, shapes: shapes)
-            + CoordinatorType.missingExamples(of: C.self)
             + C.links.flatMap { link in link.problems.map { "\(name): link “\(link.text)” \($0)" } }
     }
 
@@ -112,14 +111,6 @@ final class CoordinatorType: Sendable {
             + shapes.map(\.name).filter(BuiltInEvent.names.contains).map {
                 "\(name).Event has a case “\($0)”, a name that is reserved for a built-in event"
             }
-    }
-
-    /// A case without an example could never be sent.
-    private static func missingExamples<C: Coordinator>(of type: C.Type) -> [String] {
-        let given = C.Event.examples.compactMap(EnumCases.name)
-        return (EnumCases.names(of: C.Event.self) ?? []).filter { !given.contains($0) }.map {
-            "\(C.name).Event: the case “\($0)” has no example"
-        }
     }
 }
 

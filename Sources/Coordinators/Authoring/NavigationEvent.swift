@@ -6,7 +6,8 @@ public import JSONCoding
 /// value is the payload itself; a case without values takes no payload.
 public protocol NavigationEvent: Codable, Sendable {
     /// At least one value of each case. The events' names, their payloads' fields and their documentation are derived
-    /// from the first one of each; tests send them all. A server refuses to start if a case has none.
+    /// from the first one of each; tests send them all. An event without an example does not exist for clients: a screen
+    /// that names it, and a `CoordinatorTester` that is to send it, say so.
     static var examples: [Self] { get }
 
     /// The title of the button that sends the event, such as “Push”. By default the words of the event's name, see

@@ -100,7 +100,8 @@ extension TransitionRun {
         for control in screen.events ?? [] where coordinator.type.event(control.event) == nil {
             throw .impossibleRequest(
                 coordinator: coordinator.name, request: request,
-                reason: "screen “\(screen.name)” offers the unknown event “\(control.event)”")
+                reason: "screen “\(screen.name)” offers the unknown event “\(control.event)”, or one without an example"
+            )
         }
         if placed.lacksNumber {
             let error = JSONEncodingError(unwritable: .object(screen.params))

@@ -1,3 +1,4 @@
+internal import ByteText
 public import JSONCoding
 
 /// A path that matches a pattern, and the values of its parameters.
@@ -130,7 +131,7 @@ struct LinkQuery {
     func value(of name: String) -> Substring? {
         for item in items {
             let written = item.prefix { $0 != UInt8(ascii: "=") }
-            if PercentEncoding.decode(Substring(written))?.utf8.elementsEqual(name.utf8) == true {
+            if PercentEncoding.decode(written)?.utf8.elementsEqual(name.utf8) == true {
                 return Substring(item[written.endIndex...].dropFirst())
             }
         }
@@ -171,7 +172,7 @@ enum PathSegment {
     /// - Returns: `nil` if the segment cannot be decoded, or stands for a text that cannot be a segment.
     static func decode(_ written: Substring) -> String? {
         let isLiteral = written.utf8.allSatisfy(PercentEncoding.isPathCharacter)
-        guard let text = isLiteral ? String(written) : PercentEncoding.decode(written) else { return nil }
+        guard let text = isLiteral ? String(written) : PercentEncoding.decode(written.utf8) else { return nil }
         return canStand(text) ? text : nil
     }
 
@@ -189,67 +190,6 @@ enum PathSegment {
     /// Whether the text is empty, one dot or two dots.
     private static func isDots(_ text: String) -> Bool {
         text.utf8.count <= 2 && text.utf8.allSatisfy { $0 == UInt8(ascii: ".") }
-    }
-}
-
-/// The percent-encoding of texts in a URL, as UTF-8 (RFC 3986, section 2.1).
-enum PercentEncoding {
-    /// Escapes every byte that is not literal.
-    static func encode(_ text: String, where isLiteral: (UInt8) -> Bool) -> String {
-        if text.utf8.allSatisfy(isLiteral) { return text }
-        var written: [UInt8] = []
-        for byte in text.utf8 {
-            if isLiteral(byte) {
-                written.append(byte)
-            } else {
-                written += [UInt8(ascii: "%"), hexadecimal(byte >> 4), hexadecimal(byte & 0xF)]
-            }
-        }
-        return String(decoding: written, as: UTF8.self)
-    }
-
-    /// Decodes a text once.
-    ///
-    /// - Returns: `nil` if an escape is broken, if the bytes are not UTF-8, or if one is zero: many programs take that
-    ///   for the end.
-    static func decode(_ written: Substring) -> String? {
-        var bytes: [UInt8] = []
-        var rest = written.utf8[...]
-        while var byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%") {
-                guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else {
-                    return nil
-                }
-                byte = high << 4 | low
-            }
-            guard byte != 0 else { return nil }
-            bytes.append(byte)
-        }
-        return String(validating: bytes, as: UTF8.self)
-    }
-
-    /// `unreserved` and `sub-delims`, ":" and "@": what may stand unescaped in a segment of a path.
-    static func isPathCharacter(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default:
-            "-._~!$&'()*+,;=:@".utf8.contains(byte)
-        }
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
-        }
-    }
-
-    private static func hexadecimal(_ half: UInt8) -> UInt8 {
-        half < 10 ? UInt8(ascii: "0") + half : UInt8(ascii: "A") + half - 10
     }
 }
 

@@ -1,3 +1,4 @@
+internal import ByteText
 public import JSONCoding
 
 /// The shape of the links that lead to one place: `/products/{id:integer}`, `/search/{text}?page={page:integer}`.
@@ -60,7 +61,7 @@ public struct LinkPattern: Sendable, Hashable {
         var params = try match(path.segments)
         for item in query {
             guard let written = path.query.value(of: item.key) else { continue }
-            guard let value = PercentEncoding.decode(written).flatMap(item.parameter.type.value) else {
+            guard let value = PercentEncoding.decode(written.utf8).flatMap(item.parameter.type.value) else {
                 throw LinkMismatch(fitting: segments.count, fault: .query(name: item.key, item.parameter.type))
             }
             params[item.parameter.name] = value

@@ -105,24 +105,7 @@ public struct HTTPTarget: Sendable, Equatable {
         guard text.contains(UInt8(ascii: "%")) else {
             return String(decoding: UnsafeBufferPointer(rebasing: text), as: UTF8.self)
         }
-        var bytes: [UInt8] = []
-        var rest = text
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard let high = hexadecimal(rest.popFirst()), let low = hexadecimal(rest.popFirst()) else { return nil }
-            let decoded = high << 4 | low
-            guard decoded != 0 else { return nil }
-            bytes.append(decoded)
-        }
-        return String(validating: bytes, as: UTF8.self)
-    }
-
-    private static func hexadecimal(_ byte: UInt8?) -> UInt8? {
-        guard let byte, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else { return nil }
-        return UInt8(digit)
+        return PercentEncoding.decode(text)
     }
 
     /// The characters of RFC 3986's `pchar`, `/`, `?` and `%`.

@@ -69,7 +69,7 @@ enum Timestamp {
 
     static func text(of date: Date) -> String {
         last.withLock { last in
-            if last.date != date { last = (date, date.formatted(.iso8601)) }
+            if last.date != date { last = (date, date.timestamp) }
             return last.text
         }
     }

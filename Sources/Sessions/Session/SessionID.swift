@@ -70,33 +70,13 @@ extension SessionToken: CustomStringConvertible, CustomDebugStringConvertible, C
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// RFC 4648, section 5, without padding.
-enum Base64URL {
-    private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
-
-    static func isDigit(_ byte: UInt8) -> Bool {
+extension Base64URL {
+    fileprivate static func isDigit(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
             true
         default: false
         }
-    }
-
-    static func text(of bytes: [UInt8]) -> String {
-        var text: [UInt8] = []
-        text.reserveCapacity((bytes.count * 4 + 2) / 3)
-        var bits = 0
-        var buffer = 0
-        for byte in bytes {
-            buffer = (buffer << 8 | Int(byte)) & 0xFFFF
-            bits += 8
-            while bits >= 6 {
-                bits -= 6
-                text.append(digits[buffer >> bits & 0x3F])
-            }
-        }
-        if bits > 0 { text.append(digits[buffer << (6 - bits) & 0x3F]) }
-        return String(decoding: text, as: UTF8.self)
     }
 }

@@ -97,7 +97,7 @@ import Testing
         await app.expectRefusal(
             .impossibleRequest(
                 coordinator: "desk", request: "push(misspelt)",
-                reason: "screen “misspelt” offers the unknown event “adToCart”")
+                reason: "screen “misspelt” offers the unknown event “adToCart”, or one without an example")
         ) { try await $0.send("plus") }
     }
 }

@@ -168,27 +168,34 @@ enum DefaultsApp {
         func handle(_ event: Event, _ navigator: inout Navigator) {}
     }
 
-    private enum Word: String, NavigationEvent, CaseIterable {
-        case one, two
-        static let allCases: [Word] = [.one]
+    @Test func `an event without an example does not exist for clients, and the tester says so`() async throws {
+        let app = App("forgetful", root: { ForgetfulCoordinator() })
+        var tester = try await CoordinatorTester(app)
+
+        let failure = await #expect(throws: CoordinatorTester.Failure.self) {
+            try await tester.send(ForgetfulCoordinator.Event.third(name: "x"))
+        }
+
+        #expect(app.problems == [] && tester.state.acceptedEvents.contains("third") == false)
+        #expect(failure?.description.hasSuffix("the event “third” has no example") == true)
+        await #expect(throws: CoordinatorTester.Failure.self) {
+            try await tester.send(ForgetfulCoordinator.Event.fourth)
+        }
     }
 
-    private struct WordCoordinator: Coordinator {
-        typealias Event = Word
-        func start(_ navigator: inout Navigator) { navigator.push(Screen("word")) }
-        func handle(_ event: Event, _ navigator: inout Navigator) {}
-    }
+    @Test func `a screen that offers an event without an example is refused`() async throws {
+        struct OfferingCoordinator: Coordinator {
+            typealias Event = ForgetfulCoordinator.Event
+            func start(_ navigator: inout Navigator) { navigator.push(Screen("x", events: [Event.second, .fourth])) }
+            func handle(_ event: Event, _ navigator: inout Navigator) {}
+        }
 
-    @Test func `a case without an example is a mistake that names it`() {
-        #expect(
-            App("forgetful", root: { ForgetfulCoordinator() }).problems == [
-                "app “forgetful”: forgetful.Event: the case “third” has no example",
-                "app “forgetful”: forgetful.Event: the case “fourth” has no example",
-            ])
-        #expect(
-            App("word", root: { WordCoordinator() }).problems == [
-                "app “word”: word.Event: the case “two” has no example"
-            ])
+        let failure = await #expect(throws: CoordinatorTester.Failure.self) {
+            try await CoordinatorTester(App("offering", root: { OfferingCoordinator() }))
+        }
+
+        guard case .impossibleRequest(_, _, let reason) = failure?.reason else { throw TestError() }
+        #expect(reason == "screen “x” offers the unknown event “fourth”, or one without an example")
     }
 
     @Test func `a case may have several examples, and the first one describes it`() {
