@@ -20,7 +20,7 @@ struct RootCoordinator: Coordinator {
     }
 
     enum Misuse: String, Codable, CaseIterable {
-        case popToNowhere, finishRoot, unlisted, unknownOffer, noTabs, twoTabs, unknownTab, twoAlerts, noButton,
+        case popToNowhere, finishRoot, unlisted, unknownOffer, noTabs, twoTabs, unknownTab, noButton,
             idleChild,
             endless, deep, tooMany, tooLarge, emptyTab
     }
@@ -72,9 +72,6 @@ extension RootCoordinator.Misuse {
         case .noTabs: navigator.push(Screen("x"), tabs: [])
         case .twoTabs: navigator.push(Screen("x"), tabs: [Tab("a", Screen("a")), Tab("a", Screen("b"))])
         case .unknownTab: navigator.selectTab("x")
-        case .twoAlerts:
-            navigator.alert(Alert("1"))
-            navigator.alert(Alert("2"))
         case .noButton: navigator.alert(Alert("1", buttons: []))
         case .idleChild: navigator.start(SilentCoordinator())
         case .endless: navigator.start(RestlessCoordinator())

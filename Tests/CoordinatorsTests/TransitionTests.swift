@@ -177,7 +177,6 @@ import Testing
                 (.noTabs, .impossibleRequest("root", "push(x, tabs:)", _)?),
                 (.twoTabs, .impossibleRequest("root", _, _)?),
                 (.unknownTab, .impossibleRequest("root", "selectTab(x)", _)?),
-                (.twoAlerts, .impossibleRequest("root", "alert()", _)?),
                 (.noButton, .impossibleRequest("root", "alert()", _)?),
                 (.idleChild, .invariantViolated(.idleCoordinator("silent"))?), (.endless, .runawayTransition?),
                 (.deep, .runawayTransition("deep")?), (.tooMany, .stackLimit("root")?),

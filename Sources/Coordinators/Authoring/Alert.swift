@@ -1,4 +1,5 @@
-/// A question or a message over everything else. While it is shown, only its answer is accepted.
+/// A question or a message over everything else. While it is shown, only its answer is accepted; alerts that are asked
+/// for meanwhile are shown after it.
 public struct Alert: Sendable, Equatable {
     public var title: String
     public var message: String?
@@ -16,7 +17,7 @@ public struct Alert: Sendable, Equatable {
 }
 
 /// A button of an alert. Pressing it dismisses the alert and, if the button has an event, sends the event to the
-/// coordinator that showed the alert.
+/// coordinator that showed the alert, or to the nearest ancestor that has the events of all buttons.
 public struct AlertButton: Sendable, Equatable {
     public enum Role: String, Sendable, Codable {
         /// The button changes nothing; `back` presses it.
@@ -64,15 +65,47 @@ public struct AlertButton: Sendable, Equatable {
 public final class PresentedAlert: Sendable {
     public let key: String
     public let alert: Alert
+    /// The id of the coordinator that its buttons send their events to.
     package let coordinator: Int
     /// The event that `shouldLeave` held up, if the alert asks about one.
     let heldUp: PostedEvent?
+    /// The alert that is shown when this one is answered, see `NavigationState.alerts`.
+    let next: PresentedAlert?
 
-    init(key: String, alert: Alert, coordinator: Int, heldUp: PostedEvent? = nil) {
+    init(key: String, alert: Alert, coordinator: Int, heldUp: PostedEvent? = nil, next: PresentedAlert? = nil) {
         self.key = key
         self.alert = alert
         self.coordinator = coordinator
         self.heldUp = heldUp
+        self.next = next
+    }
+
+    fileprivate func followed(by next: PresentedAlert?) -> PresentedAlert {
+        if next === self.next { return self }
+        return PresentedAlert(key: key, alert: alert, coordinator: coordinator, heldUp: heldUp, next: next)
+    }
+
+    func adopted(by coordinator: Int) -> PresentedAlert {
+        PresentedAlert(key: key, alert: alert, coordinator: coordinator, heldUp: heldUp, next: next)
+    }
+}
+
+extension NavigationState {
+    /// The number of alerts that there may be at a time.
+    static let alertLimit = 16
+
+    /// The alert that is shown, then those that wait until it is answered, in the order in which they were asked for.
+    package internal(set) var alerts: [PresentedAlert] {
+        get {
+            var alerts: [PresentedAlert] = []
+            var next = alert
+            while let alert = next {
+                alerts.append(alert)
+                next = alert.next
+            }
+            return alerts
+        }
+        set { alert = newValue.reversed().reduce(nil) { next, alert in alert.followed(by: next) } }
     }
 }
 
@@ -80,6 +113,6 @@ extension PresentedAlert: Equatable {
     public static func == (left: PresentedAlert, right: PresentedAlert) -> Bool {
         left === right
             || (left.key == right.key && left.alert == right.alert && left.coordinator == right.coordinator
-                && left.heldUp == right.heldUp)
+                && left.heldUp == right.heldUp && left.next == right.next)
     }
 }

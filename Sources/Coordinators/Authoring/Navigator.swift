@@ -180,13 +180,18 @@ extension Navigator {
         requests.append(.dismissPresented)
     }
 
-    /// Shows an alert over everything.
+    /// Shows an alert over everything, also over what is pushed or presented afterwards in the same transition. If one is
+    /// shown already, it waits until that one is answered; at most 16 alerts wait.
+    ///
+    /// The alert outlives this coordinator: if it finishes, or is removed otherwise, the alert belongs to the nearest
+    /// ancestor that has the events that the alert's buttons send.
     public mutating func alert(_ alert: Alert) {
         requests.append(.alert(alert))
     }
 
     /// Ends this coordinator: removes it, its descendants and all their screens, then calls its parent's
-    /// `childDidFinish`. No request may follow.
+    /// `childDidFinish`. No request may follow except an alert, a message to an ancestor, and what concerns the session:
+    /// its token, its user.
     public mutating func finish() {
         requests.append(.finish)
     }

@@ -62,6 +62,14 @@ extension Request {
     var isFinish: Bool {
         if case .finish = self { true } else { false }
     }
+
+    /// Whether it is performed even if the coordinator that asked for it has been removed in the meantime.
+    var outlivesCoordinator: Bool {
+        switch self {
+        case .alert, .tell, .rotateToken, .changeUser, .endSessions: true
+        default: false
+        }
+    }
 }
 
 extension Request: CustomStringConvertible {

@@ -142,7 +142,7 @@ extension TransitionRun {
     private mutating func press(_ button: AlertButton) throws(NavigationError) {
         guard let alert = state.alert else { return }
         waivesObjections = true
-        dismissAlert()
+        state.alert = alert.next
         if button.leaves, let heldUp = alert.heldUp { return try begin(heldUp) }
         guard let event = button.event, let shape = state[alert.coordinator]?.type.event(event.name) else { return }
         try call(alert.coordinator, with: shape, event.payload)

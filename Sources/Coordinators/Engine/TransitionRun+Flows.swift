@@ -69,11 +69,18 @@ extension TransitionRun {
     mutating func tell(
         _ message: Message, _ request: Request, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
-        let ancestors = state.lineage(of: coordinator.id).dropFirst().compactMap { state[$0] }
-        guard let recipient = ancestors.first(where: { message.isUnderstood($0.coordinator) }) else {
+        try tell(message, toOneOf: state.lineage(of: coordinator.id).dropFirst(), request, by: coordinator)
+    }
+
+    /// - Parameter ancestors: the ids of those who may get the message, the nearest first.
+    mutating func tell(
+        _ message: Message, toOneOf ancestors: ArraySlice<Int>, _ request: Request, by coordinator: LivingCoordinator
+    ) throws(NavigationError) {
+        let recipient = ancestors.first { state[$0].map { message.isUnderstood($0.coordinator) } ?? false }
+        guard let recipient else {
             throw coordinator.impossible(request, "no coordinator further up understands it")
         }
-        agenda.append(.call(.receive(message), recipient.id))
+        agenda.append(.call(.receive(message), recipient))
     }
 
     mutating func tellChildren(_ message: Message, of coordinator: Int) {
@@ -87,19 +94,24 @@ extension TransitionRun {
         }
     }
 
+    /// Shows an alert, or lets it wait until those before it are answered.
     mutating func show(
         _ alert: Alert, _ request: Request, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
-        guard state.alert == nil else { throw coordinator.impossible(request, "another alert is shown") }
         try check(alert) { coordinator.impossible(request, $0) }
-        for button in alert.buttons {
-            guard button.event.map({ coordinator.type.event($0.name) != nil }) ?? true else {
-                throw coordinator.impossible(request, "button “\(button.id)” sends an unknown event")
-            }
+        let alerts = state.alerts
+        if let shown = alerts.first, alerts.count >= NavigationState.alertLimit {
+            throw coordinator.impossible(
+                request,
+                "“\(alert.title)” would be the \(alerts.count + 1)th alert: “\(shown.alert.title)” is shown, the others wait"
+            )
+        }
+        guard let owner = state.owner(of: alert, among: state.lineage(of: coordinator.id)) else {
+            let strange = alert.buttons.first { $0.event.map { !coordinator.type.accepts($0) } ?? false }
+            throw coordinator.impossible(request, "button “\(strange?.id ?? "")” sends an unknown event")
         }
         let key = state.nextKey("a")
-        state.alert = PresentedAlert(key: key, alert: alert, coordinator: coordinator.id)
-        operations.append(.alert(key: key))
+        state.alerts = alerts + [PresentedAlert(key: key, alert: alert, coordinator: owner)]
     }
 
     func check(_ alert: Alert, _ fault: (String) -> NavigationError) throws(NavigationError) {
@@ -109,6 +121,20 @@ extension TransitionRun {
                 throw fault("two buttons are named “\(button.id)”")
             }
         }
+    }
+}
+
+extension NavigationState {
+    /// The first of the coordinators that accepts what the alert's buttons send; `nil` if none does.
+    func owner(of alert: Alert, among coordinators: [Int]) -> Int? {
+        coordinators.first { self[$0].map { alert.canBeAnswered(to: $0.type) } ?? false }
+    }
+}
+
+extension Alert {
+    /// Whether coordinators of that type accept what the buttons send.
+    func canBeAnswered(to type: CoordinatorType) -> Bool {
+        buttons.allSatisfy { $0.event.map(type.accepts) ?? true }
     }
 }
 

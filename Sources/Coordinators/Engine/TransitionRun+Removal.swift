@@ -13,8 +13,8 @@ extension TransitionRun {
         removeScreensWithoutAsking(where: matches)
     }
 
-    /// Removes coordinators and their descendants, with their screens, their alert, the flows in which they were
-    /// presented and everything above these flows, unless a coordinator objects.
+    /// Removes coordinators and their descendants, with their screens, the flows in which they were presented and
+    /// everything above these flows, unless a coordinator objects.
     ///
     /// - Parameter finisher: the coordinator among them that finishes.
     /// - Returns: whether they were removed.
@@ -58,7 +58,7 @@ extension TransitionRun {
         let before = state.alert
         state.alert = PresentedAlert(
             key: key, alert: objection.alert, coordinator: objection.coordinator,
-            heldUp: isObjection ? PostedEvent(event.type, payload: event.payload) : nil)
+            heldUp: isObjection ? PostedEvent(event.type, payload: event.payload) : nil, next: before?.next)
         guard state.isWithinNumbers else { throw .stateLimit(bytes: app.sizeLimit) }
         let operations = (before.map { [.dismissAlert(key: $0.key)] } ?? []) + [Operation.alert(key: key)]
         return TransitionResult(
@@ -83,7 +83,7 @@ extension TransitionRun {
         return true
     }
 
-    /// Removes coordinators without asking.
+    /// Removes coordinators without asking. Their alerts stay.
     ///
     /// - Parameter finisher: the coordinator among them that finishes; the others are dismissed.
     mutating func end(_ ids: Set<Int>, finisher: Int? = nil) {
@@ -98,9 +98,10 @@ extension TransitionRun {
         where ids.contains(coordinator.id) && coordinator.id != finisher {
             dismissed.append(coordinator.name)
         }
+        removed += state.coordinators.filter { ids.contains($0.id) }.map { ($0.id, $0.parent) }
         state.coordinators.removeAll { ids.contains($0.id) }
         removeScreensWithoutAsking { ids.contains($0.coordinator) }
-        if let alert = state.alert, ids.contains(alert.coordinator) { dismissAlert() }
+        if state.alert != nil { adoptAlerts() }
     }
 
     mutating func removeScreensWithoutAsking(where matches: (PlacedScreen) -> Bool) {
@@ -114,10 +115,46 @@ extension TransitionRun {
         }
     }
 
-    mutating func dismissAlert() {
-        guard let alert = state.alert else { return }
-        state.alert = nil
-        operations.append(.dismissAlert(key: alert.key))
+}
+
+/// What a coordinator leaves behind when it is removed.
+extension TransitionRun {
+    /// The living ancestors of a coordinator that was removed, the nearest first.
+    private func heirs(of id: Int) -> [Int] {
+        var next: Int? = id
+        while let id = next, let gone = removed.last(where: { $0.id == id }) { next = gone.parent }
+        return next.map(state.lineage) ?? []
+    }
+
+    /// Gives the alerts of coordinators that were removed to the nearest ancestors that accept what the alerts' buttons
+    /// send.
+    private mutating func adoptAlerts() {
+        state.alerts = state.alerts.compactMap { alert in
+            if state[alert.coordinator] != nil { return alert }
+            let heirs = heirs(of: alert.coordinator)
+            return (state.owner(of: alert.alert, among: heirs) ?? heirs.first).map(alert.adopted)
+        }
+    }
+
+    /// Requires that somebody accepts what the alerts' buttons send.
+    func checkAlerts() throws(NavigationError) {
+        for alert in state.alerts {
+            guard let owner = state[alert.coordinator], !alert.alert.canBeAnswered(to: owner.type) else { continue }
+            throw .impossibleRequest(
+                coordinator: owner.name, request: "alert()",
+                reason: "a button of “\(alert.alert.title)” sends an event that nobody has any longer, "
+                    + "because the coordinator that showed the alert was removed")
+        }
+    }
+
+    /// Performs the request of a coordinator that was removed.
+    mutating func perform(_ request: Request, byHeirOf id: Int) throws(NavigationError) {
+        let heirs = heirs(of: id)
+        guard let heir = heirs.first.flatMap({ state[$0] }) else { return }
+        switch request {
+        case .tell(let message): try tell(message, toOneOf: heirs[...], request, by: heir)
+        default: try perform(request, by: heir)
+        }
     }
 }
 
@@ -149,17 +186,17 @@ extension TransitionRun {
     /// any longer, and a link that no longer exists.
     mutating func reduce(coordinators: Set<Int>, screens: Set<String>) {
         let before = state.coordinators
-        end(state.families(of: coordinators))
+        let families = state.families(of: coordinators)
+        state.alerts = state.alerts.filter { canBeAnswered($0) && !families.contains($0.coordinator) }
+        end(families)
         for coordinator in before where state[coordinator.id] == nil { tellParent(ofDismissed: coordinator) }
         removeScreensWithoutAsking { screens.contains($0.key) }
-        if let alert = state.alert, !canBeAnswered(alert) { dismissAlert() }
         if let link = state.pendingLink, (try? app.link(link.path)) == nil { state.pendingLink = nil }
     }
 
     private func canBeAnswered(_ alert: PresentedAlert) -> Bool {
         if let event = alert.heldUp?.type, BuiltInEvent(rawValue: event) == nil, !app.hasEvent(event) { return false }
-        guard let type = state[alert.coordinator]?.type else { return false }
-        return alert.alert.buttons.allSatisfy { $0.event.map(type.accepts) ?? true }
+        return state[alert.coordinator].map { alert.alert.canBeAnswered(to: $0.type) } ?? false
     }
 
     /// Ends the transition as if no coordinator did anything when it is called.

@@ -48,6 +48,8 @@ public struct TransitionRun: Sendable {
     var sessionEndings: [SessionEnding] = []
     /// The coordinators that were called.
     private(set) var called: Set<Int> = []
+    /// The ids of the coordinators that were removed, and of their parents.
+    var removed: [(id: Int, parent: Int?)] = []
     /// Coordinators started in this transition that have not owned a screen or a child yet.
     var newcomers: Set<Int> = []
     /// Whether screens may be left without asking.
@@ -108,6 +110,7 @@ public struct TransitionRun: Sendable {
 
     private func checked(_ screens: [PlacedScreen]) throws(NavigationError) -> TransitionResult {
         if let violation = state.violation(among: screens) { throw .invariantViolated(violation) }
+        if !removed.isEmpty, prospect == nil { try checkAlerts() }
         guard state.isWithinNumbers, state.size(with: screens) <= app.sizeLimit || mayBeTooLarge(screens) else {
             throw .stateLimit(bytes: app.sizeLimit)
         }
@@ -120,9 +123,15 @@ public struct TransitionRun: Sendable {
     }
 
     func unchecked() -> TransitionResult {
+        var operations = operations.net(since: original.lastKey, to: state)
+        // An alert lies over everything: it goes first, and comes last.
+        if let alert = original.alert, alert.key != state.alert?.key {
+            operations.insert(.dismissAlert(key: alert.key), at: 0)
+        }
+        if let alert = state.alert, alert.key != original.alert?.key { operations.append(.alert(key: alert.key)) }
         let transition = Transition(
-            event: event?.type, operations: operations.net(since: original.lastKey, to: state), finished: finished,
-            dismissed: dismissed, tokenRotation: tokenRotation, userChange: userChange, sessionEndings: sessionEndings)
+            event: event?.type, operations: operations, finished: finished, dismissed: dismissed,
+            tokenRotation: tokenRotation, userChange: userChange, sessionEndings: sessionEndings)
         return TransitionResult(state: state, transition: transition)
     }
 
@@ -131,8 +140,11 @@ public struct TransitionRun: Sendable {
             switch step {
             case .call(_, let id), .perform(_, let id), .passOn(_, let id): id
             }
-        // If another request has removed the coordinator in the meantime, its own requests are dropped.
-        guard let index = state.coordinators.firstIndex(where: { $0.id == id }) else { return }
+        // If another request has removed the coordinator in the meantime, most of its own requests are dropped.
+        guard let index = state.coordinators.firstIndex(where: { $0.id == id }) else {
+            if case .perform(let request, _) = step, request.outlivesCoordinator { try perform(request, byHeirOf: id) }
+            return
+        }
         stepsTaken += 1
         guard stepsTaken <= TransitionRun.stepLimit else {
             throw .runawayTransition(coordinator: state.coordinators[index].name)
@@ -195,10 +207,10 @@ public struct TransitionRun: Sendable {
         try state.shared.keep(for: app.sharedTypes, by: living)
         state.coordinators[index] = try living.with(coordinator, in: state.context)
         called.insert(living.id)
-        if let last = navigator.requests.last, let finish = navigator.requests.firstIndex(where: \.isFinish),
-            finish < navigator.requests.count - 1
+        if let finish = navigator.requests.firstIndex(where: \.isFinish),
+            let late = navigator.requests[(finish + 1)...].first(where: { !$0.outlivesCoordinator })
         {
-            throw living.impossible(last, "it has already asked to finish")
+            throw living.impossible(late, "it has already asked to finish")
         }
         for request in navigator.requests.reversed() { agenda.append(.perform(request, by: living.id)) }
     }
@@ -288,11 +300,6 @@ extension NavigationState {
 /// Performs what a coordinator asks for.
 extension TransitionRun {
     mutating func perform(_ request: Request, by coordinator: LivingCoordinator) throws(NavigationError) {
-        switch request {
-        case .push, .pushTabs, .replace, .setStack, .present:
-            guard state.alert == nil else { throw coordinator.impossible(request, "an alert is shown over it") }
-        default: break
-        }
         switch request {
         case .push(let screen, let onlyIfNew): try push(screen, onlyIfNew: onlyIfNew, request, by: coordinator)
         case .pushTabs(let screen, let tabs, let selected, let back):

@@ -210,12 +210,16 @@ extension PresentedAlert {
             writer.member("message", ifAny: alert.message)
             writer.name("buttons")
             writer.array { writer in for button in alert.buttons { button.save(to: &writer) } }
-            guard let heldUp else { return }
-            writer.name("heldUp")
-            writer.object { writer in
-                writer.member("type", heldUp.type)
-                writer.member("payload", ifAny: heldUp.payload)
+            if let heldUp {
+                writer.name("heldUp")
+                writer.object { writer in
+                    writer.member("type", heldUp.type)
+                    writer.member("payload", ifAny: heldUp.payload)
+                }
             }
+            guard let next else { return }
+            writer.name("next")
+            next.save(to: &writer)
         }
     }
 }

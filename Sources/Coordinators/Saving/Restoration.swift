@@ -78,7 +78,7 @@ extension NavigationState {
         // A key is a letter and a number.
         var keys = screens.map { Int($0.key.dropFirst()) }
         keys += presented.map { Int($0.key.dropFirst()) }
-        if let alert { keys.append(Int(alert.key.dropFirst())) }
+        keys += alerts.map { Int($0.key.dropFirst()) }
         let numbers = keys.compactMap(\.self)
         return numbers.count == keys.count && numbers.areDistinct(upTo: lastKey)
             && coordinators.map(\.id).areDistinct(upTo: lastID) && stacks.areDistinct(upTo: lastID)
@@ -269,7 +269,8 @@ struct Migration {
                 losses.append(.tab(id: tab.id))
             }
         }
-        if let alert = before.alert, after.alert == nil {
+        let alerts = after.alerts.map(\.key)
+        for alert in before.alerts where !alerts.contains(alert.key) {
             let type = before[alert.coordinator]?.type
             let gone = alert.alert.buttons.first { button in button.event.map { type?.accepts($0) != true } ?? false }
             losses.append(.alert(lacking: gone?.eventName))

@@ -172,9 +172,10 @@ struct SavedAlert: JSONReadable {
     init(json: JSON) throws(JSONDecodingError) {
         let alert = Alert(
             try json.member("title"), message: try json.member(ifAny: "message"), buttons: try json.member("buttons"))
+        let next: SavedAlert? = try json.member(ifAny: "next")
         restored = PresentedAlert(
             key: try json.member("key"), alert: alert, coordinator: try json.count("coordinator"),
-            heldUp: try json.member(ifAny: "heldUp"))
+            heldUp: try json.member(ifAny: "heldUp"), next: next?.restored)
     }
 }
 

@@ -154,7 +154,7 @@ import Testing
         ) { try await $0.b(.push("x"), .tellStranger) }
     }
 
-    @Test func `an alert covers everything, and nothing is pushed or presented over it`() async throws {
+    @Test func `an alert covers everything`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.present("b", .sheet))
         try await app.b(.push("x"), .alert(["yes", "cancel"]))
@@ -162,12 +162,6 @@ import Testing
         #expect(app.events == ["back", "answer"])
         try await app.backAsForetold()
         #expect(app.stack == "a + sheet[b, x]")
-
-        for (ask, request) in [(Ask.push("y"), "push(y)"), (.present("c", .sheet), "present(c)")] {
-            await app.expectRefusal(
-                .impossibleRequest(coordinator: "b", request: request, reason: "an alert is shown over it")
-            ) { try await $0.b(.alert(["ok"]), ask) }
-        }
     }
 
     @Test func `an alert without a cancel button must be answered`() async throws {
@@ -179,15 +173,5 @@ import Testing
         try await app.answer("yes")
 
         #expect(app.alert == nil)
-    }
-
-    @Test func `an alert is dismissed with the coordinator that showed it`() async throws {
-        var app = try await CoordinatorTester(FlowApp.app)
-        try await app.a(.start("b"))
-
-        try await app.b(.alert(["ok"]), .finish)
-
-        #expect(app.alert == nil)
-        #expect(app.transition.operations == [.pop(key: "k2")])
     }
 }
