@@ -211,6 +211,9 @@ extension Walk {
             (.dismiss(let key, let next)?, .dismiss(let done)?) where key == done,
             (.selectTab(let key, _, let next)?, .selectTab(let done, _)?) where key == done:
             revealed = next
+        case (.selectTab(let key, _, _)?, _) where before.isDelegate(ofTabsOn: key):
+            // It has selected another tab than that.
+            return
         default:
             throw Problem(kind: .back, reason: "“back” did not do what was predicted")
         }
@@ -243,5 +246,12 @@ extension Walk {
     private static func leads(_ state: NavigationState, to screen: Screen) -> Bool {
         guard state.pendingLink == nil, state.alert == nil, let found = state.visible?.screen else { return true }
         return found.name == screen.name && found.params == screen.params && found.link == screen.link
+    }
+}
+
+extension NavigationState {
+    /// Whether the coordinator of the screen of that key is called when the user selects a tab.
+    fileprivate func isDelegate(ofTabsOn key: String) -> Bool {
+        screens.first { $0.key == key }.flatMap { self[$0.coordinator] }?.coordinator is any TabBarDelegate
     }
 }

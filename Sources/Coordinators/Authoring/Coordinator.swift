@@ -139,17 +139,37 @@ extension Coordinator where Event == NoEvent {
 ///
 /// ```swift
 /// extension TabCoordinator: TabBarDelegate {
+///     func shouldSelectTab(_ tab: String, _ navigator: inout Navigator) -> Bool {
+///         guard tab == "new" else { return true }
+///         navigator.present(NewPostCoordinator())
+///         return false
+///     }
+///
 ///     mutating func didSelectTab(_ tab: String, _ navigator: inout Navigator) {
 ///         visits[tab, default: 0] += 1
 ///     }
 /// }
 /// ```
 public protocol TabBarDelegate: Coordinator {
+    /// Called when the user wants to select another tab by `selectTab`. Whatever is returned, what was asked of the
+    /// navigator is performed, before the tab is selected. Not called for a `back` that changes tabs, which leads only to
+    /// a tab that was selected before or to the first one.
+    ///
+    /// - Returns: whether the tab is selected, by default `true`. A tab that is refused was never selected: `back` does
+    ///   not lead to it, and clients see nothing of it.
+    mutating func shouldSelectTab(_ tab: String, _ navigator: inout Navigator) async throws -> Bool
+
     /// Called when the user has selected another tab, by `selectTab` or by a `back` that changes tabs. Not called when
     /// a coordinator selects a tab, nor when the user selects the selected tab again.
     ///
+    /// If it selects yet another tab, the user has not seen this one: `back` does not lead to it.
+    ///
     /// - Parameter tab: the tab's id, as in `navigator.selectedTab`.
     mutating func didSelectTab(_ tab: String, _ navigator: inout Navigator) async throws
+}
+
+extension TabBarDelegate {
+    public mutating func shouldSelectTab(_ tab: String, _ navigator: inout Navigator) -> Bool { true }
 }
 
 /// What a coordinator's functions may depend on beside its own properties: what the session shares, its defaults, and

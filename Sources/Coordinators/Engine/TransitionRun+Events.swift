@@ -58,7 +58,7 @@ extension TransitionRun {
             guard mayLeaveVisible(by: nil) else { return }
             guard let tab = selectPrevious(position, of: key) else { return }
             let owner = state.screens.first { $0.key == key }?.coordinator
-            callTabBarDelegate(owner, didSelect: tab)
+            if let delegate = tabBarDelegate(owner) { agenda.append(.call(.didSelectTab(tab), delegate)) }
         case nil: break
         }
     }
@@ -92,18 +92,47 @@ extension TransitionRun {
             throw .invalidEvent(.init(path: ["payload"] + choice.names, reason: "names no tab"))
         }
         guard tabs.selection == position else {
-            guard mayLeaveVisible(by: nil) else { return }
-            select(position, of: screen)
-            return callTabBarDelegate(screen.coordinator, didSelect: tabs.items[position].id)
+            let tab = tabs.items[position].id
+            guard let delegate = tabBarDelegate(screen.coordinator) else {
+                return selectTab(tab, ofScreen: screen.key)
+            }
+            return agenda.append(.call(.shouldSelectTab(tab, ofScreen: screen.key), delegate))
         }
         guard state.mayGoBack else { return }
         removeScreens(tabs.selected.stack.screens.dropFirst(), by: nil)
     }
 
-    /// - Parameter owner: the id of the coordinator whose tab the user has selected.
-    private mutating func callTabBarDelegate(_ owner: Int?, didSelect tab: String) {
-        guard let owner = owner.flatMap({ state[$0] }), owner.type.isTabBarDelegate else { return }
-        agenda.append(.call(.didSelectTab(tab), owner.id))
+    /// - Parameter owner: the id of the coordinator whose tab the user selects.
+    /// - Returns: the same, if the coordinator wants to know.
+    private func tabBarDelegate(_ owner: Int?) -> Int? {
+        owner.flatMap { state[$0] }.flatMap { $0.type.isTabBarDelegate ? $0.id : nil }
+    }
+
+    /// Asks the coordinator whether the user may select a tab of its screen.
+    mutating func ask(for tab: String, ofScreen key: String, at index: Int) async throws(NavigationError) {
+        let living = state.coordinators[index]
+        guard var delegate = living.coordinator as? any TabBarDelegate else { return }
+        var navigator = navigator(for: living)
+        let call = Call.shouldSelectTab(tab, ofScreen: key)
+        var isSelected = false
+        do {
+            try await surround(RunningCall(call, of: living)) {
+                isSelected = try await delegate.shouldSelectTab(tab, &navigator)
+            }
+        } catch {
+            return try refuse(error, thrownBy: call, of: living)
+        }
+        if isSelected { agenda.append(.selectTab(tab, ofScreen: key, by: living.id)) }
+        try accept(delegate, navigator, at: index)
+    }
+
+    /// Selects a tab as the user asked for, unless a coordinator objects to leaving what is visible.
+    mutating func selectTab(_ tab: String, ofScreen key: String) {
+        guard let screen = state.screens.first(where: { $0.key == key }), let position = screen.tabs?.position(of: tab),
+            mayLeaveVisible(by: nil)
+        else { return }
+        select(position, of: screen)
+        if let delegate = tabBarDelegate(screen.coordinator) { agenda.append(.call(.didSelectTab(tab), delegate)) }
     }
 
     private static let noTabChosen = NavigationError.invalidPayload(

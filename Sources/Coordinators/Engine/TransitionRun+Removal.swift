@@ -36,9 +36,9 @@ extension TransitionRun {
         for coordinator in childrenOfOthers { tellParent(ofDismissed: coordinator) }
     }
 
-    /// Whether the visible screen may be left for another one that covers or replaces it.
+    /// Whether the screen that the user sees may be left for another one that covers or replaces it.
     mutating func mayLeaveVisible(by asker: Int?) -> Bool {
-        guard let visible = state.visible, objection == nil, !waivesObjections else { return objection == nil }
+        guard let visible = original.visible, objection == nil, !waivesObjections else { return objection == nil }
         return !isHeldUp(visible, by: asker)
     }
 
@@ -235,10 +235,6 @@ extension TransitionRun {
         }
         return false
     }
-}
-
-extension NavigationState {
-    fileprivate func tabs(of key: String) -> PlacedTabs? { screens.first { $0.key == key }?.tabs }
 }
 
 extension PlacedTabs {

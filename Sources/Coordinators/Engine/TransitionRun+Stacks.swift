@@ -263,19 +263,30 @@ extension TransitionRun {
     /// Selects a tab that exists; does nothing if it is already selected.
     mutating func select(_ position: Int, of screen: PlacedScreen) {
         guard let tabs = screen.tabs, tabs.selection != position else { return }
-        state.changeTabs(of: screen.key) { $0.select(position) }
+        let seen = tabs.back == .history ? tabsSeen(of: screen.key, now: tabs) : nil
+        state.changeTabs(of: screen.key) { $0.select(position, since: seen) }
         operations.append(.selectTab(key: screen.key, tab: tabs.items[position].id))
+    }
+
+    /// The tabs as the user has seen them before the transition.
+    private func tabsSeen(of key: String, now: PlacedTabs) -> PlacedTabs? {
+        let seen = tabsLeft?.key == key ? tabsLeft?.tabs : original.tabs(of: key)
+        // After the app has changed, positions may mean others.
+        return seen?.items.map(\.id) == now.items.map(\.id) ? seen : now
     }
 
     /// Goes back to a tab that was selected before.
     ///
     /// - Returns: its id.
     mutating func selectPrevious(_ position: Int, of key: String) -> String? {
+        guard var left = state.tabs(of: key) else { return nil }
         var tab: String?
         state.changeTabs(of: key) { tabs in
             tabs.selectPrevious(position)
             tab = tabs.selected.id
+            left.history = tabs.history
         }
+        tabsLeft = (key, left)
         if let tab { operations.append(.selectTab(key: key, tab: tab)) }
         return tab
     }

@@ -14,6 +14,7 @@ public struct TransitionRun: Sendable {
         case handle(EventShape, event: JSON)
         case childDidFinish(any Coordinator)
         case childWasDismissed(any Coordinator)
+        case shouldSelectTab(String, ofScreen: String)
         case didSelectTab(String)
         case receive(Message)
         case open(Link)
@@ -22,6 +23,8 @@ public struct TransitionRun: Sendable {
     enum Step: Sendable {
         case call(Call, Int)
         case perform(Request, by: Int)
+        /// The user selects a tab of the coordinator's screen of that key.
+        case selectTab(String, ofScreen: String, by: Int)
         /// The coordinator's children are offered the link.
         case passOn(Link, from: Int)
     }
@@ -57,6 +60,8 @@ public struct TransitionRun: Sendable {
     /// The alert that is shown instead of everything else that the transition would do. `failure` is the error of a
     /// handler that the app turned into the alert; otherwise the coordinator objects to leaving a screen.
     var objection: (coordinator: Int, alert: Alert, failure: NavigationError?)?
+    /// The tabs that `back` has left: as the user saw them, without what the history has lost.
+    var tabsLeft: (key: String, tabs: PlacedTabs)?
     /// What has happened to the transition's link; `nil` if there is none.
     var linkProgress: LinkProgress?
     /// For a transition to a new declaration of the app: its result if no coordinator does anything when it is called.
@@ -123,7 +128,7 @@ public struct TransitionRun: Sendable {
     }
 
     func unchecked() -> TransitionResult {
-        var operations = operations.net(since: original.lastKey, to: state)
+        var operations = operations.net(since: original, to: state)
         // An alert lies over everything: it goes first, and comes last.
         if let alert = original.alert, alert.key != state.alert?.key {
             operations.insert(.dismissAlert(key: alert.key), at: 0)
@@ -138,7 +143,7 @@ public struct TransitionRun: Sendable {
     private mutating func execute(_ step: Step) async throws(NavigationError) {
         let id =
             switch step {
-            case .call(_, let id), .perform(_, let id), .passOn(_, let id): id
+            case .call(_, let id), .perform(_, let id), .selectTab(_, _, let id), .passOn(_, let id): id
             }
         // If another request has removed the coordinator in the meantime, most of its own requests are dropped.
         guard let index = state.coordinators.firstIndex(where: { $0.id == id }) else {
@@ -151,8 +156,10 @@ public struct TransitionRun: Sendable {
         }
         switch step {
         case .call(.open(let link), _): try await offer(link, to: index)
+        case .call(.shouldSelectTab(let tab, let screen), _): try await ask(for: tab, ofScreen: screen, at: index)
         case .call(let call, _): try await perform(call, at: index)
         case .perform(let request, _): try perform(request, by: state.coordinators[index])
+        case .selectTab(let tab, let screen, _): selectTab(tab, ofScreen: screen)
         case .passOn(let link, _): passOn(link, from: id)
         }
     }
@@ -237,7 +244,7 @@ public struct TransitionRun: Sendable {
 }
 
 extension TransitionRun.Call {
-    /// Calls the function. A link is offered elsewhere, because its function returns something.
+    /// Calls the function. Functions that return something are called elsewhere.
     fileprivate func make(on coordinator: inout any Coordinator, _ navigator: inout Navigator) async throws {
         switch self {
         case .start: try await coordinator.start(&navigator)
@@ -249,7 +256,7 @@ extension TransitionRun.Call {
             try await delegate.didSelectTab(tab, &navigator)
             coordinator = delegate
         case .receive(let message): coordinator = try await message.deliver(coordinator, &navigator)
-        case .open: break
+        case .shouldSelectTab, .open: break
         }
     }
 
@@ -260,6 +267,7 @@ extension TransitionRun.Call {
         case .handle(let shape, _): "handle(\(shape.name))"
         case .childDidFinish: "childDidFinish"
         case .childWasDismissed: "childWasDismissed"
+        case .shouldSelectTab: "shouldSelectTab"
         case .didSelectTab: "didSelectTab"
         case .receive(let message): message.name
         case .open: "open"
@@ -276,10 +284,11 @@ extension TransitionRun.Call {
         case .didSelectTab: 4
         case .receive: 5
         case .open: 6
+        case .shouldSelectTab: 7
         }
     }
 
-    static let kinds = 7
+    static let kinds = 8
 
     func failure(_ error: any Error, of coordinator: LivingCoordinator) -> NavigationError {
         if case .handle(let shape, let event) = self, let unfit = error as? UnfitPayload {

@@ -194,6 +194,8 @@ extension NavigationState {
         return false
     }
 
+    func tabs(of key: String) -> PlacedTabs? { screens.first { $0.key == key }?.tabs }
+
     /// Changes the tabs of the screen of that key, wherever it is.
     mutating func changeTabs(of key: String, _ change: (inout PlacedTabs) -> Void) {
         changeFirstStack { stack in

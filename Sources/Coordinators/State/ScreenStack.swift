@@ -130,7 +130,7 @@ public struct PlacedTabs: Sendable, Equatable {
     public internal(set) var items: [PlacedTab]
     let back: TabBackRule
     /// The positions that were selected before, each once, the most recent last. Kept only if `back` is `.history`.
-    private(set) var history: [Int] = []
+    var history: [Int] = []
 
     init(_ items: [PlacedTab], selection: Int = 0, back: TabBackRule, history: [Int] = []) {
         self.items = items
@@ -139,9 +139,16 @@ public struct PlacedTabs: Sendable, Equatable {
         self.history = history
     }
 
-    mutating func select(_ position: Int) {
-        if back == .history { history = history.filter { $0 != position && $0 != selection } + [selection] }
+    /// - Parameter seen: the tabs as the user saw them last; `nil` if there was no such screen. A tab that was selected
+    ///   only since then was not visited.
+    mutating func select(_ position: Int, since seen: PlacedTabs?) {
+        if back == .history { history = seen?.history(selecting: position) ?? [] }
         selection = position
+    }
+
+    private func history(selecting position: Int) -> [Int] {
+        if position == selection { return history }
+        return history.filter { $0 != position && $0 != selection } + [selection]
     }
 
     /// The position that `back` selects at the first screen of the selected tab.

@@ -129,14 +129,16 @@ extension [Operation] {
     /// contains it.
     ///
     /// - Parameters:
-    ///   - lastKey: the number of the last key before the transition.
+    ///   - original: the state before the transition.
     ///   - state: the state after it.
-    func net(since lastKey: Int, to state: NavigationState) -> [Operation] {
+    func net(since original: NavigationState, to state: NavigationState) -> [Operation] {
         guard count > 1 else { return self }
+        let operations = withoutPassingSelections(since: original)
+        let lastKey = original.lastKey
         let isNew = { (key: String) in (Int(key.dropFirst()) ?? 0) > lastKey }
-        guard contains(where: { isNew($0.key) }) else { return self }
+        guard operations.contains(where: { isNew($0.key) }) else { return operations }
         var net: [Operation] = []
-        for operation in self {
+        for operation in operations {
             switch operation {
             case .pop(let key, _) where isNew(key): net.remove(key)
             case .replace(let key, let replaced, _) where isNew(replaced): net.replace(replaced, by: key)
@@ -147,6 +149,17 @@ extension [Operation] {
         state.forEachScreen { keys.insert($0.key) }
         if let alert = state.alert { keys.insert(alert.key) }
         return net.filter { !isNew($0.key) || keys.contains($0.key) && !$0.isDetail }
+    }
+
+    /// Of several selections on a screen the last one, or none if it is what was selected before.
+    private func withoutPassingSelections(since original: NavigationState) -> [Operation] {
+        guard count(where: \.isSelection) > 1 else { return self }
+        return enumerated().filter { index, operation in
+            guard case .selectTab(let key, let tab) = operation else { return true }
+            let others = enumerated().filter { $0.offset != index && $0.element.isSelection && $0.element.key == key }
+            guard let last = others.last?.offset else { return true }
+            return last < index && original.tabs(of: key)?.selected.id != tab
+        }.map(\.element)
     }
 
     /// The screen that came before has gone again. What it replaced has gone for good.
