@@ -12,6 +12,7 @@ extension NavigationState {
             "coordinators": .array(Set(coordinators.map(kinship)).sorted().map { .string($0) }),
             "events": .array(acceptedEvents.map { .string($0) }),
             "asks": .bool(backPlan.map(asks) ?? false),
+            "agreed": agreedEvent.map { .string($0) } ?? .null,
         ]
     }
 

@@ -73,7 +73,8 @@ struct Walk {
         case .handlerFailed(let coordinator, let call, let thrown):
             guard !expected.contains(thrown.type) else { return }
             throw Problem(kind: .thrown, reason: "\(call) of “\(coordinator)” threw \(thrown), which is not expected")
-        case .eventNotAccepted, .unknownEvent, .invalidEvent, .staleScreen, .nothingToGoBack, .impossibleRequest,
+        case .eventNotAccepted, .answerFirst, .unknownEvent, .invalidEvent, .staleScreen, .nothingToGoBack,
+            .impossibleRequest,
             .runawayTransition, .invariantViolated:
             throw Problem(kind: .refused, reason: "“\(event.type)” is listed, but was refused: \(error)")
         }

@@ -136,7 +136,7 @@ struct NoteCoordinator: Coordinator {
         #expect(app["origins"] == ["https://items.example.com"])
     }
 
-    private static func open(_ link: String, _ client: Client) async throws -> Answer {
+    static func open(_ link: String, _ client: Client) async throws -> Answer {
         try await client.post(#"{"type":"open","payload":{"path":"\#(link)"}}"#)
     }
 

@@ -50,7 +50,8 @@ public struct AlertButton: Sendable, Equatable {
         self.event = EncodedEvent(event)
     }
 
-    /// A button that leaves the screen: it continues the event that `shouldLeave` held up.
+    /// A button that leaves the screen: it continues the event that `shouldLeave` held up, or allows the client to post
+    /// it again.
     public static func leave(_ id: String, title: String, role: Role? = .destructive) -> AlertButton {
         var button = AlertButton(id, title: title, role: role)
         button.leaves = true
@@ -67,27 +68,39 @@ public final class PresentedAlert: Sendable {
     public let alert: Alert
     /// The id of the coordinator that its buttons send their events to.
     package let coordinator: Int
-    /// The event that `shouldLeave` held up, if the alert asks about one.
+    /// The event that `shouldLeave` held up, if the alert asks about one and the event can go on afterwards.
     let heldUp: PostedEvent?
+    /// The type of the event that `shouldLeave` held up, if the client has to post it again: its payload is not kept.
+    let askedFor: String?
     /// The alert that is shown when this one is answered, see `NavigationState.alerts`.
     let next: PresentedAlert?
 
-    init(key: String, alert: Alert, coordinator: Int, heldUp: PostedEvent? = nil, next: PresentedAlert? = nil) {
+    init(
+        key: String, alert: Alert, coordinator: Int, heldUp: PostedEvent? = nil, askedFor: String? = nil,
+        next: PresentedAlert? = nil
+    ) {
         self.key = key
         self.alert = alert
         self.coordinator = coordinator
         self.heldUp = heldUp
+        self.askedFor = askedFor
+        self.next = next
+    }
+
+    private init(_ other: PresentedAlert, coordinator: Int, next: PresentedAlert?) {
+        self.key = other.key
+        self.alert = other.alert
+        self.coordinator = coordinator
+        self.heldUp = other.heldUp
+        self.askedFor = other.askedFor
         self.next = next
     }
 
     fileprivate func followed(by next: PresentedAlert?) -> PresentedAlert {
-        if next === self.next { return self }
-        return PresentedAlert(key: key, alert: alert, coordinator: coordinator, heldUp: heldUp, next: next)
+        next === self.next ? self : PresentedAlert(self, coordinator: coordinator, next: next)
     }
 
-    func adopted(by coordinator: Int) -> PresentedAlert {
-        PresentedAlert(key: key, alert: alert, coordinator: coordinator, heldUp: heldUp, next: next)
-    }
+    func adopted(by coordinator: Int) -> PresentedAlert { PresentedAlert(self, coordinator: coordinator, next: next) }
 }
 
 extension NavigationState {
@@ -113,6 +126,6 @@ extension PresentedAlert: Equatable {
     public static func == (left: PresentedAlert, right: PresentedAlert) -> Bool {
         left === right
             || (left.key == right.key && left.alert == right.alert && left.coordinator == right.coordinator
-                && left.heldUp == right.heldUp && left.next == right.next)
+                && left.heldUp == right.heldUp && left.askedFor == right.askedFor && left.next == right.next)
     }
 }

@@ -67,9 +67,15 @@ public protocol Coordinator: Codable, Sendable {
     /// - Returns: at most 1 MiB as JSON text.
     func content(of screen: Screen, in context: ContentContext) async throws -> JSONObject
 
-    /// Whether a screen of this coordinator may be left now: by the user, by a link, or because an ancestor ends this
-    /// coordinator. It is not called for what this coordinator does itself, nor for what follows a coordinator's event
-    /// with a payload: that event would have to be kept until the user has answered, and payloads are never kept.
+    /// Whether a screen of this coordinator may be left: by the user, by a link, by `relaunch`, or because an ancestor ends
+    /// this coordinator. It is not called for what this coordinator does itself.
+    ///
+    /// Coordinator, screen and context are those before the event: what the user sees. An event whose handler has
+    /// settled the matter before the screen is left, so that nothing is asked any longer, is not held up.
+    ///
+    /// An event that is held up has changed nothing; it is carried out again, from its beginning, once the user has
+    /// chosen to leave. Payloads are never kept: an event with one is refused with 409 `answer-first`, and its client posts
+    /// it again when the user has answered.
     ///
     /// - Returns: `nil` if the screen may be left, or an alert that asks the user first: its `AlertButton.leave` leaves
     ///   the screen, every other button stays on it.

@@ -4,6 +4,8 @@ internal import JSONCoding
 public enum NavigationError: Error, Equatable, Sendable {
     /// No coordinator accepts this event now.
     case eventNotAccepted
+    /// An alert has to be answered first; then the client may post the event again.
+    case answerFirst
     /// No coordinator of the app has an event of that name.
     case unknownEvent
     /// The event exists, but its payload does not fit.

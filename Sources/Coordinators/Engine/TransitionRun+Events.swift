@@ -3,11 +3,15 @@ internal import JSONCoding
 /// Begins the events that clients post.
 extension TransitionRun {
     mutating func begin(_ event: PostedEvent) throws(NavigationError) {
+        if let agreed = state.agreedEvent, event.type != BuiltInEvent.describeClient.rawValue {
+            state.agreedEvent = nil
+            waivesObjections = agreed == event.type
+        }
         if let builtIn = BuiltInEvent(rawValue: event.type) {
             try begin(builtIn, payload: event.payload)
+        } else if let alert = state.alert, alert.askedFor == event.type {
+            throw .answerFirst
         } else {
-            // A payload is never kept, so an event with one cannot be held up and posted again later.
-            waivesObjections = waivesObjections || !(event.payload == nil || event.payload == [:])
             try route(event)
         }
     }
@@ -21,6 +25,7 @@ extension TransitionRun {
 
     private mutating func begin(_ event: BuiltInEvent, payload: JSON?) throws(NavigationError) {
         guard state.accepts(event) else {
+            if event == .open, state.alert != nil, !app.links.isEmpty { throw .answerFirst }
             let goesBack = event == .back || event == .backTo || event == .backToRoot
             throw state.alert == nil && goesBack ? .nothingToGoBack : .eventNotAccepted
         }
@@ -172,7 +177,10 @@ extension TransitionRun {
         guard let alert = state.alert else { return }
         waivesObjections = true
         state.alert = alert.next
-        if button.leaves, let heldUp = alert.heldUp { return try begin(heldUp) }
+        if button.leaves {
+            state.agreedEvent = alert.askedFor
+            if let heldUp = alert.heldUp { return try begin(heldUp) }
+        }
         guard let event = button.event, let shape = state[alert.coordinator]?.type.event(event.name) else { return }
         try call(alert.coordinator, with: shape, event.payload)
     }
@@ -194,6 +202,7 @@ extension TransitionRun {
     }
 
     private mutating func relaunch() throws(NavigationError) {
+        guard !isHeldUp(by: nil, where: { _ in true }) else { return }
         state.pendingLink = nil
         state.shared = state.shared.surviving
         end(Set(state.coordinators.map(\.id)))

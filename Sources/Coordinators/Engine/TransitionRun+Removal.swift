@@ -56,14 +56,18 @@ extension TransitionRun {
         }
         let key = state.nextKey("a")
         let before = state.alert
+        // The payload of an author's event may be anything, so it is not kept.
+        let isKept = BuiltInEvent(rawValue: event.type) != nil || event.payload == nil || event.payload == [:]
+        state.agreedEvent = nil
         state.alert = PresentedAlert(
             key: key, alert: objection.alert, coordinator: objection.coordinator,
-            heldUp: isObjection ? PostedEvent(event.type, payload: event.payload) : nil, next: before?.next)
+            heldUp: isObjection && isKept ? PostedEvent(event.type, payload: event.payload) : nil,
+            askedFor: isObjection && !isKept ? event.type : nil, next: before?.next)
         guard state.isWithinNumbers else { throw .stateLimit(bytes: app.sizeLimit) }
         let operations = (before.map { [.dismissAlert(key: $0.key)] } ?? []) + [Operation.alert(key: key)]
         return TransitionResult(
             state: state, transition: Transition(event: event.type, operations: operations),
-            caught: objection.failure)
+            caught: objection.failure, asksFirst: isObjection && !isKept)
     }
 
     /// Asks the coordinators of the screens that match, and of the screens in their tabs, the topmost first. The asker
@@ -75,8 +79,9 @@ extension TransitionRun {
     }
 
     private mutating func isHeldUp(_ screen: PlacedScreen, by asker: Int?) -> Bool {
-        guard screen.coordinator != asker, let alert = state.objection(to: screen),
-            original.screens.contains(where: { $0.key == screen.key })
+        guard screen.coordinator != asker, state.objection(to: screen) != nil,
+            let before = original.screens.first(where: { $0.key == screen.key }),
+            let alert = original.objection(to: before, for: state.client)
         else { return false }
         objection = (screen.coordinator, alert, nil)
         agenda = []
@@ -168,8 +173,11 @@ extension NavigationState {
     }
 
     /// What the coordinator of the screen asks before the screen is left.
-    func objection(to screen: PlacedScreen) -> Alert? {
-        self[screen.coordinator]?.coordinator.shouldLeave(screen.screen, in: context)
+    ///
+    /// - Parameter client: who is asked; `nil` for the client that the state knows.
+    func objection(to screen: PlacedScreen, for client: ClientInfo? = nil) -> Alert? {
+        let context = NavigationContext(shared: shared, defaults: defaults, client: client ?? self.client)
+        return self[screen.coordinator]?.coordinator.shouldLeave(screen.screen, in: context)
     }
 
     /// Coordinators and their descendants. Parents come before their children, so one pass finds them all.
@@ -195,7 +203,10 @@ extension TransitionRun {
     }
 
     private func canBeAnswered(_ alert: PresentedAlert) -> Bool {
-        if let event = alert.heldUp?.type, BuiltInEvent(rawValue: event) == nil, !app.hasEvent(event) { return false }
+        if let event = alert.heldUp?.type ?? alert.askedFor, BuiltInEvent(rawValue: event) == nil, !app.hasEvent(event)
+        {
+            return false
+        }
         return state[alert.coordinator].map { alert.alert.canBeAnswered(to: $0.type) } ?? false
     }
 

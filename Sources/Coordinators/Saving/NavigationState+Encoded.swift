@@ -45,6 +45,7 @@ extension NavigationState {
                     writer.member("coordinator", pendingLink.coordinator)
                 }
             }
+            writer.member("agreedEvent", ifAny: agreedEvent)
             if shared != base.shared {
                 writer.name("shared")
                 writer.encoded(shared.encoded)
@@ -107,8 +108,8 @@ extension NavigationState: Equatable {
         left.lastKey == right.lastKey && left.lastID == right.lastID && left.alert == right.alert
             && left.stack == right.stack && left.presented == right.presented
             && left.coordinators == right.coordinators && left.defaults == right.defaults && left.shared == right.shared
-            && left.pendingLink == right.pendingLink && left.client == right.client
-            && left.drawnFor == right.drawnFor
+            && left.pendingLink == right.pendingLink && left.agreedEvent == right.agreedEvent
+            && left.client == right.client && left.drawnFor == right.drawnFor
     }
 }
 
@@ -217,6 +218,7 @@ extension PresentedAlert {
                     writer.member("payload", ifAny: heldUp.payload)
                 }
             }
+            writer.member("askedFor", ifAny: askedFor)
             guard let next else { return }
             writer.name("next")
             next.save(to: &writer)

@@ -165,6 +165,7 @@ struct Migration {
         for flow in saved.presented ?? [] { state.presented.append(try flow.restored(in: state)) }
         state.alert = saved.alert?.restored
         state.pendingLink = saved.pendingLink
+        state.agreedEvent = saved.agreedEvent
         if version < app.version { state.forEachScreen { migrate($0, in: state) } }
         return state
     }

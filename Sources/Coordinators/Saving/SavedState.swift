@@ -26,6 +26,7 @@ struct SavedState: JSONReadable {
     let presented: [SavedFlow]?
     let alert: SavedAlert?
     let pendingLink: PendingLink?
+    let agreedEvent: String?
     let client: ClientInfo
     let drawnFor: Int
     let shared: JSONObject
@@ -39,6 +40,7 @@ struct SavedState: JSONReadable {
         presented = try json.member(ifAny: "presented")
         alert = try json.member(ifAny: "alert")
         pendingLink = try json.member(ifAny: "pendingLink")
+        agreedEvent = try json.member(ifAny: "agreedEvent")
         shared = try json.member(ifAny: "shared") ?? [:]
         drawnFor = try json.count(ifAny: "drawnFor") ?? NavigationState.firstDevice
         client =
@@ -175,7 +177,8 @@ struct SavedAlert: JSONReadable {
         let next: SavedAlert? = try json.member(ifAny: "next")
         restored = PresentedAlert(
             key: try json.member("key"), alert: alert, coordinator: try json.count("coordinator"),
-            heldUp: try json.member(ifAny: "heldUp"), next: next?.restored)
+            heldUp: try json.member(ifAny: "heldUp"), askedFor: try json.member(ifAny: "askedFor"),
+            next: next?.restored)
     }
 }
 

@@ -17,6 +17,7 @@ public struct NavigationState: Sendable {
         var client = ClientInfo.none
         var drawnFor = NavigationState.firstDevice
         var pendingLink: PendingLink?
+        var agreedEvent: String?
         var lastKey = 0
         var lastID = 0
     }
@@ -94,6 +95,12 @@ public struct NavigationState: Sendable {
     package internal(set) var pendingLink: PendingLink? {
         _read { yield parts.pendingLink }
         _modify { yield &parts.pendingLink }
+    }
+
+    /// The type of the event for which screens may be left without asking, if it comes next: the user has agreed to it.
+    package internal(set) var agreedEvent: String? {
+        _read { yield parts.agreedEvent }
+        _modify { yield &parts.agreedEvent }
     }
 
     /// The last numbers given out: `lastKey` to a screen, flow or alert, `lastID` to a coordinator or stack. None is

@@ -85,11 +85,17 @@ public final class TransitionResult: Sendable {
     public let transition: Transition
     /// The error of a handler that the app turned into an alert, see `App`; `nil` if there was none.
     public let caught: NavigationError?
+    /// Whether the event was not carried out, and the client has to post it again when the user has answered the alert
+    /// that the state has instead.
+    public let asksFirst: Bool
 
-    public init(state: NavigationState, transition: Transition, caught: NavigationError? = nil) {
+    public init(
+        state: NavigationState, transition: Transition, caught: NavigationError? = nil, asksFirst: Bool = false
+    ) {
         self.state = state
         self.transition = transition
         self.caught = caught
+        self.asksFirst = asksFirst
     }
 }
 

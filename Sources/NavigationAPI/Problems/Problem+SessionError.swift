@@ -144,7 +144,7 @@ extension Problem {
             self.init(error)
             if self.status >= 500 { self.details["app"] = state.identity.app }
             switch error {
-            case .eventNotAccepted, .nothingToGoBack:
+            case .eventNotAccepted, .answerFirst, .nothingToGoBack:
                 self.events = state.navigation.acceptedEvents
                 self.state = state
             case .staleScreen: self.state = state
@@ -157,6 +157,10 @@ extension Problem {
         switch error {
         case .eventNotAccepted:
             self.init(409, "event-not-accepted", "Event not accepted now", "“events” lists what is accepted.")
+        case .answerFirst:
+            self.init(
+                409, "answer-first", "The alert comes first",
+                "The event was not carried out. Answer the alert of “state”, then post the event again.")
         case .unknownEvent:
             self.init(422, "unknown-event", "Unknown event", "GET /v1/apps/{app} lists the app's events.")
             self.pointer = "/type"

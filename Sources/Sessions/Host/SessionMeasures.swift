@@ -180,7 +180,8 @@ public enum EventOutcome: Int, CaseIterable, Sendable {
     private init(_ error: NavigationError) {
         switch error {
         case .unknownEvent, .invalidEvent: self = .invalid
-        case .eventNotAccepted, .staleScreen, .nothingToGoBack, .unknownLink, .linkNotTaken: self = .refused
+        case .eventNotAccepted, .answerFirst, .staleScreen, .nothingToGoBack, .unknownLink, .linkNotTaken:
+            self = .refused
         case .overloaded: self = .limited
         case .handlerFailed, .impossibleRequest, .stackLimit, .depthLimit, .stateLimit, .runawayTransition,
             .invariantViolated:

@@ -41,6 +41,9 @@ public struct AuthorizedSession: Sendable {
             let outcome = try await host.change(live) { (live) async throws(SessionError) in
                 try await with(live).attempt(event, if: condition, once: once)
             }
+            if case .applied(let applied) = outcome, applied.asksFirst {
+                throw .refused(.answerFirst, state: applied.state)
+            }
             // Not before the turn is over, because two sessions may end each other.
             if !outcome.endings.isEmpty { try await host.endSessions(outcome.endings, for: id) }
             measures?.count(event.type, of: live.app.name, outcome.isReplay ? .replayed : .applied)
@@ -62,7 +65,8 @@ public struct AuthorizedSession: Sendable {
         let before = try state(if: condition, at: now)
         let result = try await transition(event, on: before, at: now, once: once)
         let applied = next(result, after: before, at: now, once: once)
-        let answer = once?.stored(applied, replacedToken: applied.token == nil ? nil : token)
+        // An event that the client has to post again is not carried out yet, also under its key.
+        let answer = applied.asksFirst ? nil : once?.stored(applied, replacedToken: applied.token == nil ? nil : token)
         guard applied.state !== before || answer != nil else { return .unchanged(.applied(applied)) }
         guard try await host.commit(applied, after: before, at: now, keeping: answer, of: live) else {
             return .outdated
@@ -87,7 +91,8 @@ public struct AuthorizedSession: Sendable {
         else { return AppliedEvent(state: before, transition: result.transition) }
         let state = before.next(
             result.state, as: identity ?? before.identity.withLastUses(), expiresAt: expiresAt)
-        return AppliedEvent(state: state, transition: result.transition, token: token)
+        return AppliedEvent(
+            state: state, transition: result.transition, token: token, asksFirst: result.asksFirst)
     }
 
     private func transition(
@@ -177,6 +182,7 @@ public struct AuthorizedSession: Sendable {
         let result = try await transition(event, on: before, at: now, isDryRun: true)
         let after = SessionState(
             before.identity, stamp: before.stamp, expiresAt: before.expiresAt, navigation: result.state, base: nil)
+        if result.asksFirst { throw .refused(.answerFirst, state: after) }
         return AppliedEvent(state: after, transition: result.transition)
     }
 

@@ -83,11 +83,14 @@ public final class AppliedEvent: Sendable {
     public let transition: Transition
     /// The session's new token, if the event has replaced it.
     public let token: SessionToken?
+    /// Whether the event was not carried out: the state has an alert that has to be answered first.
+    let asksFirst: Bool
 
-    init(state: SessionState, transition: Transition, token: SessionToken? = nil) {
+    init(state: SessionState, transition: Transition, token: SessionToken? = nil, asksFirst: Bool = false) {
         self.state = state
         self.transition = transition
         self.token = token
+        self.asksFirst = asksFirst
     }
 }
 

@@ -132,14 +132,88 @@ import Testing
         #expect(app.alert == nil)
     }
 
-    @Test func `an event with a payload waits for no answer, because payloads are not stored`() async throws {
+    @Test func `an event with a payload is posted again after the answer, because payloads are not stored`()
+        async throws
+    {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.start("b"))
         try await app.b(.protect("b"))
+        let event = PostedEvent("a", payload: [["endChildren": [:]], ["keep": ["_0": "secret"]]])
+
+        let asked = try await app.app.apply(event, to: app.state, at: app.now)
+        #expect(asked.asksFirst)
+        #expect(!String(decoding: asked.state.encoded, as: UTF8.self).contains("secret"))
+        await #expect(throws: NavigationError.answerFirst) {
+            _ = try await app.app.apply(event, to: asked.state, at: app.now)
+        }
 
         try await app.a(.endChildren)
+        #expect(app.alert?.title == "Leave b?")
+        #expect(app.stack == "a, b")
+        _ = try app.restored()
+        try await app.answer("leave")
+        #expect(app.stack == "a, b")
+        _ = try app.restored()
+        try await app.a(.endChildren)
+        #expect(app.stack == "a")
+        #expect(app.alert == nil)
+    }
+
+    @Test func `an answer that stays allows nothing`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.start("b"))
+        try await app.b(.protect("b"))
+        try await app.a(.endChildren)
+
+        try await app.answer("cancel")
+        try await app.a(.endChildren)
+
+        #expect(app.alert?.title == "Leave b?")
+    }
+
+    @Test func `what the user has agreed to is only the next event`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.start("b"))
+        try await app.b(.protect("b"))
+        try await app.a(.endChildren)
+        try await app.answer("leave")
+
+        try await app.send("describeClient", ["locale": "de"])
+        try await app.b(.push("x"))
+        try await app.a(.endChildren)
+
+        #expect(app.alert?.title == "Leave b?")
+        #expect(app.stack == "a, b, x")
+    }
+
+    @Test func `a relaunch asks`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.start("b"))
+        try await app.b(.protect("b"), .push("x"))
+
+        try await app.relaunch()
+        #expect(app.alert?.title == "Leave b?")
+        #expect(app.stack == "a, b, x")
+        try await app.answer("leave")
 
         #expect(app.stack == "a")
+    }
+
+    @Test func `what is asked is about the session before the event`() async throws {
+        var app = try await CoordinatorTester(DraftApp.app)
+
+        try await app.send(DraftCoordinator.Event.typeAndLeave)
+        #expect(app.stack == "study", "nothing was typed that the user has seen")
+
+        try await app.send(StudyCoordinator.Event.write)
+        try await app.send(DraftCoordinator.Event.type)
+        try await app.send(DraftCoordinator.Event.typeAndLeave)
+        #expect(app.alert?.title == "Discard 1 words in en?")
+        #expect(app.state.shared[Language.self].name == "en")
+
+        try await app.back()
+        try await app.send(DraftCoordinator.Event.saveAndLeave)
+        #expect(app.stack == "study", "the handler has settled the matter")
     }
 
     @Test func `a coordinator leaves its own screens without being asked`() async throws {
@@ -157,6 +231,8 @@ import Testing
 
 /// Ends its clerks in every possible way.
 struct BossCoordinator: Coordinator {
+    static let everywhere = Event.allCases
+
     enum Event: NavigationEvent, CaseIterable {
         case endAll, popAll, setAnew, replaceFiles
 
@@ -228,6 +304,53 @@ struct ReluctantCoordinator: Coordinator {
     func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? {
         Alert("Leave?", buttons: [.cancel, .leave("leave", title: "Leave")])
     }
+}
+
+/// Shared, and changed by the event that leaves.
+struct Language: SharedState { var name = "de" }
+
+/// Removes the draft when it is told to.
+struct StudyCoordinator: Coordinator {
+    enum Event: NavigationEvent, CaseIterable { case write }
+
+    func start(_ navigator: inout Navigator) {
+        navigator.push(Screen("study"))
+        navigator.start(DraftCoordinator())
+    }
+
+    func handle(_ event: Event, _ navigator: inout Navigator) { navigator.start(DraftCoordinator()) }
+}
+
+struct DraftCoordinator: Coordinator {
+    private var words = 0
+
+    enum Event: NavigationEvent, CaseIterable { case type, typeAndLeave, saveAndLeave }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("draft")) }
+
+    mutating func handle(_ event: Event, _ navigator: inout Navigator) {
+        switch event {
+        case .type: words += 1
+        case .typeAndLeave:
+            words += 1
+            navigator.shared[Language.self].name = navigator.shared[Language.self].name == "de" ? "en" : "fr"
+        case .saveAndLeave: words = 0
+        }
+        guard event != .type else { return }
+        navigator.tell(StudyCoordinator.self) { _, navigator in navigator.endChildren() }
+    }
+
+    func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? {
+        guard words > 0 else { return nil }
+        return Alert(
+            "Discard \(words) words in \(context.shared[Language.self].name)?",
+            buttons: [.cancel, .leave("leave", title: "Leave")])
+    }
+}
+
+enum DraftApp {
+    static let app = App(
+        "draft", root: StudyCoordinator.init, coordinators: [DraftCoordinator.self], shared: [Language.self])
 }
 
 enum HastyApp {
