@@ -25,6 +25,8 @@ private struct TillCoordinator: Coordinator {
         static let examples: [Event] = [.earn(1), .spend, .sign]
     }
 
+    static let everywhere = Event.examples
+
     func start(_ navigator: inout Navigator) {
         navigator.push(
             Screen("bar"),

@@ -3,6 +3,7 @@ import Coordinators
 /// Starts a child on its own stack, notes when it finishes or is dismissed, and makes forbidden requests (`Misuse`).
 struct RootCoordinator: Coordinator {
     static let name = "root"
+    static let everywhere = Event.examples
     var told: [String] = []
 
     enum Event: NavigationEvent {

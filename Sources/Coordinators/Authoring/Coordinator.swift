@@ -29,11 +29,16 @@ public protocol Coordinator: Codable, Sendable {
     /// paths. If several patterns of an app fit a path, the first counts, whatever the query: the root's come first.
     static var links: [LinkPattern] { get }
 
+    /// The events that are accepted on every screen of this coordinator and of its descendants, such as a sign-out. For a
+    /// case with a payload, only the name counts. All other events are accepted only on this coordinator's own screens, on
+    /// those that offer them.
+    static var everywhere: [Event] { get }
+
     /// Shows the first screen, or starts the child that does.
     mutating func start(_ navigator: inout Navigator) async throws
 
-    /// Handles an event from one of this coordinator's screens, or from a descendant's screen if the descendant has no
-    /// such event itself.
+    /// Handles an event from one of this coordinator's screens; one of `everywhere` also from a descendant's screen, if
+    /// the descendant has no such event itself.
     mutating func handle(_ event: Event, _ navigator: inout Navigator) async throws
 
     /// Called after a child asked to finish and was removed, with its descendants and all their screens. The child's
@@ -44,10 +49,8 @@ public protocol Coordinator: Codable, Sendable {
     /// was dismissed. The child did not finish, so there is no result.
     mutating func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) async throws
 
-    /// Whether an event may be sent now. A disabled event is neither listed nor accepted, except from an alert's button.
-    ///
-    /// An event that none of the coordinator's screens names in `Screen.events` is accepted on the screens of its
-    /// descendants, too, while it is enabled.
+    /// Whether an event may be sent now, from a screen where it is accepted at all. A disabled event is neither listed nor
+    /// accepted, except from an alert's button.
     ///
     /// - Parameter event: the event's example, because the payload does not exist yet.
     func isEnabled(_ event: Event, in context: NavigationContext) -> Bool
@@ -120,6 +123,7 @@ extension Coordinator {
 
     public static var dependencies: [any Any.Type] { [] }
     public static var links: [LinkPattern] { [] }
+    public static var everywhere: [Event] { [] }
     public static func migrate(_ saved: JSON, from version: Int) throws -> JSON { saved }
     public static func migrate(_ screen: Screen, from version: Int) throws -> Screen? { screen }
 

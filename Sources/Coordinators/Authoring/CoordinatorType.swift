@@ -21,6 +21,8 @@ final class CoordinatorType: Sendable {
     private let conduct = (0..<TransitionRun.Call.kinds).map { _ in FunctionConduct() }
     /// The conduct of `content`.
     let conductOfContent = FunctionConduct()
+    /// The events that are accepted on the screens of descendants, too.
+    let everywhere: EventSet
     /// The events that a coordinator of this type accepts now, as far as it decides that.
     let enabledEvents: @Sendable (any Coordinator, NavigationContext) -> EventSet
 
@@ -36,6 +38,11 @@ final class CoordinatorType: Sendable {
         self.type = type
         self.name = name
         self.events = shapes ?? []
+        var everywhere = EventSet()
+        for event in C.everywhere {
+            if let name = EncodedEvent(event)?.name { everywhere.insert(numbers.number(of: name)) }
+        }
+        self.everywhere = everywhere
         let examples = CoordinatorType.examples(of: C.self, &numbers)
         self.enabledEvents = { coordinator, context in
             let coordinator = coordinator.known(as: C.self)

@@ -8,8 +8,8 @@ public struct Screen: Sendable, Equatable {
     /// answer, and bounded by `App.sizeLimit` together with that of all other screens. What is large, or must be fresh,
     /// belongs into `Coordinator.content`.
     public var params: JSONObject
-    /// The events that the coordinator accepts while this screen is visible; `nil` for all of its events. An event that
-    /// is named here is not accepted from the screens of the coordinator's descendants.
+    /// The events that the coordinator accepts while this screen is visible, beside those of `Coordinator.everywhere`;
+    /// `nil` for all of its events.
     public var events: [Control]?
     /// Whether the user may go back from here.
     public var back: BackRule

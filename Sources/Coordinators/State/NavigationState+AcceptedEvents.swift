@@ -40,12 +40,6 @@ struct EventSet: Sendable, Equatable {
         return true
     }
 
-    mutating func formUnion(_ other: EventSet) {
-        first |= other.first
-        for (place, bits) in other.others.enumerated() {
-            if place < others.count { others[place] |= bits } else { others.append(bits) }
-        }
-    }
 }
 
 extension NavigationState {
@@ -92,35 +86,29 @@ extension NavigationState {
     }
 
     /// Visits the coordinators from the visible screen's up to the root, each with whether it is asked to handle an
-    /// event, until `visit` returns `false`. The visible screen may restrict its coordinator to some events. An event
-    /// that another screen of a coordinator names is accepted only from that screen.
+    /// event, until `visit` returns `false`. The visible screen may restrict its coordinator to some events. Its
+    /// ancestors are asked for what they accept everywhere.
     private func forEachHandler(_ visit: (LivingCoordinator, (_ event: Int) -> Bool) -> Bool) {
         guard alert == nil, let visible else { return }
         var next: Int? = visible.coordinator
         while let id = next, let coordinator = self[id] {
             let enabled = coordinator.enabled
+            let everywhere = coordinator.type.everywhere
             let continues: Bool
             if enabled.isEmpty {
                 continues = true
             } else if id != visible.coordinator {
-                let elsewhere = eventsNamedByScreens(of: id)
-                continues = visit(coordinator) { enabled.contains($0) && !elsewhere.contains($0) }
+                continues = everywhere.isEmpty || visit(coordinator) { enabled.contains($0) && everywhere.contains($0) }
             } else if let offered = visible.offered {
-                continues = visit(coordinator) { enabled.contains($0) && offered.contains($0) }
+                continues = visit(coordinator) {
+                    enabled.contains($0) && (offered.contains($0) || everywhere.contains($0))
+                }
             } else {
                 continues = visit(coordinator, enabled.contains)
             }
             guard continues else { return }
             next = coordinator.parent
         }
-    }
-
-    private func eventsNamedByScreens(of coordinator: Int) -> EventSet {
-        var named = EventSet()
-        forEachScreen { screen in
-            if screen.coordinator == coordinator, let offered = screen.offered { named.formUnion(offered) }
-        }
-        return named
     }
 
     /// Visits the built-in events that are accepted now.

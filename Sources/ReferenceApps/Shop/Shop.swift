@@ -31,6 +31,8 @@ extension Shop {
     struct AppCoordinator: Coordinator {
         enum Event: NavigationEvent, CaseIterable { case signOut }
 
+        static let everywhere = Event.allCases
+
         func start(_ navigator: inout Navigator) {
             navigator.start(TabCoordinator())
         }

@@ -125,6 +125,7 @@ enum FlowTabs {
 }
 
 struct ACoordinator: Flow, FlowDelegate {
+    static let everywhere = Event.examples
     var told: [String] = []
     var protected: [String] = []
 
@@ -146,6 +147,7 @@ struct ACoordinator: Flow, FlowDelegate {
 }
 
 struct BCoordinator: Flow {
+    static let everywhere = Event.examples
     var told: [String] = []
     var protected: [String] = []
 
@@ -162,6 +164,7 @@ struct BCoordinator: Flow {
 }
 
 struct CCoordinator: Flow, FlowDelegate {
+    static let everywhere = Event.examples
     var told: [String] = []
     var protected: [String] = []
 
