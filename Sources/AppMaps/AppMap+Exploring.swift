@@ -21,7 +21,10 @@ extension AppMap {
     ) async throws(NavigationError) {
         self.init(app: app.name)
         let now = Date(timeIntervalSince1970: 1_800_000_000)
-        guard let first = try await carryOut(app.beginLaunch(at: now))?.state else { return nil }
+        guard let launch = try await carryOut(app.beginLaunch(at: now)) else { return nil }
+        let first = launch.state
+        var findings = Findings()
+        findings.note(nil, from: NavigationState(), to: launch)
         _ = position(of: first)
         var known: Set = [first.outline]
         var errors: [(attempt: String, error: ThrownError)] = []
@@ -46,6 +49,7 @@ extension AppMap {
                     continue
                 }
                 done.insert(attempt.name)
+                findings.note(attempt.event.type, from: state, to: result)
                 // A built-in event without a visible effect, such as selecting the selected tab, is not drawn.
                 if attempt.isBuiltIn, result.transition.operations.isEmpty { continue }
                 let count = nodes.count
@@ -62,6 +66,8 @@ extension AppMap {
                 }
             }
         }
+        // What was not tried may end a flow.
+        warnings = findings.hiddenScreens + (isComplete ? findings.endlessFlows : [])
         for (attempt, error) in errors where !done.contains(attempt) {
             let failure = "\(attempt) (\(error))"
             if !failedEvents.contains(failure) { failedEvents.append(failure) }

@@ -34,6 +34,9 @@ package struct AppMap: Equatable {
     /// The events that made a coordinator throw wherever they were tried, each as `coordinator.event`, with the error.
     package internal(set) var failedEvents: [String] = []
 
+    /// What was found that the author can hardly want, in sentences without a full stop.
+    package internal(set) var warnings: [String] = []
+
     init(app: String) {
         self.app = app
     }

@@ -75,6 +75,7 @@ struct GraphCommand<Server: NavigationServer>: AsyncParsableCommand {
                 "Warning: these only threw an error, and are not on the map: \(map.failedEvents.joined(separator: ", "))"
             )
         }
+        for warning in map.warnings { StandardError.print("Warning: \(warning).") }
         if !map.isComplete {
             StandardError.print("Warning: cut short after \(limit) states; a higher --limit shows more.")
         }

@@ -15,6 +15,7 @@ public struct CoordinatorTester: Sendable {
     public private(set) var state: NavigationState
     /// What the last event did.
     public private(set) var transition: Transition
+    private var findings = Findings()
     /// What was removed of the session that was restored, because the app no longer has it.
     public let losses: [Loss]
     /// The time that handlers see as `Navigator.now`.
@@ -100,9 +101,10 @@ public struct CoordinatorTester: Sendable {
         }
     }
 
-    /// What the app may have to look after, though nothing fails: screens that have no link now, because a text of their
-    /// parameters is empty, `.` or `..`, or has a zero byte, which no path can carry.
-    public var warnings: [String] { state.warnings }
+    /// What the author can hardly want, though nothing fails, in sentences: screens that were pushed under a presented flow
+    /// so far, where the user does not see them; screens that have no link now, because a text of their parameters is
+    /// empty, `.` or `..`, or has a zero byte, which no path can carry.
+    public var warnings: [String] { findings.hiddenScreens.map { "\($0)." } + state.warnings }
 
     /// The session as a server saves it.
     public var saved: JSON { (try? JSON(parsing: state.encoded, maximumDepth: 512)) ?? .null }
@@ -116,6 +118,7 @@ public struct CoordinatorTester: Sendable {
         do throws(NavigationError) {
             let event = PostedEvent(type, payload: payload, screen: screen, address: address)
             let result = try await result(of: event)
+            findings.note(type, from: state, to: result)
             state = result.state
             transition = result.transition
             if let change = transition.userChange { user = change.user }

@@ -12,9 +12,11 @@ public struct Coverage: Sendable, CustomStringConvertible {
     /// How much was reached, from 0 to 1.
     public var share: Double { known.isEmpty ? 1 : Double(reached.count) / Double(known.count) }
 
-    /// What the app may have to look after, though nothing failed, see `CoordinatorTester.warnings`.
-    public var warnings: [String] { warned.sorted() }
+    /// What the author can hardly want, though nothing failed, in sentences: see `CoordinatorTester.warnings`; and a flow
+    /// that nothing ends, a screen that is pushed under a presented flow.
+    public var warnings: [String] { warned.sorted() + (findings.hiddenScreens + findings.endlessFlows).map { "\($0)." } }
 
+    private var findings = Findings()
     private var known: Set<String> = []
     private var reached: Set<String> = []
     private var warned: Set<String> = []
@@ -31,19 +33,21 @@ public struct Coverage: Sendable, CustomStringConvertible {
     /// What was reached, then what was not.
     public var description: String {
         let total = "reached \(reached.count) of \(known.count)"
-        let never = missed.isEmpty ? "" : "; never: \(missed.joined(separator: ", "))"
-        return total + never + warnings.map { "; \($0)" }.joined()
+        let reach = missed.isEmpty ? total : "\(total); never: \(missed.joined(separator: ", "))"
+        return ([reach] + warnings).joined(separator: "\n")
     }
 
     public mutating func formUnion(_ other: Coverage) {
         known.formUnion(other.known)
         reached.formUnion(other.reached)
         warned.formUnion(other.warned)
+        findings.formUnion(other.findings)
     }
 
     /// Notes what an event did.
     mutating func note(_ event: PostedEvent?, in app: App, from before: NavigationState, to result: TransitionResult) {
         if let event { note(event, in: app, before) }
+        findings.note(event?.type, from: before, to: result)
         let state = result.state
         warned.formUnion(state.warnings)
         for coordinator in state.coordinators { reach("coordinator \(coordinator.name)") }
@@ -94,7 +98,7 @@ extension NavigationState {
     var warnings: [String] {
         screens.filter(\.isUnlinked).map { placed in
             "screen “\(placed.screen.name)” has no link: a text of its parameters cannot be in a path of "
-                + "“\(placed.screen.link?.text ?? "")”"
+                + "“\(placed.screen.link?.text ?? "")”."
         }
     }
 }

@@ -1,7 +1,8 @@
 public import Coordinators
 
 extension RandomWalk {
-    /// Walks with many seeds, and requires that much was reached. Prints what was not.
+    /// Walks with many seeds, and requires that much was reached. Prints what was not, and what the author can hardly
+    /// want, see `Coverage.warnings`.
     ///
     /// ```swift
     /// @Test func `random walks reach everything`() async throws {
@@ -29,7 +30,7 @@ extension RandomWalk {
             let walk = RandomWalk(app(), seed: seed, count: count, now: now, links: links, expecting: expected)
             coverage.formUnion(try await walk.run())
         }
-        if !coverage.missed.isEmpty { print("app “\(first.name)”: \(coverage)") }
+        if !coverage.missed.isEmpty || !coverage.warnings.isEmpty { print("app “\(first.name)”: \(coverage)") }
         guard coverage.share >= least else { throw TooLittle(coverage: coverage, least: least) }
         return coverage
     }

@@ -270,8 +270,8 @@ public enum InvariantViolation: Error, Equatable, Sendable {
     case nothingVisible
     /// A tab's stack is empty.
     case emptyTab(screen: String, tab: String)
-    /// A presented flow has no screen, or its coordinator is gone.
-    case emptyFlow(key: String)
+    /// A presented flow has no screen, or its coordinator is gone; then `coordinator` is empty.
+    case emptyFlow(key: String, coordinator: String)
     /// A living coordinator has neither a screen nor a child.
     case idleCoordinator(name: String)
     /// A coordinator's parent is gone.
@@ -292,7 +292,7 @@ extension NavigationState {
     func violation(among screens: [PlacedScreen]) -> InvariantViolation? {
         if stack.screens.isEmpty { return .nothingVisible }
         if let flow = presented.first(where: { $0.stack.screens.isEmpty || self[$0.coordinator] == nil }) {
-            return .emptyFlow(key: flow.key)
+            return .emptyFlow(key: flow.key, coordinator: self[flow.coordinator]?.name ?? "")
         }
         if let key = repeatedKey(among: screens) { return .repeatedKey(key: key) }
         for screen in screens {

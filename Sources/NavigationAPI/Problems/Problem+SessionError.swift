@@ -224,7 +224,7 @@ extension InvariantViolation {
         switch self {
         case .nothingVisible: "No screen would be visible."
         case .emptyTab(let screen, let tab): "Tab “\(tab)” of “\(screen)” would have no screen."
-        case .emptyFlow(let key): "Presented flow \(key) would have no screen."
+        case .emptyFlow(let key, let name): "The presented flow of “\(name)”, \(key), would have no screen."
         case .idleCoordinator(let name): "“\(name)” would live without a screen and without a child."
         case .strayCoordinator(let name): "“\(name)” would live without its parent."
         case .orphanedScreen(let key): "Screen \(key) would belong to no coordinator."

@@ -1,0 +1,70 @@
+/// What trying an app has found that no rule forbids, and that its author can hardly want: a flow that nothing ends, and
+/// a screen that is pushed where the user cannot see it.
+package struct Findings: Sendable {
+    /// The names of coordinators that were shown over screens of others.
+    private var flows: Set<String> = []
+    /// The names of coordinators that an event has ended, also by `back` or `dismiss`.
+    private var ended: Set<String> = []
+    private var hidden: Set<String> = []
+
+    package init() {}
+
+    /// - Parameter event: the type of what was posted; `nil` for the first transition.
+    package mutating func note(_ event: String?, from before: NavigationState, to result: TransitionResult) {
+        let state = result.state
+        for coordinator in state.coordinators where state.isFlow(coordinator) { flows.insert(coordinator.name) }
+        if event != BuiltInEvent.relaunch.rawValue {
+            ended.formUnion(result.transition.finished + result.transition.dismissed)
+        }
+        let covering = Set(before.presented.map(\.key))
+        for operation in result.transition.operations {
+            switch operation {
+            case .push(let key, _), .replace(let key, _, _):
+                guard let (screen, flow) = state.cover(of: key), covering.contains(flow.key) else { continue }
+                let owner = state[screen.coordinator]?.name ?? ""
+                let above = state[flow.coordinator]?.name ?? ""
+                hidden.insert(
+                    "“\(owner)” shows screen “\(screen.screen.name)” under the flow “\(above)”, where the user does not see it"
+                )
+            default: break
+            }
+        }
+    }
+
+    package mutating func formUnion(_ other: Findings) {
+        flows.formUnion(other.flows)
+        ended.formUnion(other.ended)
+        hidden.formUnion(other.hidden)
+    }
+
+    /// Sentences without the full stop, in alphabetical order.
+    package var hiddenScreens: [String] { hidden.sorted() }
+
+    /// The same, for flows that never ended. Says nothing of what was not tried.
+    package var endlessFlows: [String] {
+        flows.subtracting(ended).sorted().map {
+            "nothing that was tried ends the flow “\($0)”: it neither finishes, nor does the user get back from it"
+        }
+    }
+}
+
+extension NavigationState {
+    /// Whether a coordinator is shown over screens of others, so that users expect to return to these.
+    fileprivate func isFlow(_ coordinator: LivingCoordinator) -> Bool {
+        if presented.contains(where: { $0.coordinator == coordinator.id }) { return true }
+        guard let first = stack(coordinator.home)?.screens.first, coordinator.parent != nil else { return false }
+        return !families(of: [coordinator.id]).contains(first.coordinator)
+            && screens.contains { $0.coordinator == coordinator.id }
+    }
+
+    /// A screen of the state, and the flow that lies next above it; `nil` if none does.
+    fileprivate func cover(of key: String) -> (PlacedScreen, PresentedFlow)? {
+        guard !presented.isEmpty else { return nil }
+        for (position, stack) in ([stack] + presented.dropLast().map(\.stack)).enumerated() {
+            var found: PlacedScreen?
+            stack.forEachScreen { if $0.key == key { found = $0 } }
+            if let found { return (found, presented[position]) }
+        }
+        return nil
+    }
+}
