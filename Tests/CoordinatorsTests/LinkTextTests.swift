@@ -62,7 +62,7 @@ private struct FileCoordinator: Coordinator {
         #expect(link(of: app) == nil)
         #expect(
             app.warnings == [
-                "screen “file” has no link: a text of its parameters cannot be in a path of “/files/{path}”"
+                "screen “file” has no link: a text of its parameters cannot be in a path of “/files/{path}”."
             ])
         #expect(try await CoordinatorTester(LinkTextTests.app, restoring: app.saved).state == app.state)
     }

@@ -43,8 +43,8 @@ public struct AlertButton: Sendable, Equatable {
         self.role = role
     }
 
-    /// A button that sends an event to the coordinator that shows the alert, also one that is not enabled now: an event
-    /// for which `Coordinator.isEnabled` always returns `false` can be sent by nothing else.
+    /// A button that sends an event, also one that no screen offers, or that is not enabled now: what must not happen
+    /// without the question is offered by the button alone.
     public init(_ id: String, title: String, role: Role? = nil, sends event: some NavigationEvent) {
         self.init(id, title: title, role: role)
         self.event = EncodedEvent(event)

@@ -68,7 +68,7 @@ public final class App: Sendable {
         self.version = version
         self.makeRoot = { root() }
         let all: [any Coordinator.Type] = [Root.self] + coordinators.filter { $0 != Root.self }
-        let links = all.flatMap { $0.links }
+        let links = all.flatMap { $0.linkPatterns ?? [] }
         var numbers = EventNumbers()
         self.types = all.map { CoordinatorType($0, linksOfApp: links, version: version, &numbers) }
         self.eventNumbers = numbers
@@ -133,7 +133,7 @@ public final class App: Sendable {
         do {
             let resolved = try dependencies.resolved()
             let missing = types.flatMap { type in
-                type.dependencies.filter { !resolved.has($0) }
+                (type.dependencyTypes ?? []).filter { !resolved.has($0) }
                     .map { "\(type.name) needs \($0), which is not registered" }
             }
             return (resolved, missing)

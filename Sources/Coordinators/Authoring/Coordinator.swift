@@ -6,12 +6,22 @@ public import JSONCoding
 /// Its stored properties are its state and are saved with the session; its mutating functions are its behaviour. Each
 /// function works on a copy that replaces the original only when the whole transition succeeds, so a function that
 /// throws has changed nothing.
-public protocol Coordinator: Codable, Sendable {
+public protocol Coordinator: Codable, Sendable, NearMisses {
     /// The events that this coordinator's screens can send.
     associatedtype Event: NavigationEvent = NoEvent
 
     /// The type of `blank`: the coordinator itself, or `NoBlank`.
     associatedtype Blank: Sendable = NoBlank
+
+    /// The types of the three lists: `[any Any.Type]`, `[LinkPattern]` and `[Event]`, or `Undeclared`. Inferred, so that a
+    /// list that is written without its type is not overlooked.
+    associatedtype DependencyList = Undeclared
+    associatedtype LinkList = Undeclared
+    associatedtype EventList = Undeclared
+
+    /// See `NearMisses`, which does not know `Event`.
+    associatedtype EnablingNearMiss = Undeclared
+    associatedtype BareEnablingNearMiss = Undeclared
 
     /// The name in JSON, in logs and in saved sessions, unique in an app. By default the type's name without
     /// “Coordinator”, its first letter in lower case. Declare it before you rename the type, so that saved sessions can
@@ -22,17 +32,18 @@ public protocol Coordinator: Codable, Sendable {
     /// saved it. Declare `static let blank = Self()` before you add a stored property that is not optional.
     static var blank: Blank { get }
 
-    /// The types that handlers resolve with `Navigator.resolve`. A server refuses to start if one is not registered.
-    static var dependencies: [any Any.Type] { get }
+    /// The types that handlers resolve with `Navigator.resolve`: `[any Any.Type]`, by default none. A server refuses to
+    /// start if one is not registered.
+    static var dependencies: DependencyList { get }
 
-    /// The patterns of the paths that lead to this coordinator's own screens. The built-in event `open` accepts these
+    /// The patterns of the paths that lead to this coordinator's own screens: `[LinkPattern]`, by default none. The built-in event `open` accepts these
     /// paths. If several patterns of an app fit a path, the first counts, whatever the query: the root's come first.
-    static var links: [LinkPattern] { get }
+    static var links: LinkList { get }
 
-    /// The events that are accepted on every screen of this coordinator and of its descendants, such as a sign-out. For a
-    /// case with a payload, only the name counts. All other events are accepted only on this coordinator's own screens, on
+    /// The events that are accepted on every screen of this coordinator and of its descendants, such as a sign-out:
+    /// `[Event]`, by default none. For a case with a payload, only the name counts. All other events are accepted only on this coordinator's own screens, on
     /// those that offer them.
-    static var everywhere: [Event] { get }
+    static var everywhere: EventList { get }
 
     /// Shows the first screen, or starts the child that does.
     mutating func start(_ navigator: inout Navigator) async throws
@@ -54,6 +65,11 @@ public protocol Coordinator: Codable, Sendable {
     ///
     /// - Parameter event: the event's example, because the payload does not exist yet.
     func isEnabled(_ event: Event, in context: NavigationContext) -> Bool
+
+    @available(*, deprecated, message: "write isEnabled(_:in:)")
+    func isEnabled(_ event: Event, context: NavigationContext) async throws -> EnablingNearMiss
+    @available(*, deprecated, message: "write isEnabled(_:in:)")
+    func isEnabled(_ event: Event, _ context: NavigationContext) async throws -> BareEnablingNearMiss
 
     /// Draws a screen of this coordinator anew: its title, parameters and events, and the labels of its tabs.
     ///
@@ -121,9 +137,6 @@ extension Coordinator {
         return stem.isEmpty ? "coordinator" : stem.prefix(1).lowercased() + stem.dropFirst()
     }
 
-    public static var dependencies: [any Any.Type] { [] }
-    public static var links: [LinkPattern] { [] }
-    public static var everywhere: [Event] { [] }
     public static func migrate(_ saved: JSON, from version: Int) throws -> JSON { saved }
     public static func migrate(_ screen: Screen, from version: Int) throws -> Screen? { screen }
 
@@ -138,6 +151,24 @@ extension Coordinator {
 
 extension Coordinator where Blank == NoBlank {
     public static var blank: NoBlank { NoBlank() }
+}
+
+extension Coordinator where DependencyList == Undeclared {
+    public static var dependencies: Undeclared { Undeclared() }
+}
+
+extension Coordinator where LinkList == Undeclared {
+    public static var links: Undeclared { Undeclared() }
+}
+
+extension Coordinator where EventList == Undeclared {
+    public static var everywhere: Undeclared { Undeclared() }
+}
+
+// See `NearMisses`.
+extension Coordinator {
+    public func isEnabled(_ event: Event, context: NavigationContext) -> Undeclared { Undeclared() }
+    public func isEnabled(_ event: Event, _ context: NavigationContext) -> Undeclared { Undeclared() }
 }
 
 extension Coordinator where Event == NoEvent {

@@ -31,7 +31,8 @@ final class CoordinatorType: Sendable {
         _ numbers: inout EventNumbers
     ) {
         let shapes = EventShape.all(of: C.self, &numbers)
-        self.links = C.links
+        let links = C.linkPatterns ?? []
+        self.links = links
         self.isTabBarDelegate = type is any TabBarDelegate.Type
         self.linksOfApp = linksOfApp
         self.version = version
@@ -39,9 +40,8 @@ final class CoordinatorType: Sendable {
         self.name = name
         self.events = shapes ?? []
         var everywhere = EventSet()
-        for event in C.everywhere {
-            if let name = EncodedEvent(event)?.name { everywhere.insert(numbers.number(of: name)) }
-        }
+        let eventsEverywhere = C.eventsEverywhere ?? []
+        for event in shapes ?? [] where eventsEverywhere.contains(event.name) { everywhere.insert(event.number) }
         self.everywhere = everywhere
         let examples = CoordinatorType.examples(of: C.self, &numbers)
         self.enabledEvents = { coordinator, context in
@@ -58,7 +58,10 @@ final class CoordinatorType: Sendable {
             (C.blank is C || C.blank is NoBlank ? [] : ["\(name).blank must be a \(C.self)"])
             + (type is AnyClass ? ["\(name) must be a struct or an enum: an instance of a class is not copied"] : [])
             + problemsOfBlank + CoordinatorType.problems(of: C.self, shapes: shapes)
-            + C.links.flatMap { link in link.problems.map { "\(name): link “\(link.text)” \($0)" } }
+            + links.flatMap { link in link.problems.map { "\(name): link “\(link.text)” \($0)" } }
+            + eventsEverywhere.filter { event in shapes?.contains { $0.name == event } != true }
+            .map { "\(name).everywhere has “\($0)”, which is no event of it" }
+            + C.unfitLists + C.nearMisses
     }
 
     func event(_ name: String) -> EventShape? {

@@ -1,0 +1,138 @@
+public import JSONCoding
+
+/// Functions that look like those of a `Coordinator`, and that nobody calls: each is one of its functions with another
+/// label, or without the navigator. All functions of a coordinator that do nothing by default may be left out, so the
+/// compiler does not notice that one is misspelt.
+///
+/// Swift infers the associated types from what a coordinator declares. If it declares one of these functions, it is
+/// something else than `Undeclared`, and the check at start-up names the function: none is ever called. A misspelt
+/// function that is private does not compile, because it matches a requirement of this protocol.
+///
+/// Not noticed are other names, and `childDidFinish` for one type of child instead of `any Coordinator`: a coordinator may
+/// well have such functions, and call them itself.
+public protocol NearMisses {
+    associatedtype FinishNearMiss = Undeclared
+    associatedtype BareFinishNearMiss = Undeclared
+    associatedtype DismissalNearMiss = Undeclared
+    associatedtype BareDismissalNearMiss = Undeclared
+    associatedtype DrawingNearMiss = Undeclared
+    associatedtype BareDrawingNearMiss = Undeclared
+    associatedtype ContentNearMiss = Undeclared
+    associatedtype LeavingNearMiss = Undeclared
+    associatedtype BareLeavingNearMiss = Undeclared
+    associatedtype OpeningNearMiss = Undeclared
+    associatedtype MigrationNearMiss = Undeclared
+    associatedtype ScreenMigrationNearMiss = Undeclared
+    associatedtype TabNearMiss = Undeclared
+
+    @available(*, deprecated, message: "write childDidFinish(_:_:)")
+    mutating func childDidFinish(
+        _ child: any Coordinator, navigator: inout Navigator
+    ) async throws -> FinishNearMiss
+    @available(*, deprecated, message: "write childDidFinish(_:_:)")
+    mutating func childDidFinish(_ child: any Coordinator) async throws -> BareFinishNearMiss
+    @available(*, deprecated, message: "write childWasDismissed(_:_:)")
+    mutating func childWasDismissed(
+        _ child: any Coordinator, navigator: inout Navigator
+    ) async throws -> DismissalNearMiss
+    @available(*, deprecated, message: "write childWasDismissed(_:_:)")
+    mutating func childWasDismissed(_ child: any Coordinator) async throws -> BareDismissalNearMiss
+    @available(*, deprecated, message: "write render(_:in:)")
+    mutating func render(_ screen: inout Screen, context: NavigationContext) async throws -> DrawingNearMiss
+    @available(*, deprecated, message: "write render(_:in:)")
+    mutating func render(_ screen: inout Screen, _ context: NavigationContext) async throws -> BareDrawingNearMiss
+    @available(*, deprecated, message: "write content(of:in:)")
+    mutating func content(of screen: Screen, context: ContentContext) async throws -> ContentNearMiss
+    @available(*, deprecated, message: "write shouldLeave(_:in:)")
+    mutating func shouldLeave(_ screen: Screen, context: NavigationContext) async throws -> LeavingNearMiss
+    @available(*, deprecated, message: "write shouldLeave(_:in:)")
+    mutating func shouldLeave(_ screen: Screen, _ context: NavigationContext) async throws -> BareLeavingNearMiss
+    @available(*, deprecated, message: "write open(_:_:)")
+    mutating func open(_ link: Link, navigator: inout Navigator) async throws -> OpeningNearMiss
+    @available(*, deprecated, message: "write migrate(_:from:)")
+    static func migrate(_ saved: JSON, version: Int) throws -> MigrationNearMiss
+    @available(*, deprecated, message: "write migrate(_:from:)")
+    static func migrate(_ screen: Screen, version: Int) throws -> ScreenMigrationNearMiss
+    @available(*, deprecated, message: "write shouldSelectTab(_:_:)")
+    mutating func shouldSelectTab(_ tab: String, navigator: inout Navigator) async throws -> TabNearMiss
+}
+
+/// The type of what a coordinator does not declare.
+public struct Undeclared: Sendable {
+    init() {}
+}
+
+extension NearMisses {
+    public mutating func childDidFinish(_ child: any Coordinator, navigator: inout Navigator) -> Undeclared { .init() }
+    public mutating func childDidFinish(_ child: any Coordinator) -> Undeclared { .init() }
+    public mutating func childWasDismissed(_ child: any Coordinator, navigator: inout Navigator) -> Undeclared {
+        .init()
+    }
+    public mutating func childWasDismissed(_ child: any Coordinator) -> Undeclared { .init() }
+    public mutating func render(_ screen: inout Screen, context: NavigationContext) -> Undeclared { .init() }
+    public mutating func render(_ screen: inout Screen, _ context: NavigationContext) -> Undeclared { .init() }
+    public mutating func content(of screen: Screen, context: ContentContext) -> Undeclared { .init() }
+    public mutating func shouldLeave(_ screen: Screen, context: NavigationContext) -> Undeclared { .init() }
+    public mutating func shouldLeave(_ screen: Screen, _ context: NavigationContext) -> Undeclared { .init() }
+    public mutating func open(_ link: Link, navigator: inout Navigator) -> Undeclared { .init() }
+    public static func migrate(_ saved: JSON, version: Int) -> Undeclared { .init() }
+    public static func migrate(_ screen: Screen, version: Int) -> Undeclared { .init() }
+    public mutating func shouldSelectTab(_ tab: String, navigator: inout Navigator) -> Undeclared { .init() }
+}
+
+extension Coordinator {
+    /// The declared functions that nobody calls, each with what its author probably meant.
+    static var nearMisses: [String] {
+        let suspects: [(type: any Any.Type, declared: String, meant: String)] = [
+            (FinishNearMiss.self, "childDidFinish(_:navigator:)", "childDidFinish(_:_:)"),
+            (BareFinishNearMiss.self, "childDidFinish(_:)", "childDidFinish(_:_:)"),
+            (DismissalNearMiss.self, "childWasDismissed(_:navigator:)", "childWasDismissed(_:_:)"),
+            (BareDismissalNearMiss.self, "childWasDismissed(_:)", "childWasDismissed(_:_:)"),
+            (EnablingNearMiss.self, "isEnabled(_:context:)", "isEnabled(_:in:)"),
+            (BareEnablingNearMiss.self, "isEnabled(_:_:)", "isEnabled(_:in:)"),
+            (DrawingNearMiss.self, "render(_:context:)", "render(_:in:)"),
+            (BareDrawingNearMiss.self, "render(_:_:)", "render(_:in:)"),
+            (ContentNearMiss.self, "content(of:context:)", "content(of:in:)"),
+            (LeavingNearMiss.self, "shouldLeave(_:context:)", "shouldLeave(_:in:)"),
+            (BareLeavingNearMiss.self, "shouldLeave(_:_:)", "shouldLeave(_:in:)"),
+            (OpeningNearMiss.self, "open(_:navigator:)", "open(_:_:)"),
+            (MigrationNearMiss.self, "migrate(_:version:)", "migrate(_:from:)"),
+            (ScreenMigrationNearMiss.self, "migrate(_:version:)", "migrate(_:from:)"),
+            (TabNearMiss.self, "shouldSelectTab(_:navigator:)", "shouldSelectTab(_:_:)"),
+        ]
+        return suspects.filter { $0.type != Undeclared.self }.map {
+            "\(name) declares \($0.declared), which nobody calls: write \($0.meant)"
+        }
+    }
+}
+
+// Lists whose type a literal without one does not have: `["/a"]` is a list of strings. They count as they are meant.
+extension Coordinator {
+    /// - Returns: `nil` if what is declared as `dependencies` is no list of types.
+    static var dependencyTypes: [any Any.Type]? {
+        dependencies is Undeclared ? [] : dependencies as? [any Any.Type]
+    }
+
+    /// - Returns: `nil` if what is declared as `links` is no list of patterns.
+    static var linkPatterns: [LinkPattern]? {
+        if links is Undeclared { return [] }
+        return links as? [LinkPattern] ?? (links as? [String])?.map { LinkPattern($0) }
+    }
+
+    /// The names of the events that are accepted everywhere.
+    ///
+    /// - Returns: `nil` if what is declared as `everywhere` is no list of events.
+    static var eventsEverywhere: [String]? {
+        if everywhere is Undeclared { return [] }
+        return (everywhere as? [Event])?.compactMap { EncodedEvent($0)?.name } ?? everywhere as? [String]
+    }
+
+    static var unfitLists: [String] {
+        let problem = { (list: String, type: String) in
+            "\(name).\(list) is no list of them: write “static let \(list): [\(type)] = […]”"
+        }
+        return (dependencyTypes == nil ? [problem("dependencies", "any Any.Type")] : [])
+            + (linkPatterns == nil ? [problem("links", "LinkPattern")] : [])
+            + (eventsEverywhere == nil ? [problem("everywhere", "Event")] : [])
+    }
+}
