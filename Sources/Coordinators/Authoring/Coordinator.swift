@@ -36,13 +36,14 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     /// start if one is not registered.
     static var dependencies: DependencyList { get }
 
-    /// The patterns of the paths that lead to this coordinator's own screens: `[LinkPattern]`, by default none. The built-in event `open` accepts these
-    /// paths. If several patterns of an app fit a path, the first counts, whatever the query: the root's come first.
+    /// The patterns of the paths that lead to this coordinator's own screens: `[LinkPattern]`, by default none. The
+    /// built-in event `open` accepts these paths. If several patterns of an app fit a path, the first counts, whatever the
+    /// query: the root's come first.
     static var links: LinkList { get }
 
     /// The events that are accepted on every screen of this coordinator and of its descendants, such as a sign-out:
-    /// `[Event]`, by default none. For a case with a payload, only the name counts. All other events are accepted only on this coordinator's own screens, on
-    /// those that offer them.
+    /// `[Event]`, by default none. For a case with a payload, only the name counts. All other events are accepted only on
+    /// this coordinator's own screens, on those that offer them.
     static var everywhere: EventList { get }
 
     /// Shows the first screen, or starts the child that does.
