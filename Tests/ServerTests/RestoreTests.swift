@@ -104,13 +104,18 @@ import TestSupport
 
     @Test func `damaged sessions are restored, and reported`() async throws {
         let (session, _) = try await prepare()
-        let database = try SQLiteDatabase(path: backup, isGuarded: true)
-        try database.execute("INSERT INTO damaged VALUES ('\(session.id)', 'a page was lost')")
+        let later = "\(path)/later"
+        #expect(try await storage.run("backup", later).code == 0)
+        do {
+            // As if it had been written like this: the page's checksum is right.
+            let database = try SQLiteDatabase(path: later, isGuarded: true)
+            try database.execute("UPDATE journal SET kept_until = kept_until + 1 WHERE kind = 'first'")
+        }
 
-        let result = try await storage.run("restore", backup, store: elsewhere)
+        let result = try await storage.run("restore", later, store: elsewhere)
 
         #expect(result.code == 1)
-        #expect(result.errors == "Error: session \(session.id) is damaged: a page was lost\n")
+        #expect(result.errors == "Error: session \(session.id) is damaged: row 1 of the journal is damaged\n")
         #expect(result.output.hasPrefix("\(elsewhere): 1 sessions, damaged: 1, "))
     }
 

@@ -59,7 +59,7 @@ enum StoreRebuild {
         do throws(SQLiteError) {
             try target.statements.set(StoredValue.generation, source.generation)
             try target.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            try source.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            try source.giveUpLog()
         } catch {
             throw SQLiteStoreError(error)
         }
@@ -124,6 +124,13 @@ private final class OldJournal {
         }
         if let damage { throw .damage(damage) }
         return last
+    }
+
+    /// Copies the log into the file, which is complete without it from then on, and says so.
+    func giveUpLog() throws(SQLiteError) {
+        // If it cannot be written, it cannot be read, either.
+        try? Statements(database).set(StoredValue.closed, last)
+        try database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     }
 
     /// Rows that are copied in one transaction, and bytes of their texts.
