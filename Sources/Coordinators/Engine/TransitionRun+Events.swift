@@ -97,11 +97,12 @@ extension TransitionRun {
             throw .invalidEvent(.init(path: ["payload"] + choice.names, reason: "names no tab"))
         }
         guard tabs.selection == position else {
-            let tab = tabs.items[position].id
-            guard let delegate = tabBarDelegate(screen.coordinator) else {
-                return selectTab(tab, ofScreen: screen.key)
+            if let delegate = tabBarDelegate(screen.coordinator) {
+                let tab = tabs.items[position].id
+                return agenda.append(.call(.shouldSelectTab(tab, ofScreen: screen.key), delegate))
             }
-            return agenda.append(.call(.shouldSelectTab(tab, ofScreen: screen.key), delegate))
+            guard mayLeaveVisible(by: nil) else { return }
+            return select(position, of: screen)
         }
         guard state.mayGoBack else { return }
         removeScreens(tabs.selected.stack.screens.dropFirst(), by: nil)
@@ -131,7 +132,7 @@ extension TransitionRun {
         try accept(delegate, navigator, at: index)
     }
 
-    /// Selects a tab as the user asked for, unless a coordinator objects to leaving what is visible.
+    /// Selects a tab that the delegate has not refused, unless a coordinator objects to leaving what is visible.
     mutating func selectTab(_ tab: String, ofScreen key: String) {
         guard let screen = state.screens.first(where: { $0.key == key }), let position = screen.tabs?.position(of: tab),
             mayLeaveVisible(by: nil)
