@@ -105,14 +105,14 @@ export class Session {
   static async open(server, what = {}, options = {}) {
     const session = new Session({ server, ...options }), { response, answer } = await session.#send("POST", "", what);
     session.id = answer.session.id;
-    session.#accept(answer, response);
+    session.#accept(answer, tagOf(response));
     return session;
   }
 
   /** Reads the state as it is now. */
   async read() {
     const { response, answer } = await this.#send("GET", "");
-    return this.#accept(answer, response);
+    return this.#accept(answer, tagOf(response));
   }
 
   /**
@@ -124,7 +124,7 @@ export class Session {
     const work = this.#posted.then(async () => {
       try {
         const { response, answer } = await this.#send("POST", "/events", { type, payload, screen }, headers);
-        this.#accept(answer, response);
+        this.#accept(answer, tagOf(response));
         const newest = Math.max(Number(response.headers.get("Session-Version")), this.state.session.version);
         return answer.session.version < newest ? this.read() : this.state;
       } catch (problem) {
@@ -175,13 +175,17 @@ export class Session {
     return send(this.#url(suffix, query), { method, token: this.token, body, headers, onWaiting: this.onWaiting });
   }
 
-  /** Keeps a state, unless it is older than the one that is there: the answer to a repeated request may be. */
-  #accept({ token, ...state }, response) {
+  /**
+   * Keeps a state, unless it is older than the one that is there: the answer to a repeated request may be. The same
+   * version has another tag while another build of the server shows it.
+   */
+  #accept({ token, ...state }, tag = `"${state.session.version}"`) {
     if (token && token !== this.token) this.onToken(this.token = token, this.id);
     const { version } = state.session, known = this.state?.session.version ?? 0;
-    if (version < known || version === known && (this.state.controls || !state.controls)) return this.state;
+    const isSame = version === known && tag === this.#tag;
+    if (version < known || isSame && (this.state.controls || !state.controls)) return this.state;
     this.state = state;
-    this.#tag = response?.headers.get("ETag") ?? `"${version}"`;
+    this.#tag = tag;
     this.onState(state);
     return state;
   }
@@ -213,7 +217,7 @@ export class Session {
         for (const { event, data, id, retry } of messages.map(fields)) {
           if (retry) this.#retry = Number(retry);
           if (event === "end") return `session-${JSON.parse(data).reason}`.replace("session-token", "token");
-          if (event === "state") { this.#accept(parse(data)); this.#tag = id; }
+          if (event === "state") { this.#accept(parse(data), id); }
         }
       }
     } finally {
@@ -223,6 +227,7 @@ export class Session {
   }
 }
 
+const tagOf = response => response.headers.get("ETag") ?? undefined;
 /** The fields of a message: `event`, `data`, `id`, `retry`. A comment, which shows that the server lives, has none. */
 const fields = message => Object.fromEntries(
   message.split("\n").map(line => /^(\w+): ?(.*)$/.exec(line)?.slice(1)).filter(Boolean));
