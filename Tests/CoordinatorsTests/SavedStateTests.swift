@@ -139,7 +139,7 @@ import Testing
     @Test func `mistakes in a declaration are reported before the start`() {
         let app = App("wrong", root: One.init, coordinators: [Two.self, Three.self, Shared.self])
 
-        #expect(app.problems.count == 6)
+        #expect(app.problems.count == 5)
         #expect(app.problems.contains { $0.contains("must be a struct or an enum") })
         #expect(app.problems.allSatisfy { $0.hasPrefix("app “wrong”: ") })
         #expect(TestApps.app.problems == [])
