@@ -82,27 +82,31 @@ private struct CountingHandler: HTTPHandler {
     }
 
     @Test func `a body that exceeds the budget while it arrives is answered, and its connection closed`() async throws {
-        let late = try Connection(port: server.port)
         let request = bytes(from: 1)
-        try await late.send(request.prefix(20_000))
-        try await eventually { server.receivingBytes > 0 }
-        let slow = try Connection(port: server.port)
-        try await slow.send(request.dropLast())
-        try await eventually { server.receivingBytes > ReceivingBudgetTests.size }
+        var answer: Answer?
+        // TCP takes the answer back if the client was still sending: then it sees a closed connection instead.
+        for _ in 1...10 where answer == nil {
+            try await eventually { server.receivingBytes == 0 }
+            let late = try Connection(port: server.port)
+            try await late.send(request.prefix(20_000))
+            try await eventually { server.receivingBytes > 0 }
+            let slow = try Connection(port: server.port)
+            try await slow.send(request.dropLast())
+            try await eventually { server.receivingBytes > ReceivingBudgetTests.size }
 
-        // There is no room for all of both: whoever exceeds the budget is answered, although neither is complete.
-        let third = try Connection(port: server.port)
-        try? await late.send(request.dropFirst(20_000).dropLast())
-        try? await third.send(request.dropLast())
-        let first = try await withThrowingTaskGroup { group in
-            group.addTask { try await late.receive() }
-            group.addTask { try await third.receive() }
-            let first = try await group.next()
-            for connection in [late, third] { try? await connection.send(request.suffix(1)) }
-            return first
+            // There is no room for all of both: whoever exceeds the budget is answered, although neither is complete.
+            let third = try Connection(port: server.port)
+            try? await late.send(request.dropFirst(20_000).dropLast())
+            try? await third.send(request.dropLast())
+            answer = await withTaskGroup { group in
+                for connection in [late, third] { group.addTask { try? await connection.receive() } }
+                let first = await group.next() ?? nil
+                for connection in [late, third] { try? await connection.send(request.suffix(1)) }
+                return first
+            }
+            withExtendedLifetime(slow) {}
         }
-        #expect(first?.status == 503 && first?.headers["connection"] == "close")
-        withExtendedLifetime(slow) {}
+        #expect(answer?.status == 503 && answer?.headers["connection"] == "close")
         await server.stop()
     }
 
