@@ -164,6 +164,7 @@ let package = Package(
             name: "ServerTests",
             dependencies: [
                 "coordinatord", "oddserver", "CoordinatorServer", "SQLite", "JSONCoding", "TestSupport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
     ],

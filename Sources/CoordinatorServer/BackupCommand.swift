@@ -5,8 +5,7 @@ internal import Glibc
 internal import JSONCoding
 
 /// `backup`: copies the store as it is at one moment, while a server continues to use it.
-struct BackupCommand: ParsableCommand, SettingsCommand {
-    static let settings = storeSettings
+struct BackupCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "backup", abstract: "Copies the stored sessions into a new file; a server may be running.",
         discussion: """
@@ -15,7 +14,7 @@ struct BackupCommand: ParsableCommand, SettingsCommand {
             pg_basebackup.
             """)
 
-    @OptionGroup var stored: StoredOptions
+    @OptionGroup var settings: SettingOptions<Settings.OfStore>
 
     @Option(
         help: """
@@ -28,18 +27,17 @@ struct BackupCommand: ParsableCommand, SettingsCommand {
     var file: String
 
     func validate() throws {
-        guard stored.store.copies != nil else {
+        guard keep ?? 1 > 0 else { throw ValidationError("--keep takes a number from 1.") }
+    }
+
+    func run() throws {
+        guard let store = try settings.store.lasting.copies?.store() else {
             throw ValidationError(
                 """
                 `backup` copies a store in a file. Back up a PostgreSQL database with pg_dump, or its server with \
                 pg_basebackup.
                 """)
         }
-        guard keep ?? 1 > 0 else { throw ValidationError("--keep takes a number from 1.") }
-    }
-
-    func run() throws {
-        guard let store = try stored.store.copies?.store() else { return }
         // Reaching the file's size limit then fails the write instead of ending the process.
         signal(SIGXFSZ, SIG_IGN)
         try DirectoryOwner.become(in: keep == nil ? Directory.parent(of: file) ?? "." : file)
@@ -52,8 +50,7 @@ struct BackupCommand: ParsableCommand, SettingsCommand {
 }
 
 /// `restore`: makes a store of a backup.
-struct RestoreCommand: AsyncParsableCommand, SettingsCommand {
-    static let settings = storeSettings
+struct RestoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore", abstract: "Makes a store of a backup: whole, or not at all.",
         discussion: """
@@ -66,26 +63,22 @@ struct RestoreCommand: AsyncParsableCommand, SettingsCommand {
             tag from before the restore is that of a state after it.
             """)
 
-    @OptionGroup var stored: StoredOptions
+    @OptionGroup var settings: SettingOptions<Settings.OfStore>
 
     @Argument(help: "A file that `backup` has written.")
     var file: String
 
-    func validate() throws {
-        guard stored.store.copies != nil else {
+    func run() async throws {
+        guard let copies = try settings.store.lasting.copies else {
             throw ValidationError(
                 "`restore` makes a store in a file. Restore a PostgreSQL database with its own tools.")
         }
-    }
-
-    func run() async throws {
-        guard let copies = stored.store.copies else { return }
         // Reaching the file's size limit then fails the write instead of ending the process.
         signal(SIGXFSZ, SIG_IGN)
         let backup = try copies.backup(file)
         let (count, damaged) = try await copies.restore(backup)
         let newest = count > 0 ? ", the newest change of \(backup.latestTime.timestamp)" : ""
-        print("\(stored.store.location): \(count) sessions, damaged: \(damaged)\(newest)")
+        print("\(settings.store.location): \(count) sessions, damaged: \(damaged)\(newest)")
         if damaged > 0 { throw ExitCode(1) }
     }
 }

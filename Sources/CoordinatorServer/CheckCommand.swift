@@ -7,15 +7,7 @@ internal import Sessions
 
 /// `check`: reports what this build would do with every stored session. Run it before a new build goes live; the old
 /// one may be running.
-struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCommand {
-    static var settings: [String] {
-        storeSettings
-            + [
-                Settings.idleExpiry.row, Settings.absoluteExpiry.row, Settings.development.row,
-                Settings.dataDirectory.row,
-            ].map(\.name)
-    }
-
+struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "check",
@@ -33,9 +25,7 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
                 """)
     }
 
-    @OptionGroup var stored: StoredOptions
-
-    @OptionGroup var lifetimes: LifetimeOptions
+    @OptionGroup var settings: SettingOptions<Settings.OfCheck>
 
     @Option(help: "What may happen to sessions: reduced, relaunched, refused, separated by commas.")
     var allow: AllowedOutcomes?
@@ -43,27 +33,26 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
     @Flag(help: "Prints JSON: a line for each session, and one for the whole.")
     var json = false
 
-    @OptionGroup var apps: AppOptions
-
     @OptionGroup(title: "Options of the apps")
     var own: Server.Options
 
     func run() async throws {
-        let isThere = access(apps.dataDirectory, F_OK) == 0 || errno != ENOENT
+        let directory = settings.apps.data.directory
+        let isThere = access(directory, F_OK) == 0 || errno != ENOENT
         var setup = ServerSetup(
-            isDevelopment: apps.development, dataDirectory: isThere ? apps.dataDirectory : nil, options: own)
+            isDevelopment: settings.apps.development, dataDirectory: isThere ? directory : nil, options: own)
         let apps = try await Server.soundApps(&setup)
-        var settings = SessionSettings()
-        lifetimes.apply(to: &settings)
-        let host = SessionHost(apps: apps, store: MemoryStore(), settings: settings)
+        var lifetimes = SessionSettings()
+        settings.lifetimes.apply(to: &lifetimes)
+        let host = SessionHost(apps: apps, store: MemoryStore(), settings: lifetimes)
 
-        let (summary, isWhole) = try await stored.read { reader in
+        let (summary, isWhole) = try await settings.store.read { reader in
             // Damaged pages may contain older versions, and a session needs all of those as well.
             var progress = Progress("check of pages")
             var summary = CheckSummary(damagedPages: reader.damagedPages { progress.show($0, of: $1) })
             progress.hide()
             let depth = summary.damagedPages.isEmpty ? ReadingDepth.answers : .past
-            let isWhole = try await reader.scan(depth, "check", another: { try stored.reader() }) {
+            let isWhole = try await reader.scan(depth, "check", another: { try settings.store.reader() }) {
                 CheckedSession($0, $1, by: host)
             } each: { session in
                 summary.add(session)

@@ -5,7 +5,6 @@
 public import ArgumentParser
 internal import ByteText
 public import Coordinators
-internal import FoundationEssentials
 
 /// A server of some apps. Marked `@main`, it is a program with the subcommands `serve`, `check`,
 /// `sessions`, `backup`, `restore`, `migrate`, `config`, `graph` and `health`.
@@ -52,8 +51,7 @@ extension NavigationServer {
     public static func main() async {
         FirstProcess.begin()
         StandardOutput.reportFailure()
-        await ServerCommand<Self>.main(
-            Array(CommandLine.arguments.dropFirst()), environment: ProcessInfo.processInfo.environment)
+        await ServerCommand<Self>.main()
     }
 }
 

@@ -26,7 +26,7 @@ struct HealthCommand: ParsableCommand {
         let isNamed = host != nil || port != nil
         var address =
             try isNamed
-            ? HTTPAuthority(host: host ?? Settings.host.standard, port: port ?? Settings.port.standard)
+            ? HTTPAuthority(host: host ?? "127.0.0.1", port: port ?? 8080)
             : HealthCommand.configured()
         var remark = ""
         if !isNamed, let file = AddressFile() {
@@ -56,12 +56,11 @@ struct HealthCommand: ParsableCommand {
 
     /// The address that a server with this environment has.
     private static func configured() throws -> HTTPAuthority {
-        let (host, port) = (Settings.host, Settings.port)
+        let address = Settings.Address()
         do throws(SettingFailure) {
             let settings = try SettingResolution(
-                of: [host.row.name, port.row.name], arguments: [], environment: ProcessInfo.processInfo.environment)
-            return HTTPAuthority(
-                host: settings.value(of: host) ?? host.standard, port: settings.value(of: port) ?? port.standard)
+                of: address.rows, flags: [:], environment: ProcessInfo.processInfo.environment)
+            return HTTPAuthority(host: settings.value(of: address.host), port: settings.value(of: address.port))
         } catch {
             throw ExitCode.cannotUse(error)
         }

@@ -1,8 +1,7 @@
 internal import ArgumentParser
 
 /// `migrate`: makes or upgrades the tables of a shared store.
-struct MigrateCommand: AsyncParsableCommand, SettingsCommand {
-    static let settings = storeSettings
+struct MigrateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate", abstract: "Makes the tables of a PostgreSQL store, or upgrades them; servers may run.",
         discussion: """
@@ -11,17 +10,17 @@ struct MigrateCommand: AsyncParsableCommand, SettingsCommand {
             A store in a file needs neither: it is upgraded when it is opened.
             """)
 
-    @OptionGroup var stored: StoredOptions
+    @OptionGroup var settings: SettingOptions<Settings.OfStore>
 
     @Flag(help: "Removes what only servers of earlier builds need, and shuts those out.")
     var contract = false
 
     func run() async throws {
-        let (store, password) = (stored.store, try stored.password.password())
+        let (store, password) = (try settings.store.lasting, try settings.store.readPassword())
         guard let (before, after) = try await store.migrate(password) else {
-            return print("\(store.location): nothing to do: a store in a file is upgraded when it is opened")
+            return print("\(store): nothing to do: a store in a file is upgraded when it is opened")
         }
-        print("\(store.location): \(MigrateCommand.description(before, after))")
+        print("\(store): \(MigrateCommand.description(before, after))")
         guard contract, let (oldest, newOldest) = try await store.migrate(password, contracting: true) else { return }
         print(
             oldest == newOldest

@@ -7,9 +7,7 @@ internal import NavigationAPI
 internal import Sessions
 
 /// `serve`: runs the server until a signal ends it, see `StopSignals`.
-struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCommand {
-    static var settings: [String] { Settings.all.map(\.name) }
-
+struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "serve", abstract: "Serves until SIGTERM or Ctrl-C, then drains and exits 0.",
@@ -21,7 +19,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
                 Times: \(Span.form)
 
                 Each setting below may also come from the environment, --idle-expiry from \
-                \(Settings.idleExpiry.row.variable), or from the file that --config names; `\(Server.name) config` shows \
+                \(Settings.Lifetimes().idleExpiry.row.variable), or from the file that --config names; `\(Server.name) config` shows \
                 which counts.
 
                 The server writes its address into the file that the environment variable \(AddressFile.variable) \
@@ -29,32 +27,35 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
                 """)
     }
 
-    @OptionGroup var options: ServeOptions<Server>
+    @OptionGroup var settings: SettingOptions<Settings>
+
+    @OptionGroup(title: "Options of the apps") var own: Server.Options
 
     func run() async throws {
         StopSignals.ignoreOthers()
-        options.log.install(options.traces.logMetadata)
+        settings.log.install(settings.traces.logMetadata)
         let manager = ServiceManager()
         manager?.keepAlive()
         Allocator.giveBackInBackground()
-        let metrics = options.admin.metrics()
-        let traces = options.traces.tracing(of: (Server.name, Server.version))
+        let metrics = settings.admin.metrics()
+        let traces = settings.traces.tracing(of: (Server.name, Server.version))
         // Before the apps create their own data, which a start that fails should not leave behind.
-        try options.storage.store.makeDirectory()
+        try settings.storage.store.location.makeDirectory()
         var setup = ServerSetup(
-            isDevelopment: options.apps.development,
-            dataDirectory: options.storage.isInMemory ? nil : options.apps.dataDirectory, options: options.own)
+            isDevelopment: settings.apps.development,
+            dataDirectory: settings.storage.isInMemory ? nil : settings.apps.data.directory, options: own
+        )
         let apps = try await Server.soundApps(&setup, by: .server)
         try await Server.checkLaunch(of: apps)
 
-        let console = try options.console.settings(
+        let console = try settings.console.settings(
             of: "\(Server.name)/\(Server.version ?? Release.version)", apps: apps,
-            isDevelopment: options.apps.development)
+            isDevelopment: settings.apps.development)
 
         let (logger, storeLogger) = (Logger(label: "server"), Logger(label: "store"))
         defer { LineOutput.standardError.flush(milliseconds: 1000) }
         defer { traces?.finish() }
-        let store = try await options.storage.open(report: { text, isCritical in
+        let store = try await settings.storage.open(report: { text, isCritical in
             storeLogger.log(level: isCritical ? .critical : .warning, "\(text)")
         }) { reason in
             // Only opening the store again can show what is on the disk.
@@ -63,25 +64,29 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
             _exit(EX_IOERR)
         }
         let host = SessionHost(
-            apps: apps, store: store, settings: settings(hasConsole: console != nil, traces),
-            retention: options.storage.retention,
+            apps: apps, store: store, settings: sessionSettings(hasConsole: console != nil, traces),
+            retention: settings.storage.retention,
             report: { [logger = Logger(label: "sessions")] in logger.warning("\($0)") })
-        var api = options.clients.settings
-        api.basePath = options.address.basePath
+        var api = NavigationHandler.Settings()
+        api.proxies = settings.clients.trustedProxy
+        api.creationRate = settings.clients.creationsPerSecond ?? (api.proxies.isEmpty ? 0 : 100)
+        api.basePath = settings.address.basePath
         api.console = console?.settings
         let handler = NavigationHandler(
             host: host, settings: api, report: FailureLog(Logger(label: "requests")).report)
         // Before any client can connect: from here on a signal drains.
-        let drain = options.connections.drain
+        let drain = (
+            delay: settings.connections.drainDelay.duration, time: settings.connections.drainTime.duration
+        )
         let signals = await StopSignals(
             limit: Int((drain.delay + drain.time) / .seconds(1)) + 1 + ServerLifetime.stopGrace)
         var links = RequestChain.Links()
         links.tracer = traces?.tracer
-        links.origins = Set(options.clients.allowOrigin.map(\.text))
+        links.origins = Set(settings.clients.allowOrigin.map(\.text))
         links.measures = metrics?.requests
-        links.report = AccessLog(share: options.log.accessLog).report
+        links.report = AccessLog(share: settings.log.accessLog).report
         let server = try listen(RequestChain.around(handler, links))
-        let admin = try options.admin.open(
+        let admin = try settings.admin.open(
             metrics.map {
                 ServerFigures(
                     program: (Server.name, Server.version), metrics: $0, host: host, server: server,
@@ -89,10 +94,10 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
             },
             handler)
         let lifetime = ServerLifetime(
-            program: Server.announcement, server: server, handler: handler, drain: options.connections.drain,
-            address: HTTPAuthority(host: options.address.host, port: server.port), host: host, store: store,
-            storeAnnouncement: options.storage.announcement,
-            console: console.map { "\(options.address.basePath?.text ?? "")/console\($0.remark)" }, admin: admin,
+            program: Server.announcement, server: server, handler: handler, drain: drain,
+            address: HTTPAuthority(host: settings.address.host, port: server.port), host: host, store: store,
+            storeAnnouncement: settings.storage.announcement,
+            console: console.map { "\(settings.address.basePath?.text ?? "")/console\($0.remark)" }, admin: admin,
             manager: manager, logger: logger)
         do {
             try await lifetime.run(setup.services, until: signals)
@@ -101,26 +106,41 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
         }
     }
 
-    private func settings(hasConsole: Bool, _ traces: Traces?) -> SessionSettings {
-        var settings = SessionSettings()
-        settings.measuresHandlers = hasConsole
-        settings.measuresEvents = options.admin.adminPort != nil
-        settings.tracer = traces?.tracer
-        settings.build = ProgramFile.build
-        options.lifetimes.apply(to: &settings)
-        options.limits.apply(to: &settings)
-        return settings
+    private func sessionSettings(hasConsole: Bool, _ traces: Traces?) -> SessionSettings {
+        var result = SessionSettings()
+        result.measuresHandlers = hasConsole
+        result.measuresEvents = settings.admin.adminPort != nil
+        result.tracer = traces?.tracer
+        result.build = ProgramFile.build
+        let given = settings.sessions
+        given.lifetimes.apply(to: &result)
+        result.liveLimit = given.liveSessions
+        result.liveMemory = given.liveMemory?.bytes ?? MachineMemory.size / 4
+        result.sessionLimit = given.sessions
+        result.watcherLimit = given.watchers
+        result.eventRate = given.eventsPerSecond
+        return result
     }
 
     private func listen(_ handler: any HTTPHandler) throws -> HTTPServer {
-        var settings = HTTPServer.Settings()
-        settings.host = options.address.host
-        settings.port = options.address.port
-        settings.basePath = options.address.basePath?.segments ?? []
-        settings.proxies = options.clients.trustedProxy
-        options.connections.apply(to: &settings)
+        var result = HTTPServer.Settings()
+        result.host = settings.address.host
+        result.port = settings.address.port
+        result.basePath = settings.address.basePath?.segments ?? []
+        result.proxies = settings.clients.trustedProxy
+        let limits = settings.connections
+        result.connectionLimit = limits.connections
+        result.addressLimit = limits.connectionsPerAddress
+        result.limits.head = limits.headTime.milliseconds
+        result.limits.body = limits.bodyTime.milliseconds
+        result.limits.sending = limits.answerTime.milliseconds
+        result.idleTimeout = limits.idleTime.milliseconds / 1000
+        result.headLimit = limits.headSize.bytes
+        result.bodyLimit = limits.bodySize.bytes
+        result.receivingLimit = limits.requestsSize.bytes
+        result.sendingLimit = limits.answersSize.bytes
         do {
-            return try HTTPServer(settings, handler: handler)
+            return try HTTPServer(result, handler: handler)
         } catch {
             throw ExitCode.cannotStart(EX_UNAVAILABLE, "\(error)\(advice(error))")
         }
@@ -133,5 +153,12 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCom
             "; ports below 1024 need root; choose another --port"
         default: ""
         }
+    }
+}
+
+extension SettingValues<Settings.Lifetimes> {
+    func apply(to settings: inout SessionSettings) {
+        settings.idleLifetime = self.idleExpiry.seconds
+        settings.absoluteLifetime = self.absoluteExpiry.seconds
     }
 }

@@ -15,6 +15,24 @@ public struct JSONSyntaxError: Error, Equatable, Sendable {
     }
 }
 
+extension JSONSyntaxError.Reason: CustomStringConvertible {
+    /// What the text does: “ends too early”.
+    public var description: String {
+        switch self {
+        case .unexpectedByte: "is not JSON"
+        case .unexpectedEnd: "ends too early"
+        case .trailingBytes: "goes on after its JSON value"
+        case .duplicateName: "has a name twice in one object"
+        case .nestedTooDeep: "is nested deeper than 32 levels"
+        case .invalidUTF8: "is not UTF-8"
+        case .loneSurrogate: "has half a surrogate pair"
+        case .controlCharacter: "has a control character in a string"
+        case .invalidEscape: "has an escape that JSON does not define"
+        case .invalidNumber: "has a number that is malformed or out of range"
+        }
+    }
+}
+
 extension JSON {
     /// Reads one JSON text.
     ///

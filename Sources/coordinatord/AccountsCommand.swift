@@ -14,8 +14,7 @@ struct AccountsCommand: ParsableCommand {
             """,
         subcommands: [Add.self, List.self, Remove.self])
 
-    struct Add: SettingsCommand {
-        static let settings = AccountsDirectory.settings
+    struct Add: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Adds an account.",
             discussion: """
@@ -34,8 +33,7 @@ struct AccountsCommand: ParsableCommand {
         }
     }
 
-    struct List: SettingsCommand {
-        static let settings = AccountsDirectory.settings
+    struct List: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Lists the accounts' addresses, one per line.")
         @OptionGroup var directory: AccountsDirectory
 
@@ -46,8 +44,7 @@ struct AccountsCommand: ParsableCommand {
         }
     }
 
-    struct Remove: SettingsCommand {
-        static let settings = AccountsDirectory.settings
+    struct Remove: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Removes an account.")
         @OptionGroup var directory: AccountsDirectory
         @Argument(help: "The account's email address.") var email: String
@@ -63,33 +60,30 @@ struct AccountsCommand: ParsableCommand {
 
 /// `--data-directory`.
 struct AccountsDirectory: ParsableArguments {
-    static let settings = ["data-directory"]
+    @OptionGroup var data: DataDirectoryOption
 
-    @Option(help: "The directory for the apps' own data.")
-    var dataDirectory = "data"
-
-    private var file: String { Coordinatord.accountsFile(in: dataDirectory) }
+    private var file: String { Coordinatord.accountsFile(in: data.path) }
 
     /// The existing accounts.
     func open() throws -> AccountStore {
-        try DirectoryOwner.become(in: dataDirectory)
+        try DirectoryOwner.become(in: data.path)
         // If the directory cannot be searched, it is not known whether the file exists.
         guard access(file, F_OK) == 0 || errno != ENOENT else {
             throw AccountRefusal("there is no \(file); name its directory with --data-directory")
         }
         do { return try AccountStore(path: file) } catch {
-            throw ExitCode.cannotUse(dataDirectory, because: "\(error)")
+            throw ExitCode.cannotUse(data.path, because: "\(error)")
         }
     }
 
     /// The accounts; their file is created if it does not exist.
     func make() throws -> AccountStore {
-        try DirectoryOwner.become(in: dataDirectory)
+        try DirectoryOwner.become(in: data.path)
         do {
-            try Coordinatord.makeDirectory(dataDirectory)
+            try Coordinatord.makeDirectory(data.path)
             return try AccountStore(path: file)
         } catch {
-            throw ExitCode.cannotUse(dataDirectory, because: "\(error)")
+            throw ExitCode.cannotUse(data.path, because: "\(error)")
         }
     }
 }

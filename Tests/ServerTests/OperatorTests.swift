@@ -220,7 +220,7 @@ import TestSupport
     @Test(arguments: [
         (["serve", "--body-time", "10"], "A time is a whole number with s, m, h or d: 10s."),
         (["serve", "--store", "data"], "Write sqlite:data for the directory data."),
-        (["serve", "--allow-origin", "https://app.example/"], "without a final slash: https://app.example."),
+        (["serve", "--allow-origin", "https://app.example/"], "in lower case and without a final slash."),
         (["sessions", "purge", "--over", "s_vGNoFnEWTqnck"], "Give either session ids or --over, not both."),
         (["sessions", "show", "s_nope"], "An id is s_ and 13 characters; `sessions list` shows them."),
     ])

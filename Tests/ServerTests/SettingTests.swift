@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 import JSONCoding
 import Testing
@@ -17,7 +18,14 @@ import TestSupport
     static func resolve(
         _ flags: [String] = [], _ environment: [String: String] = [:], file: String? = nil
     ) throws(SettingFailure) -> SettingResolution {
-        try SettingResolution(of: Settings.all.map(\.name), arguments: flags, environment: environment, file: file)
+        try SettingResolution(of: Settings.all, flags: given(by: flags), environment: environment, file: file)
+    }
+
+    static func given(by flags: [String]) -> [String: SettingValue] {
+        do { return try SettingFlags<Settings>.parse(flags).values } catch {
+            Issue.record("\(flags): \(error)")
+            return [:]
+        }
     }
 
     /// The error of settings that must be refused.
@@ -49,14 +57,12 @@ import TestSupport
         let onlyFile = try SettingTests.resolve([], [:], file: path)
         let none = try SettingTests.resolve()
 
-        #expect(all[name]?.texts == [flag] && all[name]?.origin == .flag("--\(name)"))
+        #expect(all[name]?.texts == [flag] && all[name]?.source == "--\(name)")
         #expect(withoutFlag[name]?.texts == [variable])
-        #expect(withoutFlag[name]?.origin == .environment(environment.keys.first ?? ""))
-        #expect(withoutFlag.arguments == ["--\(name)=\(variable)"])
+        #expect(withoutFlag[name]?.source == environment.keys.first ?? "")
         let size = ByteSize(member).map { "\($0.bytes)" } ?? member
-        #expect([member, size].contains(onlyFile[name]?.texts.first) && onlyFile[name]?.origin == .file(path))
-        #expect(onlyFile.arguments == onlyFile[name]?.texts.map { "--\(name)=\($0)" })
-        #expect(none[name]?.origin == .standard && none.arguments == [])
+        #expect([member, size].contains(onlyFile[name]?.texts.first) && onlyFile[name]?.source == path)
+        #expect(none[name]?.layer == .default)
         _ = directory
     }
 
@@ -64,12 +70,14 @@ import TestSupport
         let (directory, path) = try SettingTests.file(#"{"development": true}"#)
         let off = ["COORDINATORD_DEVELOPMENT": "false"]
 
-        #expect(try SettingTests.resolve([], [:], file: path).arguments == ["--development"])
-        #expect(try SettingTests.resolve([], off, file: path).arguments == ["--no-development"])
-        let on = try SettingTests.resolve(["--development"], off, file: path)
-        #expect(on["development"]?.texts == ["true"] && on.arguments == [])
-        let negated = try SettingTests.resolve(["--no-development"], [:], file: path)
-        #expect(negated["development"]?.texts == ["false"] && negated.arguments == [])
+        func isDevelopment(_ flags: [String], _ environment: [String: String]) throws -> Bool {
+            try SettingTests.resolve(flags, environment, file: path).value(of: Settings.Apps().development)
+        }
+        #expect(try isDevelopment([], [:]))
+        #expect(try !isDevelopment([], off))
+        #expect(try isDevelopment(["--development"], off))
+        #expect(try !isDevelopment(["--no-development"], [:]))
+        #expect(try SettingTests.resolve(["--no-development"])["development"]?.source == "--no-development")
         _ = directory
     }
 
@@ -82,9 +90,9 @@ import TestSupport
             ["--allow-origin", "https://c.example", "--allow-origin=https://d.example"], variable)
         let empty = try SettingTests.resolve([], [:], file: path)
 
-        #expect(both.arguments == ["--allow-origin=https://a.example", "--allow-origin=https://b.example"])
-        #expect(flags["allow-origin"]?.texts == ["https://c.example", "https://d.example"] && flags.arguments == [])
-        #expect(empty.arguments == [] && empty["allow-origin"]?.origin == .file(path))
+        #expect(both["allow-origin"]?.texts == ["https://a.example", "https://b.example"])
+        #expect(flags["allow-origin"]?.texts == ["https://c.example", "https://d.example"])
+        #expect(empty["allow-origin"]?.texts == [] && empty["allow-origin"]?.source == path)
         _ = directory
     }
 
@@ -94,7 +102,7 @@ import TestSupport
         let platform = try SettingTests.resolve([], ["PORT": "2"], file: path)
         let own = try SettingTests.resolve([], ["PORT": "2", "COORDINATORD_PORT": "1"], file: path)
 
-        #expect(platform["port"]?.texts == ["2"] && platform["port"]?.origin == .environment("PORT"))
+        #expect(platform["port"]?.texts == ["2"] && platform["port"]?.source == "PORT")
         #expect(own["port"]?.texts == ["1"])
         #expect(
             SettingTests.failure([], ["PORT": "x"])?.reasons
@@ -106,8 +114,8 @@ import TestSupport
         let (directory, path) = try SettingTests.file(#"{"host": ""}"#)
         let empty = ["COORDINATORD_HOST": "", "COORDINATORD_CONFIG": "", "COORDINATORD_NONSENSE": "", "PORT": ""]
 
-        #expect(try SettingTests.resolve([], empty)["host"]?.origin == .standard)
-        #expect(SettingTests.failure(["--host="])?.reasons == ["--host: It is empty."])
+        #expect(try SettingTests.resolve([], empty)["host"]?.layer == .default)
+        #expect(SettingTests.failure(["--host", ""])?.reasons == ["--host: It is empty."])
         #expect(SettingTests.failure([], [:], file: path)?.reasons == ["\(path): host: It is empty."])
         _ = directory
     }
@@ -146,9 +154,12 @@ import TestSupport
             ([], [:], #"{"body-size": "1G"}"#, "FILE: body-size: “1G” is not a size from 1K to 16M."),
             ([], [:], "[]", "FILE: It must be a JSON object"),
             ([], [:], "", "FILE: line 1, column 1: the file ends too early."),
-            ([], [:], "{\n  \"port\": 1,\n  \"port\": 2}", "FILE: line 3, column 3: port occurs twice."),
-            ([], [:], "{\n  port: 1}", "FILE: line 2, column 3: this is no JSON."),
-            ([], [:], "{} # comment", "FILE: line 1, column 4: something follows the object."),
+            (
+                [], [:], "{\n  \"port\": 1,\n  \"port\": 2}",
+                "FILE: line 3, column 3: the file has a name twice in one object."
+            ),
+            ([], [:], "{\n  port: 1}", "FILE: line 2, column 3: the file is not JSON."),
+            ([], [:], "{} # comment", "FILE: line 1, column 4: the file goes on after its JSON value."),
             (
                 [], ["COORDINATORD_CONSOLE": "true"], "{}",
                 "COORDINATORD_CONSOLE needs --console-token-file, or COORDINATORD_CONSOLE_TOKEN"
@@ -206,7 +217,7 @@ import TestSupport
             "COORDINATORD_INTERNAL_SERVICE_HOST": "10.0.0.1", "COORDINATORD_INTERNAL_PORT": "tcp://10.0.0.1:80",
         ]
 
-        #expect(try SettingTests.resolve([], links)["port"]?.origin == .standard)
+        #expect(try SettingTests.resolve([], links)["port"]?.layer == .default)
         for row in Settings.all {
             for name in row.variables { #expect(!OtherVariables.isServiceLink(name, "1"), "\(name)") }
         }
@@ -259,8 +270,7 @@ import TestSupport
 
     @Test func `every default of the table is a value, and every name is there once`() {
         for row in Settings.all {
-            guard case .text(let text) = row.standard else { continue }
-            #expect(throws: Never.self, "\(row.name)") { try row.check(text) }
+            #expect(throws: Never.self, "\(row.name)") { try row.standard.map(row.check) }
         }
         #expect(Set(Settings.all.map(\.key)).count == Settings.all.count)
         #expect(Set(Settings.all.flatMap(\.variables)).count == Settings.all.flatMap(\.variables).count)

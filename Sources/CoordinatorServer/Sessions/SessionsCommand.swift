@@ -15,19 +15,18 @@ struct SessionsCommand: AsyncParsableCommand {
         ])
 
     /// One line for each session.
-    struct List: AsyncParsableCommand, SettingsCommand {
-        static let settings = storeSettings
+    struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Lists the sessions, one per line.",
             discussion: """
                 The columns: id, app, version, the time and the event of that version, and when the session expires. \
                 Damaged sessions are marked, and reported on standard error; the exit code is then 1.
                 """)
-        @OptionGroup var stored: StoredOptions
+        @OptionGroup var settings: SettingOptions<Settings.OfStore>
         @Option(help: "Only those that this user is signed in to.") var user: String?
 
         func run() async throws {
-            let isWhole = try await stored.read { reader in
+            let isWhole = try await settings.store.read { reader in
                 let ids = try user.map(reader.sessions(ofUser:))
                 if ids == [] { return true }
                 return try await reader.forEach(
@@ -42,17 +41,16 @@ struct SessionsCommand: AsyncParsableCommand {
     }
 
     /// All versions of a session that are kept.
-    struct Show: AsyncParsableCommand, SettingsCommand {
-        static let settings = storeSettings
+    struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Shows a session: its versions, and the record of the last one.",
             discussion: "The exit code is 1 if the session is damaged or does not exist.")
-        @OptionGroup var stored: StoredOptions
+        @OptionGroup var settings: SettingOptions<Settings.OfStore>
         @Argument(help: "The session's id.", transform: SessionID.parse) var id: SessionID
 
         func run() async throws {
             var versions: [SessionRecord] = []
-            let isWhole = try await stored.read { reader in
+            let isWhole = try await settings.store.read { reader in
                 try await reader.forEach([id], reader.contents) { versions = $1?.versions ?? [] }
             }
             guard isWhole else { throw ExitCode(1) }
@@ -65,15 +63,14 @@ struct SessionsCommand: AsyncParsableCommand {
     }
 
     /// Every record and every answer.
-    struct Export: AsyncParsableCommand, SettingsCommand {
-        static let settings = storeSettings
+    struct Export: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Writes sessions as JSON lines to standard output: their versions and kept answers.",
             discussion: """
                 A session is written whole or not at all. Damaged sessions are left out, and reported on standard \
                 error; the exit code is then 1.
                 """)
-        @OptionGroup var stored: StoredOptions
+        @OptionGroup var settings: SettingOptions<Settings.OfStore>
         @Flag(
             help: """
                 Writes first the store's secret, from which the tokens of sessions that are created with an \
@@ -85,7 +82,7 @@ struct SessionsCommand: AsyncParsableCommand {
 
         func run() async throws {
             var unknown: [SessionID] = []
-            let isWhole = try await stored.read { reader in
+            let isWhole = try await settings.store.read { reader in
                 if withSecret { print(String(decoding: try reader.secret().encoded, as: UTF8.self)) }
                 var progress = Progress("export")
                 defer { progress.hide() }

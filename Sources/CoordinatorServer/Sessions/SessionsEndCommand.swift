@@ -4,8 +4,7 @@ internal import Glibc
 internal import Sessions
 
 /// `sessions end`: ends stored sessions.
-struct SessionsEndCommand: AsyncParsableCommand, SettingsCommand {
-    static let settings = storeSettings
+struct SessionsEndCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "end", abstract: "Ends sessions: those that are named, or all that a user is signed in to.",
         discussion: """
@@ -13,7 +12,7 @@ struct SessionsEndCommand: AsyncParsableCommand, SettingsCommand {
             store in a file. Sessions that are over already stay as they are. The exit code is 1 if a session does not exist, \
             or is damaged.
             """)
-    @OptionGroup var stored: StoredOptions
+    @OptionGroup var settings: SettingOptions<Settings.OfStore>
     @Option(help: "All that this user is signed in to.") var user: String?
     @Argument(help: "The sessions' ids.", transform: SessionID.parse) var ids: [SessionID] = []
 
@@ -23,7 +22,7 @@ struct SessionsEndCommand: AsyncParsableCommand, SettingsCommand {
     }
 
     func run() async throws {
-        let (count, isWhole) = try await stored.write { try await end(try stored.reader(), $0) }
+        let (count, isWhole) = try await settings.store.write { try await end(try settings.store.reader(), $0) }
         print("ended: \(count)")
         guard isWhole else { throw ExitCode(1) }
     }
@@ -57,15 +56,14 @@ struct SessionsEndCommand: AsyncParsableCommand, SettingsCommand {
 }
 
 /// `sessions purge`: removes sessions for good.
-struct SessionsPurgeCommand: AsyncParsableCommand, SettingsCommand {
-    static let settings = storeSettings
+struct SessionsPurgeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "purge", abstract: "Removes sessions: those that are named, or all that have ended or expired.",
         discussion: """
             No server may run on a store in a file. Damaged sessions are removed if they are named; with --over they \
             stay, and are reported on standard error. The exit code is 1 if a session does not exist, or stays.
             """)
-    @OptionGroup var stored: StoredOptions
+    @OptionGroup var settings: SettingOptions<Settings.OfStore>
     @Flag(help: "All that have ended or expired.") var over = false
     @Argument(help: "The sessions' ids.", transform: SessionID.parse) var ids: [SessionID] = []
 
@@ -84,7 +82,7 @@ struct SessionsPurgeCommand: AsyncParsableCommand, SettingsCommand {
             let ids = rest
             rest = []
             // What is wrong with the named sessions does not matter any more.
-            try await stored.write { report in
+            try await settings.store.write { report in
                 if !named.contains(where: { report.contains($0) }) { StandardError.print(report) }
             } _: { store in
                 for id in ids {
@@ -127,7 +125,7 @@ struct SessionsPurgeCommand: AsyncParsableCommand, SettingsCommand {
         let now = Date()
         var progress = Progress("search")
         defer { progress.hide() }
-        let isWhole = try await stored.read { reader in
+        let isWhole = try await settings.store.read { reader in
             try await reader.forEach(nil, reader.lastVersions, progress: { progress.show($0, of: $1) }) { id, session in
                 if session?.record.isOver(at: now) == true { over.append(id) }
             }
@@ -137,8 +135,7 @@ struct SessionsPurgeCommand: AsyncParsableCommand, SettingsCommand {
 }
 
 /// `sessions restore`: returns a session to one of its versions.
-struct SessionsRestoreCommand: AsyncParsableCommand, SettingsCommand {
-    static let settings = storeSettings
+struct SessionsRestoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore", abstract: "Returns a session to an earlier version, as its next version.",
         discussion: """
@@ -146,12 +143,12 @@ struct SessionsRestoreCommand: AsyncParsableCommand, SettingsCommand {
             can restore that version. `sessions show` lists the versions. No server may run on a store in a file. \
             Versions from before the session's token was replaced, at a sign-in or a sign-out, stay sealed.
             """)
-    @OptionGroup var stored: StoredOptions
+    @OptionGroup var settings: SettingOptions<Settings.OfStore>
     @Argument(help: "The session's id.", transform: SessionID.parse) var id: SessionID
     @Argument(help: "The version to return to.") var version: Int
 
     func run() async throws {
-        let restored = try await stored.write { try await restore(try stored.reader(), $0) }
+        let restored = try await settings.store.write { try await restore(try settings.store.reader(), $0) }
         print("\(id.text): version \(restored) is as version \(version) was")
     }
 

@@ -5,8 +5,7 @@ internal import JSONCoding
 internal import Sessions
 
 /// `sessions import`: reads what `export` wrote.
-struct SessionsImportCommand: AsyncParsableCommand, SettingsCommand {
-    static let settings = storeSettings
+struct SessionsImportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import", abstract: "Reads sessions as JSON lines from standard input.",
         discussion: """
@@ -18,10 +17,11 @@ struct SessionsImportCommand: AsyncParsableCommand, SettingsCommand {
             and on which no server runs. With it, requests that created a session under an Idempotency-Key are answered \
             from the new store as from the old one.
             """)
-    @OptionGroup var stored: StoredOptions
+    @OptionGroup var settings: SettingOptions<Settings.OfStore>
 
     func run() async throws {
-        let importing = SessionImport { try await stored.open(newSecret: $0) }
+        let store = try settings.store.lasting
+        let importing = SessionImport { try await settings.store.open(newSecret: $0) }
         var progress = Progress("import")
         let size = SessionsImportCommand.inputSize
         var number = 0
@@ -38,7 +38,7 @@ struct SessionsImportCommand: AsyncParsableCommand, SettingsCommand {
         } catch {
             progress.hide()
             await importing.close()
-            let error = stored.store.reported(error)
+            let error = store.reported(error)
             if let code = error as? ExitCode { throw code }
             let count = importing.imported
             let rest = count == 0 ? "nothing was imported" : "sessions imported before it: \(count)"

@@ -4,9 +4,7 @@ internal import FoundationEssentials
 internal import JSONCoding
 
 /// `config`: shows the settings that `serve` would have.
-struct ConfigCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCommand {
-    static var settings: [String] { Settings.all.map(\.name) }
-
+struct ConfigCommand<Server: NavigationServer>: ParsableCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "config",
@@ -19,7 +17,10 @@ struct ConfigCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCo
 
     @Option(
         help: ArgumentHelp("Reports what this file would change, given as --config.", valueName: "file"),
-        transform: Settings.config.parse)
+        transform: { path in
+            guard !path.isEmpty else { throw ValidationError("It is empty.") }
+            return path
+        })
     var check: String?
 
     @Flag(help: "Prints JSON.")
@@ -28,10 +29,12 @@ struct ConfigCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCo
     @Flag(help: "Prints the manual page instead, for man(1).")
     var man = false
 
-    @Flag(help: "Prints all settings as Markdown instead: docs/settings.md.")
+    @Flag(help: "Prints the tables of docs/settings.md instead.")
     var markdown = false
 
-    @OptionGroup var serve: ServeOptions<Server>
+    @OptionGroup var settings: SettingOptions<Settings>
+
+    @OptionGroup(title: "Options of the apps") var own: Server.Options
 
     func validate() throws {
         guard [check != nil, man, markdown].count(where: \.self) <= 1, !json || (!man && !markdown) else {
@@ -41,13 +44,13 @@ struct ConfigCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCo
 
     func run() throws {
         if man { return print(ManualPage<Server>().text, terminator: "") }
-        if markdown { return print(SettingsDocument.text, terminator: "") }
-        let present = SettingResolution.current
+        if markdown { return print(SettingsDocument.tables, terminator: "") }
+        let present = settings.resolution
         guard let check else { return print(json ? present.json : present.table) }
         let changed: SettingResolution
         do throws(SettingFailure) {
             changed = try SettingResolution(
-                of: Self.settings, arguments: CommandLine.arguments.dropFirst(2),
+                of: Settings.all, flags: settings.flags,
                 environment: ProcessInfo.processInfo.environment, file: check)
         } catch {
             throw ExitCode.cannotUse(error)
@@ -57,31 +60,34 @@ struct ConfigCommand<Server: NavigationServer>: AsyncParsableCommand, SettingsCo
     }
 }
 
-/// `--config`. The file was read before the command line is parsed; the option is here for the help.
-struct ConfigOptions: ParsableArguments {
-    @Option(help: Settings.config.help, transform: Settings.config.parse)
-    var config: String?
-}
-
 extension SettingValue {
     /// The value for people; secrets are hidden.
     var shown: String {
         if isSecretItself { return "(hidden)" }
         if texts.isEmpty { return "-" }
-        return texts.map { row.form.mayHoldSecret ? $0.hidingPassword : $0 }.joined(separator: ", ").printable
+        return texts.map { row.mayHoldSecret ? $0.hidingPassword : $0 }.joined(separator: ", ").printable
     }
 
     /// Where it comes from, for people; what a default depends on.
     var shownOrigin: String {
-        if case .described(let text) = row.standard, origin == .standard { return "\(origin.layer): \(text)" }
-        return origin.source.map { "\(origin.layer) \($0)".printable } ?? origin.layer
+        if let unset = row.unset, layer == .default { return "\(layer): \(unset)" }
+        return source.map { "\(layer) \($0)".printable } ?? "\(layer)"
     }
 
     /// The value as a file has it; `null` if there is none, or a secret, or one that depends on the machine.
     var jsonValue: JSON {
-        if isSecretItself { return .null }
-        if texts.isEmpty, row.kind != .list { return .null }
-        return row.json(texts.map { row.form.mayHoldSecret ? $0.hidingPassword : $0 })
+        if isSecretItself || texts.isEmpty && row.kind != .list { return .null }
+        return row.json(texts.map { row.mayHoldSecret ? $0.hidingPassword : $0 })
+    }
+
+    /// The value, its layer and what that is called.
+    func json(named: Bool = false) -> JSON {
+        var object: JSONObject = named ? ["name": .string(row.key)] : [:]
+        object["value"] = jsonValue
+        object["origin"] = .string("\(layer)")
+        if let source { object["source"] = .string(source) }
+        if isSecretItself { object["hidden"] = true }
+        return .object(object)
     }
 }
 
@@ -95,17 +101,8 @@ extension SettingResolution {
         return rows.map { "\($0.0.padded(to: names))  \($0.1.padded(to: widths))  \($0.2)" }.joined(separator: "\n")
     }
 
-    /// Each setting with its value, its layer and what that is called.
     var json: String {
-        let settings = values.map { value in
-            var object: JSONObject = [
-                "name": .string(value.row.key), "value": value.jsonValue, "origin": .string(value.origin.layer),
-            ]
-            if let source = value.origin.source { object["source"] = .string(source) }
-            if value.isSecretItself { object["hidden"] = true }
-            return JSON.object(object)
-        }
-        return JSON.object(["settings": .array(settings)]).description.printable
+        JSON.object(["settings": .array(values.map { $0.json(named: true) })]).description.printable
     }
 }
 
@@ -144,12 +141,14 @@ struct SettingComparison {
     ///   - present: the settings as they are.
     ///   - changed: the settings with the file, which has been found good.
     init(from present: SettingResolution, to changed: SettingResolution, file: String) {
-        let pairs = zip(present.values, changed.values).filter { $0.0.row.name != Settings.config.row.name }
+        let pairs = zip(present.values, changed.values).filter {
+            $0.0.row.name != Settings.Configuration().config.row.name
+        }
         changes = pairs.filter { $0.texts != $1.texts }.map { ($0, $1) }
         var faults: [String] = []
         let members = (try? FileLayer.values(in: file, faults: &faults)) ?? [:]
         overridden = pairs.compactMap { _, after in
-            guard let value = members[after.row.name], value.origin != after.origin, value.texts != after.texts else {
+            guard let value = members[after.row.name], after.layer != .file, value.texts != after.texts else {
                 return nil
             }
             return (value, after)
@@ -169,16 +168,11 @@ struct SettingComparison {
     }
 
     var json: String {
-        func object(_ value: SettingValue) -> JSON {
-            var object: JSONObject = ["value": value.jsonValue, "origin": .string(value.origin.layer)]
-            if let source = value.origin.source { object["source"] = .string(source) }
-            return .object(object)
-        }
-        return JSON.object([
+        JSON.object([
             "changes": .array(
-                changes.map { ["name": .string($0.row.key), "before": object($0), "after": object($1)] }),
+                changes.map { ["name": .string($0.row.key), "before": $0.json(), "after": $1.json()] }),
             "overridden": .array(
-                overridden.map { ["name": .string($1.row.key), "value": $0.jsonValue, "by": object($1)] }),
+                overridden.map { ["name": .string($1.row.key), "value": $0.jsonValue, "by": $1.json()] }),
         ]).description.printable
     }
 }

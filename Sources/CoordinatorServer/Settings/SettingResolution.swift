@@ -10,19 +10,15 @@ struct SettingResolution: Sendable {
     /// In the table's order.
     let values: [SettingValue]
 
-    /// Of the command that runs.
-    @TaskLocal static var current = SettingResolution(values: [])
-
     subscript(name: String) -> SettingValue? { values.first { $0.row.name == name } }
 
-    /// The value, which the table has found good; `nil` for a default that depends on the machine.
-    func value<Value>(of setting: Setting<Value>) -> Value? {
-        self[setting.row.name]?.texts.last.flatMap { try? setting.parse($0) }
-    }
+    /// The setting as its layer gives it.
+    func given<Value>(_ setting: Setting<Value>) -> SettingValue { self[setting.row.name] ?? .standard(setting.row) }
 
-    /// What the layers below the command line add to it.
-    var arguments: [String] {
-        values.flatMap(\.addedArguments)
+    func value<Value>(of setting: Setting<Value>) -> Value {
+        do { return try setting.read(given(setting)) } catch {
+            preconditionFailure("\(setting.row.name) was found good: \(error)")
+        }
     }
 }
 
@@ -47,136 +43,88 @@ extension ExitCode {
 
 extension SettingResolution {
     /// - Parameters:
-    ///   - names: the settings that the command has. Of the others only the names are checked, and the file as a whole.
-    ///   - arguments: the command's, without its name.
+    ///   - rows: the settings that the command has. Of the others only the names are checked, and the file as a whole.
+    ///   - flags: what the command line has of them, by name.
     ///   - file: the file to read; by default the one that the command line or the environment names.
     init(
-        of names: [String], arguments: some Sequence<String>, environment: [String: String], file: String? = nil
+        of rows: [SettingRow], flags: [String: SettingValue], environment: [String: String], file: String? = nil
     ) throws(SettingFailure) {
         var faults: [String] = []
-        let flags = CommandLineLayer.values(in: arguments).filter { names.contains($0.key) }
-        var variables = EnvironmentLayer.values(in: environment, faults: &faults)
+        let variables = EnvironmentLayer.values(in: environment, faults: &faults)
         // The environment names the file also for a command that has no such flag.
-        let naming = flags[Settings.config.row.name] ?? variables[Settings.config.row.name]
-        variables = variables.filter { names.contains($0.key) }
-        var members: [String: SettingValue] = [:]
-        if let path = file ?? naming?.texts.last, !path.isEmpty {
-            members = try SettingResolution.members(of: path, faults: &faults)
+        let config = Settings.Configuration().config.row.name
+        let path = file ?? (flags[config] ?? variables[config])?.texts.last
+        let members: [String: SettingValue]
+        do throws(SmallFile.Unreadable) {
+            members =
+                try path.map { path throws(SmallFile.Unreadable) in
+                    path.isEmpty ? [:] : try FileLayer.values(in: path, faults: &faults)
+                } ?? [:]
+        } catch {
+            throw SettingFailure(code: EX_NOINPUT, reasons: [error.reason])
         }
-        faults = (Array(flags.values) + Array(variables.values)).sorted { $0.name < $1.name }.flatMap(\.faults) + faults
-
-        values = Settings.all.filter { names.contains($0.name) }.map { row in
-            flags[row.name] ?? variables[row.name] ?? members[row.name] ?? .standard(row)
-        }
+        values = rows.map { flags[$0.name] ?? variables[$0.name] ?? members[$0.name] ?? .standard($0) }
+        // A file is judged as a whole, the other layers by what the command has.
+        let given = rows.flatMap { row in [flags[row.name], variables[row.name]].compactMap(\.self) }
+        faults = given.sorted { $0.name < $1.name }.flatMap(\.faults) + faults
         if faults.isEmpty { faults = contradictions }
         guard faults.isEmpty else { throw SettingFailure(code: EX_USAGE, reasons: faults) }
     }
 
-    private static func members(
-        of path: String, faults: inout [String]
-    ) throws(SettingFailure) -> [String: SettingValue] {
-        do throws(SmallFile.Unreadable) { return try FileLayer.values(in: path, faults: &faults) } catch {
-            throw SettingFailure(code: EX_NOINPUT, reasons: [error.reason])
-        }
-    }
-
     /// What settings say against each other, one sentence each.
     private var contradictions: [String] {
+        let all = Settings()
         var faults: [String] = []
-        let storeName = Settings.store.row.name
-        if let given = self[storeName], let store = value(of: Settings.store) {
-            do { try store.validate() } catch {
-                faults.append("\(given.name): \((error as? ValidationError)?.message ?? "\(error)")")
-            }
-            faults += unused(Settings.storePassword.row, without: storeName, isUsed: store.isPostgres) {
-                "is for --store \(StoreChoice.postgresForm)."
-            }
-            faults += unused(Settings.storeSize.row, without: storeName, isUsed: !store.isPostgres) {
-                "is for a store in memory or in a file, not for PostgreSQL."
-            }
+        /// A setting that has no effect because of another one. This is no fault if a layer of higher precedence has
+        /// changed the other one, as when a flag names another store than the environment does, with its password.
+        func unused<Value, Other>(
+            _ setting: Setting<Value>, without other: Setting<Other>, unless isUsed: Bool, _ reason: String
+        ) {
+            let (value, other) = (given(setting), given(other))
+            guard !isUsed, value.layer != .default, value.layer.rawValue >= other.layer.rawValue else { return }
+            faults.append("\(value.name) \(reason)")
         }
-        let adminPort = Settings.adminPort.row
-        faults += unused(
-            Settings.adminHost.row, without: adminPort.name, isUsed: value(of: Settings.adminPort) != nil
-        ) { "is for \(adminPort.flag)." }
-        if let admin = self[Settings.adminPort.row.name], admin.origin != .standard,
-            let port = value(of: Settings.adminPort), port != 0, port == value(of: Settings.port)
-        {
-            faults.append("\(admin.name) is the port of the API, too; choose another.")
-        }
-        if let requests = value(of: Settings.requestsSize), let body = value(of: Settings.bodySize),
-            requests.bytes < 4 * body.bytes
-        {
-            let (given, other) = (Settings.requestsSize.row, Settings.bodySize.row)
-            faults.append(
-                "\(self[given.name]?.name ?? given.flag) is less than four times \(other.flag), and an address has a quarter."
-            )
-        }
-        let isTraced = value(of: Settings.traceEndpoint) != nil
-        for row in [Settings.traceSample.row, Settings.traceService.row] {
-            faults += unused(row, without: Settings.traceEndpoint.row.name, isUsed: isTraced) {
-                "is for \(Settings.traceEndpoint.row.flag)."
-            }
-        }
-        let token = Settings.consoleToken.row
-        if let console = self[Settings.console.row.name] {
-            let isDevelopment = self[Settings.development.row.name]?.texts == ["true"]
-            let isOn = console.texts == ["true"]
-            if isOn, self[token.name]?.origin == .standard, !isDevelopment {
-                faults.append("\(console.name) needs \(token.flag), or \(token.variable) in the environment.")
-            }
-            faults += unused(token, without: console.row.name, isUsed: isOn || isDevelopment) { "is for --console." }
-        }
-        return faults
-    }
 
-    /// A setting that has no effect because of another one. This is no fault if a layer of higher precedence has
-    /// changed the other one, as when a flag names another store than the environment does, with its password.
-    private func unused(
-        _ row: SettingRow, without other: String, isUsed: Bool, _ reason: () -> String
-    ) -> [String] {
-        guard !isUsed, let value = self[row.name], let other = self[other], value.origin != .standard,
-            value.origin.precedence >= other.origin.precedence
-        else { return [] }
-        return ["\(value.name) \(reason())"]
+        let store = all.storage.store
+        let choice = value(of: store.location)
+        do { try choice.validate() } catch { faults.append("\(given(store.location).name): \(error)") }
+        unused(
+            store.password, without: store.location, unless: choice.isPostgres,
+            "is for --store \(StoreChoice.postgresForm).")
+        unused(
+            all.storage.storeSize, without: store.location, unless: !choice.isPostgres,
+            "is for a store in memory or in a file, not for PostgreSQL.")
+
+        let adminPort = value(of: all.admin.adminPort)
+        unused(all.admin.adminHost, without: all.admin.adminPort, unless: adminPort != nil, "is for --admin-port.")
+        if let adminPort, adminPort != 0, adminPort == value(of: all.address.port) {
+            faults.append("\(given(all.admin.adminPort).name) is the port of the API, too; choose another.")
+        }
+
+        let requests = all.connections.requestsSize
+        if value(of: requests).bytes < 4 * value(of: all.connections.bodySize).bytes {
+            faults.append(
+                "\(given(requests).name) is less than four times --body-size, and an address has a quarter.")
+        }
+
+        let (endpoint, isTraced) = (all.traces.traceEndpoint, value(of: all.traces.traceEndpoint) != nil)
+        unused(all.traces.traceSample, without: endpoint, unless: isTraced, "is for --trace-endpoint.")
+        unused(all.traces.traceService, without: endpoint, unless: isTraced, "is for --trace-endpoint.")
+
+        let (console, token) = (all.console.console, all.console.consoleToken)
+        let isDevelopment = value(of: all.apps.development)
+        if value(of: console), !isDevelopment, given(token).layer == .default {
+            faults.append(
+                "\(given(console).name) needs \(token.row.flag), or \(token.row.variable) in the environment.")
+        }
+        unused(token, without: console, unless: value(of: console) || isDevelopment, "is for --console.")
+        return faults
     }
 }
 
 extension SettingValue {
     fileprivate static func standard(_ row: SettingRow) -> SettingValue {
-        guard case .text(let text) = row.standard else { return SettingValue(row: row, origin: .standard, texts: []) }
-        return SettingValue(row: row, origin: .standard, texts: [text])
-    }
-}
-
-/// The settings among the arguments of a command. The parser of the command line reads them, too; here they are needed
-/// before, because what they leave out comes from the other layers.
-enum CommandLineLayer {
-    static func values(in arguments: some Sequence<String>) -> [String: SettingValue] {
-        var values: [String: SettingValue] = [:]
-        var rest = Array(arguments.prefix { $0 != "--" })[...]
-        while let argument = rest.popFirst() {
-            let parts = argument.parts(at: "=", limit: 2).map(String.init)
-            guard let (row, isNegated) = row(of: parts[0]) else { continue }
-            var texts = parts.count > 1 ? [parts[1]] : []
-            if row.kind == .flag {
-                texts = [isNegated ? "false" : "true"]
-            } else if texts.isEmpty, let next = rest.first, !next.begins(with: "-") {
-                texts = [next]
-                rest.removeFirst()
-            }
-            let before = row.kind == .list ? values[row.name]?.texts ?? [] : []
-            values[row.name] = SettingValue(row: row, origin: .flag(parts[0]), texts: before + texts)
-        }
-        return values
-    }
-
-    private static func row(of flag: String) -> (row: SettingRow, isNegated: Bool)? {
-        for row in Settings.all {
-            if row.flag == flag { return (row, false) }
-            if row.kind == .flag, "--no-\(row.name)" == flag { return (row, true) }
-        }
-        return nil
+        SettingValue(row: row, layer: .default, source: nil, texts: row.standard.map { [$0] } ?? [])
     }
 }
 
@@ -184,38 +132,32 @@ enum CommandLineLayer {
 enum EnvironmentLayer {
     /// - Parameter faults: receives what is wrong with names; values are not judged.
     static func values(in environment: [String: String], faults: inout [String]) -> [String: SettingValue] {
-        var values: [String: SettingValue] = [:]
         let variables = environment.filter { name, value in
             !value.isEmpty && name.begins(with: SettingRow.prefix) && !OtherVariables.isServiceLink(name, value)
         }
+        var values: [String: SettingValue] = [:]
         for row in Settings.all {
-            let texts = row.variables.compactMap { name in variables[name].map { (name: name, text: $0) } }
-            guard let first = texts.first else { continue }
-            if texts.count > 1 {
-                faults.append(
-                    "the environment variables \(texts.map(\.name).joined(separator: " and ")) exclude each other.")
+            let names = row.variables.filter { variables[$0] != nil }
+            guard let name = names.first, let text = variables[name] else { continue }
+            if names.count > 1 {
+                faults.append("the environment variables \(names.joined(separator: " and ")) exclude each other.")
             }
             values[row.name] = SettingValue(
-                row: row, origin: .environment(first.name),
-                texts: row.kind == .list ? list(first.text) : [first.text],
-                isSecretItself: row.kind == .secret && first.name == row.variable)
+                row: row, layer: .environment, source: name,
+                // An empty element stays, and is a fault of the value.
+                texts: row.kind == .list ? text.parts(at: ",").map { String($0.trimmed) } : [text],
+                isSecretItself: row.kind == .secret && name == row.variable)
         }
-        let port = Settings.port.row
+        let port = Settings.Address().port.row
         if values[port.name] == nil, let text = environment[OtherVariables.port], !text.isEmpty {
-            values[port.name] = SettingValue(row: port, origin: .environment(OtherVariables.port), texts: [text])
+            values[port.name] = SettingValue(
+                row: port, layer: .environment, source: OtherVariables.port, texts: [text])
         }
         let known = Settings.all.flatMap(\.variables)
-        for name in variables.keys.sorted() where !known.contains(name) {
-            guard !OtherVariables.all.contains(where: { $0.0 == name }) else { continue }
-            faults.append(
-                "the environment variable \(name): there is no such setting\(known.suggestion(for: name))")
+        for name in variables.keys.sorted() where !(known + OtherVariables.all.map(\.0)).contains(name) {
+            faults.append("the environment variable \(name): there is no such setting\(known.suggestion(for: name))")
         }
         return values
-    }
-
-    /// An empty element stays, and is a fault of the value.
-    private static func list(_ text: String) -> [String] {
-        text.parts(at: ",").map { String($0.trimmed) }
     }
 }
 
@@ -235,103 +177,76 @@ enum FileLayer {
         }
         var values: [String: SettingValue] = [:]
         for member in object.members {
-            guard let row = row(named: member.name, path: path, faults: &faults) else { continue }
+            guard let row = Settings.all.first(where: { $0.key == member.name && $0.name != config }) else {
+                faults.append("\(path): \(member.name.printable): \(remark(on: member.name))")
+                continue
+            }
             guard let texts = row.texts(member.value) else {
                 faults.append("\(path): \(member.name): It must be \(row.jsonForm).")
                 continue
             }
-            let value = SettingValue(row: row, origin: .file(path), texts: texts)
+            let value = SettingValue(row: row, layer: .file, source: path, texts: texts)
             faults += value.faults
             values[row.name] = value
         }
         return values
     }
 
-    private static func row(named name: String, path: String, faults: inout [String]) -> SettingRow? {
-        let rows = Settings.all.filter { $0.name != Settings.config.row.name }
-        if let row = rows.first(where: { $0.key == name }) { return row }
-        let remark: String
-        if name == Settings.config.row.name {
-            remark = "a file cannot name another one."
-        } else if let secret = rows.first(where: { $0.kind == .secret && $0.name == name }) {
-            remark = "a secret does not stand in this file; write \(secret.key), the name of a file that has it."
-        } else {
-            remark = "there is no such setting\(rows.map(\.key).suggestion(for: name))"
+    private static var config: String { Settings.Configuration().config.row.name }
+
+    private static func remark(on name: String) -> String {
+        if name == config { return "a file cannot name another one." }
+        if let secret = Settings.all.first(where: { $0.kind == .secret && $0.name == name }) {
+            return "a secret does not stand in this file; write \(secret.key), the name of a file that has it."
         }
-        faults.append("\(path): \(name.printable): \(remark)")
-        return nil
+        let known = Settings.all.map(\.key).filter { $0 != config }
+        return "there is no such setting\(known.suggestion(for: name))"
     }
 }
 
 extension SettingRow {
-    /// The value as the command line has it; `nil` if it has the wrong type.
+    /// The value of a file's member as the command line has it; `nil` if it has the wrong type.
     fileprivate func texts(_ json: JSON) -> [String]? {
-        switch (kind, form) {
-        case (.list, _):
+        switch kind {
+        case .list:
             guard let elements = json.array else { return nil }
             let texts = elements.compactMap(\.string)
             return texts.count == elements.count ? texts : nil
-        case (.flag, _):
-            guard case .bool(let value) = json else { return nil }
-            return ["\(value)"]
-        case (_, .number):
-            return json.integer.map { ["\($0)"] }
-        case (_, .size):
-            return (json.string ?? json.integer.map { "\($0)" }).map { [$0] }
-        default:
-            return json.string.map { [$0] }
+        case .flag: if case .bool(let value) = json { return ["\(value)"] } else { return nil }
+        case .number: return json.integer.map { ["\($0)"] }
+        case .size: return (json.string ?? json.integer.map { "\($0)" }).map { [$0] }
+        case .text, .secret: return json.string.map { [$0] }
         }
     }
 
     /// The types that `texts` accepts.
-    var jsonForm: String {
-        switch (kind, form) {
-        case (.list, _): "an array of strings"
-        case (.flag, _): "true or false"
-        case (_, .number): "a whole number"
-        case (_, .size): "a string, or a number of bytes"
-        default: "a string"
+    fileprivate var jsonForm: String {
+        switch kind {
+        case .list: "an array of strings"
+        case .flag: "true or false"
+        case .number: "a whole number"
+        case .size: "a string, or a number of bytes"
+        case .text, .secret: "a string"
         }
     }
 
     /// The other way round, for `config --json`.
     func json(_ texts: [String]) -> JSON {
-        switch (kind, form) {
-        case (.list, _): .array(texts.map { .string($0) })
-        case (.flag, _): .bool(texts == ["true"])
-        case (_, .number): texts.first.flatMap { Int($0) }.map { .integer($0) } ?? .null
-        default: texts.first.map { .string($0) } ?? .null
+        switch kind {
+        case .list: .array(texts.map { .string($0) })
+        case .flag: .bool(texts == ["true"])
+        case .number: texts.first.flatMap { Int($0) }.map { .integer($0) } ?? .null
+        case .size, .text, .secret: texts.first.map { .string($0) } ?? .null
         }
     }
 }
 
 extension JSONSyntaxError {
-    /// What is wrong, and where. It repeats nothing of the file but a name that occurs twice.
+    /// What is wrong, and where. It repeats nothing of the file.
     fileprivate func sentence(in bytes: [UInt8]) -> String {
-        let before = bytes.prefix(offset)
-        let line = before.count { $0 == UInt8(ascii: "\n") } + 1
-        let column =
-            String(decoding: before.reversed().prefix { $0 != UInt8(ascii: "\n") }.reversed(), as: UTF8.self)
-            .count + 1
-        let what =
-            switch reason {
-            case .unexpectedByte: "this is no JSON"
-            case .unexpectedEnd: "the file ends too early"
-            case .trailingBytes: "something follows the object"
-            case .duplicateName: "\(name(in: bytes)) occurs twice"
-            case .nestedTooDeep: "it is nested too deep"
-            case .invalidUTF8, .loneSurrogate: "this is no UTF-8"
-            case .controlCharacter: "a control character must be escaped"
-            case .invalidEscape: "there is no such escape"
-            case .invalidNumber: "this is no number"
-            }
-        return "line \(line), column \(column): \(what)."
-    }
-
-    /// The text in quotation marks that begins at the fault.
-    private func name(in bytes: [UInt8]) -> String {
-        let text = bytes.dropFirst(offset + 1).prefix { $0 != UInt8(ascii: "\"") }
-        return String(decoding: text.prefix(80), as: UTF8.self).printable
+        let lines = bytes.prefix(offset).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        let column = String(decoding: lines.last ?? [], as: UTF8.self).count + 1
+        return "line \(lines.count), column \(column): the file \(reason)."
     }
 }
 
@@ -352,30 +267,23 @@ enum OtherVariables {
     /// Whether Kubernetes has set the variable for a service whose name begins with `coordinatord`, in the form of
     /// Docker's links: COORDINATORD_SERVICE_HOST, COORDINATORD_PORT=tcp://10.0.0.1:80, COORDINATORD_PORT_80_TCP_ADDR.
     static func isServiceLink(_ name: String, _ value: String) -> Bool {
-        if name.ends(with: "_PORT"), ["tcp://", "udp://", "sctp://"].contains(where: value.begins) { return true }
-        let words = name.parts(at: "_")
-        if let index = words.lastIndex(of: "SERVICE"), index > 0, index + 1 < words.count {
-            if words[index + 1] == "PORT" || words[(index + 1)...] == ["HOST"] { return true }
+        let words = name.parts(at: "_").dropFirst()
+        return zip(words, words.dropFirst() + [""]).contains { word, next in
+            switch word {
+            case "SERVICE": next == "HOST" || next == "PORT"
+            case "PORT": Int(next) != nil || next.isEmpty && value.utf8.firstRange(of: "://".utf8) != nil
+            default: false
+            }
         }
-        guard let protocolIndex = words.lastIndex(where: { ["TCP", "UDP", "SCTP"].contains($0) }), protocolIndex >= 2,
-            Int(words[protocolIndex - 1]) != nil, words[protocolIndex - 2] == "PORT"
-        else { return false }
-        let rest = words[(protocolIndex + 1)...]
-        return rest.isEmpty || rest == ["ADDR"] || rest == ["PORT"] || rest == ["PROTO"]
     }
 }
 
 extension Sequence<String> {
-    /// The name that was probably meant, if one is near enough.
-    func nearest(to name: String) -> String? {
+    /// The end of an error: “; did you mean …?” with the name that was probably meant, if one is near enough.
+    fileprivate func suggestion(for name: String) -> String {
         let near = map { (name: $0, distance: $0.distance(to: name)) }.min { $0.distance < $1.distance }
-        guard let near, near.distance <= Swift.max(2, name.count / 4) else { return nil }
-        return near.name
-    }
-
-    /// The end of an error: “; did you mean …?”, or nothing.
-    func suggestion(for name: String) -> String {
-        nearest(to: name).map { "; did you mean \($0)?" } ?? "."
+        guard let near, near.distance <= Swift.max(2, name.count / 4) else { return "." }
+        return "; did you mean \(near.name)?"
     }
 }
 

@@ -10,7 +10,7 @@ internal import Sessions
 /// are; what opens a store returns a `StoreReader` or a `WritableStore`.
 ///
 /// What throws an exit code has printed the reason to standard error.
-enum StoreChoice: Equatable {
+enum StoreChoice: Equatable, CustomStringConvertible {
     case memory
     case sqlite(directory: String)
     /// As libpq reads it, without a password.
@@ -46,14 +46,16 @@ enum StoreChoice: Equatable {
             _ = try PostgresStore.location(of: uri)
         } catch .secretInURI(let reason) {
             throw ValidationError(
-                "\(reason). --store-password-file names such a file, \(PasswordOptions.variable) may have it, too.")
+                """
+                \(reason). --store-password-file names such a file, \(Settings.Store.passwordVariable) may have it, too.
+                """)
         } catch {
             throw ValidationError("\(error).")
         }
     }
 
-    /// For people: without secrets.
-    var location: String {
+    /// Without secrets.
+    var description: String {
         switch self {
         case .memory: "memory"
         case .sqlite(let directory): "sqlite:\(directory)"
@@ -63,7 +65,7 @@ enum StoreChoice: Equatable {
 }
 
 /// The value of `--durability`.
-enum DurabilityChoice: String, CaseIterable, ExpressibleByArgument {
+enum DurabilityChoice: String, CaseIterable {
     case strict, relaxed
 }
 
@@ -121,7 +123,7 @@ extension StoreChoice {
                     uri: uri, password: password, durability: durability == .strict ? .strict : .relaxed,
                     retention: retention, newSecret: newSecret, report: report)
             } catch {
-                throw ExitCode.cannotUse(location, error)
+                throw ExitCode.cannotUse(description, error)
             }
         }
     }
@@ -143,9 +145,8 @@ extension StoreChoice {
         case (_, PostgresStoreError.noSchema):
             ExitCode.cannotStart(
                 EX_NOINPUT,
-                "there is no store in \(location); name another database, or run `coordinatord migrate` first"
-            )
-        case (_, let error as PostgresStoreError): ExitCode.cannotUse(location, error)
+                "there is no store in \(self); name another database, or run `coordinatord migrate` first")
+        case (_, let error as PostgresStoreError): ExitCode.cannotUse(description, error)
         case (_, let damage as SessionDamage): ExitCode.cannotStart(EX_DATAERR, "\(damage)")
         default: error
         }
@@ -165,11 +166,11 @@ extension StoreChoice {
             throw ExitCode.cannotStart(
                 EX_NOPERM,
                 """
-                \(location): this role may not create tables: run this as the database's owner, or GRANT CREATE ON \
+                \(self): this role may not create tables: run this as the database's owner, or GRANT CREATE ON \
                 SCHEMA public to the role
                 """)
         } catch {
-            throw ExitCode.cannotUse(location, error)
+            throw ExitCode.cannotUse(description, error)
         }
     }
 }
@@ -234,7 +235,7 @@ extension ExitCode {
         func says(_ words: String...) -> Bool { words.allSatisfy(reason.contains) }
         let (code, advice): (CInt, String?) =
             if says("password authentication failed") || says("no password supplied") {
-                (EX_NOPERM, "give the password with --store-password-file or \(PasswordOptions.variable)")
+                (EX_NOPERM, "give the password with --store-password-file or \(Settings.Store.passwordVariable)")
             } else if says("database", "does not exist") {
                 (EX_NOINPUT, "create it, for example with createdb, or name another one")
             } else if says("role", "does not exist") || says("no pg_hba.conf entry") {

@@ -18,20 +18,10 @@ struct Traces {
     func finish() { exporter.finish(within: Traces.patience) }
 }
 
-/// Which requests are traced, and where their spans go.
-struct TraceOptions: ParsableArguments {
-    @Option(help: Settings.traceEndpoint.help, transform: Settings.traceEndpoint.parse)
-    var traceEndpoint: SpanCollector?
-
-    @Option(help: Settings.traceSample.help, transform: Settings.traceSample.parse)
-    var traceSample = Settings.traceSample.standard
-
-    @Option(help: Settings.traceService.help, transform: Settings.traceService.parse)
-    var traceService: String?
-
+extension SettingValues<Settings.Traces> {
     /// Puts the trace of a request into its log entries; `nil` if nothing is traced.
     var logMetadata: Logger.MetadataProvider? {
-        traceEndpoint.map { _ in
+        self.traceEndpoint.map { _ in
             Logger.MetadataProvider {
                 InstrumentationContext.current?.trace.map { ["trace": "\($0.trace)"] } ?? [:]
             }
@@ -43,14 +33,14 @@ struct TraceOptions: ParsableArguments {
     /// - Parameter program: its name, and its own version if it has one.
     /// - Returns: `nil` if nothing is traced.
     func tracing(of program: (name: String, version: String?)) -> Traces? {
-        guard let traceEndpoint else { return nil }
+        guard let endpoint = self.traceEndpoint else { return nil }
         let resource = SpanResource(
-            service: traceService ?? program.name, version: program.version ?? Release.version,
+            service: self.traceService ?? program.name, version: program.version ?? Release.version,
             instance: UUID().uuidString.lowercased(), library: Release.version)
-        let exporter = SpanExporter(to: traceEndpoint, from: resource) { [logger = Logger(label: "traces")] in
+        let exporter = SpanExporter(to: endpoint, from: resource) { [logger = Logger(label: "traces")] in
             logger.warning("\($0)")
         }
-        let tracer = SpanTracer(exporter, share: traceSample.percent / 100)
+        let tracer = SpanTracer(exporter, share: self.traceSample.percent / 100)
         InstrumentationSystem.bootstrap(tracer)
         return Traces(tracer: tracer, exporter: exporter)
     }

@@ -163,20 +163,7 @@ extension Problem {
     }
 
     init(_ error: JSONSyntaxError) {
-        let reason =
-            switch error.reason {
-            case .unexpectedByte: "is not JSON"
-            case .unexpectedEnd: "ends too early"
-            case .trailingBytes: "goes on after its JSON value"
-            case .duplicateName: "has a name twice in one object"
-            case .nestedTooDeep: "is nested deeper than 32 levels"
-            case .invalidUTF8: "is not UTF-8"
-            case .loneSurrogate: "has half a surrogate pair"
-            case .controlCharacter: "has a control character in a string"
-            case .invalidEscape: "has an escape that JSON does not define"
-            case .invalidNumber: "has a number that is malformed or out of range"
-            }
-        self.init(400, "invalid-json", "Not acceptable JSON", "The body \(reason), at byte \(error.offset).")
+        self.init(400, "invalid-json", "Not acceptable JSON", "The body \(error.reason), at byte \(error.offset).")
     }
 
     init(_ refusal: HTTPRefusal) {

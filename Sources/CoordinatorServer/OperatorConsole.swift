@@ -8,21 +8,12 @@ internal import NavigationAPI
 internal import Sessions
 
 /// The page for people at `/console`.
-struct ConsoleOptions: ParsableArguments {
-    @Flag(inversion: .prefixedNo, help: Settings.console.help)
-    var console = false
-
-    @Option(help: Settings.consoleToken.help, transform: Settings.consoleToken.parse)
-    var consoleTokenFile: String?
-
-    /// Characters of a token. It travels in the head of a request.
-    private static let lengths = 16...512
-
+extension SettingValues<Settings.Console> {
     /// - Returns: `nil` if there is no such page; `remark` says the token that was made for this start.
     func settings(
         of server: String, apps: [App], isDevelopment: Bool
     ) throws -> (settings: ConsoleSettings, remark: String)? {
-        guard console || isDevelopment else { return nil }
+        guard self.console || isDevelopment else { return nil }
         let read = try token()
         let made = read == nil ? SessionToken.random().text : nil
         let settings = ConsoleSettings(
@@ -41,21 +32,22 @@ struct ConsoleOptions: ParsableArguments {
 
     private func token() throws -> String? {
         let (text, place): (String, String)
-        if let file = consoleTokenFile {
+        switch self.consoleToken {
+        case nil: return nil
+        case .file(let file):
             place = "the file \(file) of --console-token-file"
             do throws(SmallFile.Unreadable) {
                 text = String(decoding: try SmallFile.bytes(of: file), as: UTF8.self)
             } catch {
                 throw ExitCode.cannotStart(EX_NOINPUT, "--console-token-file: \(error.reason)")
             }
-        } else if let secret = Settings.consoleToken.row.secretInEnvironment {
-            place = "the environment variable \(Settings.consoleToken.row.variable)"
+        case .text(let secret):
+            place = resolution.given(Settings.Console().consoleToken).name
             text = secret
-        } else {
-            return nil
         }
         let token = text.words
-        let lengths = ConsoleOptions.lengths
+        // It travels in the head of a request.
+        let lengths = 16...512
         guard token.count == 1, lengths.contains(token[0].utf8.count),
             token[0].utf8.allSatisfy({ (0x21...0x7E).contains($0) })
         else {

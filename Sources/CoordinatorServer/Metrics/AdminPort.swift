@@ -4,18 +4,11 @@ internal import MicroHTTP
 internal import NavigationAPI
 internal import Prometheus
 
-/// Where the operator's own tools find the server, such as Prometheus.
-struct AdminOptions: ParsableArguments {
-    @Option(help: Settings.adminPort.help, transform: Settings.adminPort.parse)
-    var adminPort: Int?
-
-    @Option(help: Settings.adminHost.help, transform: Settings.adminHost.parse)
-    var adminHost = Settings.adminHost.standard
-
+extension SettingValues<Settings.Admin> {
     /// Call before the apps are made, because theirs are among the metrics.
     ///
     /// - Returns: `nil` if nobody wants metrics.
-    func metrics() -> ServerMetrics? { adminPort.map { _ in ServerMetrics() } }
+    func metrics() -> ServerMetrics? { self.adminPort.map { _ in ServerMetrics() } }
 
     /// Starts to listen.
     ///
@@ -24,9 +17,9 @@ struct AdminOptions: ParsableArguments {
     ///   - api: answers `/livez` and `/readyz`.
     /// - Throws: an exit code, after printing the reason to standard error.
     func open(_ figures: ServerFigures?, _ api: NavigationHandler) throws -> AdminPort? {
-        guard let adminPort, let figures else { return nil }
+        guard let adminPort = self.adminPort, let figures else { return nil }
         var settings = HTTPServer.Settings()
-        settings.host = adminHost
+        settings.host = self.adminHost
         settings.port = adminPort
         settings.threads = 1
         settings.connectionLimit = 256
@@ -35,7 +28,7 @@ struct AdminOptions: ParsableArguments {
         settings.idleTimeout = 10
         do throws(HTTPServerError) {
             let server = try HTTPServer(settings, handler: AdminHandler(ServerMetrics.registry(figures), api))
-            return AdminPort(server: server, address: HTTPAuthority(host: adminHost, port: server.port))
+            return AdminPort(server: server, address: HTTPAuthority(host: self.adminHost, port: server.port))
         } catch {
             throw ExitCode.cannotStart(EX_UNAVAILABLE, "\(error); choose another --admin-port or --admin-host")
         }

@@ -3,24 +3,13 @@ internal import ByteText
 internal import Glibc
 internal import Logging
 
-/// What the server logs, and how.
-struct LogOptions: ParsableArguments {
-    @Option(help: Settings.logFormat.help, transform: Settings.logFormat.parse)
-    var logFormat: LineLogHandler.Format?
-
-    @Option(help: Settings.logLevel.help, transform: Settings.logLevel.parse)
-    var logLevel = Settings.logLevel.standard
-
-    @Option(help: Settings.accessLog.help, transform: Settings.accessLog.parse)
-    var accessLog = Settings.accessLog.standard
-
-    var format: LineLogHandler.Format { logFormat ?? (isatty(STDERR_FILENO) == 1 ? .text : .json) }
-
-    /// Makes every logger of the process, also an author's, write as the options say. Call once.
+extension SettingValues<Settings.Log> {
+    /// Makes every logger of the process, also an author's, write as the settings say. Call once.
     ///
     /// - Parameter provider: adds to the entries of requests; `nil` if there is nothing to add.
     func install(_ provider: Logger.MetadataProvider?) {
-        let (format, levels) = (format, logLevel)
+        let format = self.logFormat ?? (isatty(STDERR_FILENO) == 1 ? .text : .json)
+        let levels = self.logLevel
         LineOutput.standardError.setFormat(format)
         LoggingSystem.bootstrap(
             { label, provider in
