@@ -1,7 +1,18 @@
 // swift-tools-version: 6.2
-// The targets, inside out. Each target's main file has the target's name and opens with what it is for; the arrows
-// between targets are checked by `Tests/ArchitectureTests`.
+// Each target's main file has the target's name and opens with what it is for. `Tests/ArchitectureTests` checks that
+// targets depend only on their own floor and on lower ones, and `scripts/draw-floors` draws them for `docs/design.md`.
 import PackageDescription
+
+/// The folders of `Sources` and `Tests`, the lowest floor first.
+let floors: KeyValuePairs = [
+    "C": ["CFiles", "CEpoll", "CMicroHTTPD", "CSodium", "CSQLite", "CPostgres", "CJemalloc"],
+    "Basics": ["ByteText", "JSONCoding", "Measures", "Sodium"],
+    "Pattern": ["Coordinators", "CoordinatorsTesting", "AppMaps"],
+    "Sessions": ["Sessions", "SQLite", "SQLiteStore", "Postgres", "PostgresStore", "StoreTests"],
+    "HTTP": ["MicroHTTP", "NavigationAPI"],
+    "Observability": ["Prometheus", "OpenTelemetry"],
+    "Program": ["CoordinatorServer", "ReferenceApps", "coordinatord", "ServerTests", "FaultTests"],
+]
 
 let package = Package(
     name: "coordinatord",
@@ -188,6 +199,11 @@ if Context.environment["COORDINATORD_FUZZING"] == nil {
     ]
 }
 
+for target in package.targets where target.path == nil {
+    let names = [target.name, target.isTest ? String(target.name.dropLast("Tests".count)) : ""]
+    guard let floor = floors.first(where: { $0.value.contains(where: names.contains) })?.key else { continue }
+    target.path = "\(target.isTest ? "Tests" : "Sources")/\(floor)/\(target.name)"
+}
 for target in package.targets where target.type != .system {
     target.swiftSettings = [
         "ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility", "NonisolatedNonsendingByDefault",

@@ -1,1 +1,1 @@
-../../Sources/CFiles/Console/client.js
+../../Sources/C/CFiles/Console/client.js

@@ -53,11 +53,33 @@ import Testing
     static let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "Sources")
 
-    @Test func `every target has its row in the table`() throws {
-        let targets = try FileManager.default.contentsOfDirectory(atPath: Architecture.sources.path)
+    /// The lowest first.
+    static let floors = ["C", "Basics", "Pattern", "Sessions", "HTTP", "Observability", "Program"]
 
-        let libraries = ["CFiles", "CMicroHTTPD", "CSodium", "CSQLite", "CPostgres", "CJemalloc", "CEpoll"]
-        #expect(Set(targets) == Set(Architecture.allowed.keys).union(libraries))
+    /// The floor of each target, by the folder that it is in.
+    static let floorOfTarget = [String: String](
+        uniqueKeysWithValues: floors.flatMap { floor in
+            let targets = try? FileManager.default.contentsOfDirectory(atPath: sources.appending(path: floor).path)
+            return (targets ?? []).map { ($0, floor) }
+        })
+
+    @Test func `every target is on a floor, and has its row in the table`() throws {
+        let folders = try FileManager.default.contentsOfDirectory(atPath: Architecture.sources.path)
+        #expect(Set(folders) == Set(Architecture.floors))
+
+        let targets = Architecture.floorOfTarget.filter { $0.value != "C" }.keys
+        #expect(Set(targets) == Set(Architecture.allowed.keys))
+    }
+
+    @Test(arguments: allowed.keys.sorted())
+    func `a target uses its own floor and lower ones`(target: String) throws {
+        let own = try #require(Architecture.floorOfTarget[target].flatMap(Architecture.floors.firstIndex))
+        for other in Architecture.allowed[target, default: []] {
+            guard let floor = Architecture.floorOfTarget[other].flatMap(Architecture.floors.firstIndex) else {
+                continue
+            }
+            #expect(floor <= own, "\(other) is above")
+        }
     }
 
     @Test(arguments: allowed.keys.sorted())
@@ -81,7 +103,7 @@ import Testing
 
     @Test(arguments: allowed.keys.sorted())
     func `the main file opens with what the target is for`(target: String) throws {
-        let main = Architecture.sources.appending(path: "\(target)/\(target).swift")
+        let main = Architecture.folder(of: target).appending(path: "\(target).swift")
 
         #expect(try String(contentsOf: main, encoding: .utf8).hasPrefix("// \(target): "))
     }
@@ -106,8 +128,12 @@ import Testing
             })
     }
 
+    private static func folder(of target: String) -> URL {
+        sources.appending(path: "\(floorOfTarget[target, default: ""])/\(target)")
+    }
+
     static func files(of target: String) throws -> [URL] {
-        let folder = sources.appending(path: target)
+        let folder = folder(of: target)
         let paths = FileManager.default.enumerator(atPath: folder.path)?.compactMap { $0 as? String } ?? []
         return paths.filter { $0.hasSuffix(".swift") }.map { folder.appending(path: $0) }
     }
@@ -123,7 +149,8 @@ import Testing
 
     /// These read nothing from outside: names in an app's code, this package's files, what an author types.
     private static let exempt: Set<String> = [
-        "AppMaps", "Coordinators/Authoring", "Coordinators/Engine", "CoordinatorsTesting", "Prometheus", "coordinatord",
+        "Pattern/AppMaps", "Pattern/Coordinators/Authoring", "Pattern/Coordinators/Engine",
+        "Pattern/CoordinatorsTesting", "Observability/Prometheus", "Program/coordinatord",
     ]
     /// Parts of lines that are right.
     private static let allowed = [
@@ -169,7 +196,7 @@ import Testing
 /// The version has one source, which everything else repeats.
 @Suite struct VersionTests {
     @Test func `description, changelog and image have the program's version`() throws {
-        let source = try Architecture.text("Sources/CoordinatorServer/CoordinatorServer.swift")
+        let source = try Architecture.text("Sources/Program/CoordinatorServer/CoordinatorServer.swift")
         let version = try #require(source.firstMatch(of: /static let version = "(\d+\.\d+\.\d+)"/)).output.1
 
         #expect(try Architecture.text("openapi.yaml").contains("\n  version: \(version)\n"))

@@ -199,7 +199,7 @@ final class FailingStore: SessionStore {
         let described = Set(guide.matches(of: /\n## ([a-z-]+)\n/).map { String($0.1) })
         let openAPI = try String(contentsOf: repository.appending(path: "openapi.yaml"), encoding: .utf8)
         let mentioned = openAPI.matches(of: /urn:coordinatord:problem:([a-z-]+)/).map { String($0.1) }
-        let problems = repository.appending(path: "Sources/NavigationAPI/Problems")
+        let problems = repository.appending(path: "Sources/HTTP/NavigationAPI/Problems")
         let source = try ["Problem.swift", "Problem+SessionError.swift"].map { name in
             try String(contentsOf: problems.appending(path: name), encoding: .utf8)
         }.joined()

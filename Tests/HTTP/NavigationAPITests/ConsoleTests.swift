@@ -55,7 +55,7 @@ import Testing
     @Test func `the files are sent with their types, and no others`() async throws {
         let client = try await ConsoleTests.client()
         for file in try FileManager.default.contentsOfDirectory(
-            atPath: repository.appending(path: "Sources/CFiles/Console").path)
+            atPath: repository.appending(path: "Sources/C/CFiles/Console").path)
         where file != "console.html" {
             let answer = try await client.connection.request(
                 "GET", file == "client.js" ? "/client.js" : "/console/\(file)")

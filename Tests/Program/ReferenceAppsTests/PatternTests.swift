@@ -39,7 +39,7 @@ import Testing
 
     /// The lines of every file that may be quoted.
     static func sources() throws -> [[Substring]] {
-        let apps = repository.appending(path: "Sources/ReferenceApps")
+        let apps = repository.appending(path: "Sources/Program/ReferenceApps")
         let names = try FileManager.default.subpathsOfDirectory(atPath: apps.path).filter { $0.hasSuffix(".swift") }
         let examples = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "PatternExamples.swift")
         return try (names.map { apps.appending(path: $0) } + [examples]).map {

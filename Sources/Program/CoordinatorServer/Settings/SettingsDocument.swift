@@ -41,7 +41,7 @@ enum SettingsDocument {
 struct ManualPage<Server: NavigationServer> {
     var text: String {
         """
-        .\\" Written by scripts/describe from Sources/CoordinatorServer/Settings.
+        .\\" Written by scripts/describe from Sources/Program/CoordinatorServer/Settings.
         .TH \(Server.name.uppercased().roff) 8 "" "\(Server.announcement.roff)" "System Manager's Manual"
         .SH NAME
         \(Server.name.roff) \\- holds navigation state per client session, and serves it over HTTP

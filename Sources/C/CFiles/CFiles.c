@@ -7,10 +7,10 @@
 #include <string.h>
 
 static const unsigned char openapi_yaml[] = {
-#embed "../../openapi.yaml"
+#embed "../../../openapi.yaml"
 };
 static const unsigned char problems_md[] = {
-#embed "../../docs/problems.md"
+#embed "../../../docs/problems.md"
 };
 static const unsigned char Console_client_js[] = {
 #embed "Console/client.js"

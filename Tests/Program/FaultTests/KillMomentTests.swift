@@ -13,7 +13,7 @@ extension WaitingFaults {
         /// Copies a directory before each such call of the program that it is loaded into.
         private static let copier = Task {
             let library = directory.path + "/copies.so"
-            let source = URL(filePath: #filePath).deletingLastPathComponent().path + "/../KillCopies/copies.c"
+            let source = repository.appending(path: "Tests/KillCopies/copies.c").path
             let command = ["clang", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", source, "-o", library]
             let (code, _, errors) = try await Program(URL(filePath: "/usr/bin/env"), command).exit()
             guard code == 0 else { throw TestFailure(errors) }
