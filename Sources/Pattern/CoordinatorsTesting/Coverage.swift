@@ -14,7 +14,9 @@ public struct Coverage: Sendable, CustomStringConvertible {
 
     /// What the author can hardly want, though nothing failed, in sentences: see `CoordinatorTester.warnings`; and a flow
     /// that nothing ends, a screen that is pushed under a presented flow.
-    public var warnings: [String] { warned.sorted() + (findings.hiddenScreens + findings.endlessFlows).map { "\($0)." } }
+    public var warnings: [String] {
+        warned.sorted() + (findings.hiddenScreens + findings.endlessFlows).map { "\($0)." }
+    }
 
     private var findings = Findings()
     private var known: Set<String> = []
