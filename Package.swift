@@ -7,7 +7,7 @@ import PackageDescription
 let floors: KeyValuePairs = [
     "C": ["CFiles", "CEpoll", "CMicroHTTPD", "CSodium", "CSQLite", "CPostgres", "CJemalloc"],
     "Basics": ["ByteText", "JSONCoding", "Measures", "Sodium"],
-    "Pattern": ["Coordinators", "CoordinatorsTesting", "AppMaps"],
+    "Pattern": ["Coordinators", "CoordinatorsTesting"],
     "Sessions": ["Sessions", "SQLite", "SQLiteStore", "Postgres", "PostgresStore", "StoreTests"],
     "HTTP": ["MicroHTTP", "NavigationAPI"],
     "Observability": ["Prometheus", "OpenTelemetry"],
@@ -77,7 +77,6 @@ let package = Package(
 
         .target(name: "Coordinators", dependencies: ["ByteText", "JSONCoding"]),
         .target(name: "CoordinatorsTesting", dependencies: ["Coordinators", "JSONCoding"]),
-        .target(name: "AppMaps", dependencies: ["Coordinators"]),
         .target(
             name: "Sessions",
             dependencies: [
@@ -95,7 +94,8 @@ let package = Package(
         .target(
             name: "CoordinatorServer",
             dependencies: [
-                "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "PostgresStore", "Coordinators", "MicroHTTP",
+                "CoordinatorsTesting", "NavigationAPI", "Sessions", "SQLiteStore", "PostgresStore", "Coordinators",
+                "MicroHTTP",
                 "ByteText", "JSONCoding", "Measures", "OpenTelemetry", "Prometheus", "Sodium",
                 .target(name: "CJemalloc", condition: .when(traits: ["Jemalloc"])),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),

@@ -17,7 +17,6 @@ import Testing
         // These compile on Apple's platforms, too.
         "Coordinators": ["ByteText", "JSONCoding", "Synchronization"],
         "CoordinatorsTesting": ["Coordinators", "JSONCoding"],
-        "AppMaps": ["Coordinators", "FoundationEssentials"],
         "Sessions": [
             "Coordinators", "JSONCoding", "Measures", "Sodium", "Tracing", "Dispatch", "FoundationEssentials",
             "Synchronization",
@@ -36,9 +35,9 @@ import Testing
             "FoundationEssentials", "Synchronization",
         ],
         "CoordinatorServer": [
-            "ByteText", "AppMaps", "NavigationAPI", "Sessions", "SQLiteStore", "PostgresStore", "Coordinators",
-            "MicroHTTP",
-            "JSONCoding", "CJemalloc", "Measures", "OpenTelemetry", "Prometheus", "CoreMetrics", "Tracing",
+            "ByteText", "CoordinatorsTesting", "NavigationAPI", "Sessions", "SQLiteStore", "PostgresStore",
+            "Coordinators", "MicroHTTP", "JSONCoding", "CJemalloc", "Measures", "OpenTelemetry", "Prometheus",
+            "CoreMetrics", "Tracing",
             "ArgumentParser", "Logging", "Sodium", "Dispatch", "FoundationEssentials", "Glibc", "Synchronization",
         ],
         "ReferenceApps": [
@@ -149,7 +148,7 @@ import Testing
 
     /// These read nothing from outside: names in an app's code, this package's files, what an author types.
     private static let exempt: Set<String> = [
-        "Pattern/AppMaps", "Pattern/Coordinators/Authoring", "Pattern/Coordinators/Engine",
+        "Pattern/Coordinators/Authoring", "Pattern/Coordinators/Engine",
         "Pattern/CoordinatorsTesting", "Observability/Prometheus", "Program/coordinatord",
     ]
     /// Parts of lines that are right.

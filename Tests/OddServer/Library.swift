@@ -2,7 +2,8 @@ internal import CoreMetrics
 internal import Coordinators
 internal import FoundationEssentials
 
-/// An app whose version is that of the environment variable ODD_VERSION. Version 2 has no help any more.
+/// An app whose version is that of the environment variable ODD_VERSION. Version 2 has no help any more, and calls a
+/// book a volume.
 enum Library {
     static var app: App {
         let isNew = ProcessInfo.processInfo.environment["ODD_VERSION"] == "2"
@@ -42,6 +43,6 @@ private struct NewShelf: Coordinator {
     enum Event: NavigationEvent, CaseIterable { case read }
 
     func start(_ navigator: inout Navigator) { navigator.push(Screen("shelf")) }
-    func handle(_ event: Event, _ navigator: inout Navigator) { navigator.push(Screen("book")) }
+    func handle(_ event: Event, _ navigator: inout Navigator) { navigator.push(Screen("volume")) }
     func render(_ screen: inout Screen, in context: NavigationContext) { screen.title = "New \(screen.name)" }
 }

@@ -23,6 +23,11 @@ public struct CoordinatorTester: Sendable {
     /// Where events come from, as handlers see it in `Navigator.address`.
     public var address: ClientAddress?
 
+    /// The session's id, as handlers see it in `Navigator.session`.
+    public let id: String
+    /// How many transitions the session has had, which makes their ids.
+    private var transitionCount = 1
+
     /// Who is signed in to the session, see `Navigator.signIn`.
     public private(set) var user: String?
     /// What handlers get as a user's sessions, see `Navigator.sessions(ofUser:)`.
@@ -30,22 +35,27 @@ public struct CoordinatorTester: Sendable {
 
     /// An arbitrary time, the same for every test.
     public static let someTime = Date(timeIntervalSince1970: 1_800_000_000)
+    /// An arbitrary session's id, the same for every test.
+    public static let someID = "s_tester0000001"
 
     /// Opens a session.
     ///
     /// - Parameters:
+    ///   - id: the session's; another one for each session of a test that has several.
     ///   - link: the path that is opened at once.
     ///   - client: what the client says about itself, as handlers see it in `Navigator.client`.
     public init(
-        _ app: App, link: String? = nil, client: ClientInfo? = nil, now: Date = someTime, fileID: String = #fileID,
-        line: UInt = #line
+        _ app: App, id: String = someID, link: String? = nil, client: ClientInfo? = nil, now: Date = someTime,
+        fileID: String = #fileID, line: UInt = #line
     ) async throws(Failure) {
         try CoordinatorTester.checkDeclaration(of: app, fileID: fileID, line: line)
         self.app = app
+        self.id = id
         self.now = now
         self.losses = []
         do throws(NavigationError) {
             var run = try app.beginLaunch(at: now, link: link, client: client)
+            run.origin = .test(session: id)
             let first = try await run.result()
             self.state = first.state
             self.transition = first.transition
@@ -61,11 +71,13 @@ public struct CoordinatorTester: Sendable {
     /// - Throws: `RestoreError` if a server would relaunch or refuse the session, `Failure` if a coordinator fails
     ///   when it is told of what was removed.
     public init(
-        _ app: App, restoring saved: JSON, now: Date = someTime, fileID: String = #fileID, line: UInt = #line
+        _ app: App, restoring saved: JSON, id: String = someID, now: Date = someTime, fileID: String = #fileID,
+        line: UInt = #line
     ) async throws {
         try CoordinatorTester.checkDeclaration(of: app, fileID: fileID, line: line)
         let restoration = try app.restore(saved["state"] ?? saved)
         self.app = app
+        self.id = id
         self.now = now
         self.losses = restoration.losses
         guard restoration.needsTransition else {
@@ -74,6 +86,7 @@ public struct CoordinatorTester: Sendable {
             return
         }
         var run = restoration.transition(at: now)
+        run.origin = .test(session: id)
         do throws(NavigationError) {
             let result = try await run.result()
             self.state = result.state
@@ -91,7 +104,7 @@ public struct CoordinatorTester: Sendable {
     /// What a client would get as the content of the visible screen.
     public func content(fileID: String = #fileID, line: UInt = #line) async throws(Failure) -> JSON {
         guard let key = state.visible?.key,
-            let run = ContentRun(of: key, in: state, of: app, session: "s_test", at: now)
+            let run = ContentRun(of: key, in: state, of: app, session: id, at: now)
         else { throw Failure(mistakes: ["the visible screen has no content"], fileID: fileID, line: line) }
         do throws(NavigationError) {
             let text = try await run.text()
@@ -117,7 +130,8 @@ public struct CoordinatorTester: Sendable {
     ) async throws(Failure) {
         do throws(NavigationError) {
             let event = PostedEvent(type, payload: payload, screen: screen, address: address)
-            let result = try await result(of: event)
+            let result = try await result(of: event, isDryRun: false)
+            transitionCount += 1
             findings.note(type, from: state, to: result)
             state = result.state
             transition = result.transition
@@ -130,11 +144,41 @@ public struct CoordinatorTester: Sendable {
         }
     }
 
-    private func result(of event: PostedEvent) async throws(NavigationError) -> TransitionResult {
+    private func result(of event: PostedEvent, isDryRun: Bool) async throws(NavigationError) -> TransitionResult {
         var run = try app.begin(event, on: state, at: now)
-        run.origin = TransitionOrigin(session: "", user: user, directory: Directory(sessions: sessions)) { "" }
-        if let result = try run.resultAtOnce() { return result }
-        return try await run.result()
+        run.origin = .test(
+            session: id, transition: transitionCount + 1, user: user, isDryRun: isDryRun,
+            directory: Directory(sessions: sessions))
+        return try await run.wholeResult()
+    }
+
+    /// The session after an event, which leaves this one as it is: for several sessions at the same time.
+    ///
+    /// ```swift
+    /// async let anns = ann.after("borrow")
+    /// async let bobs = bob.after("borrow")
+    /// ```
+    public func after(
+        _ type: String, _ payload: JSON? = nil, screen: String? = nil, fileID: String = #fileID, line: UInt = #line
+    ) async throws(Failure) -> CoordinatorTester {
+        var tester = self
+        try await tester.send(type, payload, screen: screen, fileID: fileID, line: line)
+        return tester
+    }
+
+    /// What a client sees that posts an event with `dryRun`: handlers know it from `Navigator.session`.
+    public func preview(
+        _ type: String, _ payload: JSON? = nil, fileID: String = #fileID, line: UInt = #line
+    ) async throws(Failure) -> CoordinatorTester {
+        var tester = self
+        do throws(NavigationError) {
+            let event = PostedEvent(type, payload: payload, address: address)
+            let result = try await result(of: event, isDryRun: true)
+            (tester.state, tester.transition) = (result.state, result.transition)
+            return tester
+        } catch {
+            throw Failure(error, of: type, accepted: [], fileID: fileID, line: line)
+        }
     }
 
     private struct Directory: SessionDirectory {

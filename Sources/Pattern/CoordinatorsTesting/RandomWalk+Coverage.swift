@@ -1,7 +1,8 @@
 public import Coordinators
 
 extension RandomWalk {
-    /// Walks with many seeds, and requires that much was reached. Prints what was not, and what the author can hardly
+    /// Tries every event in every state that is found, as `coordinatord graph` does, walks with many seeds, and requires
+    /// that much was reached. Prints what was not, and what the author can hardly
     /// want, see `Coverage.warnings`.
     ///
     /// ```swift
@@ -20,20 +21,30 @@ extension RandomWalk {
     @discardableResult
     public static func cover(
         _ app: @autoclosure () -> App, seeds: Range<UInt64> = 0..<20, count: Int = 300,
-        now: Date = CoordinatorTester.someTime,
+        now: Date = CoordinatorTester.someTime, client: ClientInfo? = nil,
         links: [String] = [], expecting expected: [any Error.Type] = [], screens: [String] = [], alerts: [String] = [],
         atLeast least: Double = 1
     ) async throws -> Coverage {
         let first = app()
         var coverage = Coverage(of: first, screens: screens, alerts: alerts)
+        let explored = app()
+        // What fails here fails in a walk, too, which says how.
+        _ = try? await AppMap(
+            exploring: explored, limit: exploredStates, client: client,
+            visit: { coverage.note($0, in: explored, from: $1, to: $2) },
+            by: { (run) async throws(NavigationError) in try await run.wholeResult() })
         for seed in seeds {
-            let walk = RandomWalk(app(), seed: seed, count: count, now: now, links: links, expecting: expected)
+            let walk = RandomWalk(
+                app(), seed: seed, count: count, now: now, client: client, links: links, expecting: expected)
             coverage.formUnion(try await walk.run())
         }
         if !coverage.missed.isEmpty || !coverage.warnings.isEmpty { print("app “\(first.name)”: \(coverage)") }
         guard coverage.share >= least else { throw TooLittle(coverage: coverage, least: least) }
         return coverage
     }
+
+    /// As many as the server's console explores.
+    private static let exploredStates = 500
 
     /// Random walks have reached less than was required.
     public struct TooLittle: Error, CustomStringConvertible {

@@ -33,19 +33,23 @@ public struct RandomWalk: Sendable {
     public let now: Date
     /// Paths that are opened beside those that screens show, such as examples of links with parameters.
     public let links: [String]
+    /// What the client says about itself; `nil` if nothing, until the walk posts `describeClient`.
+    public let client: ClientInfo?
     private let expected: [any Error.Type]
 
     /// - Parameters:
+    ///   - client: what the client says about itself when the session begins.
     ///   - links: paths to open beside those that screens show, such as examples of links with parameters.
     ///   - expected: the types of the errors that coordinators may throw.
     public init(
-        _ app: App, seed: UInt64, count: Int = 300, now: Date = CoordinatorTester.someTime, links: [String] = [],
-        expecting expected: [any Error.Type] = []
+        _ app: App, seed: UInt64, count: Int = 300, now: Date = CoordinatorTester.someTime, client: ClientInfo? = nil,
+        links: [String] = [], expecting expected: [any Error.Type] = []
     ) {
         self.app = app
         self.seed = seed
         self.count = count
         self.now = now
+        self.client = client
         self.links = links
         self.expected = expected
     }
@@ -80,7 +84,7 @@ public struct RandomWalk: Sendable {
     }
 
     private func begin(andCheck check: @escaping Check) async throws(Problem) -> Walk {
-        try await Walk(app, at: now, links: links, expecting: expected, andCheck: check)
+        try await Walk(app, at: now, client: client, links: links, expecting: expected, andCheck: check)
     }
 
     /// Leaves out events, first many at a time, in the end one at a time, while the same kind of problem remains.

@@ -23,7 +23,8 @@ struct Walk {
     typealias Problem = RandomWalk.Problem
 
     init(
-        _ app: App, at now: Date, links: [String] = [], expecting expected: [any Error.Type] = [],
+        _ app: App, at now: Date, client: ClientInfo? = nil, links: [String] = [],
+        expecting expected: [any Error.Type] = [],
         andCheck otherCheck: @escaping RandomWalk.Check = { _, _ in nil }
     ) async throws(Problem) {
         self.app = app
@@ -37,7 +38,9 @@ struct Walk {
         }
         let first: TransitionResult
         do throws(NavigationError) {
-            first = try await app.launch(at: now)
+            var run = try app.beginLaunch(at: now, client: client)
+            run.origin = .test()
+            first = try await run.result()
         } catch {
             throw Problem(kind: .refused, reason: "the app does not start: \(error)")
         }
@@ -52,7 +55,9 @@ struct Walk {
         let before = state
         let result: TransitionResult
         do throws(NavigationError) {
-            result = try await app.apply(event, to: state, at: now)
+            var run = try app.begin(event, on: state, at: now)
+            run.origin = .test(transition: events.count + 1)
+            result = try await run.wholeResult()
         } catch {
             try forgive(error, of: event)
             return

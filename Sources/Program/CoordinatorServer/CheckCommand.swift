@@ -1,5 +1,7 @@
 internal import ArgumentParser
 internal import ByteText
+internal import Coordinators
+internal import CoordinatorsTesting
 internal import FoundationEssentials
 internal import Glibc
 internal import JSONCoding
@@ -33,6 +35,9 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
     @Flag(help: "Prints JSON: a line for each session, and one for the whole.")
     var json = false
 
+    @Flag(help: "Also explores the apps, as graph does, and names screens of sessions that are found nowhere.")
+    var explore = false
+
     @OptionGroup(title: "Options of the apps")
     var own: Server.Options
 
@@ -45,6 +50,7 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
         var lifetimes = SessionSettings()
         settings.lifetimes.apply(to: &lifetimes)
         let host = SessionHost(apps: apps, store: MemoryStore(), settings: lifetimes)
+        let shown = explore ? try await shownScreens() : nil
 
         let (summary, isWhole) = try await settings.store.read { reader in
             // Damaged pages may contain older versions, and a session needs all of those as well.
@@ -53,7 +59,7 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
             progress.hide()
             let depth = summary.damagedPages.isEmpty ? ReadingDepth.answers : .past
             let isWhole = try await reader.scan(depth, "check", another: { try settings.store.reader() }) {
-                CheckedSession($0, $1, by: host)
+                CheckedSession($0, $1, by: host, shown: shown)
             } each: { session in
                 summary.add(session)
                 if let remark = session.remark {
@@ -64,8 +70,29 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
             return (summary, isWhole)
         }
         print(json ? summary.json : summary.text)
+        for (screen, count) in summary.strayScreens.sorted(by: { $0.key < $1.key }) {
+            StandardError.print("Warning: exploring \(screen) nowhere, which sessions have: \(count)")
+        }
         let isAllowed = (allow ?? AllowedOutcomes()).include(summary)
         if !isWhole || !summary.damagedPages.isEmpty || !isAllowed { throw ExitCode(1) }
+    }
+
+    /// The names of the screens that exploring finds, by app; with the dependencies that are made for development, so that
+    /// no handler touches what users see.
+    private func shownScreens() async throws -> [String: Set<String>] {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "coordinatord-check-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        var setup = ServerSetup(isDevelopment: true, dataDirectory: directory, options: own)
+        var shown: [String: Set<String>] = [:]
+        for app in try await Server.soundApps(&setup) {
+            var names: Set<String> = []
+            _ = try? await AppMap(
+                exploring: app, limit: 500,
+                visit: { _, _, result in names.formUnion(result.state.screens.map(\.screen.name)) },
+                by: { (run) async throws(NavigationError) in try await result(of: run, CallWatch(limit: .seconds(3))) })
+            shown[app.name] = names
+        }
+        return shown
     }
 }
 
@@ -78,13 +105,19 @@ struct CheckedSession: Sendable, Encodable {
     let details: String
     /// What is odd about it, and does not change the outcome.
     let remark: String?
+    /// Its screens that exploring has not found, in words.
+    let strayScreens: [String]
 
     private enum CodingKeys: CodingKey {
         case session, app, outcome, details
     }
 
+    /// - Parameter shown: the screens that exploring has found, by app; `nil` if it was not asked for.
     /// - Returns: `nil` if there is no such session any more.
-    fileprivate init?(_ id: SessionID, _ found: Result<LoadedSession?, SessionDamage>, by host: SessionHost) {
+    fileprivate init?(
+        _ id: SessionID, _ found: Result<LoadedSession?, SessionDamage>, by host: SessionHost,
+        shown: [String: Set<String>]?
+    ) {
         session = id.text
         switch found {
         case .success(nil): return nil
@@ -92,10 +125,14 @@ struct CheckedSession: Sendable, Encodable {
             let record = loaded.record
             app = record.identity.app
             (outcome, details) = host.restorePlan(for: record).words
+            let screens = shown == nil ? [] : host.restoredScreens(of: record)
+            strayScreens = screens.subtracting(shown?[record.identity.app] ?? []).map {
+                "“\(record.identity.app)” found its screen “\($0)”"
+            }
             remark = record.time > .latestSoundTime ? "is of \(record.time.timestamp): was it imported?" : nil
         case .failure(let damage):
             app = nil
-            (outcome, details, remark) = ("damaged", damage.what, nil)
+            (outcome, details, remark, strayScreens) = ("damaged", damage.what, nil, [])
         }
     }
 
@@ -110,6 +147,12 @@ struct CheckSummary: Encodable {
     private(set) var counts = Dictionary(uniqueKeysWithValues: CheckSummary.outcomes.map { ($0, 0) })
     private(set) var reasons: [Reason] = []
     let damagedPages: [Int]
+    /// Screens that exploring has not found, and how many sessions have each.
+    private(set) var strayScreens: [String: Int] = [:]
+
+    private enum CodingKeys: CodingKey {
+        case counts, reasons, damagedPages
+    }
 
     fileprivate static let outcomes = ["restored", "migrated", "reduced", "relaunched", "refused", "over", "damaged"]
 
@@ -129,6 +172,10 @@ struct CheckSummary: Encodable {
 
     mutating func add(_ session: CheckedSession) {
         counts[session.outcome, default: 0] += 1
+        for screen in session.strayScreens
+        where strayScreens[screen] != nil || strayScreens.count < CheckSummary.reasonLimit {
+            strayScreens[screen, default: 0] += 1
+        }
         guard !session.details.isEmpty, session.outcome != "damaged" else { return }
         let same = reasons.firstIndex {
             $0.app == session.app && $0.outcome == session.outcome && $0.details == session.details

@@ -1,6 +1,6 @@
-internal import AppMaps
 internal import ArgumentParser
 internal import Coordinators
+internal import CoordinatorsTesting
 internal import FoundationEssentials
 internal import Glibc
 internal import Sessions

@@ -1,7 +1,7 @@
-internal import AppMaps
 internal import ArgumentParser
 internal import ByteText
 internal import Coordinators
+internal import CoordinatorsTesting
 internal import FoundationEssentials
 internal import Glibc
 internal import NavigationAPI

@@ -22,7 +22,7 @@ struct PackageName {
 
     /// Modules and types that the package uses, and words that cannot be a module's name.
     private static let taken: Set<String> = [
-        "Any", "AppMaps", "App", "ArgumentParser", "CoordinatorServer", "Coordinatord", "Coordinators",
+        "Any", "App", "ArgumentParser", "CoordinatorServer", "Coordinatord", "Coordinators",
         "CoordinatorsTesting", "Dispatch", "Foundation", "FoundationEssentials", "Glibc", "JSONCoding", "Logging",
         "MicroHTTP", "NavigationAPI", "Protocol", "SQLite", "SQLiteStore", "Self", "Server", "Sessions",
         "Sodium", "Swift", "Synchronization", "Testing", "Type", "XCTest",

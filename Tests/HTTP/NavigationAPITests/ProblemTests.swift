@@ -2,6 +2,7 @@ import Coordinators
 import Foundation
 import JSONCoding
 import MicroHTTP
+@testable import NavigationAPI
 import Sessions
 import Sodium
 import Synchronization
@@ -204,6 +205,9 @@ final class FailingStore: SessionStore {
             try String(contentsOf: problems.appending(path: name), encoding: .utf8)
         }.joined()
         let known = Set(source.matches(of: /\d{3}, "([a-z-]+)"/).map { String($0.1) })
+        for status in source.matches(of: /(\d{3}), "[a-z-]+"/).compactMap({ Int($0.1) }) {
+            #expect(RequestMeasures.statuses.contains(status), "\(status) would be counted as 0")
+        }
         let folder = URL(filePath: #filePath).deletingLastPathComponent()
         let tests = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
             .map { try String(contentsOf: $0, encoding: .utf8) }.joined()

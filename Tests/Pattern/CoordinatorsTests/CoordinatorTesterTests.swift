@@ -133,3 +133,107 @@ import Testing
         #expect(sheet.wasDismissed(PickerCoordinator.self) && sheet.stack == "test")
     }
 }
+
+/// What handlers learn of the session and of the transition.
+@Suite struct TesterSessionTests {
+    /// Lends a book to one session only.
+    private actor Shelf {
+        private var owner: String?
+
+        func take(for session: String) -> Bool {
+            owner = owner ?? session
+            return owner == session
+        }
+    }
+
+    private struct LoanCoordinator: Coordinator {
+        static let dependencies: [any Any.Type] = [Shelf.self]
+        private(set) var hasBook: Bool?
+        private(set) var tickets: [String] = []
+
+        enum Event: NavigationEvent, CaseIterable { case borrow }
+
+        func start(_ navigator: inout Navigator) {
+            navigator.push(Screen("shelf", title: navigator.client.language))
+        }
+
+        mutating func handle(_ event: Event, _ navigator: inout Navigator) async throws {
+            tickets.append(navigator.transitionID)
+            guard !navigator.isDryRun else { return navigator.push(Screen("preview")) }
+            hasBook = try await navigator.resolve(Shelf.self).take(for: navigator.session.id)
+        }
+    }
+
+    private static func app() -> App {
+        var dependencies = Dependencies()
+        dependencies.register(Shelf.self) { _ in Shelf() }
+        return App("loans", root: { LoanCoordinator() }, dependencies: dependencies)
+    }
+
+    private func loans(_ tester: CoordinatorTester) -> LoanCoordinator? {
+        tester.state.coordinators[0].coordinator as? LoanCoordinator
+    }
+
+    @Test func `two sessions act at the same time, each under its own id`() async throws {
+        let app = TesterSessionTests.app()
+        let ann = try await CoordinatorTester(app, id: "s_ann0000000001")
+        let bob = try await CoordinatorTester(app, id: "s_bob0000000001")
+
+        async let anns = ann.after("borrow")
+        async let bobs = bob.after("borrow")
+
+        let outcomes = try await [loans(anns)?.hasBook, loans(bobs)?.hasBook]
+        #expect(outcomes.compactMap(\.self).sorted { !$0 && $1 } == [false, true])
+        #expect(loans(ann)?.hasBook == nil, "what was before stays")
+    }
+
+    @Test func `each transition has an id of its own`() async throws {
+        var app = try await CoordinatorTester(TesterSessionTests.app())
+        try await app.send("borrow")
+        try await app.send("borrow")
+
+        let tickets = try #require(loans(app)?.tickets)
+        #expect(tickets.count == 2 && Set(tickets).count == 2 && !tickets.contains(""))
+    }
+
+    @Test func `a dry run shows what would be, and is known to handlers`() async throws {
+        let app = try await CoordinatorTester(TesterSessionTests.app())
+
+        let preview = try await app.preview("borrow")
+
+        #expect(preview.visible == "preview" && app.visible == "shelf")
+        #expect(loans(preview)?.hasBook == nil)
+    }
+
+    @Test func `random walks begin with what the client says`() async throws {
+        let client = try ClientInfo(["locale": "de"])
+        try await RandomWalk(TesterSessionTests.app(), seed: 1, count: 5, client: client).run(andCheck: { _, result in
+            result.state.client.locale == nil ? "the client is unknown" : nil
+        })
+    }
+}
+
+/// A door that opens only to one way among many.
+@Suite struct ExploredCoverageTests {
+    private struct MazeCoordinator: Coordinator {
+        private(set) var depth = 0
+
+        enum Event: NavigationEvent, CaseIterable { case right, wrong, restart }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("room0")) }
+
+        mutating func handle(_ event: Event, _ navigator: inout Navigator) {
+            depth = event == .right ? depth + 1 : 0
+            navigator.setStack([Screen("room\(depth)")])
+        }
+
+        func isEnabled(_ event: Event, in context: NavigationContext) -> Bool { event != .right || depth < 9 }
+    }
+
+    @Test func `cover finds what random walks miss`() async throws {
+        let coverage = try await RandomWalk.cover(
+            App("maze", root: { MazeCoordinator() }), seeds: 0..<1, count: 20, screens: ["room9"])
+
+        #expect(coverage.missed.isEmpty)
+    }
+}

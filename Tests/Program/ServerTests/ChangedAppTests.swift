@@ -59,6 +59,12 @@ import TestSupport
         #expect(check.output.contains("\n1 of library reduced \(lost)\n"))
         let counts = "restored: 0, migrated: 1, reduced: 1, relaunched: 0, refused: 0, over: 0, damaged: 0\n"
         #expect(check.output.hasSuffix(counts))
+        #expect(check.errors.isEmpty)
+        let explored = try await run("check", "--explore")
+        #expect(explored.output == check.output)
+        #expect(
+            explored.errors
+                == "Warning: exploring “library” found its screen “book” nowhere, which sessions have: 1\n")
         #expect(try await run("check", "--allow", "relaunched,reduced").code == 0)
         #expect(try await run("check", "--allow", "relaunched").code == 1)
         #expect(try await run("check", "--allow", "restored").code == 64)

@@ -556,6 +556,13 @@ extension PairingTests {
         _ = try await again.session(tv.id, token: tv.token.text).apply(PostedEvent("greet"))
         let state = try await again.session(tv.id, token: tv.token.text).state()
         #expect(state.navigation.drawnFor == 2)
+        // It says the same as the phone, and is drawn for as soon as it says something else.
+        _ = try await again.session(tv.id, token: tv.token.text).apply(
+            PostedEvent("describeClient", payload: ["locale": "de"]))
+        _ = try await again.session(phone.id, token: phone.token.text).apply(PostedEvent("greet"))
+        _ = try await again.session(tv.id, token: tv.token.text).apply(
+            PostedEvent("describeClient", payload: ["locale": "fr"]))
+        #expect(try await again.session(tv.id, token: tv.token.text).state().navigation.drawnFor == 2)
         #expect((state.navigation.coordinators[0].coordinator as? GreetingCoordinator)?.greeted == ["de", "fr"])
         try await again.session(tv.id, token: tv.token.text).revokeToken(1)
         _ = try await again.session(tv.id, token: tv.token.text).apply(PostedEvent("greet"))

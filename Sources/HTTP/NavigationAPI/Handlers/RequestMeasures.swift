@@ -6,7 +6,7 @@ internal import MicroHTTP
 /// this grow.
 public final class RequestMeasures: Sendable {
     /// The statuses that answers have; another one is counted as 0.
-    private static let statuses = [
+    static let statuses = [
         0, 200, 201, 204, 304, 400, 401, 403, 404, 405, 409, 410, 411, 412, 413, 415, 417, 422, 429, 431, 500, 501,
         503, 504,
     ]

@@ -209,7 +209,10 @@ public final class App: Sendable {
     ) throws(NavigationError) -> TransitionRun {
         if let screen = event.screen, screen != state.visible?.key { throw .staleScreen }
         var run = TransitionRun(of: self, on: state, at: now, event: event)
-        if let device { run.state.draw(for: device) }
+        if let device {
+            run.device = device
+            run.state.draw(for: device)
+        }
         try run.begin(event)
         return run
     }

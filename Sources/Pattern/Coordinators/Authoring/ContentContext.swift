@@ -48,8 +48,8 @@ public struct ContentRun: Sendable {
     /// - Parameters:
     ///   - key: the screen's.
     ///   - session: the session's id.
-    /// - Returns: `nil` if the state has no such screen, or the screen has no content.
     ///   - device: the one that reads it; `nil` for the one that the state is drawn for.
+    /// - Returns: `nil` if the state has no such screen, or the screen has no content.
     public init?(
         of key: String, in state: NavigationState, of app: App, session: String, at now: Date, by device: Device? = nil
     ) {

@@ -47,6 +47,7 @@ extension TransitionRun {
         case .describeClient:
             do {
                 state.client = try ClientInfo(payload ?? [:])
+                if let device { state.drawnFor = device.number }
             } catch {
                 throw .invalidEvent(.init([PayloadFault(error, at: ["payload"] + error.path)]))
             }

@@ -39,6 +39,8 @@ public struct TransitionRun: Sendable {
     package var observer: (any CallObserver)?
     /// What was posted; `nil` for the first transition of a session.
     var event: PostedEvent?
+    /// The device that posted it; `nil` for the one that the state is drawn for.
+    var device: Device?
     /// The state before the event.
     let original: NavigationState
     var state: NavigationState

@@ -303,7 +303,7 @@ extension NavigationState {
         guard var screen = parts.screens[key]?.object,
             let coordinator = screen["coordinator"]?.integer.flatMap({ parts.coordinators[$0] })
         else { return nil }
-        for name in ["tabs", "events", "eventRoles", "linkPattern", "back"] { screen[name] = nil }
+        for name in ["tabs"] + PlacedScreen.membersForEngine { screen[name] = nil }
         screen["coordinator"] = coordinator["name"]
         return .object(screen)
     }

@@ -40,6 +40,9 @@ public final class PlacedScreen: Sendable {
         self.encoding = PlacedScreen.encoding(key, screen, coordinator)
     }
 
+    /// The members that are only saved: clients do not see them.
+    static let membersForEngine = ["events", "eventRoles", "linkPattern", "back"]
+
     private static func encoding(_ key: String, _ screen: Screen, _ coordinator: LivingCoordinator) -> Encoding {
         var members = JSONWriter()
         members.member("key", key)

@@ -293,7 +293,7 @@ enum StoreMetrics {
             "How much later the database's clock is than this machine's; not ready beyond 10 seconds."
         ) { $0.counters.clockOffset },
         postgres(
-            "generation", .gauge, "1, and one more each time that another database server has taken over."
+            "generation", .gauge, "1, and more each time that another database server has taken over."
         ) { Double($0.generation) },
     ]
 

@@ -155,7 +155,7 @@ struct Settings: SettingGroup {
 
         let idleExpiry = Setting(
             "idle-expiry", .time, default: "24h",
-            "How long a session lives after its last event, never longer than --absolute-expiry.")
+            "How long a session lives after its last use, never longer than --absolute-expiry.")
         let absoluteExpiry = Setting(
             "absolute-expiry", .time, default: "30d", "How long a session lives at most.")
     }

@@ -171,7 +171,10 @@ extension SessionError {
         case .unauthorized, .ended, .expired, .unknownScreen, .unknownVersion, .unknownToken, .lastToken,
             .tooManyTokens, .unknownCode, .keyReused, .answerForgotten, .stale, .refused:
             true
-        default: false
+        case .unknownApp, .unknownSession, .tooManyWaiting, .tooManyEvents, .tooManyCodeRequests, .tooManyWatchers,
+            .noWatcherFree, .tooManySessions, .deadlineExceeded, .notApplied, .storageFull, .damaged, .unknownOutcome,
+            .incompatible, .newerApp, .tooManyTries, .tooManyCodes, .cannotLaunch, .conflict:
+            false
         }
     }
 }

@@ -164,6 +164,15 @@ extension SessionHost {
     }
 }
 
+extension SessionHost {
+    /// The names of the screens that a session has after it is restored; none if it is not.
+    public func restoredScreens(of record: SessionRecord) -> Set<String> {
+        guard let content = record.content, let app = app(of: record), let restoration = try? app.restore(content.state)
+        else { return [] }
+        return Set(restoration.state.screens.map(\.screen.name))
+    }
+}
+
 extension App {
     fileprivate func restoration(of saved: JSON) -> Result<Restoration, RestoreError> {
         do { return .success(try restore(saved)) } catch { return .failure(error) }

@@ -1,5 +1,4 @@
 package import Coordinators
-internal import FoundationEssentials
 
 extension AppMap {
     /// Carries out a transition; `nil` if it takes too long.
@@ -13,18 +12,24 @@ extension AppMap {
     ///
     /// - Parameters:
     ///   - limit: the number of states that are explored further; states with the same `outline` count as one.
+    ///   - client: what the client says about itself.
     ///   - progress: receives how many states have been explored.
+    ///   - visit: receives each transition: the event, `nil` for the first one, and the state before.
     /// - Throws: the error that keeps a session from starting.
     /// - Returns: `nil` if a session takes too long to start.
     package init?(
-        exploring app: App, limit: Int, progress: (Int) -> Void = { _ in }, by carryOut: Carrier
+        exploring app: App, limit: Int, client: ClientInfo? = nil, progress: (Int) -> Void = { _ in },
+        visit: (PostedEvent?, NavigationState, TransitionResult) -> Void = { _, _, _ in }, by carryOut: Carrier
     ) async throws(NavigationError) {
         self.init(app: app.name)
-        let now = Date(timeIntervalSince1970: 1_800_000_000)
-        guard let launch = try await carryOut(app.beginLaunch(at: now)) else { return nil }
+        let now = CoordinatorTester.someTime
+        var run = try app.beginLaunch(at: now, client: client)
+        run.origin = .test()
+        guard let launch = try await carryOut(run) else { return nil }
         let first = launch.state
         var findings = Findings()
         findings.note(nil, from: NavigationState(), to: launch)
+        visit(nil, NavigationState(), launch)
         _ = position(of: first)
         var known: Set = [first.outline]
         var errors: [(attempt: String, error: ThrownError)] = []
@@ -39,7 +44,9 @@ extension AppMap {
                 progress(next - 1)
                 let result: TransitionResult
                 do throws(NavigationError) {
-                    guard let inTime = try await carryOut(app.begin(attempt.event, on: state, at: now)) else {
+                    var run = try app.begin(attempt.event, on: state, at: now)
+                    run.origin = .test()
+                    guard let inTime = try await carryOut(run) else {
                         slowEvents.append(attempt.name)
                         continue
                     }
@@ -50,6 +57,7 @@ extension AppMap {
                 }
                 done.insert(attempt.name)
                 findings.note(attempt.event.type, from: state, to: result)
+                visit(attempt.event, state, result)
                 // A built-in event without a visible effect, such as selecting the selected tab, is not drawn.
                 if attempt.isBuiltIn, result.transition.operations.isEmpty { continue }
                 let count = nodes.count
