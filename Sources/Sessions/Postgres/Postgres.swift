@@ -11,8 +11,8 @@ internal import ByteText
 public enum PostgresError: Error, Equatable, Sendable {
     /// There is no connection, or it was lost before the statement was sent: nothing was changed.
     case notSent(reason: String)
-    /// The connection was lost after the statement was sent: it is unknown whether it was carried out. The server's last
-    /// words, if it had any, are in `state`.
+    /// The connection was lost after the statement was sent: it is unknown whether it was carried out. `state` is what
+    /// the server reported last, if anything.
     case lost(reason: String, state: SQLState?)
     /// There was no answer at the deadline: it is unknown whether the statement was carried out. The connection is
     /// closed.

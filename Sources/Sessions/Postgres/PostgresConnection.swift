@@ -21,7 +21,7 @@ public struct PostgresStatement: Sendable {
 public final class PostgresConnection {
     /// Owned: finished in `deinit`.
     private let pointer: OpaquePointer
-    /// What the server says beside its results.
+    /// What the server has reported beside its results.
     private struct Notices {
         var warnings = 0
         /// Whether it has said that it ends the connection.
@@ -40,7 +40,7 @@ public final class PostgresConnection {
     ///
     /// - Parameters:
     ///   - first: the index of the host to try first.
-    ///   - time: in which there must be a connection.
+    ///   - time: how long connecting may take, with all hosts together.
     ///   - check: throws if the host must not be used.
     /// - Throws: `notSent`, with each host's reason.
     public static func connect(
@@ -134,7 +134,7 @@ public final class PostgresConnection {
             // libpq copies the values before the call returns. An empty value needs an address, too, or it is NULL.
             let pointers = encoded.places.map { place in
                 place.map { place in
-                    (buffer.baseAddress.map { $0 + place.start } ?? PostgresConnection.nothing)
+                    (buffer.baseAddress.map { $0 + place.start } ?? PostgresConnection.emptyValueAddress)
                         .assumingMemoryBound(to: CChar.self) as UnsafePointer<CChar>?
                 } ?? nil
             }
@@ -174,7 +174,7 @@ public final class PostgresConnection {
     /// Notices a connection that the server has closed meanwhile, before anything is sent on it.
     private func checkUsable() throws(PostgresError) {
         if isUsable, poll(POLLIN, 0) != 0 {
-            // The server's last words come before the end of the connection.
+            // What the server reports last comes before the end of the connection.
             isUsable = PQconsumeInput(pointer) == 1 && PQisBusy(pointer) == 0 && !notices.pointee.isEnding
         }
         isUsable = isUsable && PQstatus(pointer) == CONNECTION_OK
@@ -185,7 +185,7 @@ public final class PostgresConnection {
     /// Sends what is left to send, and receives all results of a call.
     private func finish(isSent: Bool, until deadline: ContinuousClock.Instant) throws(PostgresError) -> PostgresRows {
         // A part may have been sent even if libpq has failed to send it.
-        guard isSent else { throw lost(nil) }
+        guard isSent else { throw markLost(nil) }
         try flush(until: deadline)
         var last: OpaquePointer?
         var refusal: PostgresError?
@@ -202,7 +202,7 @@ public final class PostgresConnection {
         // Only when the server is ready again has it committed or rolled back: a result can come before the commit.
         guard PQstatus(pointer) == CONNECTION_OK, PQtransactionStatus(pointer) == PQTRANS_IDLE else {
             PQclear(last)
-            throw lost(refusal)
+            throw markLost(refusal)
         }
         if let refusal {
             PQclear(last)
@@ -217,9 +217,9 @@ public final class PostgresConnection {
             case 0: return
             case 1:
                 let ready = wait(for: POLLIN | POLLOUT, until: deadline)
-                if ready == 0 { throw late() }
-                if ready & POLLIN != 0, PQconsumeInput(pointer) == 0 { throw lost(nil) }
-            default: throw lost(nil)
+                if ready == 0 { throw markLate() }
+                if ready & POLLIN != 0, PQconsumeInput(pointer) == 0 { throw markLost(nil) }
+            default: throw markLost(nil)
             }
         }
     }
@@ -233,7 +233,7 @@ public final class PostgresConnection {
             guard wait(for: POLLIN, until: deadline) != 0 else {
                 PQclear(last)
                 last = nil
-                throw late()
+                throw markLate()
             }
             // What has arrived before the end of the connection is read all the same: the server may have said why.
             if PQconsumeInput(pointer) == 0 { break }
@@ -241,12 +241,12 @@ public final class PostgresConnection {
         return PQgetResult(pointer)
     }
 
-    private func lost(_ refusal: PostgresError?) -> PostgresError {
+    private func markLost(_ refusal: PostgresError?) -> PostgresError {
         isUsable = false
         return .lost(reason: refusal?.description ?? message, state: refusal?.state)
     }
 
-    private func late() -> PostgresError {
+    private func markLate() -> PostgresError {
         isUsable = false
         return .deadline
     }
@@ -270,7 +270,7 @@ public final class PostgresConnection {
     }
 
     /// An address for values without bytes.
-    nonisolated(unsafe) private static let nothing = UnsafeRawPointer(
+    nonisolated(unsafe) private static let emptyValueAddress = UnsafeRawPointer(
         UnsafeMutableRawPointer.allocate(byteCount: 8, alignment: 8))
 
     /// - Returns: the events that have happened; 0 at the deadline.

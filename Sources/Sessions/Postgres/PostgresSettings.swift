@@ -3,7 +3,7 @@ internal import CPostgres
 
 /// Where a database is and how to connect to it.
 public struct PostgresSettings: Sendable {
-    /// A server of which the database may be the primary one.
+    /// A server that may be the database's primary.
     struct Host: Sendable, Equatable {
         /// Keywords and values of libpq: `host`, `hostaddr`, `port`.
         var options: [String: String]
@@ -21,7 +21,7 @@ public struct PostgresSettings: Sendable {
     ///
     /// - Parameters:
     ///   - password: from a file, say; `nil` for what the environment or the password file has.
-    ///   - program: how the server's operator sees the connections (`application_name`).
+    ///   - program: what the connections are called in the server's views (`application_name`).
     public init(
         uri: String, password: String? = nil, program: String = "coordinatord"
     ) throws(PostgresSettingsError) {
@@ -58,8 +58,8 @@ public struct PostgresSettings: Sendable {
         "keepalives_interval": "1", "keepalives_count": "2", "gssencmode": "disable",
     ]
 
-    /// Takes the hosts out of the options. They are tried one by one, each with a deadline, which libpq does not do when
-    /// it is used without blocking.
+    /// Moves the hosts out of the options. `PostgresConnection.connect` tries them one by one, each with a deadline:
+    /// libpq has none when it is used without blocking.
     private static func hosts(_ options: inout [String: String]) throws(PostgresSettingsError) -> [Host] {
         let lists = ["host", "hostaddr", "port"].compactMap { keyword in
             options.removeValue(forKey: keyword).map { list in
@@ -79,7 +79,7 @@ public struct PostgresSettings: Sendable {
         }
     }
 
-    /// Libpq takes a password that is in the wrong place for a part of a name, which would be shown.
+    /// Refuses a URI with a password in the wrong place: libpq would read it as a part of a name, and names are shown.
     private static func checkNames(
         _ hosts: [Host], _ options: [String: String]
     ) throws(PostgresSettingsError) {

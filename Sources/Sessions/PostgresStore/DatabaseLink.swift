@@ -16,7 +16,7 @@ final class DatabaseLink {
     /// The host that was the primary server last time.
     private var host = 0
 
-    /// Within this time a connection is made, or the next attempt begins.
+    /// How long one attempt to connect may take.
     static let connectTime = Duration.milliseconds(1500)
 
     init(_ settings: PostgresSettings, _ state: StoreState, statementTimeout: Int = 5000) {
@@ -26,8 +26,8 @@ final class DatabaseLink {
     }
 
     /// - Parameters:
-    ///   - time: in which there must be an answer.
-    ///   - connectTime: in which there must be a connection, if there is none yet.
+    ///   - time: how long the database may take to answer.
+    ///   - connectTime: how long connecting may take, if there is no connection yet.
     func run(
         _ statement: PostgresStatement, _ values: [PostgresValue] = [], within time: Duration,
         connecting connectTime: Duration = DatabaseLink.connectTime
@@ -36,7 +36,7 @@ final class DatabaseLink {
         do throws(PostgresError) {
             return try connection.run(statement, values, until: .now + time)
         } catch {
-            // This server is a standby meanwhile, or about to stop.
+            // This server has become a standby, or is about to stop.
             if error.state?.isAboutServer == true { self.connection = nil }
             throw error
         }
@@ -69,7 +69,7 @@ final class DatabaseLink {
     func close() { connection = nil }
 
     /// Plans must not depend on statistics, which a new table does not have: every access is by an index, for each
-    /// element of the arrays. Of these settings those are made that the server knows.
+    /// element of the arrays. Settings that the server does not know are left out.
     private static let setup = PostgresStatement(
         "setup",
         """
@@ -82,7 +82,7 @@ final class DatabaseLink {
 }
 
 extension SQLState {
-    /// Read-only, shutting down, crashed, starting.
+    /// The server cannot do its work now: it is read-only, shuts down, has crashed or is starting.
     var isAboutServer: Bool { self == "25006" || isIn(class: "57P") }
 
     /// The statement may succeed when it is tried again: too many connections, no memory, conflicts between
@@ -95,7 +95,8 @@ extension SQLState {
     var isNoSpace: Bool { self == "53100" }
 }
 
-/// Waits between two attempts: longer each time, and not as long as others who have failed at the same moment.
+/// Waits between two attempts: longer each time, and for a random time, so that others that failed at the same moment
+/// try at another one.
 struct Backoff {
     private var limit = Duration.milliseconds(8)
 

@@ -2,12 +2,12 @@
 //
 // The database is the truth. A change states the stamp that it was made from; one statement for each batch compares the
 // stamps, makes the changes that fit and writes the batch's row (`CommitStatement`). Two lanes send batches
-// (`BatchWriter`), two readers answer what can be read in groups (`ReadQueue`), one connection does the rest (`Upkeep`).
-// Each connection has a thread of its own, and every call a deadline.
+// (`BatchWriter`), two readers answer what can be read in groups (`ReadQueue`), one connection does the rest
+// (`Upkeep`). Each connection has a thread of its own, and every call a deadline.
 //
-// By the batch's row, a lane finds out whether a batch was committed whose answer was lost; every connection notices a
-// database that was replaced by one without the last commits (`StoreState.check`); and all replicas learn what the
-// others have changed (`FeedQuery`).
+// A batch's row serves three purposes. A lane that has lost the answer finds out whether the batch was committed. Every
+// new connection notices that a database without the last commits has taken over (`StoreState.check`). And all replicas
+// learn what the others have changed (`FeedQuery`).
 //
 // The store knows from `Sessions` what a record is, and nothing about the navigation state in it. Start reading at
 // `PostgresStore.commit` and `BatchWriter.commit`.
@@ -38,7 +38,7 @@ public final class PostgresStore: WritableStore {
     private let reads: ReadQueue
     private let readers: [Reader]
     private let upkeep: Upkeep
-    /// Connects with the first insertion.
+    /// Connects at the first insertion.
     private let inserting: Mutex<DatabaseLink>
     private let damaged = Mutex(Set<SessionID>())
     private let isFull: Atomic<Bool>
@@ -139,7 +139,7 @@ public final class PostgresStore: WritableStore {
 
     public func commit(_ changes: [SessionChange]) async -> CommitOutcome {
         guard !changes.isEmpty else { return .success([]) }
-        if let reason = upkeep.outage ?? upkeep.brokenPromise { return .failure(.unavailable(reason: reason)) }
+        if let reason = upkeep.outage ?? upkeep.durabilityFailure { return .failure(.unavailable(reason: reason)) }
         let changes = changes.map(EncodedChange.init)
         // Unchecked, because every event passes here; a request answers exactly once.
         let outcome = await withUnsafeContinuation { continuation in
@@ -160,7 +160,7 @@ public final class PostgresStore: WritableStore {
                 ReadQueue.LoadRequest(id: id, token: token, arrived: .now) { continuation.resume(returning: $0) })
         }
         guard let row = try outcome.get() else { return nil }
-        return try noting(id) { () throws(StoreError) in try row.loaded(id) }
+        return try reportingDamage(of: id) { () throws(StoreError) in try row.loaded(id) }
     }
 
     public func isCurrent(_ stamp: SessionStamp, of id: SessionID) async throws(StoreError) -> Bool {
@@ -179,7 +179,7 @@ public final class PostgresStore: WritableStore {
         let found = try await reads.read { link throws(PostgresError) in
             try PastQueries.history(of: id, from: version ?? .max, limit: limit, bytes: bytes, retention, link)
         }
-        return try noting(id) { () throws(StoreError) in try found.get().records() }
+        return try reportingDamage(of: id) { () throws(StoreError) in try found.get().records() }
     }
 
     public func answer(to key: String, of id: SessionID) async throws(StoreError) -> StoredAnswer? {
@@ -191,7 +191,7 @@ public final class PostgresStore: WritableStore {
             return (text, rows.integer(0, 1), (rows.integer(0, 2) ?? 0) <= limit || rows.boolean(0, 3) != true)
         }
         guard let found else { return nil }
-        return try noting(id) { () throws(StoreError) in
+        return try reportingDamage(of: id) { () throws(StoreError) in
             let answer = try StoredAnswer(found.text, checksum: found.checksum, to: key, of: id)
             return found.isWhole ? answer : answer.withoutBody
         }
@@ -217,8 +217,8 @@ public final class PostgresStore: WritableStore {
     }
 
     /// Reports a damaged session the first time.
-    private func noting<Value>(
-        _ id: SessionID, _ read: () throws(StoreError) -> Value
+    private func reportingDamage<Value>(
+        of id: SessionID, _ read: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
         do throws(StoreError) {
             return try read()
@@ -279,7 +279,7 @@ public final class PostgresStore: WritableStore {
             await upkeep.close()
             close.finish()
         }
-        // Whoever has waited for the database, or for its standby, has an answer. A stop waits no longer.
+        // By then, every request that waited for the database, or for its standby, is answered.
         Task {
             try? await Task.sleep(for: PostgresStore.closingTime)
             close.finish()
@@ -288,7 +288,7 @@ public final class PostgresStore: WritableStore {
     }
 }
 
-/// The threads that queues wake, which are made after the queues.
+/// The lanes and readers, which are made after the queues that wake them.
 private final class Threads: Sendable {
     private let all = Mutex<(lanes: [CommitLane], readers: [Reader])>(([], []))
 

@@ -12,7 +12,7 @@ public enum PostgresStoreError: Error, Equatable, Sendable {
     case olderSchema(Int)
     /// A later build of this program has made the tables, in a way that this one cannot work with.
     case newerSchema(Int)
-    /// The server may lose acknowledged commits; the settings because of which, such as `fsync = off`.
+    /// The server may lose acknowledged commits because of these settings, such as `fsync = off`.
     case relaxed([String])
     /// The data is not what was written.
     case damaged(String)

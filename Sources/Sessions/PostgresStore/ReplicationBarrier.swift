@@ -2,10 +2,10 @@ internal import Postgres
 
 /// Waits until the standby has everything that the server shows.
 ///
-/// A commit that waits for a synchronous standby can be seen by nobody. But a server that has crashed shows, once it is
-/// back, all that is in its log, also what no standby has received, and what would be missing after a promotion. So
-/// the first who connects after a start commits a row: the standby has that only if it has everything before it. The proof
-/// is kept in an unlogged table, which the server empties when it recovers from a crash.
+/// While a commit waits for a synchronous standby, nobody can see it. But a server that recovers from a crash shows all
+/// that is in its log, even what no standby has received and a promotion would lose. So the first connection after a
+/// start commits a row, which the standby has only if it has everything before it. The proof of that is kept in an
+/// unlogged table, which the server empties when it recovers from a crash.
 enum ReplicationBarrier {
     /// - Returns: whether the standby has confirmed it. If not, nothing may be read on this connection.
     static func pass(
@@ -30,8 +30,8 @@ enum ReplicationBarrier {
     private static let proof = PostgresStatement(
         "replicated", "SELECT FROM replicated_starts WHERE start = pg_postmaster_start_time()")
 
-    /// In lane 0, which no replica has. All who connect write the same row, so while the standby is away one server process
-    /// waits for it, and the others give up soon instead of taking all connections.
+    /// A row of lane 0, which no replica has. All connections write the same row, so while the standby is away one of
+    /// them waits for it, and the others give up soon instead of taking up all connections.
     private static let barrier = """
         SET LOCAL lock_timeout = '1s';
         INSERT INTO batches (lane, n, changed)

@@ -26,8 +26,8 @@ extension PostgresStore {
     /// - Parameters:
     ///   - uri: `postgresql://user@h1:5432,h2:5432/database?…`, without a password, see `PostgresSettings`.
     ///   - password: `nil` for what libpq finds in its environment or password file, if anything.
-    ///   - newSecret: the secret that the store gets if it has no sessions and no server runs on it; otherwise it keeps its
-    ///     own.
+    ///   - newSecret: the secret that the store gets if it has no sessions and no server runs on it; otherwise it keeps
+    ///     its own.
     ///   - report: receives what an operator should know, and whether it is critical.
     public static func open(
         uri: String, password: String? = nil, durability: Durability = .strict, retention: Retention = Retention(),
@@ -115,7 +115,7 @@ extension StoreOpening {
         }
     }
 
-    /// Makes the tables if there are none.
+    /// The store's single values. Creates the tables if there are none.
     static func values(
         _ settings: PostgresSettings, _ newSecret: StoreSecret? = nil
     ) throws(PostgresStoreError) -> StoredValues {
@@ -132,7 +132,8 @@ extension StoreOpening {
         return values
     }
 
-    /// What a server derives from the secret must not change. A server that was killed counts for 20 seconds.
+    /// Replaces the store's secret, unless there are sessions or running servers: what these derive from it must not
+    /// change. A server that was killed counts as running for 20 seconds.
     private static func adopt(_ secret: StoreSecret, _ connection: PostgresConnection) throws(PostgresStoreError) {
         let adoption = PostgresStatement(
             "adopt",

@@ -12,10 +12,11 @@ extension StoreState {
         }
     }
 
-    /// Refuses a server that was the primary before another one was promoted, and that has come back: it lacks all that was
-    /// committed since.
+    /// Refuses a former primary that has come back after another server was promoted: it lacks all that was committed
+    /// since.
     ///
-    /// - Returns: 8 hexadecimal digits; `nil` for PostgreSQL's relatives, which have no timelines.
+    /// - Returns: the server's timeline as 8 hexadecimal digits; `nil` for PostgreSQL's relatives, which have no
+    ///   timelines.
     func acceptedTimeline(of connection: PostgresConnection) throws(PostgresError) -> String? {
         let text: String?
         do throws(PostgresError) {
@@ -33,8 +34,12 @@ extension StoreState {
         return text
     }
 
-    /// Whether a standby was promoted since anybody has looked. Then the generation is raised, once for all servers.
-    func isPromoted(_ connection: PostgresConnection, on timeline: String?) throws(PostgresError) -> Bool {
+    /// Raises the generation if a standby was promoted since any replica last looked.
+    ///
+    /// - Returns: whether this call has raised it. If another replica was faster, it has not.
+    func raiseGenerationIfPromoted(
+        _ connection: PostgresConnection, on timeline: String?
+    ) throws(PostgresError) -> Bool {
         guard let timeline,
             let known = try connection.run(StoreState.knownTimeline, until: .now + .seconds(2)).text(0, 0),
             known != timeline

@@ -3,13 +3,13 @@ internal import Sessions
 internal import Sodium
 internal import Synchronization
 
-/// What the store's parts know together.
+/// What the store's connections share: the generation, the secret, and the lanes.
 final class StoreState: Sendable {
     /// A lane, and the last of its batches that was acknowledged.
     struct Lane: Sendable {
         var id: Int
         var settled = 0
-        /// The generation in which that was.
+        /// The generation in which it was acknowledged.
         var generation = 0
     }
 
@@ -68,7 +68,7 @@ final class StoreState: Sendable {
     /// counts as gone.
     var secret: String { content.withLock { $0.secret } }
 
-    /// Whether the secret was replaced. What this replica derives from the old one is nobody's any more.
+    /// Whether the secret was replaced. What this replica derives from the old one is of no use any more.
     var hasOldSecret: Bool { isSecretOld.load(ordering: .acquiring) }
 
     /// Notes the secret that the database has.
@@ -97,17 +97,17 @@ final class StoreState: Sendable {
 
     // MARK: - A lost log
 
-    /// Looks whether the database may have lost something that was acknowledged: then a new generation begins, and
-    /// nobody believes a copy of before. Every connection begins with this, so nothing is read or committed before.
+    /// Checks whether the database may have lost acknowledged commits. Then a new generation begins, and no server
+    /// trusts a copy from before. Every connection begins with this check, so nothing is read or committed before it.
     ///
-    /// A standby that was promoted may have been behind; nobody may be left who knows what is missing, so each promotion
-    /// counts. On the same timeline, a lane that misses its last batch knows of a loss.
+    /// A promoted standby may have been behind, and perhaps no server is left that knows what is missing, so each
+    /// promotion counts as a loss. On the same timeline, a lane whose last batch is missing proves one.
     ///
     /// - Parameter timeline: see `acceptedTimeline`.
     func check(_ connection: PostgresConnection, on timeline: String?) throws(PostgresError) {
         // Before the database is asked, because the lanes go on.
         let lanes = lanes
-        if try isPromoted(connection, on: timeline) {
+        if try raiseGenerationIfPromoted(connection, on: timeline) {
             report("the database has another timeline: a standby was promoted", false)
         }
         let rows = try connection.run(
@@ -118,14 +118,14 @@ final class StoreState: Sendable {
         let missing = lanes.filter { $0.settled > last[$0.id, default: 0] }
         guard missing.contains(where: { $0.generation >= stored }) || lanes.contains(where: { $0.generation > stored })
         else {
-            // In a later generation somebody has noticed already.
+            // The generation is later already: another server has noticed the loss.
             reportLoss(of: missing, last)
             return note(generation: stored)
         }
         let next = max(stored, lanes.map(\.generation).max() ?? 0) + 1
         let raised = try connection.run(
             StoreState.raise, [.text("\(stored)"), .text("\(next)")], until: .now + .seconds(2))
-        // Unless somebody else was faster.
+        // Another server may have been faster.
         guard raised.count > 0 else { return try check(connection, on: timeline) }
         reportLoss(of: missing, last)
         note(generation: next)
@@ -168,17 +168,17 @@ public struct PostgresStoreCounters: Sendable, Equatable {
     /// Batches that were committed, and the changes in them.
     public var batches = 0
     public var changes = 0
-    /// Changes whose session was another one meanwhile, or was locked.
+    /// Changes whose session had changed meanwhile, or was locked.
     public var conflicts = 0
-    /// Batches that were sent again.
+    /// Attempts to send a batch again.
     public var retries = 0
     /// Batches of which it was unknown for a while whether they were committed.
     public var unknownOutcomes = 0
-    /// Connections that were lost or could not be made.
+    /// How often a check of the database has failed: its connection was lost, or none could be made.
     public var lostConnections = 0
     /// Changes that wait to be sent.
     public var waiting = 0
-    /// Seconds from a commit until this replica had read of it, in the last look at the feed that found any.
+    /// Seconds from a commit until this replica read it in the feed, the last time that it found any.
     public var feedLag: Double = 0
     /// See `SessionStore.clockOffset`.
     public var clockOffset: Double = 0

@@ -94,18 +94,18 @@ enum GuardedFile {
         guard let file, let bytes else { return SQLITE_MISUSE }
         let extra = extra(of: file)
         let code = extra.pointee.methods.pointee.xRead(file, bytes, count, offset)
-        if code == CSQLite_IOERR_SHORT_READ, extra.pointee.isGuarded, isPage(count, offset), isCut(file, offset) {
+        if code == CSQLite_IOERR_SHORT_READ, extra.pointee.isGuarded, isPage(count, offset), isTruncated(file, offset) {
             return wrongChecksum
         }
         guard code == SQLITE_OK else { return code }
         // SQLite reads the header alone first, then pages.
         if offset == 0, count >= 100 { extra.pointee.isGuarded = PageChecksum.isGuarded(header: bytes) }
         guard extra.pointee.isGuarded, isPage(count, offset) else { return code }
-        return PageChecksum.isRight(bytes, at: offset) ? code : wrongChecksum
+        return PageChecksum.isValid(bytes, at: offset) ? code : wrongChecksum
     }
 
     /// Whether the file ends within the page. Pages are written whole.
-    private static func isCut(_ file: UnsafeMutablePointer<sqlite3_file>, _ offset: Int64) -> Bool {
+    private static func isTruncated(_ file: UnsafeMutablePointer<sqlite3_file>, _ offset: Int64) -> Bool {
         var size: Int64 = 0
         guard extra(of: file).pointee.methods.pointee.xFileSize(file, &size) == SQLITE_OK else { return false }
         return size > offset && size < offset + Int64(PageChecksum.pageSize)

@@ -43,7 +43,7 @@ public enum PageChecksum {
         page.storeBytes(of: sum.littleEndian, toByteOffset: pageSize - size, as: UInt64.self)
     }
 
-    static func isRight(_ page: UnsafeRawPointer, at offset: Int64) -> Bool {
+    static func isValid(_ page: UnsafeRawPointer, at offset: Int64) -> Bool {
         let sum = UInt64(
             littleEndian: page.loadUnaligned(fromByteOffset: pageSize - size, as: UInt64.self))
         return sum == compute(page, number: offset / Int64(pageSize))
@@ -61,9 +61,9 @@ public enum PageChecksum {
 
     public static let scanStep = 1 << 20
 
-    /// Reads the whole file and compares. A server may be writing to it: a page that differs is read again. Pages of
-    /// zeros are skipped: SQLite never writes a page that is free again before it is written, and does not read it. So is
-    /// a last page that is not whole: on a full disk, the log has it.
+    /// Reads the whole file and compares the checksums. A page that differs is read again, because a server may be
+    /// writing it. Pages of zeros are skipped: they became free before they were written, and SQLite does not read
+    /// them. So is a last page that is not whole: if the disk was full, the log has it.
     ///
     /// - Parameters:
     ///   - file: a descriptor. If the same process has the database open, close the descriptor after the database,
@@ -77,12 +77,12 @@ public enum PageChecksum {
         var offset: Int64 = 0
         while pread(file, page, pageSize, Int(offset)) == pageSize {
             var tries = 0
-            while !isRight(page, at: offset), !isZero(page), tries < 5 {
+            while !isValid(page, at: offset), !isZero(page), tries < 5 {
                 tries += 1
                 usleep(20_000)
                 guard pread(file, page, pageSize, Int(offset)) == pageSize else { return }
             }
-            if tries == 5, !isRight(page, at: offset) { damaged(Int(offset) / pageSize + 1) }
+            if tries == 5, !isValid(page, at: offset) { damaged(Int(offset) / pageSize + 1) }
             offset += Int64(pageSize)
             if Int(offset) % scanStep == 0, !pause() { return }
         }

@@ -38,11 +38,11 @@ public final class SQLiteStore: WritableStore {
     private let reader: ReadQueue
     private let troubles: StoreTroubles
     private let watch: StoreWatch
-    /// The sessions as `insert` knows them; `nil` before the first one.
+    /// The sessions as `insert` knows them; `nil` before its first call.
     private let known = Mutex<Set<SessionID>?>(nil)
 
-    /// Opens the store in a directory of its own, which is created if it is missing. If what is derived from the journal
-    /// was found damaged, it is rebuilt, which takes time in proportion to the store's size.
+    /// Opens the store in a directory of its own, which is created if it is missing. If what is derived from the
+    /// journal was found damaged, it is rebuilt, which takes time in proportion to the store's size.
     ///
     /// - Parameters:
     ///   - sizeLimit: how many bytes of the file may be in use; 0 for no limit. Beyond it, commits fail with `full`.
@@ -60,7 +60,7 @@ public final class SQLiteStore: WritableStore {
         let troubles = StoreTroubles(marker: directory.marker, log: report)
         if durability == .strict { try WriteAheadLog.check(directory.log) }
         let hadLog = directory.hasLog
-        if directory.isFoundDamaged, StoreRebuild.isPossible(directory) {
+        if directory.hasDamageMarker, StoreRebuild.isPossible(directory) {
             do throws(SQLiteStoreError) {
                 try StoreRebuild.rebuild(directory, retention, because: "it was found damaged", report)
             } catch {
@@ -82,8 +82,8 @@ public final class SQLiteStore: WritableStore {
             try StoreRebuild.rebuild(directory, retention, because: what, report)
             journalWriter = try openWriter()
         }
-        guard hadLog || journalWriter.isNotedClosed else { throw directory.isWithoutLog }
-        try directory.keepCopy(of: journalWriter.secret)
+        guard hadLog || journalWriter.isMarkedClosed else { throw directory.missingLogError }
+        try directory.saveCopy(of: journalWriter.secret)
         try directory.flush()
         secret = journalWriter.secret
         generation = journalWriter.generation.number
@@ -94,7 +94,7 @@ public final class SQLiteStore: WritableStore {
         } catch {
             throw SQLiteStoreError(error)
         }
-        directory.keepFiles()
+        directory.rememberFiles()
         writer = CommitQueue(journalWriter, tail, reader, troubles, failed: failed)
         watch = StoreWatch(directory, writer, troubles)
         self.troubles = troubles
@@ -249,7 +249,7 @@ public final class SQLiteStore: WritableStore {
 }
 
 extension StoredSession {
-    /// What makes it, in one commit.
+    /// The changes that insert the session, all in one commit.
     fileprivate var changes: [SessionChange] {
         var stamp = SessionStamp.none
         var changes: [SessionChange] = []

@@ -15,7 +15,7 @@ public enum SessionError: Error, Equatable, Sendable {
     case unauthorized
     /// No such session. Only the operator learns this.
     case unknownSession
-    /// Ended by its client.
+    /// The session has ended: by its client, its app or the operator.
     case ended
     /// Not used for too long, or too old.
     case expired
@@ -25,9 +25,9 @@ public enum SessionError: Error, Equatable, Sendable {
     case tooManyEvents(rate: Int, retryAfter: Int)
     /// The session has asked for as many pairing codes as it may in a minute; retry after that many seconds.
     case tooManyCodeRequests(rate: Int, retryAfter: Int)
-    /// `SessionSettings.watchersOfSession` requests already wait for this session to change.
+    /// There are already `SessionSettings.watchersOfSession` watches of this session.
     case tooManyWatchers
-    /// `SessionSettings.watcherLimit` requests already wait for sessions to change.
+    /// There are already `SessionSettings.watcherLimit` watches.
     case noWatcherFree
     /// There are already `SessionSettings.sessionLimit` sessions.
     case tooManySessions
@@ -51,7 +51,7 @@ public enum SessionError: Error, Equatable, Sendable {
     case unknownVersion
     /// The session has no token of that number.
     case unknownToken
-    /// The session has no other token: it would be out of reach.
+    /// The session has no other token: without it, no client could use the session.
     case lastToken
     /// The session has `AccessToken.limit` tokens already.
     case tooManyTokens

@@ -8,7 +8,7 @@ struct ContentRows {
     private var places: [String: [Int]] = [:]
 
     /// The versions of each session newest first, then its answers, oldest first. What an ended session had before its
-    /// end is not kept, even while it is not pruned.
+    /// end is left out, even if it is not pruned yet.
     static let statement = PostgresStatement(
         "contents",
         """
@@ -48,7 +48,7 @@ struct ContentRows {
         var found = FoundRecords(of: id)
         found.bases = journal.mapValues(\.text)
         while let row = journal[last - found.wanted.count] {
-            // A base version that was pruned is not missed: then this version is no longer kept, either.
+            // A base version that was pruned is no damage: then this version is no longer kept either.
             if !found.wanted.isEmpty, let base = row.base, journal[base] == nil { break }
             found.wanted.append((row.version, row.text))
         }

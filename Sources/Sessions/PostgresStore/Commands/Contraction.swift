@@ -3,7 +3,7 @@ internal import Postgres
 extension PostgresStore {
     /// Removes what only servers of earlier builds need, and shuts those out. Call when none of them runs any more.
     ///
-    /// - Returns: the oldest schema whose servers were admitted before, and after.
+    /// - Returns: the oldest schema whose servers were admitted before, and the oldest one now.
     public static func contract(
         uri: String, password: String? = nil
     ) async throws(PostgresStoreError) -> (before: Int, after: Int) {
@@ -22,8 +22,8 @@ extension PostgresStore {
 }
 
 extension Schema {
-    /// What follows the creation once only servers of this schema run, in one transaction. Schema 1 is the first one, so
-    /// there is nothing to remove.
+    /// Removes, in one transaction, what only servers of earlier schemas need. Schema 1 is the first one, so there is
+    /// nothing to remove.
     fileprivate static let contraction = """
         UPDATE store SET value = '\(version)' WHERE name = 'least_reader' AND value::bigint < \(version);
         """

@@ -47,7 +47,7 @@ public final class PostgresSnapshot: StoreReader {
         for row in rows.indices {
             guard let position = rows.integer(row, 0), (1...ids.count).contains(position) else { continue }
             let id = ids[ids.startIndex + position - 1]
-            found[id] = PostgresSnapshot.sound(id) { () throws(StoreError) in
+            found[id] = PostgresSnapshot.readResult(of: id) { () throws(StoreError) in
                 try SessionRow(rows, row, of: id)?.loaded(id)
             }
         }
@@ -59,7 +59,7 @@ public final class PostgresSnapshot: StoreReader {
         return ids.map { id in
             (
                 id,
-                PostgresSnapshot.sound(id) { () throws(StoreError) in
+                PostgresSnapshot.readResult(of: id) { () throws(StoreError) in
                     try rows.session(id, generation: values.generation)
                 }
             )
@@ -69,8 +69,8 @@ public final class PostgresSnapshot: StoreReader {
     private static let page = PostgresStatement(
         "page", "SELECT id FROM sessions WHERE id > $1 ORDER BY id LIMIT 10000")
 
-    private static func sound<Value>(
-        _ id: SessionID, _ read: () throws(StoreError) -> Value
+    private static func readResult<Value>(
+        of id: SessionID, _ read: () throws(StoreError) -> Value
     ) -> Result<Value, SessionDamage> {
         do throws(StoreError) { return .success(try read()) } catch {
             return .failure(SessionDamage(of: id, error.description))

@@ -39,7 +39,7 @@ private struct InsertedRows {
     /// The last record of each session, and how many commits the session has had.
     private var heads: [(row: JournalRow, commits: Int)] = []
     private var records: [JournalRow] = []
-    /// Bytes are 0 of an answer whose body is not kept.
+    /// `bytes` is 0 for an answer whose body is not kept.
     private var answers: [(row: JournalRow, bytes: Int, stamp: Int)] = []
 
     init(_ sessions: [StoredSession]) {

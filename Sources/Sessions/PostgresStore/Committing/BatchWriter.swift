@@ -15,7 +15,7 @@ final class BatchWriter {
     private let followUp: @Sendable ([CommitItem]) -> Void
     private let isClosed: @Sendable () -> Bool
 
-    /// How long those who wait learn nothing while the outcome is unknown.
+    /// How long requests wait for an answer while the outcome is unknown.
     private static let resolvingTime = Duration.milliseconds(4900)
     /// How long the database may take for a batch.
     private static let answerTime = Duration.seconds(5)
@@ -48,7 +48,7 @@ final class BatchWriter {
 
     /// Returns when the batch is decided, whenever that is.
     func commit(_ batch: [CommitItem]) {
-        // Another generation's stamps mean other content.
+        // A stamp of another generation may stand for other content.
         let generation = state.generation
         let items = batch.filter { $0.change.expected.generation == generation }
         for item in batch where item.change.expected.generation != generation { conflict(item) }
@@ -76,7 +76,7 @@ final class BatchWriter {
                 state.report("a change of session \(items[0].change.id.text) is refused: \(reason)", false)
                 return items[0].request.fail(.unavailable(reason: reason))
             }
-            // One of them is the reason, and the others need not suffer.
+            // One of the changes is the reason; the others can be committed.
             for item in items { commit([item], in: generation) }
         }
     }
@@ -99,17 +99,17 @@ final class BatchWriter {
         while true {
             let sent = ContinuousClock.now
             do throws(PostgresError) {
-                // Those who wait are told in time, also while no connection can be made.
+                // Requests are answered in time even while no connection can be made.
                 let left = (unknownSince.map { $0 + BatchWriter.resolvingTime } ?? limit) - sent
                 let rows = try link.run(
                     CommitStatement.statement, values, within: BatchWriter.answerTime,
                     connecting: left > .zero ? max(left, BatchWriter.leastTime) : DatabaseLink.connectTime)
                 let now = rows.text(0, 1).flatMap { Int($0) } ?? generation
-                return decided(n, Set(rows.texts(0, 0) ?? []), now, items, sent, isReplicated: rows.warnings == 0)
+                return settle(n, Set(rows.texts(0, 0) ?? []), now, items, sent, isReplicated: rows.warnings == 0)
             } catch {
                 if case .refused("23505", _, CommitStatement.uniqueness) = error {
-                    if let ids = changed(lane.id, n) {
-                        return decided(n, ids, generation, items, unknownSince ?? sent, isReplicated: false)
+                    if let ids = committedIDs(lane.id, n) {
+                        return settle(n, ids, generation, items, unknownSince ?? sent, isReplicated: false)
                     }
                 } else if !error.isCertain {
                     if unknownSince == nil { state.count { $0.unknownOutcomes += 1 } }
@@ -117,7 +117,7 @@ final class BatchWriter {
                 } else if unknownSince == nil, let outcome = BatchWriter.outcome(error) {
                     return outcome
                 }
-                if let outcome = giveUp(items, limit, unknownSince, error) { return outcome }
+                if let outcome = failIfLate(items, limit, unknownSince, error) { return outcome }
             }
             state.count { $0.retries += 1 }
             backoff.wait()
@@ -130,9 +130,11 @@ final class BatchWriter {
         return state.isNoSpace ? .failed(.full) : .refused(reason: "\(message) (SQLSTATE \(state))")
     }
 
-    /// Tells those who wait when they have waited long enough. As long as the outcome is unknown, the lane goes on: what
-    /// comes after must not overtake.
-    private func giveUp(
+    /// Fails the requests once they have waited long enough. If the outcome is unknown, the batch is sent again all the
+    /// same, because later batches must not overtake it.
+    ///
+    /// - Returns: `nil` if the batch is to be sent again.
+    private func failIfLate(
         _ items: [CommitItem], _ limit: ContinuousClock.Instant, _ unknownSince: ContinuousClock.Instant?,
         _ error: PostgresError
     ) -> Outcome? {
@@ -150,16 +152,17 @@ final class BatchWriter {
     /// The ids in a batch's row.
     ///
     /// - Returns: `nil` if it cannot be read now.
-    private func changed(_ lane: Int, _ n: Int) -> Set<String>? {
+    private func committedIDs(_ lane: Int, _ n: Int) -> Set<String>? {
         let values: [PostgresValue] = [.integer(lane), .integer(n)]
         guard let rows = try? link.run(CommitStatement.changed, values, within: .seconds(2)) else { return nil }
-        // The row was there a moment ago: then only a promoted standby has none, and the batch is sent again.
+        // The number was taken a moment ago. If there is no row now, a standby without it was promoted, and the batch
+        // is sent again.
         return rows.texts(0, 0).map { Set($0.compactMap { CommitStatement.parse($0)?.id.text }) }
     }
 
     /// - Parameter isReplicated: `false` if the commit may be on this server alone, although it has a synchronous
     ///   standby: the wait for that was cut off.
-    private func decided(
+    private func settle(
         _ n: Int, _ ids: Set<String>, _ generation: Int, _ items: [CommitItem], _ since: ContinuousClock.Instant,
         isReplicated: Bool
     ) -> Outcome {
@@ -172,9 +175,9 @@ final class BatchWriter {
         return .decided(ids, generation: generation)
     }
 
-    /// Commits another batch, without changes, which is on the standby only if all before it is.
+    /// Commits an empty batch: the standby has it only if it has every batch before it.
     ///
-    /// - Returns: whether the batch is there still: the standby may have been promoted without it.
+    /// - Returns: whether the database still has the batch: a standby may have been promoted without it.
     private func awaitReplication(of n: Int, _ items: [CommitItem], _ since: ContinuousClock.Instant) -> Bool {
         let lane = state.lane(index).id
         var next = n + 1

@@ -10,7 +10,7 @@ final class CommitQueue: Sendable {
         var busy: Set<SessionID> = []
         /// Which lanes have nothing to do.
         var idle: Set<Int> = []
-        var isTimed = false
+        var isTimerSet = false
         var isClosed = false
     }
 
@@ -19,7 +19,7 @@ final class CommitQueue: Sendable {
     /// How many changes may wait.
     static let limit = 4096
     /// How long a change waits to be sent.
-    static let patience = Duration.milliseconds(1900)
+    static let maxWait = Duration.milliseconds(1900)
 
     private let state = Mutex(State())
     private let wake: @Sendable (Int) -> Void
@@ -52,12 +52,12 @@ final class CommitQueue: Sendable {
                 return ("\(CommitQueue.limit) changes wait for the database", nil, false)
             }
             state.waiting += items.filter(\.change.isPossible)
-            defer { state.isTimed = true }
-            return (nil, state.idle.popFirst(), !state.isTimed)
+            defer { state.isTimerSet = true }
+            return (nil, state.idle.popFirst(), !state.isTimerSet)
         }
         if let refusal { return request.fail(.unavailable(reason: refusal)) }
         if let lane { wake(lane) }
-        if isFirst { startTimer(CommitQueue.patience) }
+        if isFirst { startTimer(CommitQueue.maxWait) }
     }
 
     /// The next batch of a lane; none if the lane is idle from now on.
@@ -66,7 +66,7 @@ final class CommitQueue: Sendable {
             var batch: [CommitItem] = []
             var left: [CommitItem] = []
             var bytes = 0
-            // A session that is skipped is skipped to the end, because its changes stay in order.
+            // Once a change of a session is skipped, so are its later ones, because they stay in order.
             var skipped: Set<SessionID> = []
             var index = 0
             while index < state.waiting.count, batch.count < CommitQueue.batchSize {
@@ -88,7 +88,7 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// A batch is decided, or was given up.
+    /// Call once a batch is decided or has failed. Its sessions' next changes can be sent.
     func release(_ batch: [CommitItem]) {
         let lane = state.withLock { state in
             for item in batch { state.busy.remove(item.change.id) }
@@ -110,7 +110,7 @@ final class CommitQueue: Sendable {
 
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    // MARK: - Patience
+    // MARK: - Time limit
 
     private func startTimer(_ time: Duration) {
         let milliseconds = max(1, Int(time / .milliseconds(1)) + 1)
@@ -123,14 +123,14 @@ final class CommitQueue: Sendable {
             let late = state.waiting.filter { $0.limit <= now }
             if !late.isEmpty { state.waiting.removeAll { $0.limit <= now } }
             let next = state.waiting.lazy.map(\.limit).min()
-            state.isTimed = next != nil
+            state.isTimerSet = next != nil
             return (late, next)
         }
         for item in late {
             item.request.fail(.unavailable(reason: "the database is too slow: a change has waited too long to be sent"))
         }
         // A change that comes later may have an earlier limit.
-        if let next { startTimer(min(next - now, CommitQueue.patience)) }
+        if let next { startTimer(min(next - now, CommitQueue.maxWait)) }
     }
 }
 
@@ -186,7 +186,7 @@ final class CommitRequest: Sendable {
 
     let changes: [EncodedChange]
     let arrived = ContinuousClock.now
-    /// When it is given up unless it was sent. Many changes at once are an import, which waits for them.
+    /// When it fails if it has not been sent. Many changes at once are an import, which may wait longer.
     let limit: ContinuousClock.Instant
     private let state: Mutex<State>
     private let completion: @Sendable (CommitOutcome) -> Void
@@ -197,7 +197,7 @@ final class CommitRequest: Sendable {
     init(_ changes: [EncodedChange], _ completion: @escaping @Sendable (CommitOutcome) -> Void) {
         self.changes = changes
         self.completion = completion
-        limit = arrived + (changes.count > 1 ? .seconds(60) : CommitQueue.patience)
+        limit = arrived + (changes.count > 1 ? .seconds(60) : CommitQueue.maxWait)
         state = Mutex(State(open: changes.count))
     }
 

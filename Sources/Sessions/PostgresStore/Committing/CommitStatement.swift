@@ -4,8 +4,8 @@ internal import Sessions
 
 /// The one statement that commits a batch, which is one transaction.
 ///
-/// It makes the changes whose expected stamp is the stored one, and skips sessions that somebody else has locked. It
-/// also writes the batch's row, by which everybody can find out later that it was committed.
+/// It makes the changes whose expected stamp is the stored one, and skips sessions that another transaction has locked.
+/// It also writes the batch's row, which shows later that the batch was committed.
 enum CommitStatement {
     static let statement = PostgresStatement(
         "commit",
@@ -72,10 +72,10 @@ enum CommitStatement {
     /// The row that a batch has left, if it was committed.
     static let changed = PostgresStatement("changed", "SELECT changed FROM batches WHERE lane = $1 AND n = $2")
 
-    /// The constraint that a batch violates which is committed already.
+    /// The constraint that a batch violates if it is committed already.
     static let uniqueness = "batches_pkey"
 
-    /// - Returns: the id and the version of an element of `changed`; `nil` if it is not what was written.
+    /// - Returns: the id and the version of an element of `changed`; `nil` if it has another form.
     static func parse(_ changed: String) -> (id: SessionID, version: Int)? {
         let parts = changed.parts(at: " ")
         guard parts.count == 2, let id = SessionID(String(parts[0])), let version = Int(parts[1]) else { return nil }

@@ -10,8 +10,9 @@ internal import Sessions
 
 /// Reads what all lanes have committed.
 ///
-/// A lane sends a batch only after the one before it, so a batch that can be seen has no earlier one that cannot: after
-/// the last known number of each lane nothing is ever missed. A lane is registered before its first batch.
+/// A lane sends a batch only after the one before it is decided. So if a batch is visible, all earlier ones of its lane
+/// are, and reading on after the last known number of each lane misses nothing. A lane is registered before its first
+/// batch.
 enum FeedQuery {
     /// How long batches are kept.
     static let keptTime = Duration.seconds(60)
@@ -42,7 +43,7 @@ enum FeedQuery {
     static func changes(
         since position: FeedPosition?, _ state: StoreState, _ link: DatabaseLink
     ) throws(PostgresError) -> StoreChanges {
-        // The time of what is read is not later than this.
+        // Before the queries: what they read is not older than this.
         let now = ContinuousClock.now
         let generation = try link.run(generation, within: Reader.time)
         if let text = generation.text(0, 0), let number = Int(text) { state.note(generation: number) }

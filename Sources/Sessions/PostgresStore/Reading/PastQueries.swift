@@ -1,7 +1,7 @@
 internal import Postgres
 internal import Sessions
 
-/// Queries about a session's past. Pruning comes behind the commits, so these leave out what is no longer kept.
+/// Queries about a session's past. Pruning lags behind the commits, so these leave out what is no longer kept.
 enum PastQueries {
     /// The versions that are kept, newest first, without their records, and how many bytes these are.
     private static let versions = PostgresStatement(
@@ -82,7 +82,7 @@ enum PastQueries {
         var size = 0
         for place in kept.prefix(retention.versions) where place.version <= newest && wanted.count < limit {
             size += place.size
-            // Without its base a version cannot be read, and those before it have an earlier one.
+            // Without its base a version cannot be read; nor can those before it, whose bases are older.
             guard wanted.isEmpty || size <= bytes, place.base.map(versions.contains) ?? true else { break }
             wanted.append(place)
         }

@@ -33,8 +33,8 @@ final class ReadQueue: Sendable {
         var loads: [LoadRequest] = []
         var jobs: [Job] = []
         var idle: Set<Int> = []
-        /// The reader that has a group of confirmations. One at a time: what arrives meanwhile is the next group, and larger
-        /// groups cost the database less.
+        /// The reader that has a group of confirmations. One at a time: what arrives meanwhile is the next group, and
+        /// larger groups cost the database less.
         var confirming: Int?
         var isClosed = false
 

@@ -3,7 +3,7 @@ internal import Postgres
 internal import Sessions
 internal import Synchronization
 
-/// A connection that reads what waits, on a thread of its own.
+/// A connection that serves the read queue, on a thread of its own.
 final class Reader: Sendable {
     private let index: Int
     private let reads: ReadQueue
@@ -96,7 +96,7 @@ final class Reader: Sendable {
     /// How long the database may take for a query.
     static let time = Duration.seconds(2)
 
-    /// Reads again as long as the connection fails, and the reader has not waited too long.
+    /// Reads again while the connection fails and the request has not waited too long.
     static func retrying<Value>(
         _ link: DatabaseLink, since arrived: ContinuousClock.Instant,
         _ body: (DatabaseLink) throws(PostgresError) -> Value
@@ -107,7 +107,7 @@ final class Reader: Sendable {
                 return try body(link)
             } catch {
                 let isTransient = error.state?.isTransient ?? true
-                guard isTransient, .now - arrived < CommitQueue.patience else {
+                guard isTransient, .now - arrived < CommitQueue.maxWait else {
                     throw .unavailable(reason: error.description)
                 }
                 backoff.wait()

@@ -1,7 +1,7 @@
 internal import Postgres
 internal import Sessions
 
-/// A session as the database returns it: its last record, and the full record that this may need.
+/// A session as the database returns it: its last record, and the full record that is its base, if any.
 struct SessionRow: Sendable {
     let stamp: SessionStamp
     /// Without a record if there is none, which is damage.

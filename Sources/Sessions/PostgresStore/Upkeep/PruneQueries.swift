@@ -1,7 +1,7 @@
 internal import Postgres
 internal import Sessions
 
-/// Deletes what is no longer kept of sessions: behind the commits, and many sessions at a time.
+/// Deletes what is no longer kept of sessions: some time after the commits, and for many sessions at a time.
 enum PruneQueries {
     private static let versions = PostgresStatement(
         "prune-versions",
@@ -76,7 +76,7 @@ enum PruneQueries {
             within: .seconds(10))
     }
 
-    /// Which sessions a batch makes worth looking at: every sixteenth commit of a session, large ones, and ends.
+    /// Whether a session is to be pruned after this change: after every sixteenth commit, a large one, or its end.
     static func isDue(_ change: EncodedChange, _ retention: Retention) -> Bool {
         let isLarge =
             (change.record?.text.count ?? 0) > retention.versionBytes / 16

@@ -16,8 +16,8 @@ enum ReplicaQueries {
     private static let presence = PostgresStatement(
         "seen", "UPDATE replicas SET seen = clock_timestamp() WHERE id = $1 RETURNING id")
 
-    /// Batches stay for those who follow the feed; the last one of each lane stays as long as its replica may live,
-    /// because a replica that does not find it concludes that the log was lost.
+    /// Batches stay for the replicas that follow the feed; the last one of each lane stays as long as its replica may
+    /// live, because a replica that does not find it concludes that the log was lost.
     private static let batches = PostgresStatement(
         "prune-batches",
         """

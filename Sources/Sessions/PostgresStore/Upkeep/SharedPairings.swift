@@ -3,7 +3,7 @@ internal import Postgres
 internal import Sessions
 internal import Sodium
 
-/// The pairing codes of all replicas, and the bounds that they share; the same as in memory otherwise. Times are
+/// The pairing codes of all replicas, and the limits that they share; otherwise like `PairingsInMemory`. Times are
 /// milliseconds since 1970.
 final class SharedPairings: PairingStore {
     private let upkeep: Upkeep
@@ -113,7 +113,7 @@ final class SharedPairings: PairingStore {
         SELECT count(*) FROM u
         """)
 
-    /// Meanwhile the device may have another code.
+    /// Opens a used code again, unless its issuer has opened another one meanwhile.
     private static let returning = PostgresStatement(
         "return-pairing",
         """

@@ -3,7 +3,7 @@ internal import Sessions
 
 /// Forgets sessions. Any replica may do it, also several at once: each skips what another has locked.
 enum SweepQuery {
-    /// `due` is moved where the last record says that the session is kept longer. If that record cannot be seen, because
+    /// `due` is moved if the last record says that the session is kept longer. If that record cannot be seen, because
     /// it was committed a moment ago, the session is looked at again in a minute.
     private static let statement = PostgresStatement(
         "sweep",
@@ -31,7 +31,7 @@ enum SweepQuery {
 
     static let size = 100
 
-    /// Forgets a session, whatever it says.
+    /// Forgets a session, whatever its records say.
     static let forgetting = PostgresStatement(
         "forget",
         """

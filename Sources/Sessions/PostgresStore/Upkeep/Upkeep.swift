@@ -16,7 +16,7 @@ final class Upkeep: Sendable {
         /// The sessions to prune.
         var due: Set<SessionID> = []
         var ticks = 0
-        /// How much of what it is asked to do waits.
+        /// How many calls of `run` wait or run.
         var waiting = 0
         var isClosed = false
     }
@@ -32,7 +32,7 @@ final class Upkeep: Sendable {
     let sessionCount: Atomic<Int>
 
     private static let interval = DispatchTimeInterval.seconds(1)
-    /// So much may wait, before what it does by itself: it must not be late.
+    /// The most calls of `run` at a time: more would delay what it does by itself.
     private static let waitingLimit = 64
     /// How long it waits to look again while the database does not answer.
     private static let intervalOfFailure = DispatchTimeInterval.milliseconds(200)
@@ -56,13 +56,13 @@ final class Upkeep: Sendable {
     var clockOffset: TimeInterval { state.withLock { $0.clockOffset } }
 
     /// Why the server is not ready.
-    var failure: String? { outage ?? state.withLock { $0.clock } ?? brokenPromise }
+    var failure: String? { outage ?? state.withLock { $0.clock } ?? durabilityFailure }
 
     /// Why the database cannot be used at all.
     var outage: String? { store.hasOldSecret ? StoreState.oldSecret : state.withLock { $0.failure } }
 
     /// Why nothing may be acknowledged: the database was restarted with other settings, or another one has taken over.
-    var brokenPromise: String? {
+    var durabilityFailure: String? {
         store.isStrict && isRelaxed ? "the database may lose what it acknowledges" : nil
     }
 
@@ -73,7 +73,7 @@ final class Upkeep: Sendable {
 
     /// - Parameters:
     ///   - stored: the database's time, in milliseconds since 1970.
-    ///   - local: this machine's in the middle between question and answer.
+    ///   - local: this machine's time halfway between the question and the answer.
     func note(clock stored: Int, local: Date) {
         let offset = TimeInterval(stored) / 1000 - local.timeIntervalSince1970
         store.count { $0.clockOffset = offset }
@@ -180,14 +180,14 @@ final class Upkeep: Sendable {
             state.ticks += 1
             return state.ticks
         }
-        guard look(link) else { return }
+        guard checkDatabase(link) else { return }
         pruneSome(link)
-        attempt("its own registration") { () throws(PostgresError) in
+        runChore("its own registration") { () throws(PostgresError) in
             if ticks.isMultiple(of: 5), try !ReplicaQueries.noteSeen(replica, link) {
                 try ReplicaQueries.register(replica, lanes: store.lanes.map(\.id), link)
             }
         }
-        attempt("the database's settings") { () throws(PostgresError) in
+        runChore("the database's settings") { () throws(PostgresError) in
             let risks = try Upkeep.risks(link)
             if !risks.isEmpty, !isRelaxed {
                 store.report(
@@ -196,18 +196,18 @@ final class Upkeep: Sendable {
             note(risks: risks)
         }
         if ticks.isMultiple(of: 10) {
-            attempt("the batches") { () throws(PostgresError) in try ReplicaQueries.prune(link) }
+            runChore("the batches") { () throws(PostgresError) in try ReplicaQueries.prune(link) }
         }
         if ticks.isMultiple(of: 60) {
-            attempt("the number of sessions") { () throws(PostgresError) in
+            runChore("the number of sessions") { () throws(PostgresError) in
                 let rows = try link.run(ReplicaQueries.count, within: .seconds(5))
                 if let count = rows.integer(0, 0) { sessionCount.store(count, ordering: .relaxed) }
             }
         }
     }
 
-    /// Whether the database answers; tried twice, because the first try may only find a connection that was lost.
-    private func look(_ link: DatabaseLink) -> Bool {
+    /// Checks whether the database answers: twice, because the first try may only find that the connection was lost.
+    private func checkDatabase(_ link: DatabaseLink) -> Bool {
         for isLast in [false, true] {
             let start = Date()
             do throws(PostgresError) {
@@ -230,7 +230,7 @@ final class Upkeep: Sendable {
                 store.count { $0.lostConnections += 1 }
                 guard isLast else { continue }
                 let isNews = state.withLock { state in
-                    // In /readyz, which anybody may read. The log has the details.
+                    // Without details, because anybody may read /readyz. The log has them.
                     defer {
                         state.failure =
                             link.isUnconfirmed ? ReplicationBarrier.unconfirmed : "the database cannot be used"
@@ -251,12 +251,12 @@ final class Upkeep: Sendable {
                 return ids
             }
             guard !ids.isEmpty else { return }
-            attempt("old versions") { () throws(PostgresError) in try PruneQueries.prune(ids, retention, link) }
+            runChore("old versions") { () throws(PostgresError) in try PruneQueries.prune(ids, retention, link) }
         }
     }
 
-    /// What fails is left to the next time: it only takes room until then.
-    private func attempt(_ what: String, _ chore: () throws(PostgresError) -> Void) {
+    /// Does a chore. If it fails, it is left to the next time: what is not deleted only takes room until then.
+    private func runChore(_ what: String, _ chore: () throws(PostgresError) -> Void) {
         do throws(PostgresError) {
             try chore()
         } catch {

@@ -10,14 +10,14 @@ final class StoreDirectory: Sendable {
     /// Owned: opened in `init`, closed by `unlock`. The database's descriptor must stay open while SQLite has the file
     /// open: closing it would drop SQLite's own locks (fcntl(2)).
     private let files: Mutex<(lock: CInt, database: CInt)?>
-    /// The files that must stay where they are.
-    private let kept = Mutex<[String: Identity]>([:])
+    /// The identities of the files that must stay in place, by path.
+    private let identities = Mutex<[String: Identity]>([:])
 
     var database: String { "\(path)/sessions.sqlite" }
     var log: String { database + "-wal" }
-    /// Exists once the database was found damaged, until it is rebuilt.
+    /// Exists from when the database was found damaged until it is rebuilt.
     var marker: String { "\(path)/sessions.damaged" }
-    var isFoundDamaged: Bool { access(marker, F_OK) == 0 }
+    var hasDamageMarker: Bool { access(marker, F_OK) == 0 }
     /// Where a database is made, see `StoreDraft`.
     var draft: String { database + ".new" }
     /// Holds a copy of the store's secret, which cannot be derived from the journal.
@@ -73,8 +73,8 @@ final class StoreDirectory: Sendable {
     /// Removes what is left of a database that was being made.
     func removeDraft() { try? FileManager.default.removeItem(atPath: draft) }
 
-    /// Undoes what was being written into the database's file when a process ended. The file alone is only written
-    /// before it has a log: if a backup was put there by hand.
+    /// Undoes a write to the database's file that a process did not complete. SQLite has a journal for that only while
+    /// the file has no write-ahead log: if a backup was put there by hand.
     private func rollBack() throws(SQLiteStoreError) {
         guard access(database + "-journal", F_OK) == 0 else { return }
         do throws(SQLiteError) {
@@ -128,7 +128,7 @@ final class StoreDirectory: Sendable {
         return bytes == withChecksum(secret) ? secret : nil
     }
 
-    func keepCopy(of secret: [UInt8]) throws(SQLiteStoreError) {
+    func saveCopy(of secret: [UInt8]) throws(SQLiteStoreError) {
         guard secretCopy != secret else { return }
         let draft = secretFile + ".new"
         unlink(draft)
@@ -147,7 +147,7 @@ final class StoreDirectory: Sendable {
     }
 
     /// The error of a store that was not closed and has no log.
-    var isWithoutLog: SQLiteStoreError {
+    var missingLogError: SQLiteStoreError {
         .incomplete(
             """
             \(log) is missing or empty, and with it the last acknowledged commits. Put it back. If you cannot, restore a \
@@ -175,17 +175,17 @@ final class StoreDirectory: Sendable {
     }
 
     /// Remembers the identities of the files that are here, SQLite's own included.
-    func keepFiles() {
-        kept.withLock { kept in
-            for file in [path, lockFile, database, log, database + "-shm"] { kept[file] = Identity(file) }
+    func rememberFiles() {
+        identities.withLock { identities in
+            for file in [path, lockFile, database, log, database + "-shm"] { identities[file] = Identity(file) }
         }
     }
 
     /// The file that was removed or replaced, as an error names it; `nil` if all are in place. Nobody can find what is
     /// written to a file that no longer has a name.
-    var loss: String? {
-        kept.withLock { kept in
-            let lost = kept.first { Identity($0.key) != $0.value }
+    var missingFile: String? {
+        identities.withLock { identities in
+            let lost = identities.first { Identity($0.key) != $0.value }
             return lost.map { "\($0.key) was removed or replaced" }
         }
     }
@@ -194,7 +194,7 @@ final class StoreDirectory: Sendable {
     ///
     /// - Returns: `nil` if there is no descriptor.
     @discardableResult
-    func withDatabase<Value>(_ body: (CInt) -> Value) -> Value? {
+    func withDatabaseDescriptor<Value>(_ body: (CInt) -> Value) -> Value? {
         // Not under the lock, because `body` may take long. Closing the store waits for it, then closes the file.
         guard let file = files.withLock({ $0?.database }), file >= 0 else { return nil }
         return body(file)

@@ -3,7 +3,7 @@ internal import SQLite
 internal import Sessions
 
 /// Rebuilds what is derived from the journal, because it was found damaged. The journal itself must be sound: what is
-/// lost there, only a backup has.
+/// lost there is only in a backup.
 ///
 /// The journal is copied into a new file, which replaces the old one in one step. Until then the old one is as good as
 /// before: at most its log was copied into it.
@@ -48,7 +48,7 @@ enum StoreRebuild {
         } catch {
             throw SQLiteStoreError(error)
         }
-        guard source.isClosed || directory.hasLog else { throw directory.isWithoutLog }
+        guard source.isClosed || directory.hasLog else { throw directory.missingLogError }
         let draft = try StoreDraft(in: directory, secret: source.secret)
         let target = try JournalWriter(path: draft.database, durability: .relaxed, retention: retention) { _ in }
         do throws(CommitFailure) {
@@ -59,7 +59,7 @@ enum StoreRebuild {
         do throws(SQLiteError) {
             try target.statements.set(StoredValue.generation, source.generation)
             try target.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            try source.giveUpLog()
+            try source.mergeLog()
         } catch {
             throw SQLiteStoreError(error)
         }
@@ -126,9 +126,9 @@ private final class OldJournal {
         return last
     }
 
-    /// Copies the log into the file, which is complete without it from then on, and says so.
-    func giveUpLog() throws(SQLiteError) {
-        // If it cannot be written, it cannot be read, either.
+    /// Copies the log into the file, and stores that the file is complete without a log.
+    func mergeLog() throws(SQLiteError) {
+        // A damaged page may prevent this. Then the value cannot be read either, which counts as closed.
         try? Statements(database).set(StoredValue.closed, last)
         try database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     }

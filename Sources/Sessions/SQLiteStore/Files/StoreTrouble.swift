@@ -124,11 +124,11 @@ final class StoreTroubles: Sendable {
     }
 }
 
-/// Reports how far work is that delays the opening of a store: a line every five seconds.
+/// Reports the progress of work that delays the opening of a store: a line every five seconds.
 struct OpeningProgress {
     private static let interval = Duration.seconds(5)
 
-    /// What is done, as the report begins.
+    /// The work, with which each line begins.
     let work: String
     /// The number of the last row.
     let last: Int

@@ -31,7 +31,7 @@ public final class StoreVacancy {
         (file, draft) = (directory.database, directory.draft)
         hasEmptyStore = directory.sizes.database > 0
         guard hasEmptyStore else { return }
-        guard !directory.hasLog, !directory.isFoundDamaged, StoreVacancy.isEmpty(path) else {
+        guard !directory.hasLog, !directory.hasDamageMarker, StoreVacancy.isEmpty(path) else {
             throw .occupied
         }
         // What reading has left, while nobody else has the store open: SQLite would apply a log to the new file.

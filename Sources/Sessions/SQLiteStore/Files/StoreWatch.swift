@@ -9,12 +9,12 @@ final class StoreWatch: Sendable {
     private let directory: StoreDirectory
     private let writer: CommitQueue
     private let troubles: StoreTroubles
-    private let lookQueue = DispatchQueue(label: "coordinatord.store.watch", qos: .utility)
+    private let checkQueue = DispatchQueue(label: "coordinatord.store.watch", qos: .utility)
     private let scanQueue = DispatchQueue(label: "coordinatord.store.scan", qos: .background)
     private let isClosed = Atomic(false)
     /// Seconds after which a commit that is still under way means that the disk does not answer. Behind a slow one, a
     /// commit waits for two flushes.
-    private static let patience = 10.0
+    private static let timeout = 10.0
 
     init(_ directory: StoreDirectory, _ writer: CommitQueue, _ troubles: StoreTroubles) {
         self.directory = directory
@@ -23,40 +23,40 @@ final class StoreWatch: Sendable {
     }
 
     func begin() {
-        repeated(on: lookQueue, after: .seconds(1)) { $0.look() }
+        schedule(on: checkQueue, after: .seconds(1)) { $0.check() }
         scanQueue.async { [weak self] in self?.scan() }
-        repeated(on: scanQueue, after: .seconds(3600)) { $0.scan() }
+        schedule(on: scanQueue, after: .seconds(3600)) { $0.scan() }
     }
 
-    private func repeated(
+    private func schedule(
         on queue: DispatchQueue, after interval: DispatchTimeInterval, _ work: @escaping @Sendable (StoreWatch) -> Void
     ) {
         queue.asyncAfter(deadline: .now() + interval) { [weak self] in
             guard let self, !self.isClosed.load(ordering: .acquiring) else { return }
             work(self)
-            self.repeated(on: queue, after: interval, work)
+            self.schedule(on: queue, after: interval, work)
         }
     }
 
     /// Ends the checks: none runs after this returns.
     func close() async {
         isClosed.store(true, ordering: .releasing)
-        for queue in [lookQueue, scanQueue] {
+        for queue in [checkQueue, scanQueue] {
             await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
         }
     }
 
-    private func look() {
-        if let loss = directory.loss { return writer.fail(loss) }
+    private func check() {
+        if let file = directory.missingFile { return writer.fail(file) }
         // Until a commit or probe succeeds, which also ends it if this comes a moment late.
-        if writer.waiting.seconds > StoreWatch.patience {
-            return troubles.fail("the disk has not completed a write for more than \(Int(StoreWatch.patience)) seconds")
+        if writer.waiting.seconds > StoreWatch.timeout {
+            return troubles.fail("the disk has not completed a write for more than \(Int(StoreWatch.timeout)) seconds")
         }
         writer.probe()
     }
 
     private func scan() {
-        directory.withDatabase { file in
+        directory.withDatabaseDescriptor { file in
             // At most 100 MiB a second, because others need the disk, too.
             func pause() -> Bool {
                 usleep(10_000)

@@ -31,7 +31,7 @@ final class JournalReader {
         users = try database.prepare("SELECT id FROM sessions WHERE user = ?1")
         begin = try database.prepare("BEGIN")
         end = try database.prepare("COMMIT")
-        // A single wrong byte in the file's header would turn all of them off.
+        // A single wrong byte in the file's header would turn off the checksums of all pages.
         guard database.hasChecksums else { throw .damage("the first page of \(path) says that there are no checksums") }
         self.database = database
     }

@@ -21,7 +21,7 @@ enum ReadError: Error {
     }
 }
 
-/// Looks up rows by a key. Of a row that is damaged, or is on a damaged page, it says what it is.
+/// Looks up rows by a key. Its errors name a row that is damaged, or is on a damaged page.
 final class Lookup {
     private let statement: SQLiteStatement
 

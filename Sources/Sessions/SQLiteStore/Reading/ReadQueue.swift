@@ -40,7 +40,7 @@ final class ReadQueue: Sendable {
         _ body: @escaping @Sendable (JournalReader) throws(ReadError) -> Value
     ) async throws(ReadError) -> Value {
         let outcome: Result<Value, ReadError> = await withCheckedContinuation { continuation in
-            wait { reader in
+            enqueue { reader in
                 continuation.resume(
                     returning: reader.flatMap { reader in
                         Result { () throws(ReadError) in try body(reader) }
@@ -55,7 +55,7 @@ final class ReadQueue: Sendable {
         try reader.withLock { _ throws(Failure) in try body() }
     }
 
-    private func wait(_ read: @escaping Read) {
+    private func enqueue(_ read: @escaping Read) {
         let isFirst = state.withLock { state in
             state.waiting.append(read)
             defer { state.isServed = true }
@@ -75,17 +75,17 @@ final class ReadQueue: Sendable {
             }
             guard !waiting.isEmpty else { return }
             reader.withLock { reader in
-                guard let reader else { return refuse(waiting, .closed) }
+                guard let reader else { return fail(waiting, .closed) }
                 do throws(SQLiteError) {
                     try reader.withSnapshot { for read in waiting { read(.success(reader)) } }
                 } catch {
-                    refuse(waiting, .sqlite(error))
+                    fail(waiting, .sqlite(error))
                 }
             }
         }
     }
 
-    private func refuse(_ waiting: [Read], _ error: ReadError) {
+    private func fail(_ waiting: [Read], _ error: ReadError) {
         for read in waiting { read(.failure(error)) }
     }
 }

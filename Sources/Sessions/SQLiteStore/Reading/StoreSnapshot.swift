@@ -149,7 +149,7 @@ public final class StoreSnapshot: StoreReader {
                     do throws(ReadError) {
                         found.append((id, .success(try read(id, tail.places(of: id)))))
                     } catch {
-                        guard case .damaged(let what) = damaged(error) else { throw error }
+                        guard case .damaged(let what) = storeError(error) else { throw error }
                         found.append((id, .failure(SessionDamage(of: id, what))))
                     }
                 }
@@ -264,7 +264,7 @@ public final class StoreSnapshot: StoreReader {
         } catch {
             throw SQLiteStoreError(error)
         }
-        do throws(ReadError) { return try outcome.get() } catch { throw damaged(error) }
+        do throws(ReadError) { return try outcome.get() } catch { throw storeError(error) }
     }
 
     /// Reads what a server may have added to the journal since the last call.
@@ -274,7 +274,7 @@ public final class StoreSnapshot: StoreReader {
         _ = try JournalWriter.replay(reader.database, after: max(compacted, tail.lastSeq), into: &tail)
     }
 
-    private func damaged(_ error: ReadError) -> SQLiteStoreError {
+    private func storeError(_ error: ReadError) -> SQLiteStoreError {
         switch error {
         case .sqlite(let error): SQLiteStoreError(error)
         case .damaged, .missing, .closed: .damaged(error.reason)

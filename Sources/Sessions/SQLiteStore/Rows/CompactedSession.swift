@@ -11,7 +11,7 @@ struct SizedRow {
 ///
 /// `rows` keeps the numbers of the journal rows as they are in the table: a text, oldest first. After the number of a
 /// full record come `=` and its bytes, after that of a large delta record `:` and its bytes: `17=1043 18 23:2048`.
-/// Nearly every version changes the text at its ends, and the whole is read only when somebody asks for the past.
+/// Nearly every version changes the text only at its ends; all of it is read only when the past is requested.
 struct CompactedSession {
     let id: SessionID
     /// The last version.

@@ -8,32 +8,32 @@ extension CommitQueue {
     private static let quietTime = DispatchTimeInterval.milliseconds(200)
     private static let choreSize = 512
 
-    func waitForQuiet() {
-        let looks = state.withLock { state -> Int? in
-            if state.isTimed || state.failure != nil { return nil }
-            state.isTimed = true
-            return state.looks
+    func scheduleChores() {
+        let lookCount = state.withLock { state -> Int? in
+            if state.isTimerSet || state.failure != nil { return nil }
+            state.isTimerSet = true
+            return state.lookCount
         }
-        guard let looks else { return }
+        guard let lookCount else { return }
         queue.asyncAfter(deadline: .now() + CommitQueue.quietTime) { [weak self] in
-            self?.doChores(since: looks)
+            self?.doChores(since: lookCount)
         }
     }
 
-    private func doChores(since looks: Int) {
+    private func doChores(since lookCount: Int) {
         let isQuiet = state.withLock { state in
-            state.isTimed = false
-            return state.looks == looks && state.failure == nil
+            state.isTimerSet = false
+            return state.lookCount == lookCount && state.failure == nil
         }
-        guard isQuiet else { return waitForQuiet() }
-        attempt { writer throws(CommitFailure) in
+        guard isQuiet else { return scheduleChores() }
+        runChore { writer throws(CommitFailure) in
             writer.beginRound(tail)
             while writer.hasChores {
                 try writer.doChores(of: CommitQueue.choreSize, tail)
-                if isAwaited { return }
+                if hasWaitingCommits { return }
             }
             while try writer.giveBackPages(tail) {
-                if isAwaited { return }
+                if hasWaitingCommits { return }
                 try writer.checkpoint(from: JournalWriter.copiedLogLimit, reader)
             }
             try writer.checkpoint(from: JournalWriter.copiedLogLimit, reader)
@@ -42,7 +42,7 @@ extension CommitQueue {
 
     /// Runs a chore. If it fails, it is tried again at the next quiet moment: nothing is lost, because the journal is
     /// complete.
-    private func attempt(_ chore: (JournalWriter) throws(CommitFailure) -> Void) {
+    private func runChore(_ chore: (JournalWriter) throws(CommitFailure) -> Void) {
         do throws(CommitFailure) {
             try withWriter { writer throws(CommitFailure) in try chore(writer) }
         } catch {
@@ -50,7 +50,7 @@ extension CommitQueue {
         }
     }
 
-    private var isAwaited: Bool { state.withLock { !$0.waiting.isEmpty } }
+    private var hasWaitingCommits: Bool { state.withLock { !$0.waiting.isEmpty } }
 
     /// Checks whether commits are possible, in case none has been tried for a while. Call now and then.
     func probe() {
@@ -68,8 +68,8 @@ extension CommitQueue {
                 return
             }
             // A store that is never quiet gives back free pages, too.
-            self.attempt { writer throws(CommitFailure) in
-                if try writer.giveBackPages(self.tail) { self.waitForQuiet() }
+            self.runChore { writer throws(CommitFailure) in
+                if try writer.giveBackPages(self.tail) { self.scheduleChores() }
             }
         }
     }
@@ -98,7 +98,7 @@ extension CommitQueue {
                 try writer.sweep(at: now, limit: CommitQueue.sweepSize, tail)
             }
             sessionCount.subtract(swept.forgotten.count, ordering: .relaxed)
-            waitForQuiet()
+            scheduleChores()
             return .success(swept)
         } catch {
             return .failure(handle(error))

@@ -22,9 +22,9 @@ final class CommitQueue: Sendable {
         /// Whether the writer is serving the queue, or is about to.
         var isServed = false
         /// Whether the writer is going to do chores if nothing is committed for a while.
-        var isTimed = false
+        var isTimerSet = false
         /// How many times the writer has looked for waiting commits.
-        var looks = 0
+        var lookCount = 0
         var failure: String?
     }
 
@@ -94,11 +94,11 @@ final class CommitQueue: Sendable {
                 swap(&state.waiting, &waiting)
                 (state.written, state.writtenSince) = (waiting.count, state.waitingSince)
                 if waiting.isEmpty { state.isServed = isSpinning }
-                state.looks += 1
+                state.lookCount += 1
                 return state.failure
             }
             if waiting.isEmpty {
-                guard isSpinning else { return waitForQuiet() }
+                guard isSpinning else { return scheduleChores() }
                 idleTurns += 1
                 sched_yield()
                 continue
@@ -140,7 +140,7 @@ final class CommitQueue: Sendable {
             position = range.upperBound
             one.completion(.success(conflicts.isEmpty ? [] : range.compactMap { conflicts[$0] }))
         }
-        do throws(CommitFailure) { try tidy() } catch { _ = handle(error) }
+        do throws(CommitFailure) { try doUrgentChores() } catch { _ = handle(error) }
     }
 
     /// Refuses the commits whose sessions are damaged, and commits the others.
@@ -172,7 +172,7 @@ final class CommitQueue: Sendable {
     }
 
     /// Does the chores that cannot wait for a quiet moment.
-    private func tidy() throws(CommitFailure) {
+    private func doUrgentChores() throws(CommitFailure) {
         try withWriter { writer throws(CommitFailure) in
             let isMuch = tail.withLock {
                 $0.recentCount >= JournalWriter.compactionRows || $0.recentSize >= JournalWriter.compactionBytes
@@ -194,8 +194,8 @@ final class CommitQueue: Sendable {
 
     static let closed = "the store is closed"
 
-    /// After a failed flush, or damage that keeps everything from being written, nothing more is acknowledged, and the
-    /// process may end here.
+    /// The error for the callers of a commit or chore that has failed. After a failed flush, or damage that keeps
+    /// everything from being written, nothing more is acknowledged, and the process may end here.
     func handle(_ failure: CommitFailure) -> StoreError {
         switch failure {
         case .refused(let error): return error

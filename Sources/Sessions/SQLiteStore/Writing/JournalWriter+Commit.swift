@@ -20,11 +20,11 @@ extension JournalWriter {
     func commit(_ changes: [EncodedChange], _ tail: SharedTail) throws(CommitFailure) -> [Int: CommitConflict] {
         let current = try versions(of: changes, tail)
         guard try hasRoom || changes.allSatisfy(\.makesRoom) else { throw .refused(.full) }
-        if isNotedClosed { try note(isClosed: false, tail) }
+        if isMarkedClosed { try mark(isClosed: false, tail) }
         var conflicts: [Int: CommitConflict] = [:]
         var places: [(SessionID, Place)] = []
         places.reserveCapacity(changes.count)
-        try transaction(tail, compacting: slice(beside: changes), isAppending: true) { () throws(SQLiteError) in
+        try transaction(tail, compacting: sliceWork(beside: changes), isAppending: true) { () throws(SQLiteError) in
             (conflicts, places) = ([:], [])
             var seq = lastSeq
             // The versions of sessions that this transaction has changed.
@@ -52,15 +52,15 @@ extension JournalWriter {
 
     /// How much compaction to do in the transaction of these changes: three times the work of the changes, but rarely
     /// and much at once, because a page that a slice changes several times is written only once.
-    private func slice(beside changes: [EncodedChange]) -> Int {
+    private func sliceWork(beside changes: [EncodedChange]) -> Int {
         let work = changes.reduce(0) { $0 + $1.work }
         owedWork += max(3 * work, 64)
-        guard owedWork >= JournalWriter.sliceWork else { return 0 }
+        guard owedWork >= JournalWriter.leastSliceWork else { return 0 }
         defer { owedWork = 0 }
         return owedWork
     }
 
-    private static let sliceWork = 512
+    private static let leastSliceWork = 512
 
     /// The last committed version of each change's session; 0 if there is none.
     private func versions(of changes: [EncodedChange], _ tail: SharedTail) throws(CommitFailure) -> [Int] {
@@ -138,8 +138,8 @@ extension JournalWriter {
                 // SQLite has found a malformed page although its checksum is right, and refuses the whole transaction.
                 // Without the compaction it may accept it.
                 try rollBack()
-                guard slice > 0, isCompacting else { throw .unwritable("\(error)") }
-                isCompacting = false
+                guard slice > 0, canCompact else { throw .unwritable("\(error)") }
+                canCompact = false
                 report(.derived("the journal cannot be compacted: \(error)"))
                 return try transaction(tail, isAppending: isAppending, work)
             }

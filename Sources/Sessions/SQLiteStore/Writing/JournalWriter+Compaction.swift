@@ -62,7 +62,7 @@ extension JournalWriter {
     private static let partWork = 256
 
     /// Whether there is something to compact or to delete.
-    var hasChores: Bool { isCompacting && (round != nil || (hasDropped && isDeleting)) }
+    var hasChores: Bool { canCompact && (round != nil || (hasDropped && canDelete)) }
 
     /// Like `compact`, but an error undoes this work alone. Call at the end of a transaction.
     func compactIfPossible(_ count: Int) throws(SQLiteError) {
@@ -70,7 +70,7 @@ extension JournalWriter {
         do throws(SQLiteError) {
             try compact(count)
         } catch {
-            note(error)
+            recordFailure(error)
             forgetSlice()
             guard database.isInTransaction else { return }
             try statements.rollbackToSavepoint.run()
@@ -85,9 +85,9 @@ extension JournalWriter {
     private func compact(_ limit: Int) throws(SQLiteError) {
         guard round != nil else {
             // If this fails, it must not keep sessions from being compacted.
-            isDeleting = false
+            canDelete = false
             hasDropped = try statements.deleteDropped(upTo: compacted, limit: limit)
-            isDeleting = true
+            canDelete = true
             return
         }
         var work = 0
@@ -109,13 +109,14 @@ extension JournalWriter {
         return min(firstStuck.map { $0 - 1 } ?? compacted, round.lastSeq)
     }
 
-    /// Leaves in the tail a session that a damaged page keeps from being compacted; the round goes on.
-    private func note(_ error: SQLiteError) {
+    /// Reports why a slice has failed. A session that a damaged page keeps from being compacted stays in the tail, and
+    /// the round goes on.
+    private func recordFailure(_ error: SQLiteError) {
         guard error.isDamage else {
-            isDeleting = true
+            canDelete = true
             return report(.chore("compacting the journal failed: \(error)"))
         }
-        guard isDeleting, let round, round.reached < round.parts.count else {
+        guard canDelete, let round, round.reached < round.parts.count else {
             return report(.derived("nothing can be deleted from the journal: \(error)"))
         }
         stuck.insert(round.parts[round.reached].id)
@@ -140,11 +141,11 @@ extension JournalWriter {
                 let rows = session?.allSizedRows.filter { $0.seq != place.seq } ?? []
                 try drop(rows)
                 work += try rows.count + dropAnswers(of: id, keeping: 0).work
-                session = made(from: place, of: id, after: session)
+                session = newSession(from: place, of: id, after: session)
                 session?.answers = 0
             case .first, .next:
                 guard let last = session?.version else {
-                    session = made(from: place, of: id, after: nil)
+                    session = newSession(from: place, of: id, after: nil)
                     continue
                 }
                 // A round that is done again meets what it has compacted before.
@@ -153,7 +154,7 @@ extension JournalWriter {
                 } else if place.version > last {
                     // Versions in between are lost: older ones are of no use to those that follow.
                     try drop(session?.allSizedRows ?? [])
-                    session = made(from: place, of: id, after: session)
+                    session = newSession(from: place, of: id, after: session)
                 }
             }
         }
@@ -169,7 +170,7 @@ extension JournalWriter {
         return work + dropped.count
     }
 
-    private func made(from place: Place, of id: SessionID, after earlier: CompactedSession?) -> CompactedSession {
+    private func newSession(from place: Place, of id: SessionID, after earlier: CompactedSession?) -> CompactedSession {
         var session = CompactedSession(
             place, of: id, tokens: place.label?.tokens ?? earlier?.tokens ?? "",
             user: place.label?.tokens == nil ? earlier?.user : place.label?.user,
@@ -199,7 +200,7 @@ extension JournalWriter {
             }
             kept += 1
             if answer.size > 0, position > 0, bytes > retention.answerBytes {
-                try empty(answer.seq, of: id)
+                try removeBody(answer.seq, of: id)
                 work += Work.onRow(of: answer.size)
             }
         }
@@ -207,7 +208,7 @@ extension JournalWriter {
     }
 
     /// Removes an answer's body. What stays shows that there was an answer.
-    private func empty(_ seq: Int, of id: SessionID) throws(SQLiteError) {
+    private func removeBody(_ seq: Int, of id: SessionID) throws(SQLiteError) {
         // If the row is damaged, reading the answer reports it.
         guard let row = try? rowLookup.row(seq) else { return }
         try statements.emptyAnswer(at: seq, of: id, keeping: row.withoutBody)

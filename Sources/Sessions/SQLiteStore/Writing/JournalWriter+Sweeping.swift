@@ -88,7 +88,7 @@ extension JournalWriter {
     /// Deletes everything of a session. Its rows are deleted at once, so that nothing can bring it back.
     ///
     /// - Parameter isForced: whether rows on damaged pages stay. Nothing points to them any more.
-    /// - Returns: how many rows.
+    /// - Returns: how many rows the session had.
     private func delete(_ session: CompactedSession, isForced: Bool = false) throws(SQLiteError) -> Int {
         let rows = try session.allRows + statements.answers(of: session.id).map(\.seq)
         for row in rows {

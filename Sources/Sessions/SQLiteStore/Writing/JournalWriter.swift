@@ -5,9 +5,9 @@ internal import Sodium
 
 /// The one connection that writes.
 ///
-/// Everything that is waiting is committed in one transaction with one flush. If there is
-/// much to compact, it also contains a slice of the compaction (`JournalWriter+Compaction.swift`), so that compaction keeps pace with the commits; but a commit
-/// never fails because of it. Used by one thread at a time.
+/// Everything that is waiting is committed in one transaction with one flush. If there is much to compact, the
+/// transaction also contains a slice of the compaction (`JournalWriter+Compaction.swift`), so that compaction keeps
+/// pace with the commits; but a commit never fails because of it. Used by one thread at a time.
 final class JournalWriter {
     let database: SQLiteDatabase
     let retention: Retention
@@ -16,7 +16,7 @@ final class JournalWriter {
     let generation: Generation
     /// Whether the file says that it was closed after its last commit. Withdrawn by the first commit, not before, so
     /// that a store without room can be opened and read.
-    private(set) var isNotedClosed: Bool
+    private(set) var isMarkedClosed: Bool
     /// The uncompacted tail when the store was opened.
     let replayed: Tail
     /// How many sessions there were when the store was opened.
@@ -31,14 +31,14 @@ final class JournalWriter {
     var round: CompactionRound?
     /// Sessions that cannot be compacted, because a page needed for this is damaged. They stay in the tail.
     var stuck: Set<SessionID> = []
-    /// Compaction work that is due, see `slice(beside:)`.
+    /// Compaction work that is due, see `sliceWork(beside:)`.
     var owedWork = 0
     /// Whether there may be dropped rows of the journal that are still to be deleted.
     var hasDropped = true
     /// Whether sessions can be compacted.
-    var isCompacting = true
+    var canCompact = true
     /// Whether dropped rows can be deleted.
-    var isDeleting = true
+    var canDelete = true
     /// Where the last sweep stopped.
     var sweepCursor = (due: Int.min, id: "")
     /// How many pages the log had at the last checkpoint.
@@ -65,7 +65,7 @@ final class JournalWriter {
             lastSeq = try JournalWriter.replay(database, after: compacted, into: &tail, progress)
             replayed = tail
             try JournalWriter.tryAppending(to: database, after: lastSeq, statements)
-            isNotedClosed = try JournalWriter.stored(StoredValue.closed, in: database) >= 0
+            isMarkedClosed = try JournalWriter.stored(StoredValue.closed, in: database) >= 0
             latestTime = JournalWriter.latestTime(in: database)
             generation = try Generation(in: database)
             sessionCount = (try database.integer("SELECT count(*) FROM sessions") ?? 0) + replayed.newSessions.count
@@ -162,7 +162,7 @@ final class JournalWriter {
     }
 
     /// Writes the note that the store was closed after the journal's last row, or withdraws it.
-    func note(isClosed: Bool, _ tail: SharedTail) throws(CommitFailure) {
+    func mark(isClosed: Bool, _ tail: SharedTail) throws(CommitFailure) {
         let seq = isClosed ? lastSeq : -1
         try transaction(tail) { () throws(SQLiteError) in
             try statements.set(StoredValue.closed, seq)
@@ -175,17 +175,17 @@ final class JournalWriter {
                 throw error.isFailedFlush ? .flushFailed("\(error)") : .refused(StoreError(error))
             }
         }
-        isNotedClosed = isClosed
+        isMarkedClosed = isClosed
     }
 
     /// Notes that the store is closed. Must be the last call.
     func close(_ tail: SharedTail) {
-        do { try note(isClosed: true, tail) } catch { return }
+        do { try mark(isClosed: true, tail) } catch { return }
         database.setLogKept(false)
     }
 
-    /// The latest known time: of the last record, or of the last sweep. A time that cannot be read is ignored, and so is
-    /// that of a record which is more than a day ahead of the sweeps and of the machine's clock: it was imported.
+    /// The latest known time: of the last record, or of the last sweep. Ignored are a time that cannot be read, and
+    /// that of a record more than a day ahead of both the last sweep and the machine's clock, which was imported.
     static func latestTime(in database: borrowing SQLiteDatabase) -> Date {
         let last = "SELECT record FROM journal WHERE kind <> 'answer' ORDER BY seq DESC LIMIT 1"
         let time = try? database.integer(
@@ -196,7 +196,7 @@ final class JournalWriter {
         return Date(timeIntervalSince1970: TimeInterval(latest) / 1000)
     }
 
-    /// Checks that the pages which every commit needs are sound: the journal's last page, and those that list the free
+    /// Checks that the pages that every commit needs are sound: the journal's last page, and those that list the free
     /// pages.
     private static func tryAppending(
         to database: borrowing SQLiteDatabase, after seq: Int, _ statements: Statements
@@ -237,8 +237,8 @@ final class JournalWriter {
         return last
     }
 
-    /// Adds a row as it was in another file. The journal must be compacted before the store is closed, because the row
-    /// numbers may have gaps.
+    /// Adds a row of another file under the number that it has there. The journal must be compacted before the store is
+    /// closed, because the row numbers may have gaps.
     func adopt(_ row: JournalRow, at seq: Int, of id: SessionID, _ tail: SharedTail) throws(SQLiteError) {
         try statements.append(row, at: seq)
         lastSeq = seq

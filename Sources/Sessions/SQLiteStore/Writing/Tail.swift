@@ -25,13 +25,13 @@ struct Tail {
     private(set) var recentSize = 0
     /// The number of the last row in `recent`.
     private(set) var lastSeq = 0
-    /// The last row of which `forget` was told.
+    /// The row up to which `forget` has forgotten.
     private var lastForgotten = 0
     /// What is being compacted, or could not be compacted: older than `recent`.
     private(set) var compacting: [SessionID: [Place]] = [:]
     /// The forks in the tail, by the session that they were forked from.
     private var forks: [String: Set<SessionID>] = [:]
-    /// The sessions in the tail, by who was signed in in any of its versions.
+    /// The sessions in the tail, by each user who was signed in in one of their versions.
     private var users: [String: Set<SessionID>] = [:]
 
     mutating func append(_ place: Place, of id: SessionID) {
@@ -77,18 +77,18 @@ struct Tail {
     /// - Parameter stuck: sessions that could not be compacted.
     mutating func endCompaction(but stuck: Set<SessionID>) {
         compacting = stuck.isEmpty ? [:] : compacting.filter { stuck.contains($0.key) }
-        forks = stillHere(forks)
-        users = stillHere(users)
+        forks = sessionsInTail(forks)
+        users = sessionsInTail(users)
     }
 
-    private func stillHere(_ index: [String: Set<SessionID>]) -> [String: Set<SessionID>] {
+    private func sessionsInTail(_ index: [String: Set<SessionID>]) -> [String: Set<SessionID>] {
         index.isEmpty
             ? index
             : index.mapValues { $0.filter { recent[$0] != nil || compacting[$0] != nil } }.filter { !$0.value.isEmpty }
     }
 
-    /// Forgets the rows up to `seq`: they are in the tables. This visits all sessions, but only if there is something new
-    /// to forget: whoever reads calls it each time.
+    /// Forgets the rows up to `seq`: they are in the tables. Visits all sessions, but only if there is something new to
+    /// forget, because a reader calls this before every read.
     mutating func forget(upTo seq: Int) {
         guard seq > lastForgotten else { return }
         lastForgotten = seq

@@ -1,15 +1,15 @@
 internal import Coordinators
 internal import Synchronization
 
-/// Tells who watches a session that it has changed. This server's commits are reported here; a store that several
-/// servers share reports theirs, too.
+/// Reports each change of a session to its watchers: this server's commits as they happen, and those of other servers
+/// on a shared store as `SessionHost.follow` reads them.
 final class ChangeFeed: Sendable {
     private struct State {
         var watches: [SessionID: [Watch]] = [:]
         var isClosed = false
     }
 
-    /// How many watch. Most sessions have no watcher: then a change costs reading this number.
+    /// The number of watches. While there are none, a change costs no more than reading this number.
     private let count = Atomic(0)
     private let state = Mutex(State())
     private let limit: Int
@@ -38,7 +38,8 @@ final class ChangeFeed: Sendable {
         }
     }
 
-    /// Call after the session's state was published, which orders this and who registers a watch and then reads it.
+    /// Call after the session's state was published: a watch that is registered too late for this report then reads the
+    /// published state.
     func report(_ id: SessionID, _ update: @autoclosure () -> SessionUpdate) {
         guard let watches = watches(of: id) else { return }
         let update = update()
@@ -49,9 +50,9 @@ final class ChangeFeed: Sendable {
         for watch in watches(of: id) ?? [] { watch.end(.ended) }
     }
 
-    /// Those that are watched and, as far as the watchers know, may have the version or an earlier one.
+    /// The watched sessions of which some watcher has not seen the given version.
     ///
-    /// - Parameter versions: `nil` for all that are watched.
+    /// - Parameter versions: a version of each session in question; `nil` for all watched sessions.
     func watched(before versions: [SessionID: Int]?) -> [SessionID] {
         state.withLock { state in
             guard let versions else { return Array(state.watches.keys) }
@@ -61,11 +62,11 @@ final class ChangeFeed: Sendable {
         }
     }
 
-    /// The newest states that clients watch, one a session.
-    var watchedByClients: [SessionState] {
+    /// The newest state of each session that a client watches, as far as its watches have received it.
+    var newestClientStates: [SessionState] {
         state.withLock { state in
             state.watches.values.compactMap { watches in
-                watches.lazy.compactMap(\.clientsState).max { $0.stamp.precedes($1.stamp) }
+                watches.lazy.compactMap(\.newestClientState).max { $0.stamp.precedes($1.stamp) }
             }
         }
     }
@@ -74,7 +75,8 @@ final class ChangeFeed: Sendable {
         count.load(ordering: .relaxed) > 0 ? state.withLock { $0.watches[id] } : nil
     }
 
-    /// Nobody waits any more, now and later: the server is about to stop. Those who have a stream keep it.
+    /// Wakes all watches; from now on nobody waits for a change, because the server is about to stop. Streams stay
+    /// open.
     func close() {
         let watches = state.withLock { state in
             state.isClosed = true
@@ -85,11 +87,11 @@ final class ChangeFeed: Sendable {
 
     var isClosed: Bool { state.withLock(\.isClosed) }
 
-    /// How many watch now.
+    /// The number of watches.
     var watchers: Int { count.load(ordering: .relaxed) }
 }
 
-// Tells those who watch sessions here what other servers have committed.
+// Reports what other servers have committed to the watchers on this server.
 extension SessionHost {
     /// How long a change by another server may stay unnoticed.
     private static let interval = Duration.milliseconds(100)
@@ -110,13 +112,13 @@ extension SessionHost {
             // What cannot be read now is read the next time, from the same position.
             guard let changes = try? await store.changes(since: position) else { continue }
             let ids = feed.watched(before: changes.isComplete ? changes.versions : nil)
-            if await tell(ids) { position = changes.position }
+            if await reportCurrentStates(of: ids) { position = changes.position }
         }
     }
 
     /// - Returns: whether all sessions could be read.
-    private func tell(_ ids: [SessionID]) async -> Bool {
-        await forEach(ids) { await self.tell($0) }
+    private func reportCurrentStates(of ids: [SessionID]) async -> Bool {
+        await forEach(ids) { await self.reportCurrentState(of: $0) }
     }
 
     /// Calls `body` for many sessions, a few at a time.
@@ -138,7 +140,7 @@ extension SessionHost {
     }
 
     /// - Returns: whether the session could be read.
-    private func tell(_ id: SessionID) async -> Bool {
+    private func reportCurrentState(of id: SessionID) async -> Bool {
         do throws(SessionError) {
             let session = try await inMemory(id, for: nil)
             try await isCurrent(session)
@@ -148,7 +150,8 @@ extension SessionHost {
         } catch {
             switch error {
             case .ended, .unauthorized: feed.reportEnd(of: id)
-            // Watchers know when it expires; those whom this build cannot serve get an error when they come again.
+            // Watchers know when it expires. If this build cannot restore it, its clients get an error from their next
+            // request.
             case .expired, .newerApp, .incompatible, .damaged: break
             default: return false
             }
@@ -165,7 +168,7 @@ extension SessionHost {
             try? await Task.sleep(for: .seconds(1))
             guard watcherCount > 0 else { continue }
             let now = now()
-            let due = feed.watchedByClients.filter { state in
+            let due = feed.newestClientStates.filter { state in
                 apps.first { $0.name == state.app }.flatMap { settings.expiryIfWatched(state, of: $0, at: now) } != nil
             }
             // What cannot be committed now is due again in a second.

@@ -8,8 +8,8 @@ internal import Synchronization
 /// was not in use since the hand last passed it. It costs a session in use one flag, and no lock of its own.
 ///
 /// What was read from the store may be out of date when it arrives: meanwhile another load may have brought the session
-/// into memory, where it was changed or ended, and then evicted. Therefore departures from memory are counted while
-/// anybody loads the session, and what was read before the last departure is discarded.
+/// into memory, where it was changed or ended, and then evicted. Therefore removals from memory are counted while
+/// anybody loads the session, and what was read before the last removal is discarded.
 struct LiveSessions {
     let usage: LiveUsage
     private let measures: SessionMeasures
@@ -22,11 +22,11 @@ struct LiveSessions {
         /// By the token that they are for: a client with another token neither waits for the session's owner nor makes
         /// the owner wait.
         var byToken: [SHA256Digest?: Load] = [:]
-        var departures = 0
+        var removals = 0
     }
 
     /// Where a request finds its session.
-    enum Arrival {
+    enum FindResult {
         case inMemory(Session)
         /// Another request is loading it.
         case underWay(Load)
@@ -41,13 +41,13 @@ struct LiveSessions {
 
     var count: Int { sessions.count }
 
-    /// Up to `limit` of them, evenly spread. The caller holds up all requests meanwhile.
-    func some(_ limit: Int) -> [Session] {
+    /// Up to `limit` sessions, evenly spread. Every request waits meanwhile for the lock that the caller holds.
+    func sample(_ limit: Int) -> [Session] {
         guard sessions.count > limit else { return sessions }
         return (0..<limit).map { sessions[$0 * sessions.count / limit] }
     }
 
-    /// The session if it is in memory. It is in use from now on.
+    /// The session if it is in memory. Marks it as in use.
     subscript(id: SessionID) -> Session? {
         guard let place = places[id] else { return nil }
         let session = sessions[place]
@@ -55,7 +55,7 @@ struct LiveSessions {
         return session
     }
 
-    mutating func arrival(of id: SessionID, for token: SHA256Digest?) -> Arrival {
+    mutating func findOrBeginLoad(of id: SessionID, for token: SHA256Digest?) -> FindResult {
         if let session = self[id] { return .inMemory(session) }
         if let load = loads[id]?.byToken[token] { return .underWay(load) }
         let load = Load(of: id, for: token)
@@ -64,24 +64,24 @@ struct LiveSessions {
     }
 
     /// The value for `insert(_:by:since:)`. Get it before the session is read from the store.
-    func departures(of id: SessionID) -> Int { loads[id]?.departures ?? 0 }
+    func removals(of id: SessionID) -> Int { loads[id]?.removals ?? 0 }
 
     /// Ends a load with the session in memory.
     ///
     /// - Returns: the session whose turns all must use; `nil` if what was loaded may be out of date and has to be read
     ///   again.
-    mutating func insert(_ session: Session, by load: Load, since departures: Int) -> Session? {
+    mutating func insert(_ session: Session, by load: Load, since removals: Int) -> Session? {
         if let earlier = self[session.id] {
             earlier.takeOver(session)
             finish(load)
             return earlier
         }
-        guard self.departures(of: load.id) == departures else { return nil }
+        guard self.removals(of: load.id) == removals else { return nil }
         finish(load)
         evict { $0.isFull(for: session) }
         places[session.id] = sessions.count
         sessions.append(session)
-        session.count(in: usage)
+        session.startCounting(in: usage)
         return session
     }
 
@@ -97,17 +97,18 @@ struct LiveSessions {
         remove(session.id)
     }
 
-    /// Removes the session if it is in memory. What others are loading of it is out of date in any case.
+    /// Removes the session if it is in memory. Loads of it that are under way must read it again in any case.
     mutating func remove(_ id: SessionID) {
-        loads[id]?.departures += 1
+        loads[id]?.removals += 1
         guard let place = places.removeValue(forKey: id), let last = sessions.popLast() else { return }
-        guard last.id != id else { return last.countNoMore() }
-        sessions[place].countNoMore()
+        guard last.id != id else { return last.stopCounting() }
+        sessions[place].stopCounting()
         sessions[place] = last
         places[last.id] = place
     }
 
-    /// How many sessions the hand passes in one call, so that nobody waits for a long search while all are busy.
+    /// The most sessions that the hand passes in one call, so that no request waits for a long search while all
+    /// sessions are busy.
     static let searchLimit = 64
 
     /// Evicts sessions while that is necessary. The hand passes at most `searchLimit` sessions.
@@ -137,7 +138,7 @@ final class LiveUsage: Sendable {
     }
 
     /// Whether a session has to be evicted. One stays, however large it is.
-    var isOver: Bool {
+    var isOverLimit: Bool {
         let count = count.load(ordering: .relaxed)
         return count > countLimit || (count > 1 && bytes.load(ordering: .relaxed) > byteLimit)
     }

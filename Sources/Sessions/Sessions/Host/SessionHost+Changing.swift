@@ -16,13 +16,12 @@ enum Attempt<Value: Sendable>: Sendable {
 
 // How a session is changed: by an event, by a change of its tokens, by its end. One after the other.
 extension SessionHost {
-    /// Waits for the session's turn, then makes attempts to change it until one was made from its current state.
+    /// Waits for the session's turn, then attempts to change it until an attempt was made from its current state.
     ///
     /// - Parameters:
     ///   - limit: how many may wait; `nil` for as many events as may.
     ///   - attempt: gets the session as it is in memory then.
-    // Inlined: generic, it would take what it returns and throws through the task's memory, a thousand instructions an
-    // event.
+    // Inlined: a generic function would return and throw through the task's memory, a thousand instructions an event.
     @inline(__always)
     func change<Value>(
         _ session: Session, waiting limit: Int? = nil,
@@ -34,9 +33,9 @@ extension SessionHost {
             case .entered:
                 defer {
                     session.leave()
-                    evictIfOver()
+                    evictIfOverLimit()
                 }
-                return try await repeating(attempt, on: session)
+                return try await retrying(attempt, on: session)
             case .full: throw .tooManyWaiting
             case .closed: session = try await inMemory(session.id, for: nil)
             }
@@ -44,11 +43,11 @@ extension SessionHost {
     }
 
     @inline(__always)
-    private func repeating<Value>(
+    private func retrying<Value>(
         _ attempt: (Session) async throws(SessionError) -> Attempt<Value>, on session: Session
     ) async throws(SessionError) -> Value {
-        // Who commits one change after the other needs one round trip for each; another server, whose change was a
-        // conflict, needs two, and would never be faster.
+        // This server needs one round trip for each of its changes in a row. Another server, whose change was a
+        // conflict, needs two, and would never be faster without a pause.
         if store.isShared, session.successiveTurns % SessionHost.turnsInRow == SessionHost.turnsInRow - 1 {
             await SessionHost.pause(milliseconds: 15)
         }
@@ -59,7 +58,7 @@ extension SessionHost {
                 case .committed(let value): return value
                 case .unchanged(let value): if try await isCurrent(session) { return value }
                 case .outdated:
-                    // Others who met the same conflict wait for another time.
+                    // A random time, so that servers that met the same conflict do not meet again.
                     if number > 1 { await SessionHost.pause(milliseconds: Int.random(in: 2...20)) }
                     try await reload(session)
                 }
@@ -73,16 +72,16 @@ extension SessionHost {
         throw .conflict
     }
 
-    /// Apart, because a task has room for all that one of its functions might need.
+    /// Not inlined, because a task has room for all that any function inlined into it might need.
     @inline(never)
     private static func pause(milliseconds: Int) async { try? await Task.sleep(for: .milliseconds(milliseconds)) }
 
     /// 5 s.
     private static let attemptTime = 5_000_000_000
-    /// Requests that wait for one session and are served without a gap.
+    /// After how many turns in a row this server pauses.
     private static let turnsInRow = 16
 
-    /// Commits the next version of a session, an answer to keep, or both, and shows it to everybody. Call while holding
+    /// Commits the next version of a session, an answer to keep, or both, and publishes the state. Call while holding
     /// the turn.
     ///
     /// - Parameter applied: has the state `before` if there is no next version.
@@ -124,8 +123,8 @@ extension SessionHost {
 }
 
 // What several servers on one store need. A session in memory is a copy there: another server may have changed the
-// session since. A commit from such a copy is a conflict; anything else that was found out from the copy, also that a
-// token is wrong, counts only once the store has confirmed the copy.
+// session since. A commit from such a copy is a conflict; anything else that follows from the copy, even that a token
+// is wrong, counts only once the store has confirmed the copy.
 extension SessionHost {
     /// Whether the copy in memory was the session's state at some time since this was called. If it was not, it is
     /// replaced by what is stored.
@@ -137,7 +136,7 @@ extension SessionHost {
         } catch {
             throw failure(error)
         }
-        // Even if it is another one meanwhile: what has replaced it may have been read before this was called.
+        // Also if the copy was replaced meanwhile: its replacement may have been read before this was called.
         try await reload(session)
         return false
     }
@@ -165,7 +164,7 @@ extension SessionHost {
 }
 
 extension SessionError {
-    /// Whether another state of the session could have led to something else.
+    /// Whether the error depends on the session's state, so that another state might not cause it.
     var isAboutState: Bool {
         switch self {
         case .unauthorized, .ended, .expired, .unknownScreen, .unknownVersion, .unknownToken, .lastToken,

@@ -40,14 +40,16 @@ extension SessionHost {
         }
     }
 
-    /// Creates a session with the state of another one at some version. It lives no longer than the other one can.
+    /// Creates a session with another session's state at some version. Its absolute lifetime counts from the other
+    /// session's creation.
     ///
     /// - Parameter version: the other session's; `nil` for its last one.
     public func fork(
         _ session: AuthorizedSession, version: Int?, once: IdempotentRequest? = nil
     ) async throws(SessionError) -> CreatedSession {
         guard session.live.app.endsForks else { return try await create(once, from: session, version) }
-        // The other session ends before this turn, so that there is no fork, or after it, and then ends the fork too.
+        // While this holds the turn, the other session cannot end: it has ended before, so that there is no fork, or
+        // ends later, and then ends the fork too.
         switch await session.live.enter(limit: settings.waitingLimit) {
         case .entered: break
         case .full: throw .tooManyWaiting
@@ -82,16 +84,17 @@ extension SessionHost {
 
     private static let creationAttempts = 5
 
-    /// Gets the session's id. Returns the app, the first state, and for a fork the session that the state was taken from.
-    private typealias First =
+    /// Makes the first state of the session with that id. Returns also the app, and for a fork the identity of the
+    /// session that the state was taken from.
+    private typealias MakeFirstState =
         @Sendable (SessionID) async throws(SessionError) -> (App, TransitionResult, origin: SessionIdentity?)
 
     private func create(
-        _ once: IdempotentRequest?, _ first: First
+        _ once: IdempotentRequest?, _ first: MakeFirstState
     ) async throws(SessionError) -> CreatedSession {
         guard let once else {
-            // If the id is already in use, which is all but impossible, or the store has lost commits at this moment, it is
-            // tried again.
+            // Tried again if the id is already in use, which is all but impossible, or if the store has just lost
+            // commits.
             for _ in 0..<SessionHost.creationAttempts {
                 if let created = try await commit(.random(), .random(), nil, first) { return created }
             }
@@ -100,17 +103,17 @@ extension SessionHost {
         let id = SessionID(from: once.secretKey, secret: store.secret)
         let token = SessionToken(from: once.secretKey, secret: store.secret)
         return try await creations.inTurn(id) { () async throws(SessionError) in
-            if let answered = try await self.answered(once, id, token) { return answered }
+            if let replayed = try await self.replayedCreation(once, id, token) { return replayed }
             if let created = try await self.commit(id, token, once, first) { return created }
             // Another server created the session first.
-            guard let answered = try await self.answered(once, id, token) else { throw .conflict }
-            return answered
+            guard let replayed = try await self.replayedCreation(once, id, token) else { throw .conflict }
+            return replayed
         }
     }
 
     /// - Returns: `nil` if there already is a session with that id.
     private func commit(
-        _ id: SessionID, _ token: SessionToken, _ once: IdempotentRequest?, _ first: First
+        _ id: SessionID, _ token: SessionToken, _ once: IdempotentRequest?, _ first: MakeFirstState
     ) async throws(SessionError) -> CreatedSession? {
         guard store.sessionCount < settings.sessionLimit else { throw .tooManySessions }
         let (app, result, origin) = try await first(id)
@@ -134,7 +137,7 @@ extension SessionHost {
                 build: settings.build),
             answer: answer)
         let keys = answer.map { AnsweredKeys([$0.key], limit: retention.answers) }
-        switch await commitFirst(change, of: Session(state, of: app, answered: keys)) {
+        switch await commitCreation(change, of: Session(state, of: app, answered: keys)) {
         case .failure(let error): throw failure(error)
         case .success(let conflicts) where !conflicts.isEmpty: return nil
         case .success: measures.count(origin == nil ? .created : .forked)
@@ -144,7 +147,7 @@ extension SessionHost {
     }
 
     /// The answer to an earlier creation under the same key.
-    private func answered(
+    private func replayedCreation(
         _ once: IdempotentRequest, _ id: SessionID, _ token: SessionToken
     ) async throws(SessionError) -> CreatedSession? {
         guard let loaded = try await loaded(id, for: nil) else { return nil }

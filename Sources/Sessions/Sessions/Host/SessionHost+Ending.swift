@@ -21,14 +21,15 @@ extension SessionHost {
             let last = try session.current(for: token, at: now())
             try condition?.check(last)
             guard user == nil || last.identity.user == user else { return .unchanged(false) }
-            // While this has the turn, nobody forks the session here.
+            // While this holds the turn, nobody forks the session on this server.
             if session.app.endsForks { try await endForks(of: session.id, after: ending) }
             guard try await commit(end(of: last.identity, after: last.stamp), of: session) else { return .outdated }
             measures.count(.ended)
             session.end()
             live.withLock { $0.remove(session) }
             feed.reportEnd(of: session.id)
-            // Another server may have forked it before it had ended. One that does so afterwards finds that out.
+            // Another server may have forked it before the end was committed. One that forks it later finds out that it
+            // has ended.
             if session.app.endsForks, store.isShared { try await endForks(of: session.id, after: ending) }
             return .committed(true)
         }
@@ -90,7 +91,7 @@ extension SessionHost {
 struct HostDirectory: SessionDirectory {
     let host: SessionHost
 
-    /// How many sessions an app is shown.
+    /// The most sessions that are returned to an app.
     private static let limit = 100
 
     func sessions(ofUser user: String) async throws -> [UserSession] {
@@ -165,7 +166,9 @@ extension SessionHost {
         return ended
     }
 
-    /// What an event of a session ends, besides what it does to the session.
+    /// Ends the sessions that an event has asked to end.
+    ///
+    /// - Parameter asking: the session of the event.
     func endSessions(_ endings: [SessionEnding], for asking: SessionID) async throws(SessionError) {
         do throws(SessionError) {
             for ending in endings {

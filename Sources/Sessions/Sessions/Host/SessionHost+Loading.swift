@@ -9,7 +9,7 @@ extension SessionHost {
     /// - Parameter token: the token that the session must have, compared before the rest of the session is read; `nil`
     ///   if the caller's right to the session is already proved.
     func inMemory(_ id: SessionID, for token: SHA256Digest?) async throws(SessionError) -> Session {
-        switch live.withLock({ $0.arrival(of: id, for: token) }) {
+        switch live.withLock({ $0.findOrBeginLoad(of: id, for: token) }) {
         case .inMemory(let session): return session
         case .underWay(let load): return try await load.session()
         case .begun(let load):
@@ -26,33 +26,34 @@ extension SessionHost {
 
     /// Creates a session in the store and in memory. If its key was used before, a client may already have its token
     /// and request the session at this moment: that request waits for the commit.
-    func commitFirst(_ change: SessionChange, of session: Session) async -> CommitOutcome {
-        let (arrival, departures) = live.withLock { live in
-            (live.arrival(of: session.id, for: session.identity.token), live.departures(of: session.id))
+    func commitCreation(_ change: SessionChange, of session: Session) async -> CommitOutcome {
+        let (found, removals) = live.withLock { live in
+            (live.findOrBeginLoad(of: session.id, for: session.identity.token), live.removals(of: session.id))
         }
         let outcome = await commit(change)
         // A request that is already loading the session finds it in the store.
-        guard case .begun(let load) = arrival else { return outcome }
+        guard case .begun(let load) = found else { return outcome }
         switch outcome {
         case .failure(let error): finish(load, .failure(SessionError(error)))
         case .success(let conflicts):
             let inMemory =
-                conflicts.isEmpty ? live.withLock { $0.insert(session, by: load, since: departures) } : nil
+                conflicts.isEmpty ? live.withLock { $0.insert(session, by: load, since: removals) } : nil
             finish(load, inMemory.map { .success($0) } ?? .failure(.conflict))
         }
         return outcome
     }
 
-    /// A load is only tried again if another request had or changed the session meanwhile.
+    /// How often a load reads the session at most. It reads it again only if another request has loaded or changed it
+    /// meanwhile.
     static let loadAttempts = 16
 
     private func outcome(of load: Load) async -> Load.Outcome {
         do throws(SessionError) {
             for _ in 0..<SessionHost.loadAttempts {
-                let departures = live.withLock { $0.departures(of: load.id) }
+                let removals = live.withLock { $0.removals(of: load.id) }
                 guard let loaded = try await loaded(load.id, for: load.token) else { throw .unauthorized }
                 guard let session = try await restored(loaded) else { continue }
-                let inMemory = live.withLock { $0.insert(session, by: load, since: departures) }
+                let inMemory = live.withLock { $0.insert(session, by: load, since: removals) }
                 if let inMemory {
                     measures.count(.loaded)
                     return .success(inMemory)
@@ -81,8 +82,8 @@ extension SessionHost {
     }
 
     /// Evicts sessions if they exceed the limits: all were busy when others came, or they have grown since.
-    func evictIfOver() {
-        if usage.isOver { live.withLock { $0.evict(while: \.isOver) } }
+    func evictIfOverLimit() {
+        if usage.isOverLimit { live.withLock { $0.evict(while: \.isOverLimit) } }
     }
 }
 

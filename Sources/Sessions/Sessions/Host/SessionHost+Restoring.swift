@@ -52,8 +52,8 @@ extension SessionHost {
     ) async throws(SessionError) -> SessionState? {
         let record = loaded.record
         guard restoration.needsTransition else {
-            // A migrated state differs from the record, which then is no base for the next records. Nor is one of another
-            // build, whose name it has.
+            // The next records can be based on this one only if it has the state as it is restored, and if this build
+            // made it, because delta records have the build of their base.
             let isOwn = record.build == settings.build
             let isAsSaved = record.isFull && isOwn && content.state.isSaved(as: restoration.state)
             let base = isAsSaved ? DeltaBase(version: record.version, record.identity, restoration.state) : nil
@@ -68,9 +68,9 @@ extension SessionHost {
         return state
     }
 
-    /// What is left of a session, after the parents of what was removed were told. A parent that fails does not keep
-    /// the session from being restored: its part of the transition is left out. One that has no capacity now, or takes
-    /// too long, may succeed later: that is thrown.
+    /// What is left of a session after coordinators have reacted to what was removed. If one of them fails, the session
+    /// is restored without any of their reactions. If one has no capacity now, or takes too long, it may succeed later:
+    /// that is thrown.
     func settled(
         _ restoration: Restoration, _ record: SessionRecord, at now: Date, of app: App
     ) async throws(SessionError) -> TransitionResult {
@@ -113,7 +113,7 @@ extension SessionHost {
         _ result: TransitionResult, after loaded: LoadedSession, at now: Date, expiresAt: Date, of app: App
     ) async throws(SessionError) -> SessionState? {
         let record = loaded.record
-        // The app may sign the user out. Nobody is there to get another token.
+        // The app may sign the user out; but no token is replaced, because no client waits here for another one.
         let identity = result.transition.userChange.map { record.identity.with(user: $0.user) } ?? record.identity
         let state = SessionState(
             identity, stamp: loaded.stamp.next(version: record.version + 1), expiresAt: expiresAt,

@@ -23,7 +23,7 @@ public final class SessionHost: Sendable {
     let usage: LiveUsage
     let feed: ChangeFeed
     let callWatch: CallWatch
-    /// How long handlers take; `nil` if nobody wants to know.
+    /// How long handlers take; `nil` if that is not measured.
     public let timings: HandlerTimings?
     let creations = KeyedTurns()
     let pairings: any PairingStore
@@ -74,8 +74,8 @@ public final class SessionHost: Sendable {
     /// The time, which never goes back.
     func now() -> Date { clock.now() }
 
-    /// The same as `session(_:token:)` for a live session, which needs no `await`; `nil` if it is not in memory, or has
-    /// to be confirmed.
+    /// Like `session(_:token:)`, without `await`; `nil` if the session is not in memory, or a shared store has to
+    /// confirm it.
     public func liveSession(_ id: SessionID, token: String) throws(SessionError) -> AuthorizedSession? {
         guard !store.isShared, let session = live.withLock({ $0[id] }) else { return nil }
         return try authorized(session, SessionToken.digest(of: token))
@@ -83,8 +83,8 @@ public final class SessionHost: Sendable {
 
     /// The session that the token gives access to, loaded from the store if it is not in memory.
     ///
-    /// - Parameter isConfirmed: whether the session is needed as it is now. For a change that is not necessary: if the
-    ///   session is another one meanwhile, the change finds that out.
+    /// - Parameter isConfirmed: whether a shared store is asked if the copy in memory is current. A change need not
+    ///   ask: it finds that out itself.
     public func session(
         _ id: SessionID, token: String, isConfirmed: Bool = true
     ) async throws(SessionError) -> AuthorizedSession {
@@ -94,7 +94,7 @@ public final class SessionHost: Sendable {
         return try authorized(session, token)
     }
 
-    /// Whether the session is in memory, and the token one of its own as far as is known here.
+    /// Whether the session is in memory and the token is one of its tokens, as far as this server knows.
     public func isOpen(_ id: SessionID, to token: String) -> Bool {
         live.withLock { $0[id] }?.isOpen(to: SessionToken.digest(of: token)) ?? false
     }
@@ -148,7 +148,7 @@ public final class SessionHost: Sendable {
             for id in swept { live.remove(id) }
         }
         // Without requests, nothing else evicts what exceeds the limits.
-        for _ in 0...2 * liveCount / LiveSessions.searchLimit where usage.isOver { evictIfOver() }
+        for _ in 0...2 * liveCount / LiveSessions.searchLimit where usage.isOverLimit { evictIfOverLimit() }
         return swept.count
     }
 
@@ -158,7 +158,7 @@ public final class SessionHost: Sendable {
     /// The calls of coordinators' functions that are still running after their deadline.
     public var lateCalls: Int { callWatch.lateCalls }
 
-    /// Counts what the store has refused.
+    /// The error of a request for which the store has failed. Counts the failure.
     func failure(_ error: StoreError) -> SessionError {
         measures.count(error)
         return SessionError(error)
@@ -251,7 +251,8 @@ extension SessionHost {
                 span.attributes["coordinatord.coordinator"] = running.coordinator
                 span.attributes["coordinatord.function"] = running.function
             }
-            // Not `withSpan`, which may leave the thread: a function that never suspends need not be waited for.
+            // Not `withSpan`, which may change threads: then even a function that never suspends would have to be
+            // waited for.
             try await InstrumentationContext.$current.withValue(span.context) {
                 do { try await call() } catch {
                     span.recordError(error)
@@ -277,7 +278,7 @@ extension SessionHost {
             if case .unauthorized = error { throw .unknownSession }
             throw error
         }
-        return AuthorizedSession(host: self, live: live, token: live.identity.token, isOperators: true)
+        return AuthorizedSession(host: self, live: live, token: live.identity.token, isOperator: true)
     }
 
     /// The last committed states of sessions in memory that are not over, in no order.
@@ -285,7 +286,7 @@ extension SessionHost {
     /// - Parameter limit: of how many sessions at most.
     public func liveStates(limit: Int) -> [SessionState] {
         let now = now()
-        return live.withLock { $0.some(limit) }.compactMap { try? $0.current(for: nil, at: now) }
+        return live.withLock { $0.sample(limit) }.compactMap { try? $0.current(for: nil, at: now) }
     }
 
     /// The schema version of an app.

@@ -12,7 +12,7 @@ public final class SessionMeasures: Sendable {
         case evicted
         /// Restored without what no longer fits its app.
         case reduced
-        /// Started anew, because nothing that was saved fits its app.
+        /// Launched again, because nothing that was saved fits its app.
         case relaunched
         /// Deleted from the store, a while after it had ended or expired.
         case removed
@@ -29,7 +29,7 @@ public final class SessionMeasures: Sendable {
 
     private let happenings = Counts(Happening.allCases.count)
     private let failures = Counts(StoreFailure.allCases.count)
-    /// `nil` if nobody wants to know.
+    /// `nil` if they are not counted.
     public let events: EventMeasures?
 
     /// - Parameter apps: those whose events are counted.
@@ -123,14 +123,14 @@ public final class EventMeasures: Sendable {
             measures.types.enumerated().flatMap { row, type in
                 EventOutcome.allCases.compactMap { outcome in
                     let count = measures.outcomes[row * EventOutcome.allCases.count + outcome.rawValue]
-                    // So that the first failure is a change of what was 0.
+                    // Failures are listed from 0 on, so that monitoring sees the first one as an increase.
                     return count == 0 && outcome != .failed ? nil : (measures.app, type, outcome, count)
                 }
             }
         }
     }
 
-    /// Of the coordinators that were called; in nanoseconds.
+    /// How long transitions took, by the coordinator that was called first, in nanoseconds.
     public var durations: [(app: String, coordinator: String, durations: Distributions.Reading)] {
         sorted.flatMap { measures in
             measures.coordinators.enumerated().compactMap { index, coordinator in
@@ -162,7 +162,7 @@ public enum EventOutcome: Int, CaseIterable, Sendable {
     case late
     /// The store could not commit it.
     case notStored
-    /// The session has ended, has expired, or cannot be used here, or the token is no longer its.
+    /// The session has ended, has expired or cannot be used here, or the token is no longer one of its tokens.
     case gone
 
     init(_ error: SessionError) {
@@ -197,7 +197,8 @@ extension Outcome {
     }
 }
 
-/// How long the handlers of each event take, since the server has started. Counted in steps of a quarter.
+/// How long the handlers of each event have taken since the server started, counted in steps of which each is a quarter
+/// longer than the one before.
 public final class HandlerTimings: Sendable {
     /// One event of one app. Durations are in milliseconds.
     public struct Entry: Sendable {
@@ -229,7 +230,7 @@ public final class HandlerTimings: Sendable {
         let event: String
     }
 
-    /// Events that have an entry each; an app has fewer.
+    /// The most events that have an entry of their own; apps have fewer.
     private static let capacity = 1000
     /// From 10 µs to 20 s.
     private static let stepCount = 66

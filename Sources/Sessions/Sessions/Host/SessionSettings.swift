@@ -2,6 +2,7 @@ internal import Coordinators
 public import FoundationEssentials
 public import Tracing
 
+/// How long sessions live, and the limits on them.
 public struct SessionSettings: Sendable {
     /// How long a session lives after its last use, unless its app says otherwise.
     public var idleLifetime: TimeInterval = 24 * 60 * 60
@@ -17,17 +18,17 @@ public struct SessionSettings: Sendable {
     public var eventRate = 10_000
     /// Sessions in all, including ended and expired ones that are still kept.
     public var sessionLimit = 10_000_000
-    /// Requests that may wait for a session to change.
+    /// Watches that may be open in all: requests that wait for a session to change, and streams of changes.
     public var watcherLimit = 5000
-    /// Those of one session.
+    /// Watches of one session.
     public static let watchersOfSession = 16
     /// Live sessions, which are kept in memory; the others are loaded from the store when they are requested.
     public var liveLimit = 100_000
     /// About how many bytes the live sessions may take; see `MemoryEstimate`.
     public var liveMemory = Int.max
 
-    /// Identifies the build of the program and its apps; 0 if that does not matter. A state that another build has made may
-    /// accept other events here, or have other titles, so its entity tag is another one.
+    /// Identifies the build of the program and its apps; 0 if that does not matter. A state that another build has made
+    /// may accept other events here, or have other titles, so its entity tag is another one.
     public var build = 0
 
     /// Whether to measure how long handlers take, see `HandlerTimings`.
@@ -36,7 +37,7 @@ public struct SessionSettings: Sendable {
     /// Whether to count events and to measure how long transitions take, see `EventMeasures`.
     public var measuresEvents = false
 
-    /// Traces the calls of coordinators and the commits; `nil` if nobody wants traces.
+    /// Traces the calls of coordinators and the commits; `nil` for no traces.
     public var tracer: (any Tracer)?
 
     public init() {}
@@ -48,14 +49,14 @@ public struct SessionSettings: Sendable {
 
     private func idle(of app: App) -> TimeInterval { app.expiry.idle?.seconds ?? idleLifetime }
 
-    /// Whether a use that changes nothing else moves the expiry far enough to be a version of its own: by a minute, or by
-    /// a sixteenth of a short life.
+    /// Whether a use that changes nothing else moves the expiry far enough to be a version of its own: by a minute, or
+    /// by a sixteenth of a short life.
     func isWorthCommitting(_ expiresAt: Date, after before: Date, of app: App) -> Bool {
         expiresAt.timeIntervalSince(before) >= min(60, idle(of: app) / 16)
     }
 
-    /// The expiry that a session gets because it is watched; `nil` while it has three quarters of its idle life left. Such
-    /// versions are rare, because each displaces one of the history.
+    /// The expiry that a session gets because it is watched; `nil` while more than three quarters of its idle lifetime
+    /// are left. Each such version displaces one of the history, so they must be rare.
     func expiryIfWatched(_ state: SessionState, of app: App, at now: Date) -> Date? {
         let expiresAt = expiry(of: app, createdAt: state.identity.createdAt, usedAt: now)
         return expiresAt.timeIntervalSince(state.expiresAt) >= max(1, idle(of: app) / 4) ? expiresAt : nil

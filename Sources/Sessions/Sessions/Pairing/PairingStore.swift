@@ -19,27 +19,27 @@ public struct Pairing: Sendable {
     }
 }
 
-/// Keeps what pairing codes stand for, by their digests, and bounds how many codes can be guessed at and how often.
-/// Servers that share a store must share these, too, and the bounds with them.
+/// Keeps what each pairing code stands for, by the code's digest, and limits how many codes are open and how many wrong
+/// ones may be sent. Servers that share a store must share the codes and these limits, too.
 public protocol PairingStore: Sendable {
     /// Opens a code. An earlier one of the same token is closed.
     ///
     /// - Throws: `tooManyCodes`.
     func open(_ code: SHA256Digest, for pairing: Pairing, at now: Date) async throws(SessionError)
 
-    /// What a code stands for that somebody has sent. Counts a code that stands for nothing.
+    /// What a code that somebody has sent stands for. A code that stands for nothing is counted as a wrong one.
     ///
     /// - Parameter key: the hashed `Idempotency-Key` of the request. A used code is found by the key that it was used
     ///   under, for a while.
     /// - Throws: `unknownCode`; `tooManyTries`, whether or not there is such an open code.
     func find(_ code: SHA256Digest, key: String?, at now: Date) async throws(SessionError) -> Pairing
 
-    /// Takes an open code out of use, for one of those who have found it.
+    /// Marks an open code as used. Of all callers that have found it, one succeeds.
     ///
-    /// - Returns: whether the caller is that one.
+    /// - Returns: whether this caller is the one.
     func take(_ code: SHA256Digest, key: String?, at now: Date) async throws(SessionError) -> Bool
 
-    /// Opens a code again that was taken in vain.
+    /// Opens a code again that was marked as used, but whose request has failed.
     func giveBack(_ code: SHA256Digest) async
 }
 
@@ -93,9 +93,9 @@ final class PairingsInMemory: PairingStore {
 
     func find(_ code: SHA256Digest, key: String?, at now: Date) throws(SessionError) -> Pairing {
         try state.withLock { state throws(SessionError) in
-            // Nobody guesses the key.
+            // No limit here: the key cannot be guessed.
             if let key, let used = state.used[code], used.key == key, !used.isOver(at: now) { return used.pairing }
-            // Before the code is looked up, because otherwise guessing could go on.
+            // Before the code is looked up, because otherwise guesses beyond the limit could succeed.
             if let wait = wrongLimit?.wait(state.wrong, at: now) { throw .tooManyTries(retryAfter: wait) }
             if let pairing = state.open[code], pairing.expiresAt > now { return pairing }
             _ = wrongLimit?.take(&state.wrong, at: now)
@@ -120,7 +120,7 @@ final class PairingsInMemory: PairingStore {
     func giveBack(_ code: SHA256Digest) {
         state.withLock { state in
             guard let pairing = state.used.removeValue(forKey: code)?.pairing else { return }
-            // Meanwhile the device may have another code.
+            // The issuer may have opened another code meanwhile.
             guard state.codes[pairing.issuer] == nil else { return }
             state.open[code] = pairing
             state.codes[pairing.issuer] = code
@@ -144,7 +144,7 @@ public struct PairingCode: Sendable {
     /// A code as somebody has typed it: in either case, with O for 0 and I or L for 1, and with hyphens and
     /// spaces anywhere.
     ///
-    /// - Returns: `nil` if it can be no code.
+    /// - Returns: `nil` if the text cannot be a code.
     public init?(typed text: String) {
         var code: [UInt8] = []
         for byte in text.utf8 where byte != UInt8(ascii: "-") && byte != UInt8(ascii: " ") {
@@ -166,7 +166,7 @@ public struct PairingCode: Sendable {
         text = String(decoding: code, as: UTF8.self)
     }
 
-    /// What is kept of it.
+    /// What is stored instead of the code.
     func digest(_ secret: [UInt8]) -> SHA256Digest {
         SHA256Digest(of: KeyedDigest(of: "pairing \(text)", key: secret).bytes)
     }

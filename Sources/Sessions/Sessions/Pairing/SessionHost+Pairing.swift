@@ -6,7 +6,7 @@ extension SessionHost {
     ///
     /// - Parameters:
     ///   - code: as it was typed.
-    ///   - label: what the device calls itself; whoever asked for the code may have given it another label.
+    ///   - label: what the device calls itself; used only if no label was given when the code was opened.
     ///   - client: what it says about itself.
     ///   - once: if given, the token is derived from the key, so that the same request gets it again for ten minutes,
     ///     unless the codes are in this process's memory and it is restarted.
@@ -14,41 +14,42 @@ extension SessionHost {
     public func pair(
         _ code: String, label: String? = nil, client: ClientInfo? = nil, once: IdempotentRequest? = nil
     ) async throws(SessionError) -> CreatedSession {
-        // What can be no code is no guess.
+        // A text that cannot be a code does not count as a guess.
         guard let digest = PairingCode(typed: code)?.digest(store.secret) else { throw .unknownCode }
         let pairing = try await pairings.find(digest, key: once?.key, at: now())
-        var hold: CodeHold?
+        var claim: CodeClaim?
         do throws(SessionError) {
             let session = try await inMemory(pairing.session, for: nil)
             return try await change(session) { (session) async throws(SessionError) in
-                try await attempt(digest, pairing, label, client, with: session, once: once, &hold)
+                try await attempt(digest, pairing, label, client, with: session, once: once, &claim)
             }
         } catch {
             switch error {
-            // Somebody may have got a token for it.
+            // The token may have been added.
             case .unknownOutcome: throw error
-            default: if hold == .taken { await pairings.giveBack(digest) }
+            default: if claim == .taken { await pairings.giveBack(digest) }
             }
             switch error {
-            // Nobody learns from a code what has become of its session.
+            // A code must not reveal what has become of its session.
             case .unauthorized, .ended, .expired: throw .unknownCode
             default: throw error
             }
         }
     }
 
-    /// Why a request may use a code.
-    private enum CodeHold {
-        /// It has taken the code.
+    /// How a request got the right to use a code.
+    private enum CodeClaim {
+        /// It has marked the code as used.
         case taken
-        /// The code was taken under the request's key: by another server that has got the same request, or has ended
-        /// before it had carried it out. Both would give the same token, and only one of them can commit it.
+        /// The code was already marked as used under the request's key: by another server that handles the same
+        /// request, or that stopped before it had carried it out. Both derive the same token, and only one of them can
+        /// commit it.
         case takenUnderKey
     }
 
-    private func hold(
+    private func claim(
         _ code: SHA256Digest, _ once: IdempotentRequest?, at now: Date
-    ) async throws(SessionError) -> CodeHold {
+    ) async throws(SessionError) -> CodeClaim {
         if try await pairings.take(code, key: once?.key, at: now) { return .taken }
         guard let once else { throw .unknownCode }
         _ = try await pairings.find(code, key: once.key, at: now)
@@ -57,17 +58,17 @@ extension SessionHost {
 
     private func attempt(
         _ code: SHA256Digest, _ pairing: Pairing, _ label: String?, _ client: ClientInfo?, with session: Session,
-        once: IdempotentRequest?, _ hold: inout CodeHold?
+        once: IdempotentRequest?, _ claim: inout CodeClaim?
     ) async throws(SessionError) -> Attempt<CreatedSession> {
         if let once, session.mayHaveAnswered(once.key), let answer = try await answer(to: once.key, of: session.id) {
-            return .unchanged(try repeating(answer, to: once, of: session))
+            return .unchanged(try replay(answer, to: once, of: session))
         }
         let now = now()
         let before = try session.current(for: nil, at: now)
         // The token that asked for the code may have been revoked or replaced since.
         guard before.identity.isOpen(to: pairing.issuer) else { throw .unknownCode }
         guard before.identity.tokens.count < AccessToken.limit else { throw .tooManyTokens }
-        if hold == nil { hold = try await self.hold(code, once, at: now) }
+        if claim == nil { claim = try await self.claim(code, once, at: now) }
         let version = before.version + 1
         let token = once?.token(version: version, of: session.id, secret: store.secret) ?? .random()
         let identity = before.identity.adding(
@@ -81,7 +82,7 @@ extension SessionHost {
     }
 
     /// The answer to an earlier request under the same key.
-    private func repeating(
+    private func replay(
         _ answer: StoredAnswer, to once: IdempotentRequest, of session: Session
     ) throws(SessionError) -> CreatedSession {
         guard answer.fingerprint == once.fingerprint else { throw .keyReused }

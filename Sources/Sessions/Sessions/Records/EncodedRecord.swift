@@ -45,7 +45,7 @@ public final class EncodedRecord: Sendable {
             writer.member("build", ifAny: build == 0 || baseVersion != nil ? nil : build)
             writeMembers(&writer)
         }
-        // A copy of the exact size, for the store in memory keeps it.
+        // A copy of the exact size, because `MemoryStore` keeps it.
         text = writer.bytes
     }
 

@@ -14,13 +14,14 @@
 //     "lastToken": 5
 //
 // `lastToken` is the largest number that was ever given, if it is not that of a token in the list. `user` is who is
-// signed in, if anybody is. `build` is the build of the program that made the version, if it is known; a delta record has
-// that of its base.
-// The record of a session's end has no members from `expiresAt` on. `state` is what `NavigationState.encoded` writes.
+// signed in, if anybody is. `build` is the build of the program that made the version, if it is known; a delta record
+// has that of its base. The record of a session's end has no members from `expiresAt` on. `state` is what
+// `NavigationState.encoded` writes.
 //
 // Most records are delta records: `base` is their base version, an earlier version with a full record, and they leave
-// out what is the same there. They have none of the members from `app` to `origin`, and none of these, `visible` is a key, and
-// `state` only names the parts that the base version's state has, too, see `SharedParts`.
+// out what is the same there. They have none of the members from `app` to `origin`, nor `tokens`, `lastToken`, `user`
+// and `build`. `visible` is a key, and `state` only names the parts that the base version's state has, too, see
+// `SharedParts`.
 //
 //     {"session": "s_…", "version": 8, "base": 7, …, "visible": "k6", "state": {…, "coordinators": [1, 2, {…}], …}}
 
@@ -109,7 +110,7 @@ extension SessionRecord {
             identity = try SessionIdentity(json, version: version)
         }
         time = try json.time("time")
-        // Then every event was posted with it.
+        // With a single token, every event was posted with that one.
         if identity.tokens.count == 1 { identity.tokens[0].noteUse(at: time) }
         keptUntil = try json.time("keptUntil")
         isFull = base == nil

@@ -3,11 +3,11 @@ internal import Sodium
 
 /// A store's secret as a line of an export: `{"secret": "(64 hexadecimal digits)"}`.
 ///
-/// Whoever has it and an `Idempotency-Key` of a creation has the session's token.
+/// Whoever knows it and the `Idempotency-Key` of a creation can derive the session's token.
 public struct StoreSecret: Sendable, Equatable {
     public let bytes: [UInt8]
 
-    /// - Returns: `nil` if a secret has another length.
+    /// - Returns: `nil` if the number of bytes is not that of a secret.
     public init?(_ bytes: [UInt8]) {
         guard bytes.count == KeyedDigest.keySize else { return nil }
         self.bytes = bytes

@@ -15,7 +15,8 @@ public struct StoredAnswer: Sendable, Equatable {
     public let body: [UInt8]?
     /// The token that the event was posted with, if the event has replaced it.
     public let replacedToken: SHA256Digest?
-    /// The sessions that the event ends. Before the answer is sent again, too: perhaps that has failed.
+    /// The sessions that the event ends. A replay ends them again before it returns the answer, because that may have
+    /// failed the first time.
     public let endings: [SessionEnding]
 
     public init(
@@ -104,8 +105,9 @@ public enum VersionCondition: Sendable, Equatable {
     }
 }
 
-/// Names what a session was at a version: if a shared store has lost commits, there is another version of that number
-/// in its next generation. And what another build of the program has made may be shown differently by this one.
+/// Identifies a state of a session as clients see it. The version alone does not: after a shared store has lost
+/// commits, its next generation has another version of that number, and one build may show differently what another has
+/// made.
 public struct VersionTag: Sendable, Hashable {
     public let version: Int
     public let generation: Int
@@ -158,8 +160,8 @@ extension StoredAnswer {
         }
     }
 
-    /// The text of `withoutBody`, cut from the whole text, because parsing that may take long. In a text of JSON, quotes
-    /// are escaped, so the first match is the body.
+    /// The encoded text of `withoutBody`, cut out of the answer's encoded text, because parsing a long text takes long.
+    /// JSON escapes quotes in strings, so the first match is the member `body`.
     public static func textWithoutBody(_ text: [UInt8]) -> [UInt8] {
         guard let body = text.firstRange(of: Array(#","body":"#.utf8)) else { return text }
         return text[..<body.lowerBound] + Array("}".utf8)

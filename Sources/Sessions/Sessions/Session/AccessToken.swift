@@ -4,13 +4,13 @@ internal import JSONCoding
 public import Sodium
 internal import Synchronization
 
-/// What is kept of one of a session's tokens. Of the token itself only the digest is.
+/// One of a session's tokens, as it is kept: of the token itself only the digest.
 public final class AccessToken: Sendable {
     /// How many tokens a session may have.
     public static let limit = 8
 
-    /// Distinguishes the session's tokens. A session gives each number once; a token that replaces another one has that
-    /// one's.
+    /// Distinguishes the session's tokens. Each added token gets a new number; a token that replaces another one keeps
+    /// that one's number.
     public let number: Int
     public let digest: SHA256Digest
     /// What the device is called: given with its pairing code, or by the device itself.
@@ -20,7 +20,7 @@ public final class AccessToken: Sendable {
     /// The first version that the token gives access to: the one that it was made in, or in which another token of the
     /// session was replaced.
     public let firstVersion: Int
-    /// What the device says about itself; `nil` if the session has had no other one, and its state has what it says.
+    /// What the device says about itself; `nil` if the session never had another device: then its state has it.
     let client: ClientInfo?
     /// Seconds since 1970.
     private let lastUse: Atomic<Int>
@@ -45,7 +45,7 @@ public final class AccessToken: Sendable {
     /// Since 1970.
     var lastUseSeconds: Int { lastUse.load(ordering: .relaxed) }
 
-    /// How many seconds a use may be later than the one that is known.
+    /// How many seconds the actual last use may be later than the noted one.
     static let usePrecision = 60
 
     /// Notes a use. It costs a comparison, except once a minute.

@@ -20,12 +20,12 @@ public struct SlowTransition: Equatable, Sendable {
     }
 }
 
-/// How long calls of apps may take, and what is seen of those that take longer.
+/// The time limit for calls of apps, and the number of calls that exceed it.
 package final class CallWatch: Sendable {
     /// For all functions of one transition together.
     let limit: Duration
-    /// Is told of a function that has blocked a thread that serves connections. `nil` for calls that are made elsewhere,
-    /// which say nothing about a function.
+    /// Called with a function that has blocked a thread that serves connections. `nil` if no such thread makes the
+    /// calls: then nothing is learned about how functions behave.
     let reportBlocking: (@Sendable (_ app: String, RunningCall) -> Void)?
     private let late = Atomic(0)
 
@@ -67,8 +67,8 @@ enum CallOutcome<Value: Sendable>: Sendable {
     }
 }
 
-/// A transition that has begun, in one place, so that it is not copied. Unchecked: only the call's task uses it, until
-/// it has ended.
+/// A transition that has begun; a class, so that the run is not copied. Unchecked: only the call's task uses the run
+/// until that has ended.
 final class RunningTransition: @unchecked Sendable {
     @exclusivity(unchecked) private var run: TransitionRun
     /// Set when it is done.
@@ -117,11 +117,11 @@ private final class MadeText: Sendable {
     let text = Mutex<[UInt8]>([])
 }
 
-/// One call of an app, for whose end somebody waits until the deadline. Then its task is cancelled, and its result is
-/// discarded when it comes.
+/// One call of an app. Its caller waits for its end until the deadline. Then its task is cancelled, and a result that
+/// comes later is discarded.
 ///
-/// Not covered: while a function that has always returned at once blocks the thread of a connection, nothing can be sent
-/// on that connection, so the deadline is only seen afterwards.
+/// One case is not covered: a function that had always returned at once, and now blocks the thread of a connection.
+/// Until it returns, nothing can be sent on that connection, so the deadline is only noticed afterwards.
 private final class AppCall: CallObserver {
     typealias Ending = CallOutcome<Void>
     typealias Waiting = UnsafeContinuation<Ending, Never>
@@ -138,8 +138,10 @@ private final class AppCall: CallObserver {
         /// The function that was running at the deadline.
         var late: FunctionConduct?
 
-        /// The function that has to be told that it is no longer on the caller's thread.
-        mutating func takeFromCallersThread() -> (RunningCall, began: Int)? {
+        /// Ends the call that is running on the caller's thread.
+        ///
+        /// - Returns: the call, and when it began; `nil` if there is none.
+        mutating func endCallOnCallersThread() -> (RunningCall, began: Int)? {
             guard isOnCallersThread, let running else { return nil }
             self.running = nil
             return (running, began)
@@ -188,7 +190,7 @@ private final class AppCall: CallObserver {
     private func leaveCallersThread() -> Ending? {
         let (ending, left) = state.withLock { state in
             let running = state.running
-            let left = state.takeFromCallersThread()
+            let left = state.endCallOnCallersThread()
             state.running = running
             state.isOnCallersThread = false
             return (state.ending, left)
@@ -266,11 +268,11 @@ private final class AppCall: CallObserver {
         }
     }
 
-    /// The wait for a thread is not the function's.
+    /// Moves the call to a thread of the pool. The time that it waits for the thread is not counted as the function's.
     func leaveThread(for call: RunningCall) async throws(Overloaded) {
-        // Whoever is resumed goes on in the pool; but a continuation that is resumed at once has not suspended.
+        // A task that is resumed continues in the pool; but a continuation that is resumed at once does not suspend it.
         while state.withLock({ $0.isOnCallersThread }) {
-            await withUnsafeContinuation { continuation in HandlerPool.shared.later { continuation.resume() } }
+            await withUnsafeContinuation { continuation in HandlerPool.shared.runLater { continuation.resume() } }
         }
         guard state.withLock({ $0.ending == nil }), HandlerPool.shared.hold(by: call.conduct) else {
             throw Overloaded()
@@ -281,7 +283,7 @@ private final class AppCall: CallObserver {
     func leave(_ call: RunningCall) {
         let (left, began) = state.withLock { state in
             let began = state.began
-            let left = state.takeFromCallersThread()
+            let left = state.endCallOnCallersThread()
             state.running = nil
             return (left, began)
         }
@@ -290,8 +292,8 @@ private final class AppCall: CallObserver {
     }
 }
 
-/// Threads for what must not run on a connection's thread: functions of coordinators that may block, and what is left of
-/// those that have suspended.
+/// Threads for what must not run on a connection's thread: functions of coordinators that may block, and the rest of
+/// functions that have suspended.
 private final class HandlerPool: TaskExecutor {
     static let shared = HandlerPool()
 
@@ -334,7 +336,7 @@ private final class HandlerPool: TaskExecutor {
         var next: UnownedJob? = first
         while let job = next {
             job.runSynchronously(on: asUnownedTaskExecutor())
-            queue?.getSpecific(key: HandlerPool.holder)?.giveBack()
+            queue?.getSpecific(key: HandlerPool.holder)?.release()
             next = state.withLock { state in
                 let next = state.next()
                 if next == nil, let queue { state.free.append(queue) }
@@ -350,12 +352,12 @@ private final class HandlerPool: TaskExecutor {
     /// - Returns: `false` if it holds too many.
     func hold(by conduct: FunctionConduct) -> Bool {
         guard let holder = DispatchQueue.getSpecific(key: HandlerPool.holder) else { return true }
-        return holder.take(conduct)
+        return holder.assign(to: conduct)
     }
 
-    func later(_ action: @escaping @Sendable () -> Void) { clock.async(execute: action) }
+    func runLater(_ action: @escaping @Sendable () -> Void) { clock.async(execute: action) }
 
-    /// Must be cancelled.
+    /// Calls `action` when `duration` has passed. The caller must cancel the timer.
     func timer(after duration: Duration, _ action: @escaping @Sendable () -> Void) -> any DispatchSourceTimer {
         let timer = DispatchSource.makeTimerSource(queue: clock)
         timer.schedule(deadline: .now() + duration / .seconds(1))
@@ -369,14 +371,14 @@ private final class HandlerPool: TaskExecutor {
 private final class ThreadHolder: Sendable {
     private let conduct = Mutex<FunctionConduct?>(nil)
 
-    func take(_ conduct: FunctionConduct) -> Bool {
-        giveBack()
+    func assign(to conduct: FunctionConduct) -> Bool {
+        release()
         guard conduct.takeThread() else { return false }
         self.conduct.withLock { $0 = conduct }
         return true
     }
 
-    func giveBack() {
+    func release() {
         let conduct = self.conduct.withLock { conduct in
             defer { conduct = nil }
             return conduct

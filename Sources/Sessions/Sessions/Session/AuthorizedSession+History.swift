@@ -35,8 +35,8 @@ extension AuthorizedSession {
         try await past(version, toContinue: false)
     }
 
-    /// - Parameter toContinue: whether a session continues from there: then the parents of what the app no longer has
-    ///   are told of it.
+    /// - Parameter toContinue: whether a session continues from there: then coordinators react to what the app no
+    ///   longer has, see `SessionHost.settled`.
     func past(_ version: Int?, toContinue: Bool) async throws(SessionError) -> SessionState {
         let current = try state()
         guard let version, version != current.version else { return current }

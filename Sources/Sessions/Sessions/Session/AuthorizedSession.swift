@@ -9,8 +9,8 @@ public struct AuthorizedSession: Sendable {
     private(set) var live: Session
     /// The session's token when this was made. It may have been replaced since.
     private(set) var token: SHA256Digest
-    /// Whether the caller is the operator, whom no change of the tokens concerns.
-    var isOperators = false
+    /// Whether the caller is the operator, who needs no token.
+    var isOperator = false
 
     public var id: SessionID { live.id }
 
@@ -22,7 +22,7 @@ public struct AuthorizedSession: Sendable {
     }
 
     func state(if condition: VersionCondition?, at now: Date) throws(SessionError) -> SessionState {
-        let state = try live.current(for: isOperators ? nil : token, at: now)
+        let state = try live.current(for: isOperator ? nil : token, at: now)
         try condition?.check(state)
         return state
     }
@@ -54,18 +54,18 @@ public struct AuthorizedSession: Sendable {
         }
     }
 
-    /// Has the turn: decides the event on the last committed state, and commits what it leads to.
+    /// Applies the event to the last committed state, and commits the result. Call while holding the turn.
     private func attempt(
         _ event: PostedEvent, if condition: VersionCondition?, once: IdempotentRequest?
     ) async throws(SessionError) -> Attempt<Outcome> {
         if let once, live.mayHaveAnswered(once.key), let answer = try await host.answer(to: once.key, of: id) {
-            return .unchanged(try repeating(answer, to: once))
+            return .unchanged(try replay(answer, to: once))
         }
         let now = host.now()
         let before = try state(if: condition, at: now)
         let result = try await transition(event, on: before, at: now, once: once)
-        let applied = next(result, after: before, at: now, once: once)
-        // An event that the client has to post again is not carried out yet, also under its key.
+        let applied = nextVersion(result, after: before, at: now, once: once)
+        // An event that the client has to post again is not carried out yet, so no answer is kept under its key.
         let answer = applied.asksFirst ? nil : once?.stored(applied, replacedToken: applied.token == nil ? nil : token)
         guard applied.state !== before || answer != nil else { return .unchanged(.applied(applied)) }
         guard try await host.commit(applied, after: before, at: now, keeping: answer, of: live) else {
@@ -76,7 +76,7 @@ public struct AuthorizedSession: Sendable {
     }
 
     /// The version that a transition leads to, or the one before if the transition changes nothing.
-    private func next(
+    private func nextVersion(
         _ result: TransitionResult, after before: SessionState, at now: Date, once: IdempotentRequest?
     ) -> AppliedEvent {
         let version = before.version + 1
@@ -102,7 +102,7 @@ public struct AuthorizedSession: Sendable {
         let measures = host.measures.events
         let began = measures == nil && host.timings == nil ? 0 : MonotonicTime.nanoseconds
         switch try begin(event, on: state, at: now, once: once, isDryRun: isDryRun) {
-        case .over(let result):
+        case .finished(let result):
             measures?.add(MonotonicTime.nanoseconds - began, to: nil, of: live.app.name)
             return result
         case .running(let running, let coordinator):
@@ -119,20 +119,20 @@ public struct AuthorizedSession: Sendable {
         }
     }
 
-    private enum Beginning {
+    private enum StartedTransition {
         /// No coordinator had to be called: there is nothing to wait for.
-        case over(TransitionResult)
+        case finished(TransitionResult)
         /// `coordinator` is called first.
         case running(RunningTransition, coordinator: String?)
     }
 
     private func begin(
         _ event: PostedEvent, on state: SessionState, at now: Date, once: IdempotentRequest?, isDryRun: Bool
-    ) throws(SessionError) -> Beginning {
+    ) throws(SessionError) -> StartedTransition {
         var run: TransitionRun
         do throws(NavigationError) {
             run = try live.app.begin(event, on: state.navigation, at: now, by: device(in: state))
-            if let result = try run.resultAtOnce() { return .over(result) }
+            if let result = try run.resultAtOnce() { return .finished(result) }
         } catch {
             throw .refused(error, state: state)
         }
@@ -143,13 +143,13 @@ public struct AuthorizedSession: Sendable {
         return .running(RunningTransition(run), coordinator: coordinator)
     }
 
-    /// The caller's device. The operator acts as the one that acted last.
+    /// The caller's device; `nil` for the operator, who acts as the device that acted last.
     private func device(in state: SessionState) -> Device? {
-        isOperators ? nil : state.identity.device(of: token)
+        isOperator ? nil : state.identity.device(of: token)
     }
 
     /// The answer to a request that was already carried out.
-    private func repeating(_ answer: StoredAnswer, to once: IdempotentRequest) throws(SessionError) -> Outcome {
+    private func replay(_ answer: StoredAnswer, to once: IdempotentRequest) throws(SessionError) -> Outcome {
         let (identity, stamp) = (live.identity, live.stamp)
         let newToken = once.token(replayedBy: answer, to: identity, for: token, secret: host.store.secret)
         // The token may have been replaced while this waited. The event that replaced it may still be replayed with it.
@@ -186,11 +186,11 @@ public struct AuthorizedSession: Sendable {
         return AppliedEvent(state: after, transition: result.transition)
     }
 
-    /// What a client shows on a screen of the last committed state, as JSON text. It counts as an event for the session's
-    /// rate.
+    /// What a client shows on a screen of the last committed state, as JSON text. It counts as an event for the
+    /// session's rate.
     ///
     /// - Parameter key: the screen's.
-    /// - Returns: also the state.
+    /// - Returns: the text, and the state that it belongs to.
     public func content(of key: String) async throws(SessionError) -> (text: [UInt8], state: SessionState) {
         let now = host.now()
         let state = try state(if: nil, at: now)
@@ -206,7 +206,7 @@ public struct AuthorizedSession: Sendable {
     /// Ends the session, and its forks if its app sets `endsForks`. A tombstone is kept for
     /// `SessionSettings.tombstoneLifetime`.
     public func end(if condition: VersionCondition? = nil) async throws(SessionError) {
-        try await host.end(live, for: isOperators ? nil : token, if: condition)
+        try await host.end(live, for: isOperator ? nil : token, if: condition)
     }
 
     /// The same session, if it was loaded again.
@@ -214,7 +214,7 @@ public struct AuthorizedSession: Sendable {
         guard live !== self.live else { return self }
         var session = self
         session.live = live
-        if isOperators { session.token = live.identity.token }
+        if isOperator { session.token = live.identity.token }
         return session
     }
 }
@@ -251,7 +251,7 @@ extension AuthorizedSession {
     }
 
     /// Revokes a token, which may be the caller's own, but not the only one. Requests with it that wait for their turn
-    /// are refused. However many wait, this finds a place.
+    /// are refused. The number of waiting requests is no limit to this one.
     ///
     /// - Returns: the new state, which shows the same.
     @discardableResult

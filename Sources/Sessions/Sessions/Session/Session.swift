@@ -83,7 +83,8 @@ final class Session: Sendable {
         return committed
     }
 
-    /// Call while holding the turn, after the store has committed. Meanwhile a reader may have found a later state.
+    /// Call while holding the turn, after the store has committed. A later state that a reader has loaded meanwhile is
+    /// kept.
     ///
     /// - Parameters:
     ///   - key: the hashed `Idempotency-Key` of its event; `nil` if that had none.
@@ -157,7 +158,7 @@ extension Session {
     var footprint: Int { state.withLock { $0.committed.footprint } }
 
     /// Counts the session in `usage` from now on.
-    func count(in usage: LiveUsage) {
+    func startCounting(in usage: LiveUsage) {
         state.withLock { state in
             state.usage = usage
             usage.add(
@@ -165,7 +166,7 @@ extension Session {
         }
     }
 
-    func countNoMore() {
+    func stopCounting() {
         state.withLock { state in
             state.usage?.add(
                 sessions: -1, bytes: -state.committed.footprint, coordinators: -state.committed.coordinatorCount)

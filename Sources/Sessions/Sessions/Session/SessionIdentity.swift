@@ -3,14 +3,14 @@ public import FoundationEssentials
 internal import JSONCoding
 public import Sodium
 
-/// What is the same in every version of a session, except that its tokens and its user may change.
+/// What rarely differs between the versions of a session: only its tokens and its user can change.
 public final class SessionIdentity: Sendable {
     public let id: SessionID
     /// The name of its app.
     public let app: String
     /// At least one.
     public let tokens: [AccessToken]
-    /// The first one's digest, beside the others because most sessions have no others.
+    /// The digest of the first token, which most sessions have alone, so that it is found without the list.
     public let token: SHA256Digest
     /// The largest number that a token of the session ever had.
     let lastNumber: Int
@@ -43,7 +43,7 @@ public final class SessionIdentity: Sendable {
         var writer = JSONWriter()
         writer.member("session", id.text)
         writer.member("app", app)
-        let isPlain = tokens.count == 1 && tokens[0].isFirst(of: createdAt) && self.lastNumber == 1
+        let isPlain = tokens.count == 1 && tokens[0].needsNoList(inRecordOf: createdAt) && self.lastNumber == 1
         if isPlain { writer.member("token", tokens[0].digest.hex) }
         writer.member("createdAt", createdAt.milliseconds)
         writer.member("origin", ifAny: origin?.text)
@@ -68,7 +68,7 @@ public final class SessionIdentity: Sendable {
 
 extension AccessToken {
     /// Whether a record need not have a list of tokens.
-    fileprivate func isFirst(of session: Date) -> Bool {
+    fileprivate func needsNoList(inRecordOf session: Date) -> Bool {
         number == 1 && firstVersion == 1 && label == nil && client == nil && createdAt == session.bounded.wholeSeconds
     }
 }
@@ -149,7 +149,7 @@ extension SessionIdentity {
     ///
     /// - Parameters:
     ///   - client: what its device says about itself.
-    ///   - current: what the device says about itself that was the only one.
+    ///   - current: what the device that was the only one says about itself.
     func adding(
         _ token: SHA256Digest, label: String?, client: ClientInfo, beside current: ClientInfo, at now: Date,
         from version: Int

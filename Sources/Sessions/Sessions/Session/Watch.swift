@@ -15,9 +15,9 @@ public final class SessionUpdate: Sendable {
         self.transition = transition
     }
 
-    /// What a watcher sends of this, made once for all that send the same.
+    /// The text that watchers send for this update, made once for all that send the same.
     ///
-    /// - Parameter variant: tells apart what different watchers send.
+    /// - Parameter variant: distinguishes the texts that different watchers send.
     public func text(_ variant: Int, _ make: () -> [UInt8]) -> [UInt8] {
         texts.withLock { texts in
             if let text = texts[variant] { return text }
@@ -28,9 +28,9 @@ public final class SessionUpdate: Sendable {
     }
 }
 
-/// Somebody who wants to know when a session changes. Changes that come faster than they are read are one.
+/// A watcher of a session. Of changes that come faster than they are read, it keeps the newest.
 public final class Watch: Sendable {
-    /// Why there is no more to see.
+    /// Why a watch receives no more changes.
     public enum End: String, Sendable {
         case ended, expired
         case tokenReplaced = "token-replaced"
@@ -54,11 +54,11 @@ public final class Watch: Sendable {
 
     fileprivate init(_ session: AuthorizedSession) {
         id = session.id
-        token = session.isOperators ? nil : session.token
+        token = session.isOperator ? nil : session.token
         host = session.host
     }
 
-    /// Call when nobody is interested any more.
+    /// Ends the watch. Call it once nobody reads the watch any more.
     public func cancel() {
         host.feed.remove(self)
     }
@@ -68,19 +68,19 @@ public final class Watch: Sendable {
         state.withLock { $0.onChange = body }
     }
 
-    /// The newest state, and why it is the last that this watch sees.
+    /// The newest state, and why no later one follows; `nil` if later ones may.
     public var current: (update: SessionUpdate?, end: End?) {
         let (newest, end) = state.withLock { ($0.newest, $0.end) }
         if end == nil, let newest, newest.state.expiresAt <= host.now() { return (newest, .expired) }
         return (newest, end)
     }
 
-    /// The newest state that a client has seen through this; `nil` if it is the operator, or sees nothing more.
-    var clientsState: SessionState? {
+    /// The newest state that this watch has received for a client; `nil` if it is the operator's, or has ended.
+    var newestClientState: SessionState? {
         token == nil ? nil : state.withLock { $0.end == nil ? $0.newest?.state : nil }
     }
 
-    /// The newest version that this watch has seen; 0 if none.
+    /// The newest version that this watch has received; 0 if none.
     var version: Int { state.withLock(\.newest)?.state.version ?? 0 }
 
     /// How long the newest state can be used if nothing happens; 0 or less if no longer.
@@ -93,7 +93,7 @@ public final class Watch: Sendable {
         // Not on the connection's thread: it need not be woken only to look for its client.
         let timer = Task {
             let end = ContinuousClock.now + limit
-            while .now < end, !hasGone() { try await Task.sleep(for: min(end - .now, Watch.patience)) }
+            while .now < end, !hasGone() { try await Task.sleep(for: min(end - .now, Watch.presenceInterval)) }
             wake()
         }
         defer { timer.cancel() }
@@ -196,7 +196,7 @@ extension AuthorizedSession {
 
 extension Watch {
     /// How long a client that has gone away may stay unnoticed.
-    fileprivate static let patience = Duration.seconds(2)
+    fileprivate static let presenceInterval = Duration.seconds(2)
 }
 
 extension SessionHost {
@@ -205,6 +205,6 @@ extension SessionHost {
         feed.close()
     }
 
-    /// How many watch a session now.
+    /// The number of watches.
     public var watcherCount: Int { feed.watchers }
 }

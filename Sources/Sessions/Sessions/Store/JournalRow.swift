@@ -4,9 +4,9 @@
 //     text     {"session":"s_4fGk0Zb81qXy2","version":8,"base":7,"time":1764504000000,…}
 //     checksum -8103345920417264021
 //
-// The text is that of an `EncodedRecord` or of a `StoredAnswer`. What is beside it is in it as well, and is needed without
-// parsing it. The file has both kinds of rows in its table `journal`, with the label; PostgreSQL has a table for each, and
-// the label in the session's row.
+// The text is that of an `EncodedRecord` or of a `StoredAnswer`. The other columns repeat what is needed without
+// parsing it. SQLite has both kinds of rows in the table `journal`, with the label; PostgreSQL has a table for each,
+// and the label in the session's row.
 
 internal import FoundationEssentials
 internal import Sodium
@@ -51,8 +51,8 @@ public struct JournalRow: Sendable {
     public let base: Int?
     public let label: Label?
     public let text: [UInt8]
-    /// Of what every database has of the row: of a record the session, the version, `keptUntil`, the base and the text; of
-    /// an answer the session, the key and the text.
+    /// Over what every database has of the row: of a record the session, the version, `keptUntil`, the base and the
+    /// text; of an answer the session, the key and the text.
     public let checksum: Int
 
     public init(

@@ -109,7 +109,7 @@ public final class MemoryStore: SessionStore {
     public let pairings: (any PairingStore)?
     public let secret = Sodium.randomBytes(KeyedDigest.keySize)
 
-    /// How many commits `changes(since:)` knows.
+    /// How many of the last commits `changes(since:)` can return.
     static let commitLimit = 4096
 
     /// - Parameters:
@@ -128,13 +128,13 @@ public final class MemoryStore: SessionStore {
 
     public var latestTime: Date { sessions.withLock { $0.latestTime } }
 
-    /// The store is full after it has refused a change, until there is room for that change.
     public var figures: StoreFigures {
         var figures = StoreFigures()
         figures.bytes = sessions.withLock { $0.bytes }
         return figures
     }
 
+    /// The store is full after it has refused a change, until there is room for that change.
     public var condition: StoreCondition {
         let isFull = sessions.withLock { $0.refusedGrowth > 0 && $0.bytes + $0.refusedGrowth > byteLimit }
         return StoreCondition(remarks: isFull ? [StoreCondition.full] : [])
@@ -253,7 +253,7 @@ final class KeptSession: DueHeapElement {
     private var answerBytes = 0
     /// How many answers, the newest ones, still have their bodies.
     private var bodies = 0
-    /// When to check whether the session can be forgotten. If it is used until then, it is kept longer.
+    /// When to check whether the session can be forgotten. If it is used before then, it is kept longer.
     var due: Date
     var place = 0
     /// The user that the store lists it under.

@@ -1,7 +1,7 @@
 internal import Sodium
 
-/// A row's checksum, over every column that gives the row meaning. Each text counts with its length, so that no two
-/// rows are summed up from the same numbers. It detects damage, not tampering.
+/// A row's checksum, over every column that gives the row meaning. The length of each text is included, so that no two
+/// rows are the same sequence of numbers. It detects damage, not tampering.
 public struct RowChecksum: Sendable {
     private var sum: UInt64 = 0x243F_6A88_85A3_08D3
 

@@ -48,7 +48,7 @@ public protocol SessionStore: Sendable {
     /// What it has counted since it was opened; `nil` if nothing.
     var measures: StoreMeasures? { get }
 
-    /// How much waits and lies in it now.
+    /// The length of its queue, and its size, now.
     var figures: StoreFigures { get }
 
     /// Versions of a session, newest first, as far back as they are kept.
@@ -104,7 +104,7 @@ public struct LoadedSession: Sendable {
     }
 }
 
-/// Which commit of a session somebody has seen.
+/// Identifies a commit of a session.
 public struct SessionStamp: Sendable, Hashable {
     /// The session's version.
     public let version: Int
@@ -114,7 +114,7 @@ public struct SessionStamp: Sendable, Hashable {
     /// The store's `generation` then.
     public let generation: Int
 
-    /// - Parameter commits: as many as versions if no number is given.
+    /// - Parameter commits: `nil` if every commit has made a version.
     public init(version: Int, commits: Int? = nil, generation: Int = 1) {
         self.version = version
         self.commits = commits ?? version
@@ -139,7 +139,7 @@ public struct SessionStamp: Sendable, Hashable {
     }
 }
 
-/// Up to where the changes of a shared store are known.
+/// A position in the feed of a shared store: the changes up to there are known.
 public struct FeedPosition: Sendable {
     /// The number of the last known batch by lane: each server commits its batches in a few lanes, and numbers them in
     /// each from 1 on.
@@ -157,8 +157,8 @@ public struct FeedPosition: Sendable {
 public struct StoreChanges: Sendable {
     /// The newest version of each changed session.
     public let versions: [SessionID: Int]
-    /// Whether all changes are known. Not after a pause so long that the store has forgotten some, and not at the
-    /// beginning.
+    /// Whether `versions` has all changes. `false` at the beginning, and after a pause so long that the store has
+    /// deleted some.
     public let isComplete: Bool
     public let position: FeedPosition
 

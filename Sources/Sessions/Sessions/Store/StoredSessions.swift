@@ -1,10 +1,10 @@
 // What operators' commands do with a store that outlives processes: read it (`StoreReader`), and change it
-// (`WritableStore`). Each kind of such a store fulfils both itself, so that commands need not know which kind it is.
+// (`WritableStore`). Each kind of such a store implements both, so that commands need not know which kind it is.
 
 /// A store as commands read it, whether or not servers use it.
 ///
-/// Used by one thread at a time, which it blocks. It throws its own kind of error if it cannot be read; damage of single
-/// sessions is part of the results.
+/// Used by one thread at a time, which it blocks. It throws its own kind of error if it cannot be read; damage of
+/// single sessions is part of the results.
 public protocol StoreReader: AnyObject {
     /// Sessions in order, ended, expired and damaged ones included.
     ///
@@ -26,7 +26,7 @@ public protocol StoreReader: AnyObject {
     /// See `SessionStore.secret`.
     func secret() throws -> StoreSecret
 
-    /// Why what servers have acknowledged may not be seen here; `nil` if it is.
+    /// What is damaged, so that acknowledged commits may be missing here; `nil` if nothing is.
     var damage: String? { get }
 
     /// The numbers of the damaged pages of the store's file.
@@ -35,7 +35,7 @@ public protocol StoreReader: AnyObject {
     func damagedPages(_ progress: (Int, Int) -> Void) -> [Int]
 }
 
-// A store in a database, which looks after its files itself.
+// For a store in a database server, which checks its files itself.
 extension StoreReader {
     public var damage: String? { nil }
 
@@ -76,8 +76,8 @@ public struct SessionPage: Sendable {
 
 /// A store as commands change it. On one that is not shared, no server may run.
 public protocol WritableStore: SessionStore {
-    /// Forgets a session permanently, whatever its `keptUntil`, even if it is damaged. On a store that is not shared, it
-    /// must not be in use.
+    /// Forgets a session permanently, whatever its `keptUntil`, even if it is damaged. On a store that is not shared,
+    /// it must not be in use.
     ///
     /// - Returns: whether the session existed.
     func forget(_ id: SessionID) async throws(StoreError) -> Bool
