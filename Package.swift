@@ -24,9 +24,9 @@ let package = Package(
         .executable(name: "coordinatord", targets: ["coordinatord"]),
     ],
     traits: [
-        // Disabled with `--disable-default-traits` for a sanitizer, which brings its own allocator. No second one beside
-        // it: SwiftPM gives several traits to the compiler in an order that differs from run to run, and compiles
-        // everything again whenever it does.
+        // Disabled with `--disable-default-traits` for a sanitizer, which has its own allocator. The only trait:
+        // SwiftPM passes several traits to the compiler in an order that changes from run to run, and compiles
+        // everything again when it has changed.
         .trait(name: "Jemalloc", description: "Allocates memory with jemalloc."),
         .default(enabledTraits: ["Jemalloc"]),
     ],
@@ -35,7 +35,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         // Logs that an embedding program can send elsewhere.
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-        // An app's own counters stand beside the server's at `/metrics`.
+        // An app's own metrics are at `/metrics` with the server's.
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         // An app's own spans join the trace of their request.
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
@@ -183,7 +183,7 @@ let package = Package(
     cLanguageStandard: .c2x
 )
 
-// `scripts/fuzz` makes a program of the fuzz tests, linked with libFuzzer, which only it requests from the compiler.
+// `scripts/fuzz` builds the fuzz tests as a program that is linked with libFuzzer; other builds do not use libFuzzer.
 let fuzzed: [Target.Dependency] = [
     "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "CoordinatorsTesting", "ReferenceApps", "MicroHTTP",
     "JSONCoding", "SQLite", "Sodium", "TestSupport",

@@ -1,11 +1,11 @@
 # Shared by the scripts, which source it.
 
 BUILD_PACKAGES=(libmicrohttpd-dev libsodium-dev libsqlite3-dev libpq-dev libjemalloc-dev pkg-config)
-# What the Swift tests run.
+# The packages whose programs the Swift tests run.
 TEST_PACKAGES=(groff openssl postgresql prometheus sqlite3 strace util-linux)
 
-# With the Swift library linked statically, the binary starts faster, calls faster, and needs no toolchain to run. Of the
-# debug information only the lines, which a crash report names: the rest takes a tenth of the build.
+# With the Swift library linked statically, the binary starts faster, calls faster, and runs without a toolchain. The
+# debug information has only line numbers, for crash reports: the rest would take a tenth of the time of the build.
 RELEASE=(-c release --static-swift-stdlib -Xswiftc -gline-tables-only)
 
 # Says how to get Swift where it is missing or too old.
@@ -27,7 +27,7 @@ TEXT
 # Runs a command as root, or with sudo.
 as_root() { if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo --preserve-env=PATH "$@"; fi; }
 
-# Runs a command while no other script runs one in this way.
+# Runs a command while no other script runs one with `alone`.
 alone() (flock 9 && "$@") 9< scripts/common.sh
 
 # Installs those of the Debian packages that are missing, as root or with sudo.
@@ -50,7 +50,7 @@ install_packages() {
         "${missing[@]}" < /dev/null > /dev/null 9>&-
 }
 
-# Installs packages for Python in an environment of this project's own, whose directory it leaves in `venv`.
+# Installs packages for Python in an environment of this project, and sets `venv` to its directory.
 need_python() {
     need_packages python3-venv
     venv=$PWD/.build/venv
@@ -61,7 +61,7 @@ install_python() {
     "$venv/bin/pip" install --quiet --disable-pip-version-check "$@" < /dev/null
 }
 
-# The processes that this script has started, and that it stops.
+# The processes that this script has started and must stop.
 children=()
 stop_children() {
     local child
@@ -69,7 +69,7 @@ stop_children() {
     children=()
 }
 
-# Starts `$1 serve` on a free port, waits until it is ready, and leaves its address in SERVER_URL.
+# Starts `$1 serve` on a free port, with its log in `$2`, waits until it is ready, and sets SERVER_URL to its address.
 start_server() {
     : > "$2"
     "$1" serve --port 0 "${@:3}" >> "$2" 2>&1 &
@@ -85,7 +85,7 @@ start_server() {
     return 1
 }
 
-# A port of 127.0.0.1 on which nothing listens, below those that the system gives to outgoing connections.
+# Prints a port of 127.0.0.1 on which nothing listens, below those that the system gives to outgoing connections.
 free_port() {
     local port
     while port=$((RANDOM % 20000 + 12000)) && (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null; do :; done
@@ -137,8 +137,8 @@ make_root() { # release, directory, packages
     rm "$log"
 }
 
-# If git finds Swift packages in local mirrors here, it must in another root file system, too: writes git's rules into a
-# file, and leaves the mirrors' directories in `mirrors`.
+# Writes git's rules for local mirrors of Swift packages into a file, so that another root file system can use the
+# mirrors, too; sets `mirrors` to their directories.
 find_mirrors() { # file
     local rule address
     : > "$1"

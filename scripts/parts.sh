@@ -1,5 +1,5 @@
-# Runs the parts of a test, for the scripts that source this file after common.sh: what a part prints goes into a file of
-# its own, and one line says how it has ended. The times of all parts are in .build/parts/times afterwards.
+# Runs the parts of a test, for the scripts that source this file after common.sh. The output of each part goes into a
+# file of its own, and one line says how the part has ended. Afterwards .build/parts/times has the times of all parts.
 
 parts=.build/parts
 begin_parts() {

@@ -1,7 +1,7 @@
-# A private PostgreSQL cluster for the scripts that source this file after common.sh. Debian's own cluster is left alone.
+# A private PostgreSQL cluster for the scripts that source this file after common.sh. Debian's own cluster is not used.
 #
-# PostgreSQL refuses to run as root: root's cluster belongs to Debian's user `postgres`, and is where that user may be.
-# COORDINATORD_CLUSTERS names another place.
+# PostgreSQL refuses to run as root, so root's cluster belongs to Debian's user `postgres`, and is in a directory of
+# that user. COORDINATORD_CLUSTERS names another directory.
 
 if [ "$(id -u)" -eq 0 ]; then clusters_home=/var/lib/postgresql/coordinatord; else clusters_home=$PWD/data/postgres; fi
 CLUSTERS=${COORDINATORD_CLUSTERS:-$clusters_home}
@@ -34,8 +34,8 @@ start_cluster() {
     clusters+=("$CLUSTERS/$name")
 }
 
-# Starts a primary with the role and the database `coordinatord`; makes it if there is none. Leaves where it is in
-# POSTGRES_URL, and its password in the file POSTGRES_PASSWORD_FILE.
+# Starts a primary with the role and the database `coordinatord`; makes it if there is none. Sets POSTGRES_URL to its
+# address, and POSTGRES_PASSWORD_FILE to a file with its password.
 start_primary() {
     local password
     sockets=$(mktemp -d)
@@ -51,7 +51,7 @@ start_primary() {
     fi
     [ -e "$CLUSTERS/primary/PG_VERSION" ] || as_postgres initdb --pgdata "$CLUSTERS/primary" --encoding UTF8 --locale C \
         --auth-local peer --auth-host scram-sha-256 --no-instructions > /dev/null
-    # What start_standby sets: without the standby, no commit would end.
+    # Removes what start_standby has set: without the standby, no commit would end.
     as_postgres truncate --size 0 "$CLUSTERS/primary/postgresql.auto.conf"
     start_cluster primary "$primary_port"
 

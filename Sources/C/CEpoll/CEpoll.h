@@ -1,5 +1,5 @@
-// Linux' epoll, eventfd and sched_setattr(2) for Swift: Glibc's module does not have them. And a shim for what Swift
-// cannot write: constants of enumerations as the flags that they are.
+// Linux' epoll, eventfd and sched_setattr(2) for Swift: Glibc's module does not have them. Also shims for what Swift
+// cannot express: constants of enumerations that are used as flags.
 #ifndef CEPOLL_H
 #define CEPOLL_H
 
@@ -15,7 +15,8 @@ static inline int CEpoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 
 static inline int CEpoll_create_signal(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
-/// Waits for any of `events` on the descriptor; replaces what it waited for if it `isKnown`. Returns -1 on failure.
+/// Makes `epoll` report any of `events` on the descriptor; replaces the earlier events if it `isKnown`. Returns -1 on
+/// failure.
 static inline int CEpoll_await(int epoll, int descriptor, uint32_t events, int isKnown)
 {
     struct epoll_event event = {.events = events, .data = {.fd = descriptor}};
@@ -27,10 +28,10 @@ static inline int CEpoll_forget(int epoll, int descriptor)
     return epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, 0);
 }
 
-/// Lets threads that wake up preempt the calling thread, which does not preempt others when it wakes up. Linux
-/// before 6.12 does only the second. The thread's share of the processor and its nice value stay. A hint: failures
-/// are ignored.
-static inline void CEpoll_letOthersFirst(void)
+/// Makes the calling thread yield: threads that wake up preempt it, and it preempts no others when it wakes up. Linux
+/// before 6.12 does only the latter. The thread's share of the processor and its nice value stay the same. This is a
+/// hint: failures are ignored.
+static inline void CEpoll_preferOtherThreads(void)
 {
     // Linux' `struct sched_attr`, whose header cannot be included beside glibc's.
     struct {
@@ -50,7 +51,7 @@ static inline void CEpoll_letOthersFirst(void)
 
 static const uint32_t CEpoll_readable = EPOLLIN;
 static const uint32_t CEpoll_writable = EPOLLOUT;
-/// The other side has closed its own side, or all; the latter two are always waited for.
+/// The peer has closed its side, or the connection is gone. epoll reports the latter two events in any case.
 static const uint32_t CEpoll_hungUp = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 
 #endif

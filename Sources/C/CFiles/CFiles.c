@@ -1,5 +1,5 @@
-// Files of the repository, compiled in: the compiler reads each with `#embed` and notices when it changes. A file that is
-// added here is found by its name.
+// Files of the repository, compiled in: the compiler reads each with `#embed`, and compiles it again when it changes. A
+// file that is added here is found by its name.
 #include "CFiles.h"
 
 #include <stdio.h>

@@ -11,19 +11,19 @@ static inline sqlite3_destructor_type CSQLite_transient(void)
     return SQLITE_TRANSIENT;
 }
 
-/// sqlite3_config is variadic, which Swift cannot call.
+/// sqlite3_config is variadic, which Swift cannot call. Turns SQLite's memory statistics off.
 static inline int CSQLite_count_no_memory(void)
 {
     return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
-/// Variadic as above. What a savepoint needs to be rolled back stays in memory, however large it is.
+/// Variadic as above. Keeps in memory what a savepoint needs to be rolled back, however large it is.
 static inline int CSQLite_keep_savepoints_in_memory(void)
 {
     return sqlite3_config(SQLITE_CONFIG_STMTJRNL_SPILL, -1);
 }
 
-/// sqlite3_db_config is variadic, too. Sets whether the last connection to close leaves the log as it is.
+/// sqlite3_db_config is variadic, too. Sets whether the log stays as it is when the last connection is closed.
 static inline int CSQLite_keep_log(sqlite3 *database, int isKept)
 {
     return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, isKept, (int *)0);

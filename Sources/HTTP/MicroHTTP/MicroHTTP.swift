@@ -1,21 +1,25 @@
 // MicroHTTP: a small, safe HTTP/1.1 server over GNU libmicrohttpd.
 //
 // libmicrohttpd reads and writes the sockets on its own threads; this target turns its callbacks into one request, an
-// async handler's run and one response. It knows no sessions and no JSON: the handler words even this target's own
-// refusals. libmicrohttpd is called in `HTTPServer`, `HTTPLibrary`, `Exchange` and
-// `Exchange+TaskExecutor`, and its pointers stay there. Start reading at `Exchange.proceed`.
+// async handler's run and one response. It knows no sessions and no JSON: even for the requests that this target
+// refuses, the handler makes the answers. libmicrohttpd is called in `HTTPServer`, `HTTPLibrary`, `Core`, `IPAddress`
+// and `Exchange`, and its pointers stay there. Start reading at `Exchange.proceed`.
 
 /// Answers requests.
 public protocol HTTPHandler: Sendable {
-    /// Runs on the connection's thread, also after each suspension; once the connection is gone, on another. That thread serves many connections: never block here.
-    /// While this is suspended, the connection waits and its thread is free.
+    /// Answers a request.
+    ///
+    /// Runs on the connection's thread, also after each suspension; once the connection is gone, on another thread. The
+    /// connection's thread serves many connections: never block it. While this function is suspended, the connection
+    /// waits and its thread is free.
     func respond(to request: HTTPRequest) async -> HTTPResponse
 
-    /// Responds to a request that the server itself refuses. Called once for each such request.
+    /// Makes the answer to a request that the server itself refuses. Called once for each such request.
     func response(for refusal: HTTPRefusal, to request: RefusedRequest) -> HTTPResponse
 
-    /// Whether the head of a request shows that its client is known. Asked when many bodies are under way: the others
-    /// are refused first. Called on the connection's thread; answers from memory.
+    /// Whether the head of a request shows that its client is known. Called when the bodies under way exceed half of
+    /// their budget: requests of other clients are refused first. Runs on the connection's thread, and must answer from
+    /// memory.
     func hasRight(_ target: HTTPTarget, _ headers: HTTPHeaders) -> Bool
 }
 
@@ -44,11 +48,11 @@ public enum HTTPRefusal: Sendable, Equatable {
     case lengthRequired
     /// The body is larger than the limit, in bytes.
     case contentTooLarge(limit: Int)
-    /// So many bytes of bodies are under way that there is no room for this one.
+    /// The bodies under way leave no room for this one.
     case tooManyBytes
     /// `Expect` asks for something other than `100-continue`.
     case expectationFailed
-    /// Neither HTTP/1.1 nor 1.0, or ambiguous: two readers could read different requests in it.
+    /// The head is neither HTTP/1.1 nor 1.0, or ambiguous: two readers could read different requests in it.
     case malformedHead
     /// The head is larger than the limit, in bytes.
     case headTooLarge(limit: Int)

@@ -24,7 +24,7 @@ struct SpanBatch {
 
     /// An `ExportTraceServiceRequest`, see `opentelemetry/proto/collector/trace/v1/trace_service.proto`.
     ///
-    /// - Parameter resource: who has made the spans.
+    /// - Parameter resource: the program that made the spans.
     func request(of resource: SpanResource) -> [UInt8] {
         JSONWriter.bytes(capacity: text.count + 1024) { writer in
             writer.object { writer in
@@ -53,7 +53,7 @@ struct SpanBatch {
     }
 }
 
-/// Who makes spans: attributes by OpenTelemetry's names.
+/// The program that makes spans, as attributes with OpenTelemetry's names.
 public struct SpanResource: Sendable {
     let attributes: [(name: String, value: String)]
 

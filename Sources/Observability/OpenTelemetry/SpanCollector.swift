@@ -14,9 +14,9 @@ public struct SpanCollector: Sendable, Equatable, CustomStringConvertible {
 
     public var description: String { "http://\(authority)\(basePath)" }
 
-    /// What became of some spans.
+    /// What the collector does with the spans of a request.
     enum Answer: Equatable {
-        /// All but some are accepted.
+        /// All but some of them are accepted.
         case accepted(rejected: Int)
         /// They will never be accepted.
         case refused(reason: String)
@@ -46,7 +46,7 @@ public struct SpanCollector: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Of an `ExportTraceServiceResponse`: a number, or as a 64-bit integer a string.
+    /// How many spans an `ExportTraceServiceResponse` rejects: a number, or a string, as 64-bit integers are written.
     private static func rejected(_ body: String) -> Int {
         switch (try? JSON(parsing: Array(body.utf8)))?["partialSuccess"]?["rejectedSpans"] {
         case .integer(let number)?: number

@@ -4,18 +4,18 @@ internal import Synchronization
 
 /// Sends ended spans to a collector, from a thread of its own.
 ///
-/// Nobody who ends a span waits. Spans that the collector has not accepted yet take `limit` bytes at most, and as many
-/// while they are sent; further ones are dropped and counted.
+/// Ending a span never blocks. Spans that the collector has not accepted yet take `limit` bytes at most, and twice as
+/// many while they are sent; further ones are dropped and counted.
 public final class SpanExporter: Sendable {
     /// How long the thread waits, in seconds.
     public struct Pauses: Sendable {
-        /// For further spans after a first one.
+        /// For further spans after the first one.
         var gathering = 1.0
         /// Before spans are sent again; doubled each time.
         var (retry, longestRetry) = (1.0, 30.0)
         /// For an answer.
         var answer = 10
-        /// From one report of trouble to the next.
+        /// From one report of a failure to the next.
         var report = 60.0
 
         public init() {}
@@ -77,7 +77,8 @@ public final class SpanExporter: Sendable {
         if isAwaited { wake.signal() }
     }
 
-    /// Sends what there is, and nothing later. Blocks for `seconds` at most; what is not sent by then is dropped.
+    /// Sends the spans that wait, and accepts no more. Blocks for `seconds` at most; spans not sent by then are
+    /// dropped.
     public func finish(within seconds: Double) {
         backlog.withLock { $0.isClosing = true }
         wake.signal()
@@ -86,7 +87,7 @@ public final class SpanExporter: Sendable {
         report("\(lost) spans were dropped: \(collector) has not accepted them before the end")
     }
 
-    /// The thread, until `finish`.
+    /// What the thread does until `finish`.
     private func run() {
         var (pause, failure) = (pauses.gathering, String?.none)
         var reported = (at: -Double.infinity, dropped: 0, isFailing: false)
@@ -125,7 +126,7 @@ public final class SpanExporter: Sendable {
         report(dropped > 0 ? "\(dropped) spans were dropped: \(reason)" : "spans wait to be sent: \(reason)")
     }
 
-    /// Sends what waits. If it may be accepted later, it waits again, unless this is the end.
+    /// Sends the spans that wait. If they may be accepted later, they wait again, unless the exporter is closing.
     private func send() -> SpanCollector.Answer {
         let batch = backlog.withLock { backlog in
             let batch = backlog.waiting

@@ -29,7 +29,7 @@ extension JSONWriter {
         member("traceId", context.trace.description)
         member("spanId", context.span.description)
         member("traceState", ifAny: context.state?.text)
-        // The W3C's flags; that it is known whether the other span is remote; whether it is.
+        // The W3C's flags; 0x100: it is known whether the other span is remote; 0x200: it is.
         member("flags", (context.isSampled ? 1 : 0) | 0x100 | (isRemote ? 0x200 : 0))
     }
 }
@@ -62,7 +62,7 @@ private struct LinkText: JSONWritable {
     let context: TraceContext
     let attributes: SpanAttributes
 
-    /// - Returns: `nil` if the link leads outside all traces.
+    /// - Returns: `nil` if the link's context has no trace.
     init?(_ link: SpanLink) {
         guard let context = link.context.trace else { return nil }
         self.context = context
@@ -139,6 +139,6 @@ extension SpanAttribute {
 }
 
 extension Double {
-    /// As protobuf's JSON names what is no number in JSON.
+    /// The name that protobuf's JSON has for a value which is no number in JSON.
     fileprivate var protobufName: String { isNaN ? "NaN" : self > 0 ? "Infinity" : "-Infinity" }
 }

@@ -3,18 +3,18 @@ public import Tracing
 /// Makes spans, and hands those of sampled traces to the exporter when they end.
 public final class SpanTracer: Tracer {
     private let exporter: SpanExporter
-    /// New traces are sampled whose id is below this, as OpenTelemetry's `TraceIdRatioBased` does it: systems with the
+    /// A new trace is sampled if its id is below this, as with OpenTelemetry's `TraceIdRatioBased`: systems with the
     /// same share decide alike.
     private let threshold: UInt64
 
-    /// - Parameter share: of the traces that begin here, from 0 to 1. A trace that a request belongs to already is
-    ///   sampled if its caller says so.
+    /// - Parameter share: how many of the traces that begin here are sampled, from 0 to 1. For a request that already
+    ///   belongs to a trace, its caller decides.
     public init(_ exporter: SpanExporter, share: Double) {
         self.exporter = exporter
         threshold = UInt64(min(max(share, 0), 1) * Double(SpanTracer.range))
     }
 
-    /// Of the 63 bits that decide.
+    /// The range of the 63 bits of an id that decide.
     private static let range: UInt64 = 1 << 63
 
     public func startSpan<Instant: TracerInstant>(

@@ -23,7 +23,7 @@ public struct TraceContext: Sendable, Equatable {
 
     /// The caller's span, from the fields of its request.
     ///
-    /// Of a version that is newer than this code, the parts that version 00 has are read (section 3.2.2).
+    /// Of a version newer than 00, only the parts that version 00 has are read (section 3.2.2).
     ///
     /// - Parameters:
     ///   - parent: `traceparent`.
@@ -53,7 +53,7 @@ public struct TraceContext: Sendable, Equatable {
 /// Identifies a trace: 128 bits, not all 0. 32 hexadecimal digits as text.
 public struct TraceID: Sendable, Hashable, CustomStringConvertible {
     private let high: UInt64
-    /// Random also where `high` has a time, as some systems make it.
+    /// Random even in the ids of systems that put a time into `high`.
     let low: UInt64
 
     /// A new one.

@@ -1,6 +1,6 @@
 public import Tracing
 
-/// A span. If its trace is not sampled, it only has a place in the trace.
+/// A span. If its trace is not sampled, the span has a context and records nothing.
 public struct TraceSpan: Tracing.Span {
     public let context: InstrumentationContext
     let recording: SpanRecording?
@@ -23,7 +23,7 @@ public struct TraceSpan: Tracing.Span {
 
     public func addLink(_ link: SpanLink) { recording?.change { $0.links.append(link) } }
 
-    /// Records the error's type, and not its text, which may have a user's data.
+    /// Records the error's type only: its text may contain a user's data.
     public func recordError<Instant: TracerInstant>(
         _ error: any Error, attributes: SpanAttributes, at instant: @autoclosure () -> Instant
     ) {

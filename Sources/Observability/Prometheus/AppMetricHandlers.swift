@@ -2,7 +2,7 @@ internal import CoreMetrics
 internal import Measures
 internal import Synchronization
 
-/// What an app records one metric with.
+/// Through which an app records one series of a metric.
 protocol AppMetricHandler: AnyObject, Sendable {
     var value: MetricSample.Value { get }
 }

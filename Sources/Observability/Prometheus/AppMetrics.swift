@@ -5,11 +5,11 @@ internal import Synchronization
 ///
 /// A counter is a counter, whose name gets the ending `_total`; a meter, and a recorder that does not aggregate, is a
 /// gauge; a recorder that does is a summary; a timer is a histogram of seconds, whose name gets the ending `_seconds`.
-/// Characters that Prometheus does not allow in names become `_`. Who asks twice for a metric with the same labels gets
-/// the same handler, so recording costs one atomic addition.
+/// Characters that Prometheus does not allow in names become `_`. A second request for a metric with the same labels
+/// returns the same handler, so recording costs one atomic addition.
 ///
-/// What is beyond a limit, has the name of a metric of the server, or the name of another kind of metric, is not
-/// recorded: `dropped` counts these.
+/// A metric is not recorded if it is beyond a limit, or has the name of a metric of the server or of another kind:
+/// `dropped` counts these.
 public final class AppMetrics: MetricsFactory {
     fileprivate struct Series {
         let labels: [(name: String, value: String)]
@@ -34,8 +34,8 @@ public final class AppMetrics: MetricsFactory {
     private let reservedPrefixes: [String]
 
     /// - Parameters:
-    ///   - familyLimit: metrics.
-    ///   - seriesLimit: different labels of one metric.
+    ///   - familyLimit: how many metrics there may be.
+    ///   - seriesLimit: how many combinations of labels one metric may have.
     ///   - reservedPrefixes: what no metric's name may begin with.
     public init(familyLimit: Int = 200, seriesLimit: Int = 500, reservedPrefixes: [String] = []) {
         self.familyLimit = familyLimit
@@ -43,7 +43,7 @@ public final class AppMetrics: MetricsFactory {
         self.reservedPrefixes = reservedPrefixes
     }
 
-    /// How many times a metric, or one with other labels, was asked for and not made.
+    /// How many times a metric, or a series of one, was requested and not made.
     public var dropped: Int { state.withLock { $0.dropped } }
 
     func samples() -> [(MetricFamily, [MetricSample])] {

@@ -6,7 +6,7 @@ public struct MetricFamily: Sendable, Hashable {
         /// Only grows, until the process ends.
         case counter
         case gauge
-        /// How many values were at most each of some bounds, their sum and their number.
+        /// For each of some bounds, how many values were at most that; the sum and the number of all.
         case histogram
         /// The sum and the number of values.
         case summary
@@ -35,7 +35,7 @@ public struct MetricSample: Sendable {
     }
 
     let labels: [(name: String, value: String)]?
-    /// Of the family's labels, in their order, unless `labels` names them.
+    /// The values of the family's labels, in their order. Empty if `labels` has names and values.
     let labelValues: [String]
     let value: Value
 
@@ -56,7 +56,7 @@ public struct MetricSample: Sendable {
 
     public init(_ labels: String..., value: Int) { self.init(labels, .number(Double(value))) }
 
-    /// - Parameter perUnit: how much in the distribution is 1 in the metric: 1e9 for nanoseconds and seconds.
+    /// - Parameter perUnit: the value in the distribution that is 1 in the metric: 1e9 from nanoseconds to seconds.
     public init(_ labels: String..., value: Distributions.Reading, perUnit: Double) {
         self.init(labels, .distribution(value, perUnit: perUnit))
     }

@@ -10,7 +10,7 @@ public final class MetricsRegistry: Sendable {
     /// The media type of `text`.
     public static let mediaType = "text/plain; version=0.0.4; charset=utf-8"
 
-    /// - Parameter app: the apps' own metrics, which come last.
+    /// - Parameter app: the apps' own metrics, which are written last.
     public init(app: AppMetrics? = nil) {
         self.app = app
     }

@@ -18,8 +18,8 @@ struct BackupCommand: ParsableCommand {
 
     @Option(
         help: """
-            Takes FILE as a directory, writes a new file sessions-TIME.sqlite in it, and removes the oldest ones, so that \
-            this many are left.
+            Takes FILE as a directory, writes a new file sessions-TIME.sqlite in it, and removes the oldest ones, so \
+            that this many are left.
             """)
     var keep: Int?
 
@@ -55,12 +55,12 @@ struct RestoreCommand: AsyncParsableCommand {
         commandName: "restore", abstract: "Makes a store of a backup: whole, or not at all.",
         discussion: """
             The backup is checked first: each of its pages and each session. The store's directory must be new, or \
-            without sessions, and no server may run on it; it is created if it is missing. A store that has sessions is \
-            never replaced: move its directory away. The exit code is 1 if the backup has damaged sessions: they are \
-            restored, too, and servers refuse them.
+            without sessions, and no server may run on it; it is created if it is missing. A store that has sessions \
+            is never replaced: move its directory away. The exit code is 1 if the backup has damaged sessions: they \
+            are restored, too, and servers refuse them.
 
-            What was acknowledged after the backup is lost. Clients that have seen it get the restored states: no entity \
-            tag from before the restore is that of a state after it.
+            What was acknowledged after the backup is lost. Clients that have seen it get the restored states: no \
+            entity tag from before the restore is that of a state after it.
             """)
 
     @OptionGroup var settings: SettingOptions<Settings.OfStore>
@@ -83,7 +83,7 @@ struct RestoreCommand: AsyncParsableCommand {
     }
 }
 
-/// The last backups of a store, in a directory: files named for their times. The directory is locked as long as this
+/// The last backups of a store: files in a directory, named for their times. The directory is locked as long as this
 /// value lives, so that one backup at a time is made in it.
 final class KeptBackups {
     private let directory: String
@@ -99,7 +99,7 @@ final class KeptBackups {
         lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard lock >= 0 else { throw KeptBackups.unusable(directory, EX_CANTCREAT) }
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else { throw KeptBackups.unusable(directory, EX_UNAVAILABLE) }
-        // Nobody else makes backups here, so what is not whole was left by kill -9 or a power failure.
+        // No other backup is being made here, so a draft was left by kill -9 or a power failure.
         for draft in names(matching: KeptBackups.draft) where isDraft(draft) {
             try? FileManager.default.removeItem(atPath: draft)
         }
@@ -121,7 +121,7 @@ final class KeptBackups {
     /// may have such names, too: `….sqlite.sha256`.
     private func isDraft(_ path: String) -> Bool {
         let backup = URL(filePath: path).deletingPathExtension().lastPathComponent
-        // Fails for what is no directory.
+        // Fails if the path is not a directory.
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else { return false }
         return names.allSatisfy { $0.begins(with: backup) }
     }
@@ -132,8 +132,8 @@ final class KeptBackups {
         return "\(directory)/sessions-\(time).sqlite"
     }
 
-    /// Removes all but the newest ones, and keeps the one that has just been made, wherever its time stands: a clock
-    /// may have been set back.
+    /// Removes all but the last backups. Keeps `newest`, which has just been made, even if its time is not the latest
+    /// because the clock was set back.
     func removeOld(but newest: String) {
         let others = names(matching: KeptBackups.backup).filter { $0 != newest }
         for old in others.dropLast(count - 1) {
@@ -144,7 +144,7 @@ final class KeptBackups {
         }
     }
 
-    /// In order.
+    /// Paths, in the order of their names.
     private func names(matching pattern: Regex<Substring>) -> [String] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
         return names.filter { $0.wholeMatch(of: pattern) != nil }.sorted().map { "\(directory)/\($0)" }

@@ -53,7 +53,7 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
         let shown = explore ? try await shownScreens() : nil
 
         let (summary, isWhole) = try await settings.store.read { reader in
-            // Damaged pages may contain older versions, and a session needs all of those as well.
+            // A damaged page may contain older versions, so then all versions of each session are read.
             var progress = Progress("check of pages")
             var summary = CheckSummary(damagedPages: reader.damagedPages { progress.show($0, of: $1) })
             progress.hide()
@@ -136,7 +136,7 @@ struct CheckedSession: Sendable, Encodable {
         }
     }
 
-    /// A damaged session's reason is on standard error.
+    /// One line of the report. The reason of a damaged session is not in it, but on standard error.
     fileprivate var line: String {
         [session, outcome, outcome == "damaged" ? "" : details].filter { !$0.isEmpty }.joined(separator: " ").printable
     }
@@ -163,7 +163,7 @@ struct CheckSummary: Encodable {
         var count: Int
     }
 
-    /// More reasons than these are only counted: each needs a place in memory.
+    /// How many reasons are listed, so that memory stays bounded. Sessions with further reasons are still counted.
     private static let reasonLimit = 1000
 
     init(damagedPages: [Int]) {
@@ -199,7 +199,7 @@ struct CheckSummary: Encodable {
 }
 
 extension Encodable {
-    /// One line.
+    /// The value as one line of JSON.
     fileprivate var json: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -50,7 +50,7 @@ extension NavigationServer {
     @concurrent
     public static func main() async {
         FirstProcess.begin()
-        StandardOutput.reportFailure()
+        StandardOutput.checkAtExit()
         await ServerCommand<Self>.main()
     }
 }

@@ -7,7 +7,7 @@ internal import Measures
 internal import MicroHTTP
 internal import Synchronization
 
-/// Who uses a directory that the command line names, which decides what to do if the user has no right to it.
+/// Who uses a directory that the command line names. Decides the advice if the process has no right to the directory.
 enum DirectoryUser {
     /// A server, which has a user of its own.
     case server
@@ -27,7 +27,8 @@ struct Directory {
     func fault(option: String, for user: DirectoryUser) -> String? {
         var place = path
         var isHidden = false
-        // A missing directory has to be made in one that exists; one that cannot be seen is hidden by one above it.
+        // A missing directory is made in the nearest one above it that exists. A directory that cannot be searched
+        // hides those below it.
         while access(place, F_OK) != 0, errno == ENOENT || errno == EACCES, let parent = Directory.parent(of: place) {
             isHidden = isHidden || errno == EACCES
             place = parent
@@ -70,7 +71,8 @@ struct Directory {
         return String(parent)
     }
 
-    /// With the slash, `access` fails if the path is not a directory.
+    /// Why the process cannot work in a directory; `nil` if it can. With the slash, `access` fails if the path is not a
+    /// directory.
     private static func fault(of path: String) -> (path: String, code: CInt)? {
         access("\(path)/", R_OK | W_OK | X_OK) == 0 ? nil : (path, errno)
     }
@@ -83,8 +85,8 @@ struct Directory {
     }
 }
 
-/// Root works in a service's directory as the user that owns it. Whoever may write there, or decides where a path leads,
-/// can plant links, and through one root would read, replace or give away any file of the machine.
+/// Makes root work in a service's directory as the user that owns it. A user who can write there, or who controls a
+/// part of its path, can plant links, and through a link root would read, replace or give away any file of the machine.
 ///
 /// Only for commands: a server has one user from its start to its end.
 package enum DirectoryOwner {
@@ -95,12 +97,12 @@ package enum DirectoryOwner {
         guard let owner = try owner(of: directory) else { return try work() }
         let root = User.current
         try become(owner, in: directory)
-        // Nothing must go on as somebody else than it believes to be.
-        defer { if !root.take() { abort() } }
+        // The process must never go on with the rights of the wrong user.
+        defer { if !root.assume() { abort() } }
         return try work()
     }
 
-    /// Is the owner from now on.
+    /// Makes the process act as the owner from now on.
     ///
     /// - Throws: an exit code, after printing to standard error why that is impossible.
     package static func become(in directory: String) throws {
@@ -108,7 +110,7 @@ package enum DirectoryOwner {
     }
 
     private static func become(_ owner: User, in directory: String) throws {
-        guard owner.take() else {
+        guard owner.assume() else {
             let reason = String(cString: strerror(errno)).lowercased()
             throw ExitCode.cannotStart(
                 EX_NOPERM,
@@ -116,9 +118,10 @@ package enum DirectoryOwner {
         }
     }
 
-    /// The first user but root on the way to a directory: who owns a part of the path, a link or the directory itself.
+    /// The first user other than root who owns a component of a directory's path: a directory, a link, or the directory
+    /// itself.
     ///
-    /// - Returns: `nil` if there is none, or this process is not root's.
+    /// - Returns: `nil` if there is none, or if this process is not root's.
     /// - Throws: an exit code, if others may write where root would have to trust what it finds.
     private static func owner(of directory: String) throws -> User? {
         guard geteuid() == 0 else { return nil }
@@ -132,7 +135,7 @@ package enum DirectoryOwner {
             }
             let next = "\(place)/\(name)"
             var info = stat()
-            // What is missing will be made by root, in a directory of root's.
+            // Root will make what is missing, in a directory that root owns.
             guard lstat(next, &info) == 0 else { return nil }
             if info.st_uid != 0 {
                 try checkFiles(in: directory, ownedByRoot: false)
@@ -162,7 +165,10 @@ package enum DirectoryOwner {
         path.parts(at: "/").filter { !["", "."].contains($0) }
     }
 
-    /// Opening what is no file could wait forever.
+    /// Checks what is in a directory, before root opens anything there.
+    ///
+    /// - Throws: an exit code, if an entry is neither a file, a directory nor a link, because opening it could block
+    ///   forever; with `ownedByRoot`, also if another user may have put it there.
     private static func checkFiles(in directory: String, ownedByRoot: Bool) throws {
         for name in (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? [] {
             var info = stat()
@@ -183,7 +189,7 @@ package enum DirectoryOwner {
     }
 }
 
-/// Whose rights a process has.
+/// A user whose rights a process can have.
 private struct User {
     let id: uid_t
     let group: gid_t
@@ -204,7 +210,9 @@ private struct User {
     }
 
     /// Gives the process these rights, and keeps root as the user to go back to.
-    func take() -> Bool {
+    ///
+    /// - Returns: whether the system permits it.
+    func assume() -> Bool {
         (geteuid() == 0 || seteuid(0) == 0) && setgroups(otherGroups.count, otherGroups) == 0 && setegid(group) == 0
             && seteuid(id) == 0
     }
@@ -252,11 +260,11 @@ final class NewFile: Sendable {
     }
 
     private func makeDirectory() throws -> String {
-        guard isReplacing || access(path, F_OK) != 0 else { throw NewFile.impossible(path, EEXIST) }
+        guard isReplacing || access(path, F_OK) != 0 else { throw NewFile.cannotCreate(path, EEXIST) }
         var template = Array((draftDirectory ?? "\(path).XXXXXX").utf8CString)
         return try directory.withLock { directory in
             let isMade = draftDirectory != nil ? mkdir(template, 0o700) == 0 : mkdtemp(&template) != nil
-            guard isMade else { throw NewFile.impossible(path, errno) }
+            guard isMade else { throw NewFile.cannotCreate(path, errno) }
             let made = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
             directory = made
             return made
@@ -266,7 +274,7 @@ final class NewFile: Sendable {
     private static func remove(_ directory: inout String?) {
         guard let made = directory else { return }
         directory = nil
-        // The work that is interrupted may just create another file in it.
+        // The interrupted work may be creating another file in it.
         for _ in 0..<100 {
             try? FileManager.default.removeItem(atPath: made)
             if access(made, F_OK) != 0 { return }
@@ -276,25 +284,27 @@ final class NewFile: Sendable {
 
     private func place(_ draft: String) throws {
         let parent = open(URL(filePath: path).deletingLastPathComponent().path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard parent >= 0 else { throw NewFile.impossible(path, errno) }
+        guard parent >= 0 else { throw NewFile.cannotCreate(path, errno) }
         defer { close(parent) }
-        guard isReplacing ? rename(draft, path) == 0 : isPlacedAsNew(draft) else {
-            throw NewFile.impossible(path, errno)
+        guard isReplacing ? rename(draft, path) == 0 : placeAsNew(draft) else {
+            throw NewFile.cannotCreate(path, errno)
         }
         // The file's name must survive a power loss, as the file does.
         guard fsync(parent) == 0 else {
-            let failure = NewFile.impossible(path, errno)
+            let failure = NewFile.cannotCreate(path, errno)
             if !isReplacing { unlink(path) }
             throw failure
         }
     }
 
-    private func isPlacedAsNew(_ draft: String) -> Bool {
+    /// Gives the draft its final name, which must be free.
+    private func placeAsNew(_ draft: String) -> Bool {
         // A hard link: a rename would replace a file created there meanwhile. Not all file systems have hard links.
         link(draft, path) == 0 || ([EPERM, EOPNOTSUPP].contains(errno) && rename(draft, path) == 0)
     }
 
-    /// When this returns, the signals no longer end the process by themselves.
+    /// Makes signals remove the directory and then end the process. When this returns, they no longer end it by
+    /// themselves.
     private func removeWhenInterrupted() -> [any DispatchSourceSignal] {
         let queue = DispatchQueue(label: "coordinatord.interruptions")
         return [SIGINT, SIGTERM, SIGHUP, SIGQUIT].filter { !StopSignals.isIgnored($0) }.map { number in
@@ -313,14 +323,14 @@ final class NewFile: Sendable {
         }
     }
 
-    private static func impossible(_ path: String, _ code: CInt) -> ExitCode {
+    private static func cannotCreate(_ path: String, _ code: CInt) -> ExitCode {
         let reason = "\(path) cannot be created: \(String(cString: strerror(code)).lowercased())"
         return .cannotStart(EX_CANTCREAT, code == EEXIST ? "\(path) exists already; name a new file" : reason)
     }
 }
 
-/// The file to which a running server writes its address. `health` reads it, so it finds the server whatever the
-/// server's flags are. The environment names the file; without that variable there is none.
+/// The file to which a running server writes its address, so that `health` finds the server whatever its flags are. An
+/// environment variable names the file; without it there is none.
 struct AddressFile {
     static let variable = "COORDINATORD_ADDRESS_FILE"
 
@@ -337,10 +347,10 @@ struct AddressFile {
     }
 
     func write(_ address: HTTPAuthority) throws(Failure) {
-        // Renamed, so that nobody reads half of it.
+        // Renamed when it is whole, so that `health` never reads half of it.
         let draft = "\(path).\(getpid())"
         let text = "\(address.host) \(address.port)\n"
-        // Left by a process of the same number that was killed, or by somebody else.
+        // It may be left from a killed process with the same id.
         unlink(draft)
         let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
         defer { if file >= 0 { close(file) } }
@@ -383,19 +393,19 @@ enum SmallFile {
         let reason: String
     }
 
-    /// Bytes. All settings together take a few thousand.
+    /// In bytes. All settings together take a few thousand.
     private static let sizeLimit = 64 << 10
 
     /// How long a pipe may be silent, in milliseconds.
-    private static let patience: CInt = 5000
+    private static let maxSilence: CInt = 5000
     /// How long reading may take, in nanoseconds.
-    private static let longest = 60_000_000_000
+    private static let maxReadingTime = 60_000_000_000
 
     static func bytes(of path: String) throws(Unreadable) -> [UInt8] {
         func failed() -> Unreadable {
             Unreadable(reason: "\(path) cannot be read: \(String(cString: strerror(errno)).lowercased())")
         }
-        // Does not wait for somebody to write to a pipe.
+        // Without O_NONBLOCK, opening a pipe would wait for a writer.
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { throw failed() }
         defer { close(file) }
@@ -403,12 +413,13 @@ enum SmallFile {
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
         let start = MonotonicTime.nanoseconds
         while bytes.count <= sizeLimit {
-            guard MonotonicTime.nanoseconds - start < longest else {
+            guard MonotonicTime.nanoseconds - start < maxReadingTime else {
                 throw Unreadable(reason: "\(path) is a pipe that has not ended after a minute")
             }
             var wanted = pollfd(fd: file, events: Int16(POLLIN), revents: 0)
-            guard poll(&wanted, 1, patience) != 0 else {
-                throw Unreadable(reason: "\(path) is a pipe to which nobody has written for \(patience / 1000) seconds")
+            guard poll(&wanted, 1, maxSilence) != 0 else {
+                let seconds = maxSilence / 1000
+                throw Unreadable(reason: "\(path) is a pipe to which nobody has written for \(seconds) seconds")
             }
             let count = read(file, &buffer, buffer.count)
             if count < 0, errno == EINTR { continue }

@@ -52,7 +52,7 @@ struct GraphCommand<Server: NavigationServer>: AsyncParsableCommand {
         do {
             map = try await AppMap(exploring: app, limit: limit, progress: { progress.show($0, of: nil) }) {
                 (run) async throws(NavigationError) in
-                try await result(of: run, CallWatch(limit: GraphCommand.patience))
+                try await result(of: run, CallWatch(limit: GraphCommand.eventLimit))
             }
         } catch {
             throw ExitCode.cannotStart(EX_SOFTWARE, "app “\(app.name)” cannot start a session: \(error)")
@@ -60,13 +60,13 @@ struct GraphCommand<Server: NavigationServer>: AsyncParsableCommand {
         progress.hide()
         guard let map else {
             throw ExitCode.cannotStart(
-                EX_SOFTWARE, "app “\(app.name)” does not start a session within \(GraphCommand.patience)")
+                EX_SOFTWARE, "app “\(app.name)” does not start a session within \(GraphCommand.eventLimit)")
         }
         print(map.drawn(as: format, withBuiltIn: builtIn))
         if !map.slowEvents.isEmpty {
             StandardError.print(
                 """
-                Warning: these took longer than \(GraphCommand.patience) and are not on the map: \
+                Warning: these took longer than \(GraphCommand.eventLimit) and are not on the map: \
                 \(map.slowEvents.joined(separator: ", "))
                 """)
         }
@@ -82,7 +82,7 @@ struct GraphCommand<Server: NavigationServer>: AsyncParsableCommand {
     }
 
     /// How long an event may take.
-    private static var patience: Duration { .seconds(3) }
+    private static var eventLimit: Duration { .seconds(3) }
 }
 
 extension MapFormat: ExpressibleByArgument {}

@@ -2,14 +2,14 @@ internal import ArgumentParser
 internal import FoundationEssentials
 internal import MicroHTTP
 
-/// `health`: asks a running server whether it is ready. For a container's health check, which has no other client.
+/// `health`: asks a running server whether it is ready. For the health check of a container that has no other client.
 struct HealthCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "health", abstract: "Exits 0 if the server at an address is ready, 1 otherwise.",
         discussion: """
             Without --host and --port, the address is read from the file that the environment variable \
-            \(AddressFile.variable) names, to which the server has written it, as in the image; otherwise it is that of \
-            the server's settings in the environment and in a file, by default 127.0.0.1:8080.
+            \(AddressFile.variable) names, to which the server has written it, as in the image; otherwise it is that \
+            of the server's settings in the environment and in a file, by default 127.0.0.1:8080.
             """)
 
     @Option(help: "The name or address that the server listens on: 127.0.0.1, ::1.", transform: HostArgument.parse)
@@ -54,7 +54,7 @@ struct HealthCommand: ParsableCommand {
         }
     }
 
-    /// The address that a server with this environment has.
+    /// The address that a server has by the settings in this environment.
     private static func configured() throws -> HTTPAuthority {
         let address = Settings.Address()
         do throws(SettingFailure) {

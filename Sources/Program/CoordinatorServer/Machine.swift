@@ -67,8 +67,8 @@ enum ProgramFile {
 /// allocator takes locks, which costs a sixth of the server's speed.
 enum Allocator {
     /// Lets a thread of the allocator return memory to the system that was unused for some seconds. Otherwise this
-    /// happens only as a side effect of further allocations, so an idle server would stay as large as it ever was.
-    static func giveBackInBackground() {
+    /// happens only during further allocations, so an idle server would stay as large as it ever was.
+    static func releaseMemoryInBackground() {
         #if Jemalloc
             var isOn = true
             mallctl("background_thread", nil, nil, &isOn, MemoryLayout<Bool>.size)
@@ -78,7 +78,7 @@ enum Allocator {
     /// Its own figures, by jemalloc's names for them (jemalloc(3), `stats.`); none with another allocator.
     static var figures: [(name: String, bytes: Int)] {
         #if Jemalloc
-            // The figures are those of the moment at which this was last written.
+            // Writing the epoch refreshes the figures.
             var epoch: UInt64 = 1
             mallctl("epoch", nil, nil, &epoch, MemoryLayout<UInt64>.size)
             return ["allocated", "active", "resident", "mapped", "retained", "metadata"].compactMap { name in
@@ -95,17 +95,18 @@ enum Allocator {
 /// What process 1 of a container has to do itself. The kernel takes no default action on a signal for it, so SIGTERM
 /// would be ignored; and it becomes the parent of processes whose own parents have ended, and has to reap them.
 enum FirstProcess {
-    /// Call once, when the program starts. In any other process there is nothing to do.
+    /// Call once, when the program starts. Does nothing in any other process.
     static func begin() {
         guard getpid() == 1 else { return }
-        // Until `StopSignals` drains instead.
+        // Until `StopSignals` traps them.
         for number in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] where !StopSignals.isIgnored(number) {
             signal(number) { _exit(128 + $0) }
         }
         Task { @concurrent in await reapOrphans() }
     }
 
-    /// Who starts a process waits for it as soon as it ends. So a child that is found ended twice is waited for by nobody.
+    /// Code that starts a process waits for it as soon as it ends. So a child that has ended and is still there after
+    /// five seconds is an orphan that no code waits for.
     private static func reapOrphans() async {
         var ended: Set<pid_t> = []
         while (try? await Task.sleep(for: .seconds(5))) != nil {
@@ -120,7 +121,7 @@ enum FirstProcess {
         return Set(names.compactMap { pid_t($0) }.filter(hasEnded))
     }
 
-    /// - Returns: `false` also if the process is no child of this one.
+    /// - Returns: whether the process is a child of this one that has ended and was not waited for.
     private static func hasEnded(_ child: pid_t) -> Bool {
         var information = siginfo_t()
         let result = waitid(P_PID, id_t(child), &information, WEXITED | WNOHANG | WNOWAIT)

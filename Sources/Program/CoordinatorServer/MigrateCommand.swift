@@ -6,8 +6,8 @@ struct MigrateCommand: AsyncParsableCommand {
         commandName: "migrate", abstract: "Makes the tables of a PostgreSQL store, or upgrades them; servers may run.",
         discussion: """
             Run it with each new build before its servers: servers of the build before go on with the upgraded tables. \
-            When none of those is left, run it with --contract, which removes what only they need. Both may be repeated. \
-            A store in a file needs neither: it is upgraded when it is opened.
+            When none of those is left, run it with --contract, which removes what only they need. Both may be \
+            repeated. A store in a file needs neither: it is upgraded when it is opened.
             """)
 
     @OptionGroup var settings: SettingOptions<Settings.OfStore>

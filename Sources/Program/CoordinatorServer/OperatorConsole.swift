@@ -7,9 +7,9 @@ internal import Glibc
 internal import NavigationAPI
 internal import Sessions
 
-/// The page for people at `/console`.
+/// The console at `/console`.
 extension SettingValues<Settings.Console> {
-    /// - Returns: `nil` if there is no such page; `remark` says the token that was made for this start.
+    /// - Returns: `nil` if there is no console; `remark` contains the token if one was made for this start.
     func settings(
         of server: String, apps: [App], isDevelopment: Bool
     ) throws -> (settings: ConsoleSettings, remark: String)? {
@@ -20,7 +20,7 @@ extension SettingValues<Settings.Console> {
             server: server, isDevelopment: isDevelopment,
             operatorToken: read ?? made
         ) { name in
-            // Exploring an app calls its handlers: only with the dependencies that are made for development.
+            // Exploring an app calls its handlers, so it is done only with development dependencies.
             guard isDevelopment, let app = apps.first(where: { $0.name == name }) else { return nil }
             let map = try? await AppMap(exploring: app, limit: 500) { (run) async throws(NavigationError) in
                 try await result(of: run, CallWatch(limit: .seconds(1)))
@@ -46,7 +46,7 @@ extension SettingValues<Settings.Console> {
             text = secret
         }
         let token = text.words
-        // It travels in the head of a request.
+        // The head of a request must have room for it.
         let lengths = 16...512
         guard token.count == 1, lengths.contains(token[0].utf8.count),
             token[0].utf8.allSatisfy({ (0x21...0x7E).contains($0) })

@@ -19,8 +19,8 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
                 Times: \(Span.form)
 
                 Each setting below may also come from the environment, --idle-expiry from \
-                \(Settings.Lifetimes().idleExpiry.row.variable), or from the file that --config names; `\(Server.name) config` shows \
-                which counts.
+                \(Settings.Lifetimes().idleExpiry.row.variable), or from the file that --config names; `\(Server.name) \
+                config` shows which counts.
 
                 The server writes its address into the file that the environment variable \(AddressFile.variable) \
                 names, if there is one; `health` reads it there.
@@ -36,7 +36,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         settings.log.install(settings.traces.logMetadata)
         let manager = ServiceManager()
         manager?.keepAlive()
-        Allocator.giveBackInBackground()
+        Allocator.releaseMemoryInBackground()
         let metrics = settings.admin.metrics()
         let traces = settings.traces.tracing(of: (Server.name, Server.version))
         // Before the apps create their own data, which a start that fails should not leave behind.

@@ -8,8 +8,8 @@ internal import MicroHTTP
 internal import NavigationAPI
 internal import Sessions
 
-/// The server from the moment that it listens to its end: a signal, or the failure of a service of the apps, drains it
-/// and stops one part after the other.
+/// The server from the moment that it listens to its end. A signal, or the failure of an app's service, drains it; then
+/// its parts are stopped one after the other.
 struct ServerLifetime {
     let program: String
     let server: HTTPServer
@@ -25,7 +25,7 @@ struct ServerLifetime {
     let console: String?
     /// Open until the end; `nil` if there is none.
     let admin: AdminPort?
-    /// Who wants to hear of the start and the stop.
+    /// Notified of the start and the stop; `nil` if there is none.
     let manager: ServiceManager?
     let logger: Logger
 
@@ -40,7 +40,7 @@ struct ServerLifetime {
 
     /// - Throws: the first failure of a service of the apps; an exit code if the drain was interrupted.
     func run(_ services: [any Service], until signals: StopSignals) async throws {
-        // A source that nobody holds traps no signal.
+        // A signal source that is released traps no signal.
         defer { withExtendedLifetime(signals) {} }
         let (reasons, continuation) = (signals.reasons, signals.continuation)
         let services = RunningServices(services) { continuation.yield(.failure($0)) }
@@ -76,11 +76,11 @@ struct ServerLifetime {
         LineOutput.standardOutput.write("\(program) listening on http://\(address) (store: \(storeAnnouncement))")
         if let console { LineOutput.standardOutput.write("console: http://\(address)\(console)") }
         if let admin { LineOutput.standardOutput.write("metrics: http://\(admin.address)/metrics") }
-        manager?.tell(.ready)
+        manager?.notify(.ready)
     }
 
     private func stop(_ services: RunningServices, _ chores: [Task<Void, Never>]) async {
-        manager?.tell(.stopping)
+        manager?.notify(.stopping)
         handler.beginDraining()
         logger.info(
             "draining for \(drain.delay + drain.time) at most; Ctrl-C now stops at once",
@@ -113,8 +113,8 @@ struct ServerLifetime {
     }
 }
 
-/// Why the server stops: SIGTERM, SIGINT, SIGQUIT, SIGHUP unless it was ignored before, as under `nohup`, or the failure
-/// of a service of the apps. The first reason drains; SIGINT, Ctrl-C on a terminal, ends a drain at once.
+/// Why the server stops: SIGTERM, SIGINT or SIGQUIT; SIGHUP, unless it was ignored before, as under `nohup`; or the
+/// failure of an app's service. The first reason drains; SIGINT, Ctrl-C on a terminal, ends a drain at once.
 struct StopSignals {
     enum Reason: Sendable {
         case signal(CInt)
@@ -130,8 +130,8 @@ struct StopSignals {
 
     /// Traps the signals.
     ///
-    /// - Parameter limit: when the process ends after the first signal in any case, in seconds: apps may block the
-    ///   threads of connections, and all that Swift's tasks run on.
+    /// - Parameter limit: how many seconds after a signal the process ends in any case: apps may block the threads of
+    ///   connections, and all threads that Swift's tasks run on.
     init(limit: Int) async {
         (reasons, continuation) = AsyncStream.makeStream(of: Reason.self)
         let trapped = [SIGTERM, SIGINT, SIGQUIT] + (StopSignals.isIgnored(SIGHUP) ? [] : [SIGHUP])
@@ -141,7 +141,7 @@ struct StopSignals {
                 StopSignals.exit(after: limit, code: EX_SOFTWARE, because: "the server did not stop in \(limit) s")
                 continuation.yield(.signal(number))
             }
-            // Until then a signal would end the process.
+            // Until it is registered, the signal would end the process.
             await withCheckedContinuation { registered in
                 source.setRegistrationHandler { registered.resume() }
                 source.activate()
@@ -164,8 +164,7 @@ struct StopSignals {
         }
     }
 
-    /// Ends the process, if it does not end before: a service of the apps may ignore that it is to stop, or hold its
-    /// thread.
+    /// Ends the process, unless it has ended before: an app's service may ignore its cancellation, or block its thread.
     static func exit(after seconds: Int, code: CInt, because reason: String? = nil) {
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) {
             if let reason {
@@ -184,12 +183,12 @@ struct StopSignals {
     }
 }
 
-/// What runs while the server does, such as a pool of connections. Both functions may be left out.
+/// What an app runs while the server runs, such as a pool of connections. Both functions may be left out.
 public protocol Service: Sendable {
-    /// Runs until its task is cancelled. It may end before; if it throws before, the server stops.
+    /// Runs until its task is cancelled. It may return earlier; if it throws earlier, the server stops.
     func run() async throws
 
-    /// Called after the last request, in an order opposite to that of the start, also if `run` has ended or failed. Then
+    /// Called after the last request, in the reverse order of the start, even if `run` has ended or failed. Afterwards
     /// the task of `run` is cancelled.
     func stop() async
 }
@@ -205,7 +204,7 @@ struct RunningServices {
 
     /// Starts the services.
     ///
-    /// - Parameter failed: is told of those that fail before they are stopped.
+    /// - Parameter failed: receives the error of each service that fails before it is stopped.
     init(_ services: [any Service], failed: @escaping @Sendable (any Error) -> Void) {
         self.services = services.map { service in
             let task = Task {
@@ -219,7 +218,7 @@ struct RunningServices {
 
     var isEmpty: Bool { services.isEmpty }
 
-    /// Stops one after the other, also those that have ended or failed.
+    /// Stops the services one after the other, even those that have ended or failed.
     func stop() async {
         for (service, task) in services.reversed() {
             await service.stop()
@@ -229,8 +228,8 @@ struct RunningServices {
     }
 }
 
-/// The service manager that has started the process, such as systemd with `Type=notify`, and wants to hear how it is:
-/// see sd_notify(3).
+/// The service manager that has started the process and expects notifications of its state, such as systemd with
+/// `Type=notify`: see sd_notify(3).
 struct ServiceManager: Sendable, Equatable {
     enum State: String {
         case ready = "READY=1"
@@ -242,9 +241,9 @@ struct ServiceManager: Sendable, Equatable {
     /// The path of a datagram socket; an `@` at the beginning stands for Linux' abstract name space.
     let socket: String
     /// How long the manager waits for a sign of life before it kills the process; `nil` if it needs none.
-    let patience: Duration?
+    let watchdogTime: Duration?
 
-    /// - Returns: `nil` if nobody wants to know.
+    /// - Returns: `nil` if no manager expects notifications.
     init?(_ environment: [String: String] = ProcessInfo.processInfo.environment, processID: pid_t = getpid()) {
         guard let socket = environment["NOTIFY_SOCKET"], socket.begins(with: "/") || socket.begins(with: "@") else {
             return nil
@@ -253,23 +252,23 @@ struct ServiceManager: Sendable, Equatable {
         // The variables may be meant for the process that has started this one.
         let isMeant = environment["WATCHDOG_PID"].map { $0 == "\(processID)" } ?? true
         let microseconds = environment["WATCHDOG_USEC"].flatMap { Int($0) } ?? 0
-        patience = isMeant && microseconds > 0 ? .microseconds(microseconds) : nil
+        watchdogTime = isMeant && microseconds > 0 ? .microseconds(microseconds) : nil
     }
 
-    /// Gives signs of life, if the manager needs them, until the process ends. They come from where coordinators run: one
-    /// that blocks all of it is noticed.
+    /// Sends signs of life until the process ends, if the manager needs them. They are sent from the threads that
+    /// coordinators run on, so that they stop when coordinators block all of these.
     func keepAlive() {
-        guard let patience else { return }
+        guard let watchdogTime else { return }
         Task { @concurrent in
             while true {
-                tell(.alive)
-                try? await Task.sleep(for: patience / 3)
+                notify(.alive)
+                try? await Task.sleep(for: watchdogTime / 3)
             }
         }
     }
 
-    /// Never waits: a manager that does not read misses it.
-    func tell(_ state: State) {
+    /// Never blocks: if the manager does not read, the notification is lost.
+    func notify(_ state: State) {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         let name = Array(socket.utf8)

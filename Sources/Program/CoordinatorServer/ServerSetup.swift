@@ -7,7 +7,7 @@ internal import Sessions
 public struct ServerSetup<Options: ParsableArguments> {
     /// Whether the apps get their development dependencies, such as seeded accounts.
     public let isDevelopment: Bool
-    /// The directory for the apps' own data. It need not exist: the app that needs it creates it. `nil` if nothing may
+    /// The directory for the apps' own data. It need not exist: an app that needs it creates it. `nil` if nothing may
     /// outlive the process, as with `--store memory`: then an app must write nothing to the disk.
     public let dataDirectory: String?
     /// The program's own options.
@@ -30,7 +30,7 @@ public struct NoOptions: ParsableArguments {
 }
 
 extension NavigationServer {
-    /// The apps, whose declarations have no mistakes.
+    /// Makes the apps, and checks their declarations.
     ///
     /// - Throws: an exit code, after printing the reason to standard error: `EX_CONFIG` if they cannot be made,
     ///   `EX_SOFTWARE` if their declarations are wrong.
@@ -83,7 +83,7 @@ extension NavigationError {
 
 extension ExitCode {
     /// The apps' data cannot be used: prints to standard error what is wrong with the directory and what to do about
-    /// it, or otherwise the reason. Also for an author's own commands.
+    /// it; if nothing is, the reason. Also for an author's own commands.
     public static func cannotUse(_ dataDirectory: String?, because reason: String) -> ExitCode {
         cannotUse(dataDirectory, because: reason, by: .command)
     }

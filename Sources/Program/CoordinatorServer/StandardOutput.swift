@@ -5,9 +5,9 @@ internal import Synchronization
 
 /// What commands print.
 enum StandardOutput {
-    /// From now on the process ends with an error if not everything that it has printed could be written: an export of
-    /// which the end is missing must not look whole.
-    static func reportFailure() {
+    /// Makes the process end with an error if not everything that it has printed could be written: a truncated export
+    /// must not look whole. Call once.
+    static func checkAtExit() {
         atexit {
             guard fflush(stdout) != 0 || ferror(stdout) != 0 else { return }
             StandardError.print("Error: standard output cannot be written: what was printed is not whole")
@@ -46,16 +46,17 @@ extension Unicode.Scalar {
 }
 
 extension ExitCode {
-    /// The server cannot start: prints the reason to standard error, in one line. The code is one of sysexits.h.
+    /// The program cannot start or go on: prints the reason to standard error, in one line. The code is one of
+    /// sysexits.h, or 1.
     static func cannotStart(_ code: CInt, _ reason: String) -> ExitCode {
         StandardError.print("Error: \(reason)")
         return ExitCode(code)
     }
 }
 
-/// For a command's messages. A running server uses its logger instead, which never waits.
+/// Writes a command's messages. A running server uses its logger instead, which never blocks.
 enum StandardError {
-    /// Whether the terminal's last line has been drawn, and is to be replaced.
+    /// Whether the terminal's last line is a drawn text, which the next output replaces.
     private static let isDrawn = Atomic(false)
 
     /// Prints one line, whatever the text contains.
@@ -64,7 +65,7 @@ enum StandardError {
         write(text.lines.joined(separator: " ").printable + "\n")
     }
 
-    /// Writes a text that is replaced by what is written next, on a terminal.
+    /// Writes a text on a terminal. The next output replaces it.
     static func draw(_ text: String) {
         isDrawn.store(true, ordering: .relaxed)
         write("\r\(text)\u{1B}[K")
@@ -104,7 +105,7 @@ struct Progress {
         guard ContinuousClock.now >= next else { return }
         next = .now + Progress.interval
         guard let total else { return put("\(work): \(done()) \(unit) so far") }
-        // What is counted may have grown since it was.
+        // There may be more to do than when the total was counted.
         let share = total > 0 ? min(max(0, Double(done()) / Double(total)), 1) : 1
         let percent = "\(Int(100 * share)) %"
         guard Progress.isTerminal else { return put("\(work): \(percent)") }

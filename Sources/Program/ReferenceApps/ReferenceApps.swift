@@ -1,5 +1,5 @@
-// ReferenceApps: the apps that prove the library, written as an author would write them: one folder each, with nothing
-// but coordinators, and the accounts that two of them sign in with. They know no server.
+// ReferenceApps: apps that use every part of the library, written as an author would write them, in a folder each; and
+// the accounts that two of them sign in with. They do not know the server.
 
 public import Coordinators
 

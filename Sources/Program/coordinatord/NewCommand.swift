@@ -35,8 +35,10 @@ struct NewCommand: ParsableCommand {
                 checkout that it was built in.
                 """)
         }
-        guard source.isThere else { throw ValidationError("--package must be a checkout of coordinatord, or its URL.") }
-        guard mkdir(name.text, 0o777) == 0 else { throw impossible(name.text) }
+        guard source.isPlausible else {
+            throw ValidationError("--package must be a checkout of coordinatord, or its URL.")
+        }
+        guard mkdir(name.text, 0o777) == 0 else { throw cannotCreate(name.text) }
         let package = NewPackage(name: name, source: source)
         for file in package.files { try write(file) }
         print("\(name.text): `swift run \(name.text) serve` in this directory serves the app; README.md says more.")
@@ -49,12 +51,12 @@ struct NewCommand: ParsableCommand {
                 at: URL(filePath: path).deletingLastPathComponent(), withIntermediateDirectories: true)
             try file.content.write(to: URL(filePath: path), atomically: false, encoding: .utf8)
         } catch {
-            throw impossible(path)
+            throw cannotCreate(path)
         }
     }
 
     /// - Returns: the exit code, after printing the reason that `errno` gives.
-    private func impossible(_ path: String) -> ExitCode {
+    private func cannotCreate(_ path: String) -> ExitCode {
         let reason = errno == EEXIST ? "there is one already" : String(cString: strerror(errno)).lowercased()
         let message = "Error: \(path) cannot be created: \(reason)\n"
         Glibc.write(STDERR_FILENO, message, message.utf8.count)
@@ -109,12 +111,12 @@ struct NewPackage {
             """
     }
 
-    /// First the image that the package's own begins with.
+    /// The commands that build the package's image, after the image that it is based on.
     private var dockerBuild: String {
         let (origin, context) =
             switch source {
             case .checkout(let path): (path, "--build-context coordinatord=\(path) ")
-            // Docker takes a URL with this end for that of a repository.
+            // Docker treats a URL with this end as a repository.
             case .url(let url): ("\(url.hasSuffix(".git") ? url : url + ".git")#\(Release.version)", "")
             }
         return """

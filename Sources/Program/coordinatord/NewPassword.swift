@@ -2,7 +2,7 @@ internal import Glibc
 
 /// The password of a new account. It is not an argument, because other users of the machine can see arguments.
 enum NewPassword {
-    /// Asks for it twice, without echo, if standard input is a terminal; otherwise reads its first line.
+    /// If standard input is a terminal, asks twice, without echo; otherwise reads the first line of standard input.
     static func read() throws -> String {
         guard isatty(STDIN_FILENO) == 1 else { return try sound(readLine(), "no password was given on standard input") }
         let password = try sound(ask("Password: "), "no password was given")
@@ -19,10 +19,10 @@ enum NewPassword {
     private static func ask(_ question: String) -> String? {
         var settings = termios()
         tcgetattr(STDIN_FILENO, &settings)
-        var unseen = settings
-        unseen.c_lflag &= ~tcflag_t(ECHO)
+        var noEcho = settings
+        noEcho.c_lflag &= ~tcflag_t(ECHO)
         // TCSAFLUSH discards what was typed before, because that was echoed.
-        tcsetattr(STDIN_FILENO, TCSAFLUSH, &unseen)
+        tcsetattr(STDIN_FILENO, TCSAFLUSH, &noEcho)
         defer {
             tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)
             write(STDERR_FILENO, "\n", 1)

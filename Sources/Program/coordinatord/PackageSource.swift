@@ -23,11 +23,11 @@ enum PackageSource: ExpressibleByArgument {
             let build = program.ranges(of: "/.build/").last
         else { return nil }
         let checkout = PackageSource.checkout(String(program[..<build.lowerBound]))
-        return checkout.isThere ? checkout : nil
+        return checkout.isPlausible ? checkout : nil
     }
 
-    /// Whether a path leads to this package. Whether a URL does is seen when the new package is built.
-    var isThere: Bool {
+    /// Whether a path leads to this package. A URL counts as one that does: only a build of the new package checks it.
+    var isPlausible: Bool {
         guard case .checkout(let path) = self else { return true }
         let manifest = try? String(contentsOf: URL(filePath: path + "/Package.swift"), encoding: .utf8)
         return manifest?.contains(#"name: "coordinatord""#) == true
@@ -50,6 +50,6 @@ enum PackageSource: ExpressibleByArgument {
 }
 
 extension URL {
-    /// Without the slash at the end.
+    /// The path without a slash at its end.
     fileprivate var absolutePath: String { path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path }
 }

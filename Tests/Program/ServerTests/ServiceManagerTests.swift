@@ -84,10 +84,10 @@ import TestSupport
     @Test func `what is meant for another process is ignored`() {
         let socket = ["NOTIFY_SOCKET": "/run/notify"]
         #expect(ServiceManager([:]) == nil && ServiceManager(["NOTIFY_SOCKET": "relative"]) == nil)
-        #expect(ServiceManager(socket)?.patience == nil)
+        #expect(ServiceManager(socket)?.watchdogTime == nil)
         let watched = socket.merging(["WATCHDOG_USEC": "9000000", "WATCHDOG_PID": "7"]) { $1 }
-        #expect(ServiceManager(watched, processID: 7)?.patience == .seconds(9))
-        #expect(ServiceManager(watched, processID: 8)?.patience == nil)
-        #expect(ServiceManager(socket.merging(["WATCHDOG_USEC": "x"]) { $1 })?.patience == nil)
+        #expect(ServiceManager(watched, processID: 7)?.watchdogTime == .seconds(9))
+        #expect(ServiceManager(watched, processID: 8)?.watchdogTime == nil)
+        #expect(ServiceManager(socket.merging(["WATCHDOG_USEC": "x"]) { $1 })?.watchdogTime == nil)
     }
 }

@@ -30,7 +30,7 @@ export class ExactNumber {
   toJSON() { return JSON.rawJSON?.(this.text) ?? mark + this.text; }
 }
 
-/** What a text that stands for a number begins with, between JSON's own functions and these. */
+/** The prefix of strings that stand for an `ExactNumber` while JSON's own functions read or write the text. */
 const mark = `${crypto.getRandomValues(new Uint32Array(4)).join("-")} `;
 const token = /"(?:[^"\\]+|\\.)*"|-?\d[\d.eE+-]*/g, longDigits = /\d[\d.]{15}/;
 
@@ -49,7 +49,7 @@ export function parse(text) {
 /** `JSON.stringify`, also where that cannot write an `ExactNumber` (`JSON.rawJSON`). */
 export const stringify = value => JSON.stringify(value)?.replaceAll(new RegExp(`"${mark}([^"]*)"`, "g"), "$1");
 
-/** Whether an answer is the server's own: a gateway's error, whatever its form, leaves open what the server has done. */
+/** Whether an error is the server's own. After an error of a gateway, it is unknown what the server has done. */
 const isProblem = body => String(body?.type).startsWith("urn:coordinatord:problem:");
 
 /**

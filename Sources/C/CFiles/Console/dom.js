@@ -71,7 +71,7 @@ export function duration(seconds) {
   return found.join(" ") || "0 s";
 }
 
-/** A sentence where there is nothing else to show, with what to do about it. */
+/** A message where there is nothing else to show, with what the user can do. */
 export const notice = (title, sentence, ...actions) => h("section.notice", {},
   h("h2", {}, title), h("p", {}, sentence), actions.length > 0 && h(".actions", {}, actions));
 
@@ -85,7 +85,7 @@ export function say(sentence, title, action) {
   if (sentence && !title) timer = setTimeout(say, 6000);
 }
 
-/** After success: what failed before is said no longer. What has a button stays. */
+/** Removes the message of an earlier failure after a success, unless it has a button. */
 export const hush = () => { if (!document.querySelector("#note button")) say(); };
 
 /** What the page says while a request waits. */

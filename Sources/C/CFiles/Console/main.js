@@ -43,7 +43,7 @@ async function open() {
   return allPage(config);
 }
 
-/** The page's name, which is not seen if the navigation shows it. */
+/** The page's name, which is hidden if the navigation shows it. */
 function entitle(text, isInNavigation) {
   document.title = `${text} · coordinatord`;
   title.classList.toggle("unseen", !!isInNavigation);
@@ -78,7 +78,7 @@ async function allPage(config) {
   startAtLink(main.querySelector(".links"), apps, defaultApp, launch).catch(problem => say(problem.message));
 }
 
-/** Starts a session at a link, of an app that has some; they are suggested. */
+/** Starts a session at a link, for apps that declare links, which are suggested. */
 async function startAtLink(host, apps, defaultApp, launch) {
   const described = await Promise.all(apps.map(({ name }) => ask(`v1/apps/${encodeURIComponent(name)}`)));
   const links = new Map(described.filter(({ links }) => links.length).map(({ name, links }) => [name, links]));

@@ -61,11 +61,10 @@ function graph(app, { nodes, edges }) {
 }
 
 /**
- * What is drawn of a map: edges with the same ends as one, with all events; an event that leads from many screens to
- * one
- * as a note at that one; events that stay on a screen as a note at it. Of the built-in events those stay by which alone
- * a screen is found, and those of the session's way. `layer` has each node's distance from the start, on the way that a
- * user would rather take.
+ * What is drawn of a map: edges with the same ends as one edge with all their events; an event that leads from many
+ * screens to one as a note at that one; events that stay on a screen as a note at it. Of the built-in events, only
+ * those are drawn that alone lead to a screen, and those of the session's way. `layer` has each node's distance from
+ * the start, on the way that a user would prefer.
  */
 export function simplified({ nodes, edges }, withBuiltIn, isWay) {
   const start = nodes.find(({ kind }) => kind === "start") ?? nodes[0], layer = new Map([[start.id, 0]]);

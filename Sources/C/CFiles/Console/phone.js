@@ -23,7 +23,7 @@ function icon(name) {
 export class Phone {
   #host; #post; #forms = new Map(); #picture; #layers = new Map(); #controls = new Map();
 
-  /** `post(type, payload, form)` is what a control does. */
+  /** `post(type, payload, form)` is called when a control is used. */
   constructor(host, post) { this.#host = host; this.#post = post; }
 
   /**
@@ -131,7 +131,7 @@ export class Phone {
         h(`button.button.${role}`, { onclick: () => this.#post("answer", { button: id, alert: key }), disabled: isPast }, title))));
   }
 
-  /** The animations that the operations describe. What leaves stays until it has moved, and cannot be used. */
+  /** The animations that the operations describe. What leaves is drawn until it has moved away, but cannot be used. */
   #move(operations, old, alert) {
     const has = (name, key) => operations.some(operation => operation.op === name && operation.key === key);
     const run = (element, from, to) => element.animate([from, to],

@@ -133,7 +133,7 @@ export async function sessionPage(main, id, config, tools) {
     return version < kept.get(`sealed ${id}`) ? "sealed by a new token" : "not kept any more";
   }
 
-  /** The versions that can be shown: those that were read, and those that can be. */
+  /** The versions that can be shown: those that are in memory, and those that the server still gives. */
   function openVersions() {
     return versions.map(({ version }) => version)
       .filter(version => version === newest.session.version || states.get(version) || !whyClosed(version));
@@ -174,7 +174,7 @@ export async function sessionPage(main, id, config, tools) {
     show();
   }
 
-  /** The state of a version, which is read if it is not there. */
+  /** The state of a version; undefined if it must be read first, which this starts. */
   function stateAt(version) {
     if (states.has(version)) return states.get(version);
     if (!versions.some(entry => entry.version === version) || version === newest.session.version) return;

@@ -1,10 +1,11 @@
 internal import Synchronization
 
-/// Limits the bytes of all request bodies that are under way: that arrive, or belong to a request without its answer.
+/// Limits the bytes of all request bodies that are under way: those that are arriving, and those of requests that are
+/// not answered yet.
 ///
-/// Bytes count when they arrive, not when they are announced. An address may have a quarter of all. The second half is
-/// for requests that show a right (`HTTPHandler.hasRight`), which is asked only then: clients without one cannot keep
-/// those with one from being heard.
+/// Bytes count when they arrive, not when they are announced. One address may have a quarter of the limit. Beyond half
+/// of it, only requests with a right have room (`HTTPHandler.hasRight`, called only then), so that clients without a
+/// right cannot use up the room of the others.
 final class ReceivingBudget: Sendable {
     /// Bodies up to this size are not counted: one for every connection costs less than the connections themselves.
     static let smallSize = 4 * 1024
@@ -36,7 +37,8 @@ final class ReceivingBudget: Sendable {
         return own <= share && (size <= limitWithoutRight || size <= limit && hasRight())
     }
 
-    /// Counts bytes from an address. Threads that do so at the same time may exceed the limit by what they have just read.
+    /// Counts bytes from an address. Threads that do so at the same time may exceed the limit by the bytes that each
+    /// has just read.
     ///
     /// - Returns: `false` if there is no room for them; then they are not counted.
     func take(_ bytes: Int, from address: IPAddress, hasRight: () -> Bool) -> Bool {
@@ -48,7 +50,7 @@ final class ReceivingBudget: Sendable {
         return true
     }
 
-    /// Call when a request has ended.
+    /// Releases what `take` has counted. Call when a request has ended.
     func give(back bytes: Int, of address: IPAddress) {
         guard bytes > 0 else { return }
         bodies.withLock { bodies in
@@ -78,7 +80,7 @@ final class SendingBudget: Sendable {
         var next = 0
         /// Bytes of all of them.
         var size = 0
-        /// The same without the answers whose connections are cut: their memory is freed soon.
+        /// Bytes of the answers whose connections are not cut. The memory of the others is freed soon.
         var liveSize = 0
     }
 
@@ -96,8 +98,8 @@ final class SendingBudget: Sendable {
 
     /// Counts an answer that is about to be sent, and cuts off the oldest ones until the rest are within the limit.
     ///
-    /// - Returns: its number, to be passed to `end`; `nil` if the cut answers still use as much memory again: it must
-    ///   not be sent.
+    /// - Returns: its number, to be passed to `end`; `nil` if it must not be sent, because answers that were cut still
+    ///   use as much memory again as the limit.
     func begin(_ size: Int, on connection: any Cuttable) -> Int? {
         answers.withLock { answers in
             guard answers.size + size <= 2 * max(limit, size) else { return nil }
@@ -118,7 +120,7 @@ final class SendingBudget: Sendable {
         }
     }
 
-    /// Call when the answer is sent, or its connection ends.
+    /// Releases an answer. Call when it is sent, or its connection ends.
     func end(_ number: Int) {
         answers.withLock { answers in
             guard let ended = answers.sending.removeValue(forKey: number) else { return }

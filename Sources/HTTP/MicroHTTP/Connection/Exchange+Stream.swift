@@ -1,16 +1,16 @@
 internal import CMicroHTTPD
 internal import Glibc
 
-// An answer whose body is a stream. libmicrohttpd would keep its connection suspended most of the time, and looks through
-// all suspended connections whenever it resumes one: with many streams, that is most of what the server does. So it
-// loses the connection to the `StreamLoop`.
+// An answer whose body is a stream. Its connection would be suspended most of the time, and libmicrohttpd searches all
+// suspended connections whenever it resumes one: with many streams, this would be most of the server's work. So the
+// connection is handed over to the `StreamLoop`.
 extension Exchange {
     /// Bytes that the system may hold for a client that does not read; it reserves twice as many.
     private static let socketBuffer: CInt = 32 * 1024
 
-    /// Takes the socket from libmicrohttpd, which gets another one in its place, and closes that.
+    /// Moves the connection to the `StreamLoop`. libmicrohttpd gets a placeholder for the socket, and closes it.
     ///
-    /// Call on the connection's thread. Earlier answers have been sent by then.
+    /// Call on the connection's thread, when all earlier answers have been sent.
     func handOver(_ response: HTTPResponse, _ stream: any HTTPStream, from connection: OpaquePointer) -> MHD_Result {
         guard core.register(self) else { return .NO }
         // While the connection is suspended, libmicrohttpd does not wait for anything on its socket.
@@ -27,7 +27,9 @@ extension Exchange {
         return .YES
     }
 
-    /// - Returns: `nil` if there is no descriptor for it.
+    /// Takes the socket away from libmicrohttpd, and puts a placeholder in its place.
+    ///
+    /// - Returns: the socket, owned by the caller; `nil` if no descriptor is free.
     private func takeSocket() -> CInt? {
         let placeholder = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         guard placeholder >= 0 else { return nil }
@@ -67,7 +69,7 @@ private enum HTTPDate {
         var (seconds, parts) = (time(nil), tm())
         gmtime_r(&seconds, &parts)
         return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 40) { text in
-            // This process never sets a locale: the names are English.
+            // The names are English, because this process never sets a locale.
             let count = strftime(text.baseAddress!, text.count, "%a, %d %b %Y %H:%M:%S GMT", &parts)
             return String(decoding: UnsafeRawBufferPointer(text).prefix(count), as: UTF8.self)
         }

@@ -2,19 +2,20 @@ internal import CMicroHTTPD
 internal import Dispatch
 internal import Synchronization
 
-/// Runs the handler's task on the connection's thread. So only one thread works on a request, and whatever resumes the
-/// task, such as the store's writer, only wakes that thread, which the answer would require anyway.
+/// Runs the handler's task on the connection's thread. So one thread does all the work for a request. Code that resumes
+/// the task, such as the store's writer, only wakes that thread, as the answer would anyway.
 extension Exchange: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        switch progress.withLock({ $0.take(job) }) {
+        switch progress.withLock({ $0.add(job) }) {
         case .onThread: break
         case .suspended: resume()
         case .gone: runElsewhere(job)
         }
     }
 
-    /// Call when the connection ends. The rest of its task's work, such as releasing a session's turn, is still done.
+    /// Call when the connection ends. What is left of the handler's task, such as releasing a session's turn, runs on
+    /// other threads.
     func leaveThread() {
         for job in progress.withLock({ $0.leaveThread() }) { runElsewhere(job) }
     }
@@ -28,10 +29,10 @@ extension Exchange: TaskExecutor {
         core.unregister(self)
     }
 
-    /// How far the handler is, and the work that waits for the connection's thread.
+    /// Where the connection is, the handler's answer, and the jobs that wait for the connection's thread.
     struct Progress {
         enum Place {
-            /// The connection's thread is at work here, or will be again before the connection ends.
+            /// The connection's thread runs this exchange, or will run it again before the connection ends.
             case onThread
             /// The connection is suspended.
             case suspended
@@ -68,7 +69,9 @@ extension Exchange: TaskExecutor {
             return .run(job)
         }
 
-        /// - Returns: `false` if there is something to do.
+        /// Records that the connection is suspended, unless there is something to do.
+        ///
+        /// - Returns: `false` if there is: then the caller must resume the connection.
         mutating func suspend() -> Bool {
             guard job == nil, response == nil else { return false }
             place = .suspended
@@ -76,20 +79,20 @@ extension Exchange: TaskExecutor {
         }
 
         /// - Returns: where the connection was; if it was suspended, the caller must resume it now.
-        mutating func take(_ job: UnownedJob) -> Place {
+        mutating func add(_ job: UnownedJob) -> Place {
             if place == .gone { return .gone }
             if self.job == nil { self.job = job } else { otherJobs.append(job) }
             return wake()
         }
 
-        /// - Returns: whether the caller is the first, whose response counts.
+        /// - Returns: whether this is the first call: only the first caller's response is sent.
         mutating func settle() -> Bool {
             defer { isSettled = true }
             return !isSettled
         }
 
         /// - Returns: whether the caller must resume the connection now.
-        mutating func take(_ response: HTTPResponse) -> Bool {
+        mutating func setResponse(_ response: HTTPResponse) -> Bool {
             self.response = response
             return wake() == .suspended
         }

@@ -7,13 +7,13 @@ internal import Synchronization
 /// libmicrohttpd calls several times for one request; this object lives from the first of these calls until
 /// `MHD_OPTION_NOTIFY_COMPLETED`, which releases it on the connection's thread, whether the answer was sent, the client
 /// went away or the server stopped. Between two calls the connection belongs to libmicrohttpd alone, except while it is
-/// suspended: then it stays as it is until it is resumed, from whatever thread.
+/// suspended: then libmicrohttpd does nothing with it until some thread resumes it.
 ///
 /// The handler's task runs on the connection's thread (`Exchange+TaskExecutor.swift`).
 ///
 /// Unchecked, because nearly all of it is touched on the connection's thread only. The exceptions: `progress` has a
-/// lock; what `abandon` reads is set before the exchange is registered as suspended, under the registry's lock, and not
-/// changed after.
+/// lock; what `abandon` reads is set before the exchange is registered as suspended, under the registry's lock, and
+/// never changed afterwards.
 final class Exchange: @unchecked Sendable {
     let core: Core
     let watched: WatchedConnection
@@ -31,11 +31,12 @@ final class Exchange: @unchecked Sendable {
     private var body: [UInt8] = []
     /// What `Content-Length` says; 0 without one.
     private var announced = 0
-    /// What of the body is counted in the receiving budget, and for which address.
+    /// The bytes of the body that the receiving budget counts, and the address for which it counts them.
     private var received: (bytes: Int, address: IPAddress)?
     private var refusal: HTTPRefusal?
     private var hasBegun = false
-    /// What the request line names, as far as a stream's answer depends on it.
+    /// Whether the method is HEAD, and whether the version is older than HTTP/1.1. The answer of a stream depends on
+    /// both.
     private(set) var (isHead, isOld) = (false, false)
     let progress = Mutex(Progress())
     /// The answer's number in the sending budget, if it is large.
@@ -87,20 +88,20 @@ extension Exchange {
         let exchange = Unmanaged<Exchange>.fromOpaque(pointer).takeRetainedValue()
         // Before the socket is closed, because its number may soon be another connection's.
         if let number = exchange.sendingNumber { exchange.core.sendingBudget.end(number) }
-        exchange.giveBack()
+        exchange.releaseBody()
         exchange.leaveThread()
         exchange.watched.enterIdle()
     }
 }
 
-// Arriving.
+// Receiving the request.
 extension Exchange {
     /// Bodies up to this many times the limit are read and discarded, so that the client gets its answer and keeps its
     /// connection; larger ones are cut off.
     private static let discardFactor = 16
 
-    /// A response that is queued here, before the body, closes the connection: only for requests that cannot be read
-    /// further.
+    /// Checks the head. A response that is queued before the body has arrived closes the connection, so that is done
+    /// only for requests that cannot be read further.
     private func receiveHead(
         _ connection: OpaquePointer, _ method: UnsafePointer<CChar>, _ version: UnsafePointer<CChar>
     ) -> MHD_Result {
@@ -151,7 +152,7 @@ extension Exchange {
                 name: UnsafeRawBufferPointer(start: name, count: nameSize),
                 value: UnsafeRawBufferPointer(start: value, count: valueSize))
             arrival?.withMemoryRebound(to: Arrival.self, capacity: 1) { arrival in
-                arrival.pointee.check.take(field)
+                arrival.pointee.check.add(field)
                 arrival.pointee.writer.append(field.trimmed)
             }
             return .YES
@@ -183,27 +184,28 @@ extension Exchange {
         guard refusal == nil else { return }
         let count = body.count + bytes.count
         guard count <= core.bodyLimit else { return refuseBody(.contentTooLarge(limit: core.bodyLimit)) }
-        // It grows by doubling, but not beyond what was announced.
+        // The body's memory grows by doubling, but not beyond the announced size.
         if !body.isEmpty, count > body.capacity {
             body.reserveCapacity(max(count, min(announced, 2 * body.count)))
         }
         if body.isEmpty { body = [UInt8](bytes) } else { body += bytes }
-        if body.count > ReceivingBudget.smallSize, !isCounted(min(body.capacity, max(count, announced))) {
+        if body.count > ReceivingBudget.smallSize, !countReceived(min(body.capacity, max(count, announced))) {
             refuseBody(.tooManyBytes)
         }
     }
 
-    /// Frees the body. What follows of it is discarded.
+    /// Refuses the request and frees its body, of which the rest is discarded.
     private func refuseBody(_ refusal: HTTPRefusal) {
         self.refusal = refusal
         body = []
-        giveBack()
+        releaseBody()
     }
 
-    /// Counts the body's bytes, now so many.
+    /// Counts the body in the receiving budget.
     ///
-    /// - Returns: `false` if there is no room for more than before.
-    private func isCounted(_ bytes: Int) -> Bool {
+    /// - Parameter bytes: its size now.
+    /// - Returns: `false` if there is no room for the bytes that are new.
+    private func countReceived(_ bytes: Int) -> Bool {
         let (before, address) = received ?? (0, address)
         guard bytes > before else { return true }
         guard core.receivingBudget.take(bytes - before, from: address, hasRight: hasRight) else { return false }
@@ -211,21 +213,22 @@ extension Exchange {
         return true
     }
 
-    /// What one client has.
+    /// The address for which the receiving budget counts the body.
     private var address: IPAddress { headers.client(of: watched.peer, behind: core.proxies).subscriber }
 
     private func hasRight() -> Bool { target.map { core.handler.hasRight($0, headers) } ?? false }
 
-    private func giveBack() {
+    /// Gives the body's bytes back to the receiving budget.
+    private func releaseBody() {
         if let received { core.receivingBudget.give(back: received.bytes, of: received.address) }
         received = nil
     }
 }
 
-// Answering.
+// Sending the answer.
 extension Exchange {
-    /// Runs the handler's task as far as it can go now; then sends its answer, or suspends the connection. Called when the
-    /// request is complete, and whenever the connection was resumed.
+    /// Runs the handler's task until it ends or waits, then sends its answer or suspends the connection. Called when
+    /// the request is complete, and after each time that the connection was resumed.
     private func proceed(_ connection: OpaquePointer, method: UnsafePointer<CChar>) -> MHD_Result {
         if !hasBegun {
             hasBegun = true
@@ -242,7 +245,7 @@ extension Exchange {
                     complete(with: .stopping)
                     continue
                 }
-                // Suspends first, then looks: work that has arrived in between could not resume the connection.
+                // Suspends first, then looks for work: work that arrives before could not resume the connection.
                 MHD_suspend_connection(connection)
                 if !progress.withLock({ $0.suspend() }) { resume() }
                 return .YES
@@ -262,24 +265,25 @@ extension Exchange {
         }
     }
 
-    /// The first response counts; a handler that ends after the server has abandoned it is too late.
+    /// Only the first response is sent: that of a handler which the server has abandoned comes too late.
     private func complete(with response: @autoclosure () -> HTTPResponse) {
         guard progress.withLock({ $0.settle() }) else { return }
         let response = response()
-        if progress.withLock({ $0.take(response) }) { resume() }
+        if progress.withLock({ $0.setResponse(response) }) { resume() }
     }
 
     private func complete(with refusal: HTTPRefusal) {
         complete(with: response(for: refusal))
     }
 
-    /// Made only for an answer that counts.
+    /// Call only for a response that will be sent: the handler counts refusals.
     private func response(for refusal: HTTPRefusal) -> HTTPResponse {
         var response = core.handler.response(for: refusal, to: refused)
         if refusal == .tooManyBytes { response.headers.append("Connection", "close") }
         return response
     }
 
+    /// Answers 503, unless there is an answer already.
     func abandon() {
         complete(with: .stopping)
     }
@@ -320,7 +324,8 @@ extension Exchange {
         return beginNotModified() ? MHD_queue_response(connection, 204, queued) : .NO
     }
 
-    /// The library only reads the bytes: during the call if it is to copy them, until the answer is sent if they persist.
+    /// libmicrohttpd only reads the bytes: during this call if `mode` tells it to copy them, otherwise until the answer
+    /// is sent.
     private func create(_ bytes: UnsafeRawBufferPointer, _ mode: MHD_ResponseMemoryMode) -> OpaquePointer? {
         MHD_create_response_from_buffer(bytes.count, UnsafeMutableRawPointer(mutating: bytes.baseAddress), mode)
     }
@@ -339,7 +344,7 @@ extension Exchange {
     /// Call on the connection's thread, right before the 204 is queued. Earlier answers have been sent by then, so
     /// these are the next bytes; they leave together with the head that follows.
     ///
-    /// - Returns: `false` if they cannot all be sent at once; then the client could understand nothing that follows.
+    /// - Returns: `false` if the system does not accept all of it at once; then nothing further must be sent.
     func beginNotModified() -> Bool {
         let start: StaticString = "HTTP/1.1 304 Not Modified\r\nX-Status-Line: "
         let flags = CInt(MSG_MORE) | CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL)

@@ -3,14 +3,15 @@ internal import CMicroHTTPD
 internal import Glibc
 internal import Synchronization
 
-/// Sends all streams, on one thread of its own. A stream that has nothing to send costs its memory alone.
+/// Sends all streams on one thread of its own. A stream that has nothing to send costs only its memory.
 ///
-/// Unchecked because of `thread`, which is set in `init` and read once after that, and of what only that thread touches.
+/// Unchecked because of `thread`, which is set in `init` and read once after that, and because of the properties that
+/// only that thread uses.
 final class StreamLoop: @unchecked Sendable {
     private struct Inbox {
         var added: [OpenStream] = []
         var woken: [OpenStream] = []
-        /// How many streams may stay open; `nil` for all.
+        /// How many streams may stay open; `nil` for any number.
         var allowed: Int?
         var isStopped = false
         var isSignalled = false
@@ -24,13 +25,13 @@ final class StreamLoop: @unchecked Sendable {
     let count = Atomic(0)
     private let inbox = Mutex(Inbox())
     private let poll: CInt
-    /// An eventfd: makes the thread look into its inbox.
+    /// An eventfd that makes the thread read its inbox.
     private let signal: CInt
     private var thread = pthread_t()
-    // Of the thread.
+    // Used by the thread alone.
     private var streams: [CInt: OpenStream] = [:]
-    private var ofAddress: [IPAddress: Int] = [:]
-    /// Of one stream, before others get their turn.
+    private var streamCounts: [IPAddress: Int] = [:]
+    /// Parts that are sent of one stream before the others get their turn.
     private static let partsInTurn = 16
 
     /// - Parameter addressLimit: streams at a time of one address; 0 for any number.
@@ -57,26 +58,26 @@ final class StreamLoop: @unchecked Sendable {
 
     func add(_ stream: OpenStream) {
         count.add(1, ordering: .relaxed)
-        tell { $0.added.append(stream) }
+        changeInbox { $0.added.append(stream) }
     }
 
     /// Asks the stream for its next part.
     private func wake(_ stream: OpenStream) {
-        if !stream.isWoken.exchange(true, ordering: .acquiringAndReleasing) { tell { $0.woken.append(stream) } }
+        if !stream.isWoken.exchange(true, ordering: .acquiringAndReleasing) { changeInbox { $0.woken.append(stream) } }
     }
 
-    /// Ends all streams but so many, also of those to come.
+    /// Ends streams until so many are left. The limit holds for later streams, too.
     func end(allBut count: Int) {
-        tell { $0.allowed = count }
+        changeInbox { $0.allowed = count }
     }
 
     /// Ends everything at once, and blocks until that is done. Call once.
     func stop() {
-        tell { $0.isStopped = true }
+        changeInbox { $0.isStopped = true }
         pthread_join(thread, nil)
     }
 
-    private func tell(_ change: (inout sending Inbox) -> Void) {
+    private func changeInbox(_ change: (inout sending Inbox) -> Void) {
         let isNew = inbox.withLock { inbox in
             change(&inbox)
             defer { inbox.isSignalled = true }
@@ -89,21 +90,21 @@ final class StreamLoop: @unchecked Sendable {
 // On the thread.
 extension StreamLoop {
     private func run() {
-        // An event is answered before its many watchers are told.
-        CEpoll_letOthersFirst()
+        // So that an event is answered before its many watchers receive the change.
+        CEpoll_preferOtherThreads()
         var events = [epoll_event](repeating: epoll_event(), count: 256)
         let interval = max(20, min(1000, limits.shortest / 10))
-        var nextLook = Watchdog.now + interval
+        var nextCheck = Watchdog.now + interval
         while true {
-            let count = epoll_wait(poll, &events, CInt(events.count), CInt(max(0, nextLook - Watchdog.now)))
+            let count = epoll_wait(poll, &events, CInt(events.count), CInt(max(0, nextCheck - Watchdog.now)))
             for event in events.prefix(Int(max(0, count))) where event.data.fd != signal {
                 guard let stream = streams[event.data.fd] else { continue }
                 if event.events & CEpoll_hungUp != 0 { remove(stream) } else { pump(stream) }
             }
             guard readInbox() else { break }
-            if Watchdog.now >= nextLook {
-                look()
-                nextLook = Watchdog.now + interval
+            if Watchdog.now >= nextCheck {
+                checkTimes()
+                nextCheck = Watchdog.now + interval
             }
         }
         for stream in streams.values { end(stream) }
@@ -128,13 +129,13 @@ extension StreamLoop {
     }
 
     private func open(_ stream: OpenStream) {
-        guard addressLimit == 0 || ofAddress[stream.peer, default: 0] < addressLimit,
+        guard addressLimit == 0 || streamCounts[stream.peer, default: 0] < addressLimit,
             CEpoll_await(poll, stream.socket, CEpoll_hungUp, 0) == 0
         else {
             return close(stream)
         }
         streams[stream.socket] = stream
-        ofAddress[stream.peer, default: 0] += 1
+        streamCounts[stream.peer, default: 0] += 1
         stream.begin { self.wake(stream) }
         pump(stream)
     }
@@ -142,8 +143,8 @@ extension StreamLoop {
     private func remove(_ stream: OpenStream) {
         guard streams.removeValue(forKey: stream.socket) != nil else { return }
         _ = CEpoll_forget(poll, stream.socket)
-        ofAddress[stream.peer]! -= 1
-        if ofAddress[stream.peer] == 0 { ofAddress[stream.peer] = nil }
+        streamCounts[stream.peer]! -= 1
+        if streamCounts[stream.peer] == 0 { streamCounts[stream.peer] = nil }
         endSending(stream)
         close(stream)
     }
@@ -157,7 +158,7 @@ extension StreamLoop {
         if let number = stream.sendingNumber.take() { sendingBudget.end(number) }
     }
 
-    /// Sends as much as the system takes.
+    /// Sends parts until the system accepts no more, the stream has no more, or others get their turn.
     private func pump(_ stream: OpenStream, isQuiet: Bool = false) {
         guard streams[stream.socket] === stream else { return }
         for turn in 0..<StreamLoop.partsInTurn {
@@ -171,7 +172,7 @@ extension StreamLoop {
                 stream.finish()
                 return remove(stream)
             case .wait(let seconds):
-                // Not all streams that became quiet together are asked together.
+                // Random, so that streams that became quiet together are not all asked together.
                 let quiet = limits.quiet + Int.random(in: -limits.quiet / 5...limits.quiet / 5)
                 stream.beginWaiting(atMost: min(quiet, Int(max(0, min(seconds, 1e6)) * 1000)))
                 return waitFor(room: false, stream)
@@ -193,14 +194,14 @@ extension StreamLoop {
         _ = CEpoll_await(poll, stream.socket, CEpoll_hungUp | (room ? CEpoll_writable : 0), 1)
     }
 
-    /// Ends the answer. Another server may continue for its client.
+    /// Ends the answer. Its client may continue on another server.
     private func end(_ stream: OpenStream) {
         stream.mustEnd = true
         if stream.isWaiting { pump(stream) }
     }
 
-    /// Cuts the streams that nobody reads, and asks those for a sign of life that have been waiting for long.
-    private func look() {
+    /// Cuts the streams whose clients do not read, and asks for a sign of life from those that have waited long enough.
+    private func checkTimes() {
         let now = Watchdog.now
         for stream in streams.values {
             if !stream.isWaiting {
@@ -217,32 +218,32 @@ extension StreamLoop {
 
 /// A connection whose answer is a stream.
 ///
-/// Unchecked: touched by the `StreamLoop`'s thread only, but for what is constant or atomic.
+/// Unchecked: only the `StreamLoop`'s thread uses it, except for what is constant or atomic.
 final class OpenStream: @unchecked Sendable, Cuttable {
     let socket: CInt
     let peer: IPAddress
-    /// Whether it waits in the loop's queue.
+    /// Whether it is in the loop's inbox, to be asked for its next part.
     let isWoken = Atomic(false)
     private let isChunked: Bool
     /// `nil` once it has no more parts.
     private var stream: (any HTTPStream)?
     /// Whether no more parts are wanted.
     var mustEnd = false
-    /// What is being sent, and how much of it the system has taken.
+    /// The bytes that are being sent, and how many of them the system has accepted.
     private var rest: [UInt8]
     private var offset = 0
-    /// When the system has last taken something, in milliseconds.
+    /// When the system last accepted bytes, in milliseconds.
     private(set) var since: Int
     /// When a stream that waits is asked again, in milliseconds.
     private(set) var due = 0
     /// The number of `rest` in the sending budget, if it is large.
     var sendingNumber: Int?
     private var isClosed = false
-    /// Whether the loop is told when the system can take more.
+    /// Whether epoll reports when the system can accept more.
     var awaitsRoom = false
 
     /// - Parameters:
-    ///   - socket: is owned.
+    ///   - socket: owned by the new object.
     ///   - stream: `nil` if the answer has no body.
     init(on socket: CInt, of peer: IPAddress, beginning: [UInt8], _ stream: (any HTTPStream)?, isChunked: Bool) {
         self.socket = socket
@@ -259,7 +260,7 @@ final class OpenStream: @unchecked Sendable, Cuttable {
 
     enum Sent {
         case all
-        /// The system takes no more before the client reads.
+        /// The system accepts no more until the client reads.
         case full
         case gone
     }
@@ -285,7 +286,7 @@ final class OpenStream: @unchecked Sendable, Cuttable {
         stream?.begin(waking: wake)
     }
 
-    /// - Returns: `nil` if the end has been sent, too.
+    /// - Returns: `nil` if the end of the stream has been sent.
     func next(isQuiet: Bool) -> HTTPStreamPart? {
         mustEnd && stream != nil ? .end : stream?.next(isQuiet: isQuiet)
     }
@@ -295,7 +296,7 @@ final class OpenStream: @unchecked Sendable, Cuttable {
         offset = 0
     }
 
-    /// Ends the stream; its end is still to be sent.
+    /// Releases the stream; what marks its end is still to be sent.
     func beginEnd() {
         stream = nil
         rest = isChunked ? Array("0\r\n\r\n".utf8) : []
@@ -308,19 +309,20 @@ final class OpenStream: @unchecked Sendable, Cuttable {
         due = Watchdog.now + milliseconds
     }
 
-    /// Closes the connection. Whoever can wake the stream may keep this object for longer.
+    /// Closes the connection. The closure that wakes the stream may keep this object alive for longer.
     func end() {
         stream = nil
         close(socket)
         isClosed = true
     }
 
-    /// Ends the connection: the loop notices it.
+    /// Shuts the connection down, from any thread: the loop notices, and closes it.
     func cut() {
         shutdown(socket, CInt(SHUT_RDWR))
     }
 
-    /// Lets the client read to the end: what it has sent meanwhile would make the system discard that.
+    /// Lets the client read to the end. Reads what the client has sent meanwhile: if it stayed unread, the system would
+    /// reset the connection when it is closed.
     func finish() {
         shutdown(socket, CInt(SHUT_WR))
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in

@@ -7,7 +7,7 @@ internal import Synchronization
 /// watchdog reads it.
 final class WatchedConnection: Sendable {
     enum Phase: Int {
-        /// No request, or one whose first line has not arrived yet.
+        /// No request, or one whose request line has not arrived yet.
         case idle
         case head
         case body
@@ -18,11 +18,11 @@ final class WatchedConnection: Sendable {
 
     let socket: CInt
     let peer: IPAddress
-    /// When the phase began, in milliseconds, and the phase: one word, so that both change at once.
+    /// When the phase began, in milliseconds, and the phase: one word, so that both change together.
     private let word: Atomic<Int>
-    /// Requests that have ended.
+    /// How many requests have ended.
     private let count = Atomic(0)
-    /// Whether the socket is closed, or is about to be: then its number may soon be another connection's.
+    /// Whether the socket is closed or about to be. Another connection may then get its descriptor.
     private let isClosed = Mutex(false)
     /// Whether the watchdog has cut it.
     let isCut = Atomic(false)
@@ -39,7 +39,7 @@ final class WatchedConnection: Sendable {
     }
 
     /// Call before the socket is closed.
-    func noteClosed() { isClosed.withLock { $0 = true } }
+    func markClosed() { isClosed.withLock { $0 = true } }
 
     var requests: Int { count.load(ordering: .acquiring) }
 
@@ -65,8 +65,8 @@ final class WatchedConnection: Sendable {
     private static func word(_ phase: Phase, _ time: Int) -> Int { time << 3 | phase.rawValue }
 }
 
-/// Cuts the connections whose requests take too long to arrive, or whose answers take too long to send. libmicrohttpd's
-/// own timeout restarts with every byte, so that a byte a second would hold a connection for ever.
+/// Cuts connections whose requests take too long to arrive, or whose answers take too long to send. libmicrohttpd's own
+/// timeout restarts with every byte, so a client that sends one byte a second could hold a connection for ever.
 final class Watchdog: Sendable {
     fileprivate struct Watched {
         let connection: WatchedConnection
@@ -96,7 +96,7 @@ final class Watchdog: Sendable {
         watched.withLock { $0[ObjectIdentifier(connection)] = Watched(connection: connection) }
     }
 
-    /// Call before the socket is closed: its number may soon be another connection's.
+    /// Call before the socket is closed: another connection may then get its descriptor.
     func remove(_ connection: WatchedConnection) {
         watched.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(connection)) }
     }
@@ -107,14 +107,13 @@ final class Watchdog: Sendable {
         let interval = max(20, min(500, limits.shortest / 10))
         while !Task.isCancelled {
             guard (try? await Task.sleep(for: .milliseconds(interval))) != nil else { return }
-            // Rather cuts one interval too early than one too late.
-            look(until: Watchdog.now + interval, previous: Watchdog.now - interval)
+            // Cuts up to one interval early rather than late.
+            scan(until: Watchdog.now + interval, previous: Watchdog.now - interval)
         }
     }
 
-    /// Accepts no further request on connections that have none. One that has arrived but is not read yet is still
-    /// answered.
-    func hangUpOnIdle() {
+    /// Ends connections that have no request. A request that has arrived but is not read yet is still answered.
+    func closeIdleForReading() {
         watched.withLock { watched in
             for connection in watched.values.map(\.connection) where connection.current.phase == .idle {
                 connection.closeForReading()
@@ -123,13 +122,13 @@ final class Watchdog: Sendable {
     }
 
     /// Locks per connection, so that a scan never delays opening or closing one.
-    private func look(until deadline: Int, previous: Int) {
+    private func scan(until deadline: Int, previous: Int) {
         for key in watched.withLock({ Array($0.keys) }) {
             watched.withLock { watched in
                 guard let connection = watched[key]?.connection else { return }
                 let (phase, since) = connection.current
                 switch phase {
-                case .idle: watched[key]?.lookAtIdle(previous: previous)
+                case .idle: watched[key]?.checkIdle(previous: previous)
                 case .head, .body:
                     connection.followPeer()
                     if deadline - since > (phase == .head ? limits.head : limits.body) {
@@ -144,7 +143,7 @@ final class Watchdog: Sendable {
 }
 
 extension Watchdog {
-    /// A connection that is cut is looked at until it is closed, and counts once.
+    /// Cuts a connection, and counts it once: until it is closed, each scan finds it again.
     private func cut(_ connection: WatchedConnection, _ reason: ConnectionMeasures.Happening) {
         if !connection.isCut.exchange(true, ordering: .relaxed) { measures.count(reason) }
         connection.cut()
@@ -152,9 +151,9 @@ extension Watchdog {
 }
 
 extension Watchdog.Watched {
-    /// libmicrohttpd reports nothing about a request before its first line has arrived; the system counts the bytes
-    /// received.
-    fileprivate mutating func lookAtIdle(previous: Int) {
+    /// Notices the beginning of a request by the bytes received: libmicrohttpd reports a request only when its request
+    /// line has arrived.
+    fileprivate mutating func checkIdle(previous: Int) {
         let ended = connection.requests
         guard let received = connection.followPeer(), connection.requests == ended else { return }
         if ended != requests {
@@ -167,14 +166,13 @@ extension Watchdog.Watched {
 }
 
 extension WatchedConnection: Cuttable {
-    /// Shuts the socket down: libmicrohttpd sees the end of the connection, and closes it. Call before the socket is
-    /// closed.
+    /// Shuts the socket down, so that libmicrohttpd closes the connection. Call before the socket is closed.
     func cut() {
         shutdown(socket, CInt(SHUT_RDWR))
     }
 
-    /// Whether the client has closed its side, or the connection is broken. libmicrohttpd does not look at a suspended
-    /// connection.
+    /// Whether the client has closed its side, or the connection is broken. Asks the system, because libmicrohttpd does
+    /// not watch a suspended connection.
     var hasHungUp: Bool {
         isClosed.withLock { isClosed in
             isClosed || info { [TCP_CLOSE_WAIT, TCP_CLOSE].contains(Int($0[0])) } ?? true
@@ -186,11 +184,11 @@ extension WatchedConnection: Cuttable {
         shutdown(socket, CInt(SHUT_RD))
     }
 
-    /// If the client has closed its side, makes libmicrohttpd notice: it waits for a change, and misses an end that
-    /// comes together with data.
+    /// If the client has closed its side, makes libmicrohttpd notice: its edge-triggered wait misses an end that
+    /// arrives together with data.
     ///
-    /// - Returns: the bytes received; `nil` if this is not a TCP connection. (tcpi_state and tcpi_bytes_received of
-    ///   TCP_INFO; glibc's header does not have the latter yet.)
+    /// - Returns: the bytes received; `nil` if this is not a TCP connection. Source: tcpi_state and tcpi_bytes_received
+    ///   of TCP_INFO; glibc's header does not have the latter yet.
     @discardableResult
     fileprivate func followPeer() -> UInt64? {
         info { info in
@@ -199,7 +197,7 @@ extension WatchedConnection: Cuttable {
         }
     }
 
-    /// - Parameter read: gets TCP_INFO, at least 136 bytes of it.
+    /// - Parameter read: receives TCP_INFO, at least 136 bytes of it.
     private func info<Value>(_ read: (UnsafeMutableRawBufferPointer) -> Value) -> Value? {
         withUnsafeTemporaryAllocation(byteCount: 256, alignment: 8) { info in
             var size = socklen_t(info.count)
@@ -211,7 +209,7 @@ extension WatchedConnection: Cuttable {
     }
 }
 
-/// What has happened to connections, as counts.
+/// Counts what happened to connections.
 public final class ConnectionMeasures: Sendable {
     public enum Happening: Int, CaseIterable, Sendable {
         case accepted
@@ -223,7 +221,7 @@ public final class ConnectionMeasures: Sendable {
         case slowBody
         /// Cut: its answer, or a part of its stream, was read too slowly.
         case slowReader
-        /// Cut: it was the slowest to read its answer when the answers under way took too much memory.
+        /// Cut: its answer had been under way longest when the answers under way took too much memory.
         case largeAnswer
     }
 

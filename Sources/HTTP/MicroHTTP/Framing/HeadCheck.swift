@@ -1,11 +1,11 @@
 internal import CMicroHTTPD
 internal import Glibc
 
-/// Whether the head of a request is just what its bytes say, so that no proxy in front can have read another request in
-/// them (RFC 9112, section 11.2).
+/// Whether libmicrohttpd has read a request's head exactly as it arrived, so that no proxy in front can have read
+/// another request in the same bytes (RFC 9112, section 11.2).
 ///
 /// libmicrohttpd 0.9 drops, merges and cuts what it cannot read. But it parses a head in place, so the pointers that it
-/// hands out show this: from the method to the empty line each part must begin where the one before ends, with as many
+/// passes on show this: from the method to the empty line each part must begin where the one before ends, with as many
 /// bytes in between as the grammar has there. The library has overwritten these with NUL; only their number can still
 /// be checked.
 struct HeadCheck {
@@ -42,7 +42,7 @@ struct HeadCheck {
     }
 
     /// Call with each field, in order.
-    mutating func take(_ field: HTTPHeaders.Field) {
+    mutating func add(_ field: HTTPHeaders.Field) {
         isSound =
             isSound && isInPlace(field) && !field.name.isEmpty && field.name.allSatisfy(HeadCheck.isTokenCharacter)
             && field.value.allSatisfy(HeadCheck.isValueCharacter)
@@ -145,9 +145,9 @@ enum HTTPLibrary {
     /// The numbers of its version: 0, 9, 75.
     static let version = String(cString: MHD_get_version()).split(separator: ".").map { Int($0) ?? 0 }
 
-    /// Whether it follows RFC 9112 when it is set to. Before 1.0 it does not, and `HeadCheck` checks what it has done.
+    /// Whether its strict mode follows RFC 9112. Before 1.0 it does not, and `HeadCheck` checks its results.
     static let isStrict = !version.lexicographicallyPrecedes([1, 0])
 
-    /// Whether `HeadCheck` knows this version's faults.
+    /// Whether `HeadCheck` covers the faults of this version.
     static let isKnown = !version.lexicographicallyPrecedes([0, 9, 75])
 }

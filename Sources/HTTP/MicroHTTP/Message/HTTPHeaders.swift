@@ -3,7 +3,7 @@
 /// A server receives some ten fields with every request and uses three of them, so all of them share one block of
 /// memory, and a value becomes a `String` only when it is requested.
 public struct HTTPHeaders: Sendable {
-    /// Each field as `Sizes`, its name, NUL, its value, NUL; so both can be read as C strings in place.
+    /// Each field is `Sizes`, its name, NUL, its value, NUL, so both can be read as C strings in place.
     private var bytes: [UInt8]
 
     /// The value of the first field of that name.
@@ -65,7 +65,7 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral {
 
 // Fields as bytes.
 extension HTTPHeaders {
-    /// A field, wherever its bytes are.
+    /// A field whose bytes are elsewhere: valid only as long as they are.
     struct Field {
         let name: UnsafeRawBufferPointer
         let value: UnsafeRawBufferPointer
@@ -80,8 +80,8 @@ extension HTTPHeaders {
             return Field(name: name, value: UnsafeRawBufferPointer(rebasing: value))
         }
 
-        /// The two cases of an ASCII letter differ in one bit; no two other characters of a field name do (RFC 9110,
-        /// section 5.6.2).
+        /// Compares without regard to case: the two cases of an ASCII letter differ in one bit, and no two other
+        /// characters of a field name differ in that bit only (RFC 9110, section 5.6.2).
         func isNamed(_ other: StaticString) -> Bool {
             guard name.count == other.utf8CodeUnitCount else { return false }
             let other = other.utf8Start
@@ -120,7 +120,7 @@ extension HTTPHeaders {
         }
     }
 
-    /// Bytes that a field needs besides its name and its value.
+    /// Bytes that a field takes besides its name and its value.
     static let overhead = MemoryLayout<Sizes>.size + 2
 
     /// Fields that `fill` writes, in no more than `capacity` bytes.

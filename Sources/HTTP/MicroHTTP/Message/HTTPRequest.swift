@@ -31,12 +31,12 @@ public final class HTTPRequest: Sendable {
         self.connection = connection
     }
 
-    /// Whether the client has closed its side of the connection, and hardly waits for an answer. Asks the system.
+    /// Whether the client has closed its side of the connection, and so probably waits for no answer. Asks the system.
     public var hasHungUp: Bool { connection?.hasHungUp ?? false }
 
-    /// The client's address. Proxies append the address that they see to `X-Forwarded-For`; what precedes the last
-    /// address that is not a proxy of ours may be forged. Before an entry that is no address, the proxy that has sent it
-    /// is the client.
+    /// The client's address: the peer's, unless the peer is a trusted proxy; then the last address in `X-Forwarded-For`
+    /// that is not a trusted proxy. Each proxy appends the address that it sees, so the entries before that one may be
+    /// forged. If an entry is not an address, the proxy that sent it counts as the client.
     ///
     /// - Parameter proxies: the proxies whose entries are trusted.
     public func client(behind proxies: [IPNetwork]) -> IPAddress? {
@@ -73,14 +73,14 @@ extension IPAddress {
             (address, port) = (host, rest)
         }
         if let (host, zone) = address.cut(at: "%") {
-            guard host.has(":"), !zone.isEmpty, zone.utf8.allSatisfy(IPAddress.isOfZone) else { return nil }
+            guard host.has(":"), !zone.isEmpty, zone.utf8.allSatisfy(IPAddress.isZoneCharacter) else { return nil }
             address = host
         }
         guard let port = port.natural, port <= 65_535 else { return nil }
         self.init(address)
     }
 
-    private static func isOfZone(_ byte: UInt8) -> Bool {
+    private static func isZoneCharacter(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"):

@@ -3,7 +3,7 @@
 public struct HTTPResponse: Sendable {
     public enum Body: Sendable {
         case bytes([UInt8])
-        /// Sent from where they are.
+        /// Sent without being copied.
         case constant(StaticBytes)
         case stream(any HTTPStream)
     }
@@ -18,7 +18,7 @@ public struct HTTPResponse: Sendable {
         self.body = .bytes(body)
     }
 
-    /// An answer that ends when the stream says so.
+    /// An answer whose body is a stream.
     public init(status: Int, headers: HTTPHeaders = [:], stream: any HTTPStream) {
         self.status = status
         self.headers = headers
@@ -28,35 +28,35 @@ public struct HTTPResponse: Sendable {
 
 /// Bytes that exist as long as the process, such as those of a file that is compiled in.
 ///
-/// Sendable, because nobody changes or frees them: whoever makes a value promises that.
+/// Sendable, because the bytes are never changed or freed: the code that makes a value guarantees that.
 public struct StaticBytes: @unchecked Sendable {
     public let buffer: UnsafeBufferPointer<UInt8>
 
     public init(_ buffer: UnsafeBufferPointer<UInt8>) { self.buffer = buffer }
 }
 
-/// A body that is made while it is being sent, for one answer.
+/// The body of one answer, made while it is being sent.
 ///
-/// The server asks for a part whenever all before it has been sent. While there is none, the connection is suspended: it
-/// costs no thread, and is not closed for its silence. The stream is released once its answer has ended, for whatever
-/// reason: the end of the stream, a client that is gone or reads nothing, a server that stops.
+/// The server asks for a part when all earlier parts have been sent. While there is none, the connection occupies no
+/// thread, and no timeout closes it. The stream is released when its answer has ended, whatever the reason: the end of
+/// the stream, a client that is gone or reads nothing, a server that stops.
 public protocol HTTPStream: AnyObject, Sendable {
     /// Called once, before the first `next`.
     ///
-    /// - Parameter wake: makes the server ask for the next part. May be called from any thread, as often as one likes.
+    /// - Parameter wake: makes the server ask for the next part. May be called from any thread, any number of times.
     func begin(waking wake: @escaping @Sendable () -> Void)
 
-    /// The next part. Called on the connection's thread, and never twice at the same time: never block here.
+    /// The next part. Called on the thread that sends all streams, one call at a time: never block here.
     ///
-    /// - Parameter isQuiet: whether nothing was sent for `HTTPServer.Settings.Limits.quiet`, or for as long as the stream
-    ///   wanted to wait.
+    /// - Parameter isQuiet: whether nothing was sent for `HTTPServer.Settings.Limits.quiet`, or for the time that the
+    ///   stream asked to wait.
     func next(isQuiet: Bool) -> HTTPStreamPart
 }
 
 public enum HTTPStreamPart: Sendable {
     /// Must not be empty.
     case bytes([UInt8])
-    /// There is nothing to send before the next call of `wake`, or for so many seconds.
+    /// There is nothing to send until `wake` is called, or until so many seconds have passed.
     case wait(atMost: Double = .infinity)
     case end
 }

@@ -54,7 +54,7 @@ public struct HTTPTarget: Sendable, Equatable {
         self.query = query
     }
 
-    /// Without the segments of a prefix, if the path begins with them.
+    /// The target without a prefix of its path, if the path begins with it.
     func without(prefix: [String]) -> HTTPTarget {
         guard !prefix.isEmpty, segments.starts(with: prefix) else { return self }
         var target = self
@@ -62,7 +62,7 @@ public struct HTTPTarget: Sendable, Equatable {
         return target
     }
 
-    /// What follows the scheme and the host of an absolute target, which must have both; else the target as it is.
+    /// The path and query of an absolute target with a valid host; any other target unchanged.
     private static func originForm(of target: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
         for scheme in ["http://", "https://"] {
             let start = scheme.utf8.count
@@ -100,7 +100,7 @@ public struct HTTPTarget: Sendable, Equatable {
         return items
     }
 
-    /// Undoes percent-encoding (RFC 3986, section 2.1). Text without escapes is ASCII.
+    /// Decodes percent-encoding (RFC 3986, section 2.1). Text without escapes is ASCII.
     private static func decode(_ text: Bytes) -> String? {
         guard text.contains(UInt8(ascii: "%")) else {
             return String(decoding: UnsafeBufferPointer(rebasing: text), as: UTF8.self)

@@ -28,7 +28,7 @@ public struct IPAddress: Sendable, Hashable {
 
     /// - Parameter text: `192.0.2.1` or `2001:db8::1`.
     public init?(_ text: some StringProtocol) {
-        // C reads it up to the NUL.
+        // C would read only what precedes the NUL.
         guard !text.has("\0") else { return nil }
         let text = String(text)
         var (old, new) = (in_addr(), in6_addr())
@@ -57,12 +57,13 @@ public struct IPAddress: Sendable, Hashable {
 
     private var isMapped: Bool { network == 0 && host >> 32 == IPAddress.mappedPrefix >> 32 }
 
-    /// What one client has: an IPv4 address, or the network of 2⁶⁴ IPv6 addresses that a line is assigned (RFC 6177).
+    /// What one subscriber is assigned: an IPv4 address, or a network of 2⁶⁴ IPv6 addresses (RFC 6177).
     public var subscriber: IPAddress { isMapped ? self : IPAddress(network: network, host: 0) }
 
     /// 128 bits, in two halves.
     package var bits: (UInt64, UInt64) { (network, host) }
 
+    /// Whether the first bits of both addresses are the same.
     fileprivate func isEqual(to other: IPAddress, bits: Int) -> Bool {
         // Shifts by 64 or more yield 0.
         (network ^ other.network) >> max(0, 64 - bits) == 0 && (host ^ other.host) >> (128 - max(64, bits)) == 0

@@ -23,7 +23,7 @@ public struct RequestID: Sendable, Equatable {
     ///
     /// - Returns: `nil` if the field is not an id that is safe to log.
     init?(_ field: String) {
-        guard (1...RequestID.limit).contains(field.utf8.count), field.utf8.allSatisfy(RequestID.isSane) else {
+        guard (1...RequestID.limit).contains(field.utf8.count), field.utf8.allSatisfy(RequestID.isIDCharacter) else {
             return nil
         }
         origin = .given(field)
@@ -33,7 +33,7 @@ public struct RequestID: Sendable, Equatable {
         withCString { String(cString: $0) }
     }
 
-    /// Makes no `String`: every answer has an id, and hardly any is needed as one.
+    /// Makes no `String`: every answer has an id, and few ids are needed as a `String`.
     func withCString<Value>(_ body: (UnsafePointer<CChar>) -> Value) -> Value {
         switch origin {
         case .given(let text): text.withCString(body)
@@ -51,8 +51,9 @@ public struct RequestID: Sendable, Equatable {
     private static let digitCount = 16
     private static let digits = "0123456789abcdef".utf8CString.dropLast().map(\.self)
 
-    /// What identifiers are made of: hexadecimal digits, base 64, `Root=1-…`, but no space, quote or bracket.
-    private static func isSane(_ byte: UInt8) -> Bool {
+    /// The characters of usual identifiers, such as hexadecimal digits, base 64 and `Root=1-…`: no space, quote or
+    /// bracket.
+    private static func isIDCharacter(_ byte: UInt8) -> Bool {
         byte.isASCIIAlphanumeric || "-._~+/=:@".utf8.contains(byte)
     }
 }

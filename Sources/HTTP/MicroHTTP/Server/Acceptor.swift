@@ -1,19 +1,19 @@
-// As in ListeningSocket.swift.
+// Both modules, for the reason in ListeningSocket.swift.
 internal import CMicroHTTPD
 internal import Glibc
 internal import Synchronization
 
 /// Accepts connections on a thread of its own, and hands them to libmicrohttpd to serve.
 ///
-/// libmicrohttpd 0.9.75 can listen by itself. But when it runs out of descriptors, its threads spin; when it is told to
-/// stop listening, the connections that wait to be accepted are lost, and it panics if one of its threads notices at
-/// that moment.
+/// libmicrohttpd 0.9.75 can listen by itself. But its threads spin when it runs out of descriptors; and when it stops
+/// listening, it loses the connections that wait to be accepted, and panics if one of its threads notices at that
+/// moment.
 ///
 /// Unchecked because of `thread`, which is set in `init`, and read once after that.
 final class Acceptor: @unchecked Sendable {
-    /// How long it waits when there is no room for a connection, in milliseconds.
+    /// How long the thread waits when there is no room for a connection, in milliseconds.
     private static let pause: CInt = 10
-    /// How long a client may take to complete a TCP handshake under way once new ones are refused, in milliseconds.
+    /// How long TCP handshakes that are under way may take once new ones are dropped, in milliseconds.
     private static let handshakeGrace = 200
 
     private let socket: ListeningSocket
@@ -39,8 +39,8 @@ final class Acceptor: @unchecked Sendable {
         thread = try BlockingWork.thread { self.run() }
     }
 
-    /// Begins the end: the thread accepts the last connections, for as long as that takes, and closes the listening
-    /// socket. Call once, before `end`.
+    /// Starts to end: the thread accepts the connections that still wait, for a second at most, and closes the
+    /// listening socket. Call at most once, before `end`.
     func beginEnd() {
         isGraceful.store(true, ordering: .relaxed)
         close(stopSignal.sender)
@@ -49,8 +49,8 @@ final class Acceptor: @unchecked Sendable {
     /// Whether the listening socket is closed.
     var hasEnded: Bool { isClosed.load(ordering: .acquiring) }
 
-    /// Closes the listening socket at once, even if `beginEnd` still accepts connections, and blocks until it is
-    /// closed. Call once.
+    /// Closes the listening socket at once, even if connections that wait are still being accepted after `beginEnd`,
+    /// and blocks until it is closed. Call once.
     func end() {
         if !isGraceful.exchange(false, ordering: .relaxed) { close(stopSignal.sender) }
         pthread_join(thread, nil)
@@ -62,8 +62,8 @@ final class Acceptor: @unchecked Sendable {
             let isEmpty = acceptWaiting()
             poll(&awaited, isEmpty ? 2 : 1, isEmpty ? -1 : Acceptor.pause)
         }
-        socket.ignoreNewcomers()
-        // Accepts the connections whose handshake is under way, and waits a little longer if there is no room.
+        socket.dropConnectionAttempts()
+        // Accepts the connections whose handshake is under way, and waits longer if there is no room for them.
         let start = Watchdog.now
         while true {
             let isEmpty = acceptWaiting()
@@ -76,10 +76,11 @@ final class Acceptor: @unchecked Sendable {
         isClosed.store(true, ordering: .releasing)
     }
 
-    /// - Returns: whether no connection waits any more; `false` if there is no room: too many connections, or
-    ///   descriptors.
+    /// Accepts connections until none waits or there is no room for more.
+    ///
+    /// - Returns: whether no connection waits; `false` if there are too many connections or too few descriptors.
     private func acceptWaiting() -> Bool {
-        let limit = min(limit, Acceptor.descriptorsLeft())
+        let limit = min(limit, Acceptor.usableDescriptors())
         for _ in 0..<ListeningSocket.backlog {
             guard core.connections < limit else { return false }
             var address = sockaddr_storage()
@@ -105,10 +106,10 @@ final class Acceptor: @unchecked Sendable {
         return false
     }
 
-    /// Descriptors that connections may use: all but a reserve for files and for the server itself. Without the
-    /// reserve, libdispatch, which opens a file to monitor its threads, ends the process. Read each time, because the
-    /// limit may change.
-    private static func descriptorsLeft() -> Int {
+    /// How many descriptors connections may use: all but a reserve for files and for the server itself. Without the
+    /// reserve, libdispatch would end the process when it cannot open the file that monitors its threads. Read each
+    /// time, because the limit may change.
+    private static func usableDescriptors() -> Int {
         max(leastConnections, descriptorLimit - reserve)
     }
 
@@ -120,7 +121,7 @@ final class Acceptor: @unchecked Sendable {
         return Int(clamping: limit.rlim_cur)
     }
 
-    /// - Throws: if the process may not open enough files for the reserve and a few connections.
+    /// - Throws: an error if the process may not open enough files for the reserve and a few connections.
     static func checkDescriptors() throws(HTTPServerError) {
         let (limit, least) = (descriptorLimit, reserve + leastConnections)
         guard limit >= least else {

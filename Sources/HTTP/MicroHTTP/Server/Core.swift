@@ -2,7 +2,7 @@ internal import CMicroHTTPD
 internal import Glibc
 internal import Synchronization
 
-/// What the callbacks share: the handler, the counts, the suspended exchanges.
+/// What libmicrohttpd's callbacks share: the handler, the counts, the suspended exchanges.
 final class Core: Sendable {
     let handler: any HTTPHandler
     let basePath: [String]
@@ -15,18 +15,20 @@ final class Core: Sendable {
     let watchdog: Watchdog
     let measures: ConnectionMeasures
     let isDraining = Atomic(false)
-    /// Those that libmicrohttpd has, or is about to get. Counted from the moment that they are accepted.
+    /// Connections that libmicrohttpd serves or is about to receive, counted from the moment that they are accepted.
+    /// Those handed over to `streams` are not among them.
     let openConnections = Atomic(0)
-    /// All of them.
+    /// All open connections, those of streams included.
     var connections: Int { openConnections.load(ordering: .relaxed) + streams.count.load(ordering: .relaxed) }
     let requestsUnderWay = Atomic(0)
-    /// The exchanges whose connections are, or are just being, suspended or resumed. Stopping libmicrohttpd with a
-    /// suspended connection aborts the process, so the server first closes this and waits until it is empty.
-    /// Counted, because an exchange may be suspended again before it is recorded here that it was resumed.
+    /// The exchanges whose connections are suspended, or are just being suspended or resumed. Stopping libmicrohttpd
+    /// with a suspended connection aborts the process, so the server first closes this registry and waits until it is
+    /// empty. Each exchange has a count, because it may be suspended again before `unregister` records that it was
+    /// resumed.
     private let suspended = Mutex<(isClosed: Bool, exchanges: [ObjectIdentifier: (exchange: Exchange, count: Int)])>(
         (false, [:]))
 
-    /// In milliseconds.
+    /// How long `stop` waits until the suspended exchanges are resumed, in milliseconds.
     private static let resumingTime = 10_000
 
     init(
@@ -45,7 +47,9 @@ final class Core: Sendable {
         self.measures = measures
     }
 
-    /// - Returns: `false` if the server is stopping: the exchange must not be suspended.
+    /// Call before the connection is suspended.
+    ///
+    /// - Returns: `false` if the server is stopping: then the exchange must not be suspended.
     func register(_ exchange: Exchange) -> Bool {
         suspended.withLock { suspended in
             guard !suspended.isClosed else { return false }
@@ -63,13 +67,14 @@ final class Core: Sendable {
         }
     }
 
-    /// Call after `abandonSuspended`; blocks for the moment that resuming and joining the threads take. If an exchange
-    /// stays suspended, against all expectation, libmicrohttpd is left as it is: stopping it would abort the process.
+    /// Stops libmicrohttpd and the streams. Call after `abandonSuspended`; blocks until the suspended exchanges are
+    /// resumed and the threads have ended. If an exchange unexpectedly stays suspended, libmicrohttpd keeps running,
+    /// because stopping it would abort the process.
     func stop(_ daemon: Daemon) {
         let deadline = Watchdog.now + Core.resumingTime
         while suspended.withLock({ !$0.exchanges.isEmpty }) {
             guard Watchdog.now < deadline else {
-                // The library's threads use this.
+                // The library's threads still use this object.
                 _ = Unmanaged.passRetained(self)
                 return
             }
@@ -79,7 +84,7 @@ final class Core: Sendable {
         streams.stop()
     }
 
-    /// Answers 503 to every suspended exchange, and lets none be suspended from now on.
+    /// Answers 503 to every suspended exchange. From now on no exchange can be suspended.
     func abandonSuspended() {
         let exchanges = suspended.withLock { suspended in
             suspended.isClosed = true
@@ -101,13 +106,13 @@ final class Core: Sendable {
             core.openConnections.subtract(1, ordering: .relaxed)
             let watched = Unmanaged<WatchedConnection>.fromOpaque(pointer).takeRetainedValue()
             core.watchdog.remove(watched)
-            watched.noteClosed()
+            watched.markClosed()
             slot.pointee = nil
         }
     }
 }
 
-/// Runs blocking work on a thread made for it: it must not hold up the few threads that Swift's tasks run on.
+/// Runs blocking work on a thread of its own: it must not block the few threads that Swift's tasks run on.
 enum BlockingWork {
     private final class Work: Sendable {
         let body: @Sendable () -> Void
@@ -116,7 +121,7 @@ enum BlockingWork {
 
     /// Starts a thread, which the caller must join.
     static func thread(_ body: @escaping @Sendable () -> Void) throws(HTTPServerError) -> pthread_t {
-        // Owned by the thread from its start on.
+        // The thread owns the work from its start on.
         let work = Unmanaged.passRetained(Work(body))
         let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { work in
             if let work { Unmanaged<Work>.fromOpaque(work).takeRetainedValue().body() }
@@ -131,6 +136,7 @@ enum BlockingWork {
         return thread
     }
 
+    /// Returns when the work is done.
     static func run(_ body: @escaping @Sendable () -> Void) async {
         await withCheckedContinuation { continuation in
             start {
@@ -140,9 +146,9 @@ enum BlockingWork {
         }
     }
 
-    /// The same, without waiting for the end.
+    /// Starts the work, and does not wait for its end.
     static func start(_ body: @escaping @Sendable () -> Void) {
-        // If there is no thread for it: better here than not at all.
+        // If no thread can be made, the work runs here rather than not at all.
         guard let thread = try? thread(body) else { return body() }
         pthread_detach(thread)
     }

@@ -2,19 +2,19 @@ internal import ByteText
 internal import CMicroHTTPD
 internal import Glibc
 
-/// Why there is no answer.
+/// Why a request has no answer.
 public enum HTTPClientError: Error, Equatable, Sendable {
     /// No address is known for the host.
     case unknownHost
     /// Connecting failed, or the connection was cut; `reason` is the system's error text.
     case noConnection(reason: String)
     case timedOut
-    /// The answer is not HTTP/1.1, nor 1.0.
+    /// The answer is neither HTTP/1.1 nor HTTP/1.0.
     case notHTTP
 }
 
-/// The smallest client: one request on a connection of its own. It blocks; it is for health checks, and for a thread
-/// that has nothing else to do.
+/// A minimal client, which blocks: one request for each connection. It is for health checks, and for threads that have
+/// nothing else to do.
 public enum HTTPClient {
     private static let largestAnswer = 1 << 16
 
@@ -26,7 +26,7 @@ public enum HTTPClient {
         try answer(to: "GET \(path) HTTP/1.1\r\n", [], at: address, timeout)
     }
 
-    /// The same with a body.
+    /// Sends a body, otherwise as `get`.
     ///
     /// - Parameter type: the body's media type.
     public static func post(
@@ -80,7 +80,7 @@ public enum HTTPClient {
             guard count >= 0 else { throw .system }
             guard count > 0 else { break }
             answer += part.prefix(count)
-            // Some servers leave the connection open all the same.
+            // Some servers keep the connection open in spite of `Connection: close`.
             if let whole = wholeSize(of: answer), answer.count >= whole { break }
         }
         return String(decoding: answer, as: UTF8.self)
@@ -88,7 +88,7 @@ public enum HTTPClient {
 
     private static let emptyLine = Array("\r\n\r\n".utf8)
 
-    /// The bytes of an answer, as its head says; `nil` if it does not, or is not whole.
+    /// The size of the whole answer by its `Content-Length`; `nil` without one, or while the head is incomplete.
     private static func wholeSize(of answer: [UInt8]) -> Int? {
         guard let end = answer.firstRange(of: emptyLine) else { return nil }
         for line in String(decoding: answer[..<end.lowerBound], as: UTF8.self).lines.dropFirst() {
@@ -103,7 +103,7 @@ public enum HTTPClient {
         var sent = 0
         while sent < request.count {
             guard ContinuousClock.now < end else { throw .timedOut }
-            // In parts, so that a slow reader does not hold up one call beyond the end.
+            // In parts, so that with a slow reader no single call lasts beyond the end.
             let part = request[sent..<min(sent + 1 << 16, request.count)]
             let count = part.withUnsafeBytes { Glibc.send(socket, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
             guard count > 0 else { throw .system }

@@ -8,9 +8,10 @@ public final class HTTPServer: Sendable {
         public var host = "127.0.0.1"
         /// 0 for any free one.
         public var port = 8080
-        /// Threads that read, write and run handlers. A handler that suspends leaves its thread to others.
+        /// Threads that read, write and run handlers. A suspended handler does not occupy its thread.
         public var threads = max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN)))
-        /// Connections at a time; more wait in the system's queue. Kept below the process's limit of descriptors.
+        /// Connections at a time; further ones wait in the system's queue. Lowered to fit the process's limit of
+        /// descriptors.
         public var connectionLimit = 10_000
         /// Connections at a time from one address; 0 for any number. Further ones are closed at once.
         public var addressLimit = 0
@@ -22,15 +23,16 @@ public final class HTTPServer: Sendable {
         public var headLimit = 8 * 1024
         /// Bytes of a request's body.
         public var bodyLimit = 64 * 1024
-        /// Total bytes of the bodies over 4 KiB that are under way, for which memory is taken as they arrive. Beyond
-        /// it, requests are refused: those without a right from half of it on, those of one address from a quarter on.
+        /// Total bytes of the bodies over 4 KiB that are under way, counted as they arrive. Beyond it, requests are
+        /// refused: those without a right (`HTTPHandler.hasRight`) beyond half of it, those of one address beyond a
+        /// quarter.
         public var receivingLimit = 32 * 1024 * 1024
-        /// Proxies whose word on their clients' addresses counts.
+        /// Proxies that are trusted to send their clients' addresses in `X-Forwarded-For`.
         public var proxies: [IPNetwork] = []
         /// Total bytes of the answers over 16 KiB that are being sent. Beyond it, those that have been under way
         /// longest are cut off.
         public var sendingLimit = 32 * 1024 * 1024
-        /// The segments that a proxy may leave before the path of a request: the handler sees the path without them.
+        /// Path segments that a proxy may leave in front of a request's path: the handler sees the path without them.
         public var basePath: [String] = []
 
         public init() {}
@@ -39,9 +41,10 @@ public final class HTTPServer: Sendable {
         public struct Limits: Sendable {
             public var head = 10_000
             public var body = 15_000
-            /// The answer; of a stream, what was sent of it at a time.
+            /// The whole answer; of a stream, the time without progress while a part is being sent.
             public var sending = 60_000
-            /// How long a stream may send nothing until it is asked for a sign of life; a fifth more or less.
+            /// How long a stream may send nothing before it is asked for a sign of life, varied at random by up to a
+            /// fifth.
             public var quiet = 15_000
 
             public init() {}
@@ -55,7 +58,7 @@ public final class HTTPServer: Sendable {
     /// What has happened to its connections.
     public let measures: ConnectionMeasures
     private let core: Core
-    /// Owned: started in `init`, stopped once, by the code that takes it out of the mutex.
+    /// Owned: started in `init`, stopped once, by whichever function takes them out of the mutex.
     private let running: Mutex<(acceptor: Acceptor, daemon: Daemon)?>
     private let watching: Task<Void, Never>
 
@@ -104,10 +107,10 @@ public final class HTTPServer: Sendable {
     /// The version of libmicrohttpd that has been loaded.
     public static var libraryVersion: String { HTTPLibrary.version.map(String.init).joined(separator: ".") }
 
-    /// Connections that are accepted and not closed yet.
+    /// Accepted connections that are not closed yet.
     public var openConnections: Int { core.connections }
 
-    /// Those of them whose answer is a stream.
+    /// Open connections whose answer is a stream.
     public var openStreams: Int { core.streams.count.load(ordering: .relaxed) }
 
     /// Requests that have begun to arrive and are not answered yet.
@@ -139,7 +142,7 @@ public final class HTTPServer: Sendable {
         let streams = Double(core.streams.count.load(ordering: .relaxed))
         await wait(until: start + limit) { [core] in
             let passed = ContinuousClock.now - start
-            if passed > idleGrace { core.watchdog.hangUpOnIdle() }
+            if passed > idleGrace { core.watchdog.closeIdleForReading() }
             let rest = limit > .zero ? max(0, 1 - 2 * (passed / limit)) : 0
             if streams > 0 { core.streams.end(allBut: Int(streams * rest)) }
             return core.connections == 0
@@ -165,7 +168,8 @@ public final class HTTPServer: Sendable {
             MHD_OptionItem(option: option, value: value, ptr_value: nil)
         }
         var options = [
-            // The acceptor's limit is lower. This one is split evenly among the threads, however unevenly they fill.
+            // The acceptor limits connections: libmicrohttpd would give each thread an equal share of the limit,
+            // however unevenly the threads fill.
             number(.CONNECTION_LIMIT, Int(CInt.max)),
             number(.PER_IP_CONNECTION_LIMIT, Int(UInt32(clamping: settings.addressLimit))),
             number(.CONNECTION_TIMEOUT, settings.idleTimeout),
@@ -183,7 +187,8 @@ public final class HTTPServer: Sendable {
             Unmanaged.passUnretained(core).toOpaque(), &options)
     }
 
-    /// Bytes for the head of an answer. If none are left, libmicrohttpd closes the connection without an answer.
+    /// Bytes of a connection's memory for the head of an answer. Without them libmicrohttpd closes the connection
+    /// without an answer.
     private static let roomForAnswer = 2048
 
     /// libmicrohttpd panics when it finds its own state broken; the process cannot go on.
@@ -199,12 +204,14 @@ public final class HTTPServer: Sendable {
         }, nil)
 }
 
-/// libmicrohttpd's daemon. One owner at a time; libmicrohttpd's own calls on it are safe from any thread.
+/// libmicrohttpd's daemon. It has one owner at a time. Sendable, because libmicrohttpd's functions on a daemon may be
+/// called from any thread.
 struct Daemon: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    /// Hands it a connection to serve, which is closed if there is no memory for it, or if there are too many from its
-    /// address.
+    /// Passes a connection to libmicrohttpd to serve. It is closed if there is no memory for it, or too many
+    /// connections come from its address.
+    ///
     /// - Returns: whether it is served; then `Core.connectionChanged` is called when it ends.
     func add(_ connection: CInt, from address: inout sockaddr_storage, size: socklen_t) -> Bool {
         withUnsafePointer(to: &address) {

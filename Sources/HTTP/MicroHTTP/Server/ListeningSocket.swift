@@ -1,4 +1,5 @@
-// CMicroHTTPD's header includes those of the sockets; which of the two modules then owns them depends on the build.
+// Both modules: CMicroHTTPD's header includes the system's socket headers, and which of the two owns their declarations
+// depends on the build.
 internal import CMicroHTTPD
 internal import Glibc
 
@@ -29,7 +30,7 @@ extension HTTPServerError: CustomStringConvertible {
     }
 }
 
-/// A bound TCP socket that listens. The acceptor owns it, and closes it.
+/// A TCP socket that listens. The acceptor owns it, and closes it.
 struct ListeningSocket {
     /// Connections that can wait to be accepted.
     static let backlog = SOMAXCONN
@@ -82,11 +83,11 @@ struct ListeningSocket {
 
 // The end of listening.
 extension ListeningSocket {
-    /// From now on the system drops attempts to connect, so that all connections that wait can be accepted and none is
-    /// lost. A client that tries meanwhile gets no reply, tries again after a second, and is refused.
-    func ignoreNewcomers() {
-        // TCP's flags are in the fourteenth byte of its header. SYN without ACK begins a connection: such a packet is
-        // dropped.
+    /// Makes the system drop further attempts to connect, so that all connections that wait can be accepted and none is
+    /// lost. A client that connects meanwhile gets no reply, tries again after a second, and is then refused.
+    func dropConnectionAttempts() {
+        // TCP's flags are in the fourteenth byte of its header. A packet with SYN and without ACK begins a connection,
+        // and is dropped.
         let steps = [
             FilterStep(code: 0x30, number: 13),  // load the byte
             FilterStep(code: 0x54, number: 0x12),  // keep only SYN and ACK

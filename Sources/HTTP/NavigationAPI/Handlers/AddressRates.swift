@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// Limits how often each address may do something.
 final class AddressRates: Sendable {
-    /// Addresses that have a count each; further ones share one. A million counts would fill the memory.
+    /// How many addresses have a count of their own. Further ones share one count, so that memory stays bounded.
     private static let capacity = 65_536
 
     private struct Counts {
@@ -13,9 +13,9 @@ final class AddressRates: Sendable {
         var dueOfOthers = RateLimit.Due()
         var nextCleaning = Date.distantPast
 
-        /// Removes addresses that no longer have anything counted; at most once a second, because it takes a while.
+        /// Removes addresses of which nothing is counted any more; at most once a second, because it takes a while.
         mutating func clean(at now: Date) {
-            // The second condition holds if the clock was put back.
+            // The second condition holds if the clock was set back.
             guard now > nextCleaning || nextCleaning > now + 1 else { return }
             due = due.filter { !$0.value.isOver(at: now) }
             nextCleaning = now + 1

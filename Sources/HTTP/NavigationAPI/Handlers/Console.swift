@@ -6,12 +6,12 @@ internal import Sessions
 internal import Sodium
 internal import Synchronization
 
-/// What the page for people needs of the server. `nil` in `NavigationHandler.Settings` for no such page.
+/// What the console needs from the server. `nil` in `NavigationHandler.Settings` for a server without a console.
 public struct ConsoleSettings: Sendable {
     /// Name and version, `coordinatord/0.1.0`.
     public var server: String
     public var isDevelopment: Bool
-    /// The token that shows every session and the server's figures; `nil` if nobody may see those.
+    /// The token that gives access to every session and to the server's figures; `nil` if nobody has access.
     public var operatorToken: String?
     /// The map of an app, as `graph` writes it in JSON with all built-in events; `nil` if there is none.
     public var map: @Sendable (_ app: String) async -> String?
@@ -27,7 +27,7 @@ public struct ConsoleSettings: Sendable {
     }
 }
 
-/// The state of the page for people: its settings, and what it counts.
+/// The state of the console: its settings, and what it counts.
 final class Console: Sendable {
     let settings: ConsoleSettings
     let operatorToken: SHA256Digest?
@@ -37,6 +37,7 @@ final class Console: Sendable {
     let start = ContinuousClock.now
     private let maps = Mutex<[String: Task<String?, Never>]>([:])
 
+    /// Ends with the work that was started last.
     private let last = Mutex<Task<Void, Never>?>(nil)
 
     init(_ settings: ConsoleSettings) {
@@ -44,8 +45,8 @@ final class Console: Sendable {
         self.operatorToken = settings.operatorToken.map { SHA256Digest(of: $0) }
     }
 
-    /// Does what takes a while, such as counting sessions: not on a connection's thread, which serves many clients, and
-    /// one at a time.
+    /// Does work that takes a while, such as counting sessions: one piece of work at a time, and none on a connection's
+    /// thread, which serves many clients.
     func inTurn<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
         await last.withLock { last in
             let task = Task.detached { [last] in
@@ -57,7 +58,7 @@ final class Console: Sendable {
         }.value
     }
 
-    /// The map of an app, which is explored once.
+    /// The map of an app. The app is explored only once.
     func map(of app: String) async -> String? {
         await maps.withLock { maps in
             let map = maps[app] ?? Task { await settings.map(app) }
@@ -73,7 +74,7 @@ final class Rate: Sendable {
 
     private struct Counts {
         var second = 0
-        /// Of the seconds up to this one, the last one first.
+        /// Of this second and the ten before it, the newest first.
         var counts = [Int](repeating: 0, count: Rate.seconds + 1)
 
         mutating func advance(to now: Int) {
@@ -110,7 +111,7 @@ final class Rate: Sendable {
 enum ConsoleFiles {
     private static let (script, style) = ("text/javascript; charset=utf-8", "text/css; charset=utf-8")
 
-    /// For everybody's pages.
+    /// The client library, which any page may load.
     static let clientModule = Document(file: "Console/client.js", type: script)
 
     static let all = Dictionary(
@@ -119,7 +120,7 @@ enum ConsoleFiles {
             "session.js", "state.js", "tree.js",
         ].map { ($0, Document(file: "Console/\($0)", type: $0.hasSuffix(".css") ? style : script)) })
 
-    /// - Parameter depth: segments of the path at which it is sent.
+    /// - Parameter depth: the number of segments in the request's path, which the page's links are relative to.
     static func page(depth: Int) -> Document { pages[min(depth, pages.count) - 1] }
 
     private static let pages = ["console/", "./", "../"].map { base in
@@ -130,7 +131,7 @@ enum ConsoleFiles {
             more: ["Content-Security-Policy": policy, "Referrer-Policy": "no-referrer"])
     }
 
-    /// Nothing from elsewhere, nothing inline, in nobody's frame.
+    /// Allows nothing from other origins, nothing inline, and no embedding in frames.
     private static let policy = """
         default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
         base-uri 'self'; form-action 'none'; frame-ancestors 'none'

@@ -5,24 +5,24 @@ internal import MicroHTTP
 internal import Sessions
 internal import Sodium
 
-// The page for people. Its files; what it asks without a token; and what it asks with the operator's.
+// The console: its files, the requests that it makes without a token, and those that it makes with the operator's.
 extension NavigationHandler {
     func sendClientModule(_ request: HTTPRequest) -> HTTPResponse { ConsoleFiles.clientModule.response(to: request) }
 
     func sendConsolePage(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
-        _ = try openConsole()
-        // The page's links are relative to where the console begins.
+        _ = try requireConsole()
+
         return ConsoleFiles.page(depth: request.target.segments.count).response(to: request)
     }
 
     func sendConsoleFile(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
-        _ = try openConsole()
+        _ = try requireConsole()
         guard let file = ConsoleFiles.all[request.target.segments[1]] else { throw .unknownPath }
         return file.response(to: request)
     }
 
-    func tellConsole(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
-        let console = try openConsole()
+    func describeConsole(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
+        let console = try requireConsole()
         return .json { writer in
             writer.member("development", console.settings.isDevelopment)
             writer.member("operator", console.operatorToken != nil)
@@ -30,8 +30,8 @@ extension NavigationHandler {
         }
     }
 
-    func drawMap(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let console = try openConsole()
+    func sendMap(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let console = try requireConsole()
         if !console.settings.isDevelopment { try checkOperator(request) }
         let app = request.target.segments[3]
         guard host.apps.contains(where: { $0.name == app }), let map = await console.map(of: app) else {
@@ -40,7 +40,8 @@ extension NavigationHandler {
         return .json(Array(map.utf8), status: 200)
     }
 
-    private func openConsole() throws(Problem) -> Console {
+    /// - Throws: an unknown path if there is no console.
+    private func requireConsole() throws(Problem) -> Console {
         guard let console else { throw .unknownPath }
         return console
     }
@@ -55,8 +56,8 @@ extension NavigationHandler {
 
     @discardableResult
     private func checkOperator(_ request: HTTPRequest) throws(Problem) -> Console {
-        let console = try openConsole()
-        // Digests are compared: how long that takes says nothing about the token.
+        let console = try requireConsole()
+        // Compares digests: the time that this takes reveals nothing about the token.
         guard let expected = console.operatorToken,
             let token = BearerToken(request.headers.only("Authorization")),
             SHA256Digest(of: token.text) == expected
@@ -67,17 +68,17 @@ extension NavigationHandler {
 
 // With the operator's token.
 extension NavigationHandler {
-    /// Sessions in memory that are looked at for one answer; if there are more, a sample of them.
+    /// How many sessions in memory are read for one answer; if there are more, a sample of them is.
     private static let (listedSize, countedSize) = (100_000, 10_000)
 
     func listSessions(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let console = try checkOperator(request)
         let limit = try request.integer("limit", in: 1...1000) ?? 50
         let known: [SessionState]?
-        if let user = request.value(of: "user") { known = try await signedIn(user) } else { known = nil }
+        if let user = request.value(of: "user") { known = try await states(ofUser: user) } else { known = nil }
         return await console.inTurn { [host] in
             let states = known ?? host.liveStates(limit: NavigationHandler.listedSize)
-            let found = NavigationHandler.found(states, by: request, host).sorted { $0.id.text < $1.id.text }
+            let found = NavigationHandler.filtered(states, by: request, host).sorted { $0.id.text < $1.id.text }
             let page = found.prefix(limit)
             return .json { writer in
                 writer.name("sessions")
@@ -90,7 +91,7 @@ extension NavigationHandler {
         }
     }
 
-    private static func found(
+    private static func filtered(
         _ states: [SessionState], by request: HTTPRequest, _ host: SessionHost
     ) -> [SessionState] {
         let (app, screen) = (request.value(of: "app"), request.value(of: "screen"))
@@ -112,12 +113,12 @@ extension NavigationHandler {
         return .json { writer in writer.member("ended", ended) }
     }
 
-    private func signedIn(_ user: String) async throws(Problem) -> [SessionState] {
+    private func states(ofUser user: String) async throws(Problem) -> [SessionState] {
         do throws(SessionError) {
             var states: [SessionState] = []
             for found in try await host.sessions(ofUser: user, limit: 1000) {
                 guard let id = SessionID(found.id) else { continue }
-                // It may have ended meanwhile.
+                // The session may have ended meanwhile.
                 if let state = try? await host.sessionForOperator(id).state() { states.append(state) }
             }
             return states

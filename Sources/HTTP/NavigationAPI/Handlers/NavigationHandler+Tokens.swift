@@ -1,8 +1,8 @@
 internal import MicroHTTP
 internal import Sessions
 
-// Pairing other devices with a session, and its tokens. A pairing code is in bodies alone, which are neither logged nor
-// kept.
+// Pairing other devices with a session, and the session's tokens. A pairing code appears only in bodies, which are
+// neither logged nor kept.
 extension NavigationHandler {
     func openPairing(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let session = try await session(request)
@@ -30,7 +30,7 @@ extension NavigationHandler {
         }
     }
 
-    /// Counts a code that an address sends, right or wrong.
+    /// Counts a code that an address sends, whether it is right or wrong.
     ///
     /// - Returns: the fields that describe the limit.
     private func countPairing(_ request: HTTPRequest) throws(Problem) -> HTTPHeaders {

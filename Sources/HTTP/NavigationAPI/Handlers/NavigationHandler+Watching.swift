@@ -4,14 +4,14 @@ internal import MicroHTTP
 internal import Sessions
 internal import Synchronization
 
-// A session's state: as it is now, as soon as it is another one, and as it changes.
+// Reading a session's state: at once, when it has changed (`Prefer: wait`), or as a stream of its changes.
 extension NavigationHandler {
     func readState(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let includesControls = try request.includesControls()
         let known = request.headers.values("If-None-Match")
         var state = try await state(request)
         var transition: Transition?
-        // Whoever has no state yet is answered at once.
+        // A client that has no state yet is answered at once.
         let wait = known.isEmpty ? nil : Preference.wait(request.headers)
         if let wait, EntityTag.matches(known, state.entityTag) {
             (state, transition) = try await translatingErrors { () async throws(SessionError) in
@@ -26,7 +26,7 @@ extension NavigationHandler {
         response.headers.append("ETag", tag)
         if let wait {
             response.headers.append("Preference-Applied", "wait=\(wait)")
-            // The wait was cut short: whoever repeats it at once would only be told the same.
+            // The drain has cut the wait short: a client that repeats it at once would get the same answer.
             if isKnown, draining.load(ordering: .relaxed) { response.headers.append("Retry-After", "1") }
         }
         return response
@@ -47,7 +47,7 @@ extension NavigationHandler {
 /// reads slowly skips to the newest.
 final class UpdateStream: HTTPStream {
     private struct State {
-        /// What the client has; `nil` if it has nothing of this session.
+        /// The version that the client has; `nil` if it has none of this session.
         var known: VersionTag?
         var hasBegun = false
         var hasEnded = false
@@ -58,7 +58,7 @@ final class UpdateStream: HTTPStream {
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - watch: is cancelled when the stream ends.
+    ///   - watch: cancelled when the stream is released.
     ///   - lastID: the client's `Last-Event-ID`.
     init(_ watch: Watch, lastID: String?, includesControls: Bool) {
         self.watch = watch
@@ -102,7 +102,8 @@ final class UpdateStream: HTTPStream {
         }
     }
 
-    /// When to connect again: not all at once, after a restart.
+    /// How long a client waits before it connects again. Random, so that clients do not all return at once after a
+    /// restart.
     private static var beginning: [UInt8] { Array("retry: \(Int.random(in: 1000...5000))\n\n".utf8) }
     private static let signOfLife = Array(":\n\n".utf8)
 }

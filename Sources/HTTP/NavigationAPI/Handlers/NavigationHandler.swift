@@ -11,9 +11,9 @@ public final class NavigationHandler: HTTPHandler {
         public var creationRate = 0
         /// Proxies that are trusted to send their clients' addresses in `X-Forwarded-For`.
         public var proxies: [IPNetwork] = []
-        /// What the paths in answers begin with. The HTTP server removes it from the paths of requests.
+        /// Begins the paths in answers. The HTTP server removes it from the paths of requests.
         public var basePath: BasePath?
-        /// The page for people; `nil` for none.
+        /// The console; `nil` for none.
         public var console: ConsoleSettings?
 
         public init() {}
@@ -25,13 +25,13 @@ public final class NavigationHandler: HTTPHandler {
     let pairingRates: AddressRates?
     let basePath: String
     private let apps: Document
-    /// By the app's name.
+    /// Descriptions of the apps, by name.
     private let descriptions: [String: Document]
     let report: @Sendable (ServerFailure) -> Void
     let console: Console?
     let draining = Atomic(false)
 
-    /// - Parameter report: is called with every 5xx answer.
+    /// - Parameter report: called with every 5xx answer.
     public init(
         host: SessionHost, settings: Settings = Settings(),
         report: @escaping @Sendable (ServerFailure) -> Void = { _ in }
@@ -47,7 +47,7 @@ public final class NavigationHandler: HTTPHandler {
         self.console = settings.console.map(Console.init)
     }
 
-    /// From now on `/readyz` answers that the server is stopping, and nobody waits for a session to change.
+    /// From now on `/readyz` answers that the server is stopping, and no request waits for a session to change.
     public func beginDraining() {
         draining.store(true, ordering: .relaxed)
         host.endWatching()
@@ -64,7 +64,7 @@ public final class NavigationHandler: HTTPHandler {
                 if request.target.isServerWide { return .allowing(Route.allMethods) }
                 throw .unknownPath
             }
-            if request.isOperators, console == nil { throw .unknownPath }
+            if request.isBelowConsole, console == nil { throw .unknownPath }
             guard let method = route.method(request.method) else {
                 if request.method == "OPTIONS" { return .allowing(route.methods) }
                 throw .methodNotAllowed(route.methods)
@@ -84,7 +84,7 @@ public final class NavigationHandler: HTTPHandler {
         return problem.response(to: request.id)
     }
 
-    /// With a token of a session that is in memory.
+    /// Whether the request has a token of a session that is in memory.
     public func hasRight(_ target: HTTPTarget, _ headers: HTTPHeaders) -> Bool {
         guard let id = Route.of(target.segments)?.session(in: target.segments).flatMap({ SessionID($0) }),
             let token = BearerToken(headers.only("Authorization"))
@@ -102,16 +102,16 @@ extension NavigationHandler {
         return description.response(to: request)
     }
 
-    func tellAlive(_ request: HTTPRequest) -> HTTPResponse { .json(HealthBody(status: "alive")) }
+    func reportLiveness(_ request: HTTPRequest) -> HTTPResponse { .json(HealthBody(status: "alive")) }
 
-    func tellReady(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
+    func reportReadiness(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
         if draining.load(ordering: .relaxed) { throw .draining }
         let condition = host.store.condition
         if let failure = condition.failure { throw .storeUnavailable(failure) }
         return .json(HealthBody(status: "ready", store: host.store.name, remarks: condition.remarks))
     }
 
-    func sendDescription(_ request: HTTPRequest) -> HTTPResponse { Document.openAPI.response(to: request) }
+    func sendOpenAPI(_ request: HTTPRequest) -> HTTPResponse { Document.openAPI.response(to: request) }
 
     func sendProblems(_ request: HTTPRequest) -> HTTPResponse { Document.problems.response(to: request) }
 
@@ -172,12 +172,12 @@ extension NavigationHandler {
         let page = try HistoryPage(request)
         return try await translatingErrors { () async throws(SessionError) in
             let session = try await session(request.name, request)
-            // Reads one more than asked for, to find out whether there is another page.
+            // Reads one more than requested, to find out whether there is another page.
             let entries = try await session.history(
                 from: page.newest, limit: page.limit + 1, bytes: HistoryPage.byteLimit)
             var continues = entries.count > page.limit
             if !continues, let oldest = entries.last?.version, oldest > 1 {
-                // There are no more, or no more fit into `bytes`.
+                // Either there are no more entries, or no more fit into `bytes`.
                 continues = try await !session.history(from: oldest - 1, limit: 1, bytes: 0).isEmpty
             }
             return .json(
@@ -238,7 +238,8 @@ extension NavigationHandler {
         }
     }
 
-    /// The kept answer to an event that replaced the token: its client may post the event again with the old token.
+    /// Repeats the answer to an event that replaced the token: a client that lost the answer posts the event again with
+    /// the old token.
     private func repeatedAnswer(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let least = IdempotentRequest.leastSecretKeyBytes
         return try await translatingErrors { () async throws(SessionError) in
@@ -254,13 +255,14 @@ extension NavigationHandler {
 
 // Finding a session.
 extension NavigationHandler {
-    /// The session that the request has a right to. Anything missing or malformed throws the error of a wrong token.
+    /// The session that the request has a right to. A missing or malformed id or token throws the error of a wrong
+    /// token.
     ///
     /// - Parameter isConfirmed: see `SessionHost.session`.
     func session(
         _ id: String, _ request: HTTPRequest, isConfirmed: Bool = true
     ) async throws(SessionError) -> AuthorizedSession {
-        if request.isOperators { return try await sessionForOperator(id, request) }
+        if request.isBelowConsole { return try await sessionForOperator(id, request) }
         guard let id = SessionID(id), let token = BearerToken(request.headers.only("Authorization")) else {
             throw .unauthorized
         }

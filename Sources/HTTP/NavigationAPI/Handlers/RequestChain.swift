@@ -3,7 +3,8 @@ public import MicroHTTP
 public import Sessions
 public import Tracing
 
-/// A request and its answer, for a log. Has nothing that a client has sent except the request's id and the session's.
+/// A request and its answer, for a log. Contains nothing that a client has sent, except the ids of the request and the
+/// session.
 public struct AnsweredRequest: Sendable {
     public let request: RequestID
     /// `other` if the API has no such method, or if it is not known.
@@ -12,28 +13,28 @@ public struct AnsweredRequest: Sendable {
     public let route: String
     public let session: SessionID?
     public let status: Int
-    /// Until the answer could be sent; of a stream, until it began. In nanoseconds.
+    /// Nanoseconds until the answer could be sent; for a stream, until it could begin.
     public let duration: Int
-    /// Of the answer's body; `nil` for a stream.
+    /// The size of the answer's body; `nil` for a stream.
     public let bytes: Int?
 }
 
-/// What happens around each request: a span in which everything else runs, what browsers need if a page of another
-/// origin asks, a count, and a line in the log. Each of them may be missing. The request's route is found once for all.
+/// What surrounds each request: a span in which everything else runs, the CORS fields for pages of other origins, a
+/// count and a line in the log. Each is optional. The request's route is resolved once for all of them.
 public final class RequestChain: HTTPHandler {
     public struct Links: Sendable {
-        /// Makes a span of each request, health checks left out; what runs for the request finds the span in its task.
+        /// Makes a span for each request except health checks. The span is in the context of the request's task.
         ///
-        /// The attributes have OpenTelemetry's names where there is one. Nothing that a client has sent is in them except
-        /// the request's id and the session's, so `url.path` is missing. Of a stream, the span ends when the answer
-        /// begins.
+        /// The attributes have OpenTelemetry's names where there are any. They contain nothing that a client has sent,
+        /// except the ids of the request and the session, so `url.path` is missing. The span of a stream ends when the
+        /// answer begins.
         public var tracer: (any Tracer)?
         /// The web origins whose pages may read the answers (CORS: the Fetch standard, section 3.3), as browsers send
-        /// them: `https://app.example`, with the port unless it is the scheme's own. Browsers keep every other page from
-        /// reading an answer, and from sending a token at all.
+        /// them: `https://app.example`, with the port unless it is the scheme's default. Browsers prevent all other
+        /// pages from reading an answer, and from sending a token.
         public var origins: Set<String> = []
         public var measures: RequestMeasures?
-        /// Is told of each answer.
+        /// Receives each answer.
         public var report: (@Sendable (AnsweredRequest) -> Void)?
 
         public init() {}
@@ -49,16 +50,16 @@ public final class RequestChain: HTTPHandler {
         self.links = links
     }
 
-    /// The handler with all that the links do; the handler itself if they do nothing.
+    /// The handler inside a chain with these links; the handler itself if there are none.
     public static func around(_ handler: NavigationHandler, _ links: Links) -> any HTTPHandler {
         links.isEmpty ? handler : RequestChain(handler, links)
     }
 
     public func respond(to request: HTTPRequest) async -> HTTPResponse {
         let passage = begin(request.id, request.method, request.target.segments, request.headers)
-        guard let span = passage.span else { return settled(passage, await answer(request, passage.route)) }
+        guard let span = passage.span else { return finish(passage, await answer(request, passage.route)) }
         let response = await InstrumentationContext.$current.withValue(span.context) {
-            settled(passage, await answer(request, passage.route))
+            finish(passage, await answer(request, passage.route))
         }
         return end(span, with: response)
     }
@@ -66,9 +67,9 @@ public final class RequestChain: HTTPHandler {
     public func response(for refusal: HTTPRefusal, to request: RefusedRequest) -> HTTPResponse {
         links.measures?.add(refusal)
         let passage = begin(request.id, nil, request.target?.segments ?? [], request.headers)
-        guard let span = passage.span else { return settled(passage, handler.response(for: refusal, to: request)) }
+        guard let span = passage.span else { return finish(passage, handler.response(for: refusal, to: request)) }
         let response = InstrumentationContext.$current.withValue(span.context) {
-            settled(passage, handler.response(for: refusal, to: request))
+            finish(passage, handler.response(for: refusal, to: request))
         }
         return end(span, with: response)
     }
@@ -80,7 +81,7 @@ public final class RequestChain: HTTPHandler {
         return await handler.respond(to: request, on: route)
     }
 
-    /// A request on its way.
+    /// What the chain knows of a request while it is being answered.
     private struct Passage {
         let id: RequestID
         let route: Route?
@@ -109,14 +110,14 @@ public final class RequestChain: HTTPHandler {
         return passage
     }
 
-    /// The answer, opened to other origins, counted and reported.
-    private func settled(_ passage: Passage, _ answer: HTTPResponse) -> HTTPResponse {
+    /// Counts and reports the answer, and adds the fields for other origins.
+    private func finish(_ passage: Passage, _ answer: HTTPResponse) -> HTTPResponse {
         var response = answer
-        if !links.origins.isEmpty { open(&response, to: passage.headers) }
+        if !links.origins.isEmpty { addOriginFields(&response, for: passage.headers) }
         let duration = passage.start == 0 ? 0 : MonotonicTime.nanoseconds - passage.start
         if let measures = links.measures {
-            // A client that asks to wait for a change decides how long its answer takes; of a request that was refused
-            // before it was complete, the time says nothing either.
+            // Not measured: an answer that waited for a change, because its client decides how long that takes; and the
+            // answer to a request that was refused before it was complete.
             let hasWaited = duration > RequestChain.longTime && response.headers["Preference-Applied"] != nil
             let isMeasured = passage.method != nil && !hasWaited
             measures.add(passage.route, passage.method, response.status, isMeasured ? duration : nil)
@@ -137,11 +138,11 @@ public final class RequestChain: HTTPHandler {
         return response
     }
 
-    /// Requests that have taken less are not searched for a wait: 100 ms.
+    /// 100 ms. An answer that took less has not waited, so its `Preference-Applied` need not be looked up.
     private static let longTime = 100_000_000
 }
 
-// Other origins' pages.
+// Pages of other origins (CORS).
 extension RequestChain {
     private func isPreflight(_ request: HTTPRequest) -> Bool {
         request.method == "OPTIONS" && !links.origins.isEmpty && allowedOrigin(request.headers) != nil
@@ -152,20 +153,20 @@ extension RequestChain {
         headers.only("Origin").flatMap { links.origins.contains($0) ? $0 : nil }
     }
 
-    private func open(_ response: inout HTTPResponse, to headers: HTTPHeaders) {
+    private func addOriginFields(_ response: inout HTTPResponse, for headers: HTTPHeaders) {
         response.headers.append("Vary", "Origin")
         guard let origin = allowedOrigin(headers) else { return }
         response.headers.append("Access-Control-Allow-Origin", origin)
         response.headers.append("Access-Control-Expose-Headers", RequestChain.readableHeaders)
     }
 
-    /// Of answers, beside those that every page may read.
+    /// The fields of answers that pages may read, besides those that every page may read.
     private static let readableHeaders = """
         Date, ETag, Idempotency-Replayed, Location, Preference-Applied, RateLimit, RateLimit-Policy, Retry-After, \
         Session-Version, traceresponse, WWW-Authenticate, X-Request-Id
         """
 
-    /// Of requests, beside those that every page may send.
+    /// The fields of requests that pages may send, besides those that every page may send.
     private static let sendableHeaders = """
         Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Prefer, traceparent, \
         tracestate, X-Request-Id
@@ -189,7 +190,7 @@ extension RequestChain {
         var context = InstrumentationContext.topLevel
         tracer.extract(passage.headers, into: &context, using: TraceFields())
         let method = passage.knownMethod
-        // OpenTelemetry's rules for names: the target only if it is one of a few.
+        // OpenTelemetry's rule for names of spans: no paths, only the pattern, of which there are few.
         let name = [method ?? "HTTP", passage.route?.pattern].compactMap(\.self).joined(separator: " ")
         let span = tracer.startSpan(name, context: context, ofKind: .server)
         guard span.isRecording else { return span }
@@ -217,8 +218,8 @@ extension RequestChain {
     }
 }
 
-/// How a trace travels in the fields of HTTP. An answer says in `traceresponse` what its request could have said in
-/// `traceparent`: the field is from a draft of the W3C, Trace Context Level 3.
+/// Maps a trace's context to fields of HTTP. An answer has in `traceresponse` what a request has in `traceparent`: the
+/// field is from a draft of the W3C, Trace Context Level 3.
 private struct TraceFields: Extractor, Injector {
     func extract(key: String, from headers: HTTPHeaders) -> String? {
         switch key {

@@ -1,16 +1,15 @@
 public import Measures
 internal import MicroHTTP
 
-/// How many requests were answered, by route, method and status; how long that took, by route; and what the server
-/// refused before any handler saw it. Everything has a count of its own from the beginning, so that no client can make
-/// this grow.
+/// Counts answered requests by route, method and status, measures durations by route, and counts the requests that the
+/// HTTP server refused before the handler. All counts exist from the beginning, so that no client can make this grow.
 public final class RequestMeasures: Sendable {
-    /// The statuses that answers have; another one is counted as 0.
+    /// The statuses that answers have; any other one is counted as 0.
     static let statuses = [
         0, 200, 201, 204, 304, 400, 401, 403, 404, 405, 409, 410, 411, 412, 413, 415, 417, 422, 429, 431, 500, 501,
         503, 504,
     ]
-    /// By status: the position in `statuses`.
+    /// The positions in `statuses`, by status.
     private static let positions: [UInt8] = {
         var positions = [UInt8](repeating: 0, count: 600)
         for (index, status) in statuses.enumerated() { positions[status] = UInt8(index) }
@@ -28,7 +27,7 @@ public final class RequestMeasures: Sendable {
 
     /// - Parameters:
     ///   - method: `nil` if it is not known.
-    ///   - duration: in nanoseconds; `nil` if it says nothing about the server.
+    ///   - duration: in nanoseconds; `nil` if it is not to be measured.
     func add(_ route: Route?, _ method: String?, _ status: Int, _ duration: Int?) {
         let route = route?.number ?? RequestMeasures.routes.count - 1
         let methods = RequestMeasures.methods
@@ -41,7 +40,7 @@ public final class RequestMeasures: Sendable {
 
     func add(_ refusal: HTTPRefusal) { refusals.add(at: refusal.position) }
 
-    /// The requests that were answered.
+    /// The answered requests.
     public var counts: [(route: String, method: String, status: Int, count: Int)] {
         let (methods, statuses) = (RequestMeasures.methods, RequestMeasures.statuses)
         return (0..<answers.count).compactMap { index in
@@ -55,7 +54,7 @@ public final class RequestMeasures: Sendable {
         }
     }
 
-    /// Of the routes that were asked for; in nanoseconds.
+    /// The durations of the routes that were requested, in nanoseconds.
     public var times: [(route: String, times: Distributions.Reading)] {
         RequestMeasures.routes.enumerated().compactMap { index, route in
             let times = durations.reading(at: index)
@@ -69,7 +68,7 @@ public final class RequestMeasures: Sendable {
 }
 
 extension HTTPRefusal {
-    /// By `position`.
+    /// Names of the reasons, by `position`.
     fileprivate static let reasons = [
         "invalid-target", "length-required", "content-too-large", "expectation-failed", "malformed-head",
         "head-too-large", "unknown-method", "unknown-coding", "draining", "too-many-bytes",

@@ -24,11 +24,11 @@ struct Route: Sendable {
         Route("client.js", .get(NavigationHandler.sendClientModule, query: .ignored)),
         Route("console", .get(NavigationHandler.sendConsolePage, query: .ignored)),
         Route("console/", .get(NavigationHandler.sendConsolePage, query: .ignored)),
-        Route("console/config", .get(NavigationHandler.tellConsole)),
+        Route("console/config", .get(NavigationHandler.describeConsole)),
         Route("console/server", .get(NavigationHandler.sendConsolePage, query: .ignored)),
         Route("console/sessions/{id}", .get(NavigationHandler.sendConsolePage, query: .ignored)),
         Route("console/apps/{name}", .get(NavigationHandler.sendConsolePage, query: .ignored)),
-        Route("console/api/apps/{name}/map", .get(NavigationHandler.drawMap)),
+        Route("console/api/apps/{name}/map", .get(NavigationHandler.sendMap)),
         Route("console/api/server", .get(NavigationHandler.describeServer)),
         Route(
             "console/api/sessions",
@@ -48,9 +48,9 @@ struct Route: Sendable {
         Route("console/{file}", .get(NavigationHandler.sendConsoleFile, query: .ignored)),
         Route("v1/apps", .get(NavigationHandler.listApps, query: .ignored)),
         Route("v1/apps/{name}", .get(NavigationHandler.describeApp, query: .ignored)),
-        Route("livez", .get(NavigationHandler.tellAlive, query: .ignored)),
-        Route("readyz", .get(NavigationHandler.tellReady, query: .ignored)),
-        Route("openapi.yaml", .get(NavigationHandler.sendDescription, query: .ignored)),
+        Route("livez", .get(NavigationHandler.reportLiveness, query: .ignored)),
+        Route("readyz", .get(NavigationHandler.reportReadiness, query: .ignored)),
+        Route("openapi.yaml", .get(NavigationHandler.sendOpenAPI, query: .ignored)),
         Route("problems", .get(NavigationHandler.sendProblems, query: .ignored)),
         Route("problems/{name}", .get(NavigationHandler.sendProblem, query: .ignored)),
     ])
@@ -89,9 +89,9 @@ struct Route: Sendable {
     /// `nil` matches any segment that is not empty.
     private let segments: [String?]
     private let supported: [Method]
-    /// For `Allow`. HEAD is answered wherever GET is, OPTIONS everywhere.
+    /// The methods for `Allow`. HEAD is answered wherever GET is, OPTIONS everywhere.
     let methods: [String]
-    /// For `Allow` of the server as a whole.
+    /// The methods for `Allow` of the server as a whole.
     static let allMethods = Set(all.flatMap(\.methods)).sorted()
     /// Which segment of the path names a session; `nil` if none does.
     private let sessionPlace: Int?
@@ -131,14 +131,14 @@ struct Route: Sendable {
         return supported.first { $0.name == wanted }
     }
 
-    /// The session's id, as it stands in the path.
+    /// The session's id as the path contains it, which may be malformed.
     func session(in path: [String]) -> String? { sessionPlace.map { path[$0] } }
 }
 
 extension HTTPRequest {
-    /// Whether it asks for the console, or for something in the operator's name.
-    var isOperators: Bool { target.segments.first == "console" }
+    /// Whether the path begins with `/console`: it asks for a part of the console, or uses the operator's token.
+    var isBelowConsole: Bool { target.segments.first == "console" }
 
     /// The segment after `/v1/sessions/` or `/v1/apps/` in the path, or after `/console/api/sessions/`.
-    var name: String { target.segments[isOperators ? 3 : 2] }
+    var name: String { target.segments[isBelowConsole ? 3 : 2] }
 }

@@ -3,9 +3,10 @@ internal import JSONCoding
 internal import MicroHTTP
 internal import Sessions
 
-/// Problems for the errors of a session.
+// Problems for the errors of a session.
 extension Problem {
-    /// - Parameter event: the posted event. Its type is logged only if the app was called for it: then it is the app's.
+    /// - Parameter event: the posted event. Its type is logged only if the app was called for it: then the app declares
+    ///   it.
     init(_ error: SessionError, to event: PostedEvent) {
         self.init(error)
         if self.details["app"] != nil { self.details["event"] = event.type }
@@ -116,8 +117,8 @@ extension Problem {
             self.init(
                 503, "unknown", "Outcome unknown",
                 """
-                It is unknown whether the request was carried out: read the session, or repeat the request with the same \
-                Idempotency-Key.
+                It is unknown whether the request was carried out: read the session, or repeat the request with the \
+                same Idempotency-Key.
                 """)
             self.details = ["cause": reason]
             self.headers.append("Retry-After", "1")

@@ -3,8 +3,8 @@ internal import JSONCoding
 public import MicroHTTP
 public import Sessions
 
-/// Why a request was not carried out, in the form of RFC 9457. Never contains anything from the request, except the
-/// plain name of an unknown query parameter.
+/// Why a request was not carried out, in the form of RFC 9457. Repeats nothing from the request except a plain name of
+/// an unknown query parameter.
 ///
 /// Its content is stored indirectly, so that a function that can throw a problem reserves only one word for it.
 @dynamicMemberLookup
@@ -15,7 +15,7 @@ struct Problem: Error {
         let name: String
         let title: String
         let detail: String
-        /// Where the fault is in the request's body, as a JSON Pointer; the first one if there are several.
+        /// The place of the fault in the request's body, as a JSON Pointer; of the first one if there are several.
         var pointer: String?
         /// All faults of an event's payload.
         var errors: [PayloadFault] = []
@@ -209,13 +209,13 @@ extension Problem {
     }
 }
 
-/// A 5xx answer, for the log: what the client is sent, and the cause, which it is not sent.
+/// A 5xx answer, for the log: what the client receives, and the cause, which it does not.
 public struct ServerFailure: Sendable {
     public let status: Int
     /// The last part of the problem's `type`.
     public let problem: String
     public let request: RequestID
-    /// `nil` where the request names none.
+    /// `nil` if the request's path names none.
     public let session: SessionID?
     /// Where it happened and why: `app`, `event`, `coordinator`, `call`, `error`, `limit`, `cause`, as far as known.
     /// Contains no value from a request, from a state or from an error that an app threw.

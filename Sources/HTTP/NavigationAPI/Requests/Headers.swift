@@ -26,7 +26,8 @@ struct BearerToken {
 
 /// Entity tags (RFC 9110, section 8.8.3).
 enum EntityTag {
-    /// `"9"`; `"9.2"` in the second generation of the store; `"9-51c0ffee"` as this build shows what another one has made.
+    /// `"9"`; `"9.2"` in the second generation of the store; `"9-51c0ffee"` for a version that another build has made,
+    /// as this build shows it.
     static func text(_ tag: VersionTag) -> String {
         let generation = tag.generation > 1 ? ".\(tag.generation)" : ""
         let build = tag.build == 0 ? "" : "-" + String(tag.build, radix: 16)
@@ -76,14 +77,14 @@ enum EntityTag {
     }
 }
 
-/// What a client would like, and may do without (RFC 7240).
+/// The preferences of a client, which the server may ignore (RFC 7240).
 enum Preference {
     /// The longest wait, in seconds: less than the minute after which many proxies give up.
     private static let longestWait = 50
 
-    /// How many seconds the client is ready to wait (section 4.3). If it says so several times, the first counts.
+    /// How many seconds the client is willing to wait (section 4.3). Of several such preferences the first counts.
     ///
-    /// - Returns: `nil` if it does not say so, or not with a number.
+    /// - Returns: `nil` if there is none, or it has no number.
     static func wait(_ headers: HTTPHeaders) -> Int? {
         for field in headers.values("Prefer") {
             for preference in field.parts(at: ",") {

@@ -37,7 +37,7 @@ struct RequestBody {
 
     /// - Returns: `nil` if the member is left out, or `null`, which means the same.
     subscript(name: String) -> JSON? {
-        // There are few members, and comparing short texts takes less than finding them in the object.
+        // There are few members: comparing their short names is faster than a lookup in the object.
         for member in object.members where member.name == name && member.value != .null { return member.value }
         return nil
     }
@@ -56,8 +56,8 @@ struct RequestBody {
         return number
     }
 
-    /// The same for all bodies that mean the same: the order of members, white space, the spelling of numbers and
-    /// members that are `null` do not matter.
+    /// Equal for all bodies with the same meaning: the order of members, white space, the spelling of numbers and
+    /// members that are `null` make no difference.
     var canonicalBytes: [UInt8] {
         JSON.object(JSONObject(object.members.filter { $0.value != .null }.map { ($0.name, $0.value) })).canonical.bytes
     }
@@ -105,7 +105,7 @@ enum CreationRequest {
 }
 
 extension RequestBody {
-    /// What the client says about itself; `nil` if it says nothing.
+    /// The client's description of itself; `nil` if there is none.
     var client: ClientInfo? {
         get throws(Problem) {
             guard let json = self["client"] else { return nil }
@@ -155,7 +155,7 @@ extension HTTPRequest {
     }
 }
 
-/// The query parameters that a method takes on a path.
+/// The query parameters that a method accepts on a path.
 enum AcceptedQuery: Sendable {
     /// Every parameter is ignored: probes, caches and browsers add some.
     case ignored
@@ -193,7 +193,7 @@ extension HTTPRequest {
 
     /// - Parameters:
     ///   - form: what the value must be.
-    ///   - parse: returns `nil` if it is not.
+    ///   - parse: returns `nil` for a value of another form.
     func parameter<Value>(_ name: String, _ form: String, parse: (String) -> Value?) throws(Problem) -> Value? {
         guard let item = target.query.first(where: { $0.name == name }) else { return nil }
         guard let value = parse(item.value) else { throw .malformedParameter("\(name) must be \(form).") }
@@ -202,7 +202,7 @@ extension HTTPRequest {
 }
 
 extension Problem {
-    /// - Parameter name: is repeated only if it is short and plain, so that no secret and no markup is.
+    /// - Parameter name: repeated only if it is short and plain, so that the answer contains no secret and no markup.
     fileprivate static func unknownParameter(_ name: String, known: [String]) -> Problem {
         let isPlain =
             (1...32).contains(name.utf8.count)
@@ -225,8 +225,8 @@ public struct BasePath: Sendable {
     public let segments: [String]
 
     /// - Returns: `nil` unless the text consists of a slash and a segment, once or several times. A segment consists of
-    ///   characters that need no escape in a path: letters, digits, `-._~`. None of the API's paths may begin with it,
-    ///   or nobody could tell whether a proxy has removed it.
+    ///   characters that need no escape in a path: letters, digits, `-._~`. None of the API's paths may begin with the
+    ///   text, because then the server could not know whether a proxy has removed it.
     public init?(_ text: String) {
         let isPlain = text.utf8.allSatisfy { $0.isASCIIAlphanumeric || "-._~/".utf8.contains($0) }
         guard isPlain, let target = HTTPTarget(text),

@@ -12,7 +12,7 @@ struct Document: Sendable {
 
     /// - Parameters:
     ///   - isPrivate: whether only one client may see it, so that no shared cache may keep it.
-    ///   - more: fields of the answer that has the body.
+    ///   - more: fields that only the answer with the body has.
     init(_ body: [UInt8], type: String, isPrivate: Bool = false, more: HTTPHeaders = [:]) {
         self.init(.bytes(body), SHA256Digest(of: body), type: type, isPrivate: isPrivate, more: more)
     }
@@ -43,7 +43,7 @@ struct Document: Sendable {
         self.whole = whole
     }
 
-    /// Without the body if the client has it.
+    /// The answer, without the body if the client has it already.
     func response(to request: HTTPRequest) -> HTTPResponse {
         EntityTag.matches(request.headers.values("If-None-Match"), tag) ? unchanged : whole
     }

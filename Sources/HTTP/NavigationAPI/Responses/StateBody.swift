@@ -4,7 +4,8 @@ internal import JSONCoding
 internal import MicroHTTP
 internal import Sessions
 
-/// A session's state as clients read it (`State` in `openapi.yaml`). Absent members are left out: nothing is `null`.
+/// A session's state as clients read it (`State` in `openapi.yaml`). Members without a value are left out, never
+/// `null`.
 struct StateBody: JSONWritable {
     private let state: SessionState
     private let transition: Transition?
@@ -133,7 +134,7 @@ extension Outcome {
     }
 
     /// - Parameters:
-    ///   - includesControls: a kept answer is sent as it was kept.
+    ///   - includesControls: has no effect on a kept answer, which is sent as it was kept.
     ///   - token: written before the state, because a kept answer does not contain it.
     fileprivate func response(_ includesControls: Bool, status: Int = 200, token: SessionToken?) -> HTTPResponse {
         var response: HTTPResponse

@@ -68,7 +68,8 @@ struct LineLogHandler: LogHandler {
 }
 
 extension Logger.MetadataValue {
-    /// A value of the log's own is a number where it is one; an author's is a text, an array or an object.
+    /// Integers, floating-point numbers and Booleans that are logged as `stringConvertible` stay such in JSON; all else
+    /// becomes a string, an array or an object.
     fileprivate var json: JSON {
         switch self {
         case .string(let text): .string(text)
@@ -82,24 +83,23 @@ extension Logger.MetadataValue {
     }
 }
 
-/// Writes lines to a descriptor whose reader may stall, or that cannot be written. Callers never wait: lines that the
-/// reader has not read are kept up to a limit; beyond it they are dropped, as are those that cannot be written, and their
-/// number is written when that is possible again.
+/// Writes lines to a descriptor that may block or fail. Callers never wait: lines wait in memory, up to a limit. Lines
+/// beyond the limit, and lines that cannot be written, are dropped; a later line says how many.
 final class LineOutput: Sendable {
     static let standardOutput = LineOutput(STDOUT_FILENO)
     static let standardError = LineOutput(STDERR_FILENO)
 
     private struct Backlog {
         var bytes: [UInt8] = []
-        /// Lines dropped of which no line tells yet.
+        /// Dropped lines that no line has reported yet.
         var dropped = 0
-        /// Lines dropped in all.
+        /// Dropped lines since the start of the process.
         var droppedInAll = 0
         var format = LineLogHandler.Format.text
-        /// Whether the last line was written in part only.
+        /// Whether the last line was written only in part.
         var isTorn = false
         /// Whether the writer runs or is about to.
-        var isServed = false
+        var hasWriter = false
 
         mutating func drop(_ lines: Int) {
             dropped += lines
@@ -119,7 +119,7 @@ final class LineOutput: Sendable {
         self.limit = limit
     }
 
-    /// How this log tells of what it has dropped.
+    /// Sets the format of the line that says how many lines were dropped.
     func setFormat(_ format: LineLogHandler.Format) { backlog.withLock { $0.format = format } }
 
     /// Lines that were dropped since the start of the process.
@@ -134,8 +134,8 @@ final class LineOutput: Sendable {
             } else {
                 backlog.drop(1)
             }
-            defer { backlog.isServed = true }
-            return !backlog.isServed
+            defer { backlog.hasWriter = true }
+            return !backlog.hasWriter
         }
         // Not under the lock: it wakes a thread.
         if isFirst { queue.async { self.serve() } }
@@ -151,32 +151,32 @@ final class LineOutput: Sendable {
     private func serve() {
         while true {
             let (bytes, dropped, format) = backlog.withLock { backlog in
-                backlog.isServed = !backlog.bytes.isEmpty
-                defer { if backlog.isServed { (backlog.bytes, backlog.dropped) = ([], 0) } }
+                backlog.hasWriter = !backlog.bytes.isEmpty
+                defer { if backlog.hasWriter { (backlog.bytes, backlog.dropped) = ([], 0) } }
                 return (backlog.bytes, backlog.dropped, backlog.format)
             }
             guard !bytes.isEmpty else { return }
-            let lost = put(bytes)
-            var untold = dropped
+            let lost = writeLines(bytes)
+            var unreported = dropped
             if lost == 0, dropped > 0 {
                 let message = "\(dropped) messages were dropped: the log could not be written"
                 let notice = LineLogHandler.line(.warning, message, by: "server", format)
-                if put(Array("\(notice)\n".utf8)) == 0 { untold = 0 }
+                if writeLines(Array("\(notice)\n".utf8)) == 0 { unreported = 0 }
             }
-            guard lost + untold > 0 else { continue }
+            guard lost + unreported > 0 else { continue }
             backlog.withLock { backlog in
                 backlog.drop(lost)
-                backlog.dropped += untold
+                backlog.dropped += unreported
             }
         }
     }
 
-    /// Waits for the reader.
+    /// Blocks until the reader has accepted the lines.
     ///
     /// - Returns: how many lines were not written, or only in part.
-    private func put(_ bytes: [UInt8]) -> Int {
+    private func writeLines(_ bytes: [UInt8]) -> Int {
         let lineEnd = UInt8(ascii: "\n")
-        // What follows a line that was written in part is a line of its own.
+        // Ends a line that was written only in part.
         if backlog.withLock(\.isTorn), !write([lineEnd]).isEmpty { return bytes.count { $0 == lineEnd } }
         let rest = write(bytes[...])
         backlog.withLock { $0.isTorn = rest.startIndex > 0 && bytes[rest.startIndex - 1] != lineEnd }

@@ -21,12 +21,12 @@ extension SettingValues<Settings.Log> {
     }
 }
 
-/// The least level of the entries that are logged, for all loggers and for some.
+/// The lowest level that is logged: in general, and for single loggers.
 struct LogLevels: Equatable {
     static let names = Logger.Level.allCases.map(\.rawValue).formatted()
 
     let general: Logger.Level
-    /// By the logger's label; `shop` stands for `shop.carts`, too.
+    /// Levels by the label of a logger; that of `shop` holds for `shop.carts`, too.
     var own: [String: Logger.Level] = [:]
 
     func level(of label: String) -> Logger.Level {

@@ -27,9 +27,9 @@ struct AccessLog {
     }
 }
 
-/// Logs the 5xx answers. An app's failures are always logged. What the server refuses for a reason of its own, such as
-/// a full disk, it may refuse to every client: of each such problem only the first ones of a second are logged, and the
-/// next entry says how many were left out.
+/// Logs the 5xx answers. Failures of an app are always logged. A failure of the server, such as a full disk, may affect
+/// every request: of each such problem only the first ones in a second are logged, and the next entry says how many
+/// were left out.
 final class FailureLog: Sendable {
     private struct Second {
         var number: Int64
@@ -41,7 +41,7 @@ final class FailureLog: Sendable {
 
     private let logger: Logger
     private let start = ContinuousClock.now
-    /// By problem; there are only a few.
+    /// By problem, of which there are few.
     private let seconds = Mutex<[String: Second]>([:])
 
     init(_ logger: Logger) {

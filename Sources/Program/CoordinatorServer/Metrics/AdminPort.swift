@@ -5,9 +5,9 @@ internal import NavigationAPI
 internal import Prometheus
 
 extension SettingValues<Settings.Admin> {
-    /// Call before the apps are made, because theirs are among the metrics.
+    /// Call before the apps are made, because they may make metrics.
     ///
-    /// - Returns: `nil` if nobody wants metrics.
+    /// - Returns: `nil` if there is no admin port.
     func metrics() -> ServerMetrics? { self.adminPort.map { _ in ServerMetrics() } }
 
     /// Starts to listen.

@@ -10,13 +10,13 @@ internal import PostgresStore
 internal import Prometheus
 internal import Sessions
 
-/// What is counted for the metrics alone, and so only if somebody wants them. From its making on, apps that use
+/// What is counted only for the metrics, and so only if there is an admin port. Once this exists, the apps'
 /// swift-metrics record into it.
 final class ServerMetrics: Sendable {
     let requests = RequestMeasures()
     let apps = AppMetrics(reservedPrefixes: ["coordinatord_", "process_"])
 
-    /// At most once in a process, as swift-metrics demands.
+    /// Call at most once in a process, as swift-metrics demands.
     init() {
         MetricsSystem.bootstrap(apps)
     }
@@ -42,8 +42,8 @@ struct ServerFigures: Sendable {
     let traces: SpanExporter?
 }
 
-/// A metric of the server, and how it is read. It is read with every scrape, so that what is counted anyway costs
-/// nothing more.
+/// A metric of the server, and how it is read. It is read at each scrape, so that metrics of what is counted anyway
+/// cost nothing in between.
 struct ServerMetric: Sendable {
     let family: MetricFamily
     /// No samples for a metric that this server does not have.
@@ -73,8 +73,9 @@ enum SessionMetrics {
             ServerMetric(
                 "coordinatord_events_total", .counter, labels: ["app", "event", "outcome"],
                 """
-                Posted events, without dry runs. Outcomes: \(EventOutcome.allCases.map(\.label).joined(separator: ", ")). \
-                What the app does not declare is “other”.
+                Posted events, without dry runs. Outcomes: \
+                \(EventOutcome.allCases.map(\.label).joined(separator: ", ")). What the app does not declare is \
+                “other”.
                 """
             ) { figures in
                 figures.host.measures.events?.counts.map {
@@ -147,7 +148,7 @@ enum SessionMetrics {
 }
 
 extension EventOutcome {
-    /// A stable name: not that of the case.
+    /// A stable name, independent of the name of the case.
     fileprivate var label: String {
         switch self {
         case .applied: "applied"
@@ -381,7 +382,7 @@ private enum ProcessFigures {
 
     /// In seconds since 1970: the machine's start, and the ticks until this process began.
     static let start: Double? = {
-        // The name of the program, in parentheses, may contain anything.
+        // The program's name, in parentheses, may contain anything, so fields are counted after it.
         let fields = SystemFile.text("/proc/self/stat")?.parts(at: ")").last?.words
         let boot = SystemFile.text("/proc/stat")?.lines.first { $0.begins(with: "btime ") }
         guard let fields, fields.count > 19, let ticks = Double(fields[19]),

@@ -8,9 +8,9 @@ struct SessionsEndCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "end", abstract: "Ends sessions: those that are named, or all that a user is signed in to.",
         discussion: """
-            Their clients get 410, as after DELETE. Forks of a user's sessions are the user's, too. No server may run on a \
-            store in a file. Sessions that are over already stay as they are. The exit code is 1 if a session does not exist, \
-            or is damaged.
+            Their clients get 410, as after DELETE. Forks of a user's sessions are the user's, too. No server may run \
+            on a store in a file. Sessions that are over already stay as they are. The exit code is 1 if a session \
+            does not exist, or is damaged.
             """)
     @OptionGroup var settings: SettingOptions<Settings.OfStore>
     @Option(help: "All that this user is signed in to.") var user: String?
@@ -81,7 +81,7 @@ struct SessionsPurgeCommand: AsyncParsableCommand {
         for isLast in [false, true] {
             let ids = rest
             rest = []
-            // What is wrong with the named sessions does not matter any more.
+            // The named sessions are removed, so reports about them do not matter.
             try await settings.store.write { report in
                 if !named.contains(where: { report.contains($0) }) { StandardError.print(report) }
             } _: { store in
@@ -101,7 +101,7 @@ struct SessionsPurgeCommand: AsyncParsableCommand {
                     progress.show(purged, of: total)
                 }
             }
-            // If damage was in the way, the store is rebuilt when it is opened again.
+            // Opening the store again rebuilds it, if damage was in the way.
             if rest.isEmpty { break }
         }
         progress.hide()
@@ -109,7 +109,7 @@ struct SessionsPurgeCommand: AsyncParsableCommand {
         guard isWhole, rest.isEmpty else { throw ExitCode(1) }
     }
 
-    /// So that servers tell those who watch the session. A damaged one has no end but that it is gone.
+    /// Ends the session first, so that servers notify its watchers. A damaged session cannot be ended, only removed.
     private func end(_ id: SessionID, in store: any WritableStore) async {
         _ = try? await store.change([id]) { _ in
             guard let last = try await store.load(id, token: nil), let end = last.record.end(at: Date()) else {
@@ -119,7 +119,7 @@ struct SessionsPurgeCommand: AsyncParsableCommand {
         }
     }
 
-    /// Without the damaged sessions: it is not known whether those have expired.
+    /// Damaged sessions are left out, because it is not known whether they have expired.
     private func sessionsThatAreOver() async throws -> ([SessionID], isWhole: Bool) {
         var over: [SessionID] = []
         let now = Date()
@@ -139,8 +139,8 @@ struct SessionsRestoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore", abstract: "Returns a session to an earlier version, as its next version.",
         discussion: """
-            For a session that a build has relaunched or reduced and that should be as it was before: with a build that \
-            can restore that version. `sessions show` lists the versions. No server may run on a store in a file. \
+            For a session that a build has relaunched or reduced and that should be as it was before: with a build \
+            that can restore that version. `sessions show` lists the versions. No server may run on a store in a file. \
             Versions from before the session's token was replaced, at a sign-in or a sign-out, stay sealed.
             """)
     @OptionGroup var settings: SettingOptions<Settings.OfStore>
@@ -203,7 +203,7 @@ struct SessionsRestoreCommand: AsyncParsableCommand {
 private struct NotCommitted: Error {}
 
 extension WritableStore {
-    /// Commits changes of sessions. Those that a server has changed meanwhile are read and changed again.
+    /// Commits changes of sessions. Sessions that a server has changed meanwhile are read and changed again.
     ///
     /// - Parameter make: reads the sessions that it is given, and returns at most one change for each.
     /// - Returns: how many changes were committed.
@@ -225,7 +225,7 @@ extension WritableStore {
     }
 
     private func conflicts(of changes: [SessionChange]) async throws -> [SessionID] {
-        // A shared store has a line of its own that servers share, so this takes little of it at a time.
+        // In small commits to a shared store, so that those of its servers do not wait for long.
         let size = isShared ? 500 : max(changes.count, 1)
         var conflicts: [SessionID] = []
         for start in stride(from: 0, to: changes.count, by: size) {

@@ -9,13 +9,13 @@ struct SessionsImportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import", abstract: "Reads sessions as JSON lines from standard input.",
         discussion: """
-            The store is created if it does not exist; no server may run on one in a file. A session that exists already \
-            stays as it is; the exit code is then 1. A line that cannot be imported ends the import, and the error says \
-            how many sessions before it were imported. Each session is imported whole or not at all.
+            The store is created if it does not exist; no server may run on one in a file. A session that exists \
+            already stays as it is; the exit code is then 1. A line that cannot be imported ends the import, and the \
+            error says how many sessions before it were imported. Each session is imported whole or not at all.
 
             An export --with-secret begins with the secret of its store, which only a store without sessions can take, \
-            and on which no server runs. With it, requests that created a session under an Idempotency-Key are answered \
-            from the new store as from the old one.
+            and on which no server runs. With it, requests that created a session under an Idempotency-Key are \
+            answered from the new store as from the old one.
             """)
     @OptionGroup var settings: SettingOptions<Settings.OfStore>
 
@@ -53,7 +53,7 @@ struct SessionsImportCommand: AsyncParsableCommand {
 }
 
 extension SessionsImportCommand {
-    /// Bytes of standard input, if it is a file.
+    /// The size of standard input in bytes; `nil` if it is not a file.
     fileprivate static var inputSize: Int? {
         var info = stat()
         let isFile = fstat(STDIN_FILENO, &info) == 0 && info.st_mode & S_IFMT == S_IFREG && info.st_size > 0
@@ -68,7 +68,7 @@ private struct InputLines {
     private var start = 0
 
     private static let chunk = 1 << 16
-    /// No record is nearly as long.
+    /// Much more than any record has.
     private static let longest = 64 << 20
 
     /// - Returns: a line without its end; `nil` at the end of the input.
@@ -115,8 +115,8 @@ private struct InputLines {
 /// Imports exported sessions into a store. The lines come session by session: its versions in order, then its answers.
 /// The first line may be the store's secret.
 final class SessionImport {
-    /// Opens the store, which gets the secret if that is possible. Called with the first session, so that lines which
-    /// cannot be imported create no store.
+    /// Opens the store, and gives it the secret if that is possible. Called for the first batch of sessions, so that
+    /// input which cannot be imported creates no store.
     private let open: (StoreSecret?) async throws -> any WritableStore
     private var opened: (any WritableStore)?
     private var secret: StoreSecret?
@@ -128,6 +128,7 @@ final class SessionImport {
     /// The session whose lines are being read; `nil` before the first one, and if it is skipped.
     private var current: (id: SessionID, versions: [SessionRecord], answers: [StoredAnswer])?
     private var isSkipping = false
+    /// The session and the version of the last record.
     private var session: SessionID?
     private var version = 0
     /// Whole sessions to insert, and the number and size of their lines.
@@ -245,6 +246,7 @@ final class SessionImport {
 }
 
 extension Date {
-    /// What is later was written by a clock that is wrong, and a server would go on from there.
+    /// A day from now. A record with a later time was written by a wrong clock, and a server would continue from that
+    /// time.
     static var latestSoundTime: Date { Date() + 86_400 }
 }

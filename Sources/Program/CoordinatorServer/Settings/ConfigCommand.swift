@@ -68,7 +68,7 @@ extension SettingValue {
         return texts.map { row.mayHoldSecret ? $0.hidingPassword : $0 }.joined(separator: ", ").printable
     }
 
-    /// Where it comes from, for people; what a default depends on.
+    /// The value's origin for people, and what a default depends on.
     var shownOrigin: String {
         if let unset = row.unset, layer == .default { return "\(layer): \(unset)" }
         return source.map { "\(layer) \($0)".printable } ?? "\(layer)"
@@ -80,7 +80,7 @@ extension SettingValue {
         return row.json(texts.map { row.mayHoldSecret ? $0.hidingPassword : $0 })
     }
 
-    /// The value, its layer and what that is called.
+    /// The value, its layer and the layer's source.
     func json(named: Bool = false) -> JSON {
         var object: JSONObject = named ? ["name": .string(row.key)] : [:]
         object["value"] = jsonValue
@@ -95,7 +95,7 @@ extension SettingResolution {
     /// A line for each setting: name, value, origin.
     var table: String {
         let rows = [("SETTING", "VALUE", "ORIGIN")] + values.map { ($0.row.key, $0.shown, $0.shownOrigin) }
-        // One long value does not widen the column of all.
+        // A long value does not widen the column.
         let names = rows.map(\.0.count).max() ?? 0
         let widths = min(rows.map(\.1.count).max() ?? 0, 28)
         return rows.map { "\($0.0.padded(to: names))  \($0.1.padded(to: widths))  \($0.2)" }.joined(separator: "\n")
@@ -111,11 +111,11 @@ extension String {
         self + String(repeating: " ", count: Swift.max(0, width - count))
     }
 
-    /// A URI without its password: that before the host, and those among the parameters.
+    /// A URI without its passwords: the one before the host, and those among the parameters.
     var hidingPassword: String {
         guard let start = utf8.firstRange(of: "://".utf8)?.upperBound else { return self }
         var text = self
-        // As libpq reads it: up to the slash, so a password may have a question mark in it.
+        // As libpq reads it, up to the slash: a password may contain a question mark.
         let authority = utf8[start...].prefix { $0 != UInt8(ascii: "/") }
         if let (names, host) = Substring(authority).cut(atLast: "@"), let (user, _) = names.cut(at: ":") {
             text = "\(self[..<start])\(user):***@\(host)\(self[authority.endIndex...])"
@@ -133,13 +133,13 @@ extension String {
 struct SettingComparison {
     /// Settings whose value would be another one.
     private let changes: [(before: SettingValue, after: SettingValue)]
-    /// What the file says and a layer above it overrides.
+    /// Values in the file that a layer of higher precedence overrides.
     private let overridden: [(value: SettingValue, by: SettingValue)]
     private let file: String
 
     /// - Parameters:
     ///   - present: the settings as they are.
-    ///   - changed: the settings with the file, which has been found good.
+    ///   - changed: the settings with the file, which has no faults.
     init(from present: SettingResolution, to changed: SettingResolution, file: String) {
         let pairs = zip(present.values, changed.values).filter {
             $0.0.row.name != Settings.Configuration().config.row.name

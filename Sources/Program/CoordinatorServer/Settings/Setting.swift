@@ -4,7 +4,7 @@ internal import ByteText
 /// A setting: its row in the table, and how its value is read.
 struct Setting<Value: Sendable>: SettingPart {
     let row: SettingRow
-    /// Of a value in which the row finds no fault.
+    /// Converts a value that the row has checked.
     let read: @Sendable (SettingValue) throws -> Value
 
     var rows: [SettingRow] { [row] }
@@ -22,7 +22,7 @@ extension Setting {
 
     /// One value or none.
     ///
-    /// - Parameter unset: what none means, for people.
+    /// - Parameter unset: the meaning of no value, for people.
     init<Wrapped>(
         _ name: String, _ form: SettingForm<Wrapped>, unset: String? = nil, _ help: String
     ) where Value == Wrapped? {
@@ -55,7 +55,7 @@ extension Setting<Secret?> {
 /// A secret, or the path of the file that has it.
 enum Secret { case text(String), file(String) }
 
-/// A setting without its type: all that flags, documents and the layers need.
+/// A setting without the type of its value: all that flags, documents and the layers need.
 struct SettingRow: Sendable {
     enum Kind: Sendable { case text, number, size, flag, list, secret }
 
@@ -68,7 +68,7 @@ struct SettingRow: Sendable {
     let mayHoldSecret: Bool
     /// The default as it is written in any layer; `nil` if there is none or it depends on the machine.
     let standard: String?
-    /// What counts if there is no value, for people.
+    /// The meaning of no value, for people.
     let unset: String?
     /// Whole sentences.
     let help: String
@@ -87,7 +87,7 @@ struct SettingRow: Sendable {
     /// The name on the command line and in a file: a secret is named by its file.
     var key: String { kind == .secret ? "\(name)-file" : name }
     var flag: String { "--\(key)" }
-    /// The name in the environment, whatever the program is called.
+    /// The name in the environment. It does not depend on the program's name.
     var variable: String { SettingRow.prefix + name.uppercased().replacing("-", with: "_") }
     var variables: [String] { kind == .secret ? [variable, "\(variable)_FILE"] : [variable] }
 
@@ -106,10 +106,10 @@ struct SettingValue: Sendable {
     let layer: SettingLayer
     /// The file's path, the variable, or the flag with `--`; `nil` for a default.
     let source: String?
-    /// As they are written on the command line: one, or any number for a list. A secret's is its file, unless
-    /// `isSecretItself`. Empty for a default that is not written in the table.
+    /// The values as they are written on the command line: one, or any number for a list. For a secret, its file's name
+    /// unless `isSecretItself`. Empty for a default that the table does not contain.
     let texts: [String]
-    /// Whether `texts` has a secret, and not a file's name.
+    /// Whether `texts` has a secret, not a file's name.
     var isSecretItself = false
 
     /// The setting with its layer, for errors: `--port`, `the environment variable COORDINATORD_PORT`.
@@ -126,7 +126,7 @@ struct SettingValue: Sendable {
     var faults: [String] {
         texts.compactMap { text in
             guard !text.isEmpty else { return "\(name): It is empty." }
-            // Where C reads the value, it would end there.
+            // C would read only what precedes the NUL.
             guard !text.utf8.contains(0) else { return "\(name): It has a NUL character." }
             do { try row.check(text) } catch {
                 // A message may repeat the value, in which only a URI can have a password.

@@ -24,8 +24,8 @@ struct SettingForm<Value: Sendable>: Sendable {
     }
 
     /// - Parameters:
-    ///   - advice: follows the error for a text of which no value can be made.
-    ///   - value: makes the value.
+    ///   - advice: follows the error for a text that is no value.
+    ///   - value: makes the value; returns `nil` for such a text.
     init(
         _ word: String, _ description: String, kind: SettingRow.Kind = .text, advice: String = "",
         value: @escaping @Sendable (String) -> Value?
@@ -92,7 +92,7 @@ extension SettingForm<String> {
 }
 
 extension SettingForm where Value: CaseIterable & RawRepresentable<String> {
-    /// One of two.
+    /// One of the type's two values.
     static func choice(_ word: String) -> Self {
         Self(word, Value.allCases.map(\.rawValue).joined(separator: " or "), value: { Value(rawValue: $0) })
     }
@@ -114,7 +114,7 @@ struct Span: Equatable {
         seconds = Double(number) * unit
     }
 
-    /// At most thirty years, which can still be added to the time of the system's clocks.
+    /// At most thirty years: such a time can still be added to the system's clocks.
     var milliseconds: Int { Int(min(seconds, 1e9) * 1000) }
     var duration: Duration { .milliseconds(milliseconds) }
 }
@@ -133,7 +133,7 @@ enum HostArgument {
     }
 }
 
-/// Which part of many is wanted.
+/// How many of all are chosen: none, all, or a percentage.
 struct Share: Equatable {
     let percent: Double
 

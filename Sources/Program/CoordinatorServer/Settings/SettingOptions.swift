@@ -6,8 +6,8 @@ internal import Synchronization
 /// Settings that belong together. Its stored properties are the settings, or groups of them, in the order of the help.
 protocol SettingGroup: SettingPart {
     init()
-    /// A heading in the help, in `docs/settings.md` and in the manual page. Groups may have the same; one without has
-    /// groups with headings of their own.
+    /// A heading in the help, in `docs/settings.md` and in the manual page. Several groups may have the same heading; a
+    /// group without one consists of groups that have headings.
     static var title: String { get }
 }
 
@@ -20,12 +20,12 @@ extension SettingGroup {
         knownParts.withLock { $0[ObjectIdentifier(Self.self)] = parts }
         return parts
     }
-    /// The settings alone, also those of groups in it.
+    /// All settings, those of nested groups included.
     var settings: [any SettingPart] { parts.flatMap { ($0 as? any SettingGroup)?.settings ?? [$0] } }
     var rows: [SettingRow] { parts.flatMap(\.rows) }
 }
 
-/// By the type of the group: the library asks for them again and again.
+/// The parts of groups, by type. Kept because the library asks for them again and again.
 private let knownParts = Mutex<[ObjectIdentifier: [any SettingPart]]>([:])
 
 /// The settings of a command: their flags, completed from the environment, a file and the defaults.
@@ -36,12 +36,12 @@ private let knownParts = Mutex<[ObjectIdentifier: [any SettingPart]]>([:])
 /// ```
 ///
 /// ArgumentParser finds the options of a type in its mirror, so they need not be declared: here they are made from the
-/// table. It only takes the command line apart; values are judged with those of the other layers.
+/// table. It only splits the command line; the values are checked together with those of the other layers.
 @dynamicMemberLookup
 struct SettingOptions<Group: SettingGroup>: ParsableArguments, CustomReflectable {
-    /// What the command line has, by the settings' names.
+    /// The values on the command line, by the settings' names.
     private(set) var flags: [String: SettingValue] = [:]
-    /// All settings are in it once the command line has been parsed.
+    /// Contains all settings once the command line has been parsed.
     private var outcome = Result<SettingResolution, SettingFailure>.success(SettingResolution(values: []))
 
     init() {}
@@ -56,12 +56,12 @@ struct SettingOptions<Group: SettingGroup>: ParsableArguments, CustomReflectable
 
     var customMirror: Mirror { Mirror(self, children: Group().parts.options) }
 
-    /// The library calls this before it looks for `--help`, which is there even if the environment is wrong.
+    /// The library calls this before it looks for `--help`, which must work even if the environment is wrong.
     func validate() throws {
         guard case .failure(let failure) = outcome else { return }
         let questions = ["--help", "-h", "-help", "--version", "--help-hidden"]
         guard !CommandLine.arguments.contains(where: questions.contains) else { throw ExitCode(failure.code) }
-        // The library would make the help first, for an exit code alone, too.
+        // Exits here: for a thrown exit code, the library would make the text of the help first.
         Glibc.exit(ExitCode.cannotUse(failure).rawValue)
     }
 
@@ -86,8 +86,8 @@ struct SettingValues<Group: SettingGroup> {
     }
 }
 
-/// What the command line has of a group. Groups in it are not groups of options: in a debug build the library checks a
-/// group several times for each time that it checks the group around it.
+/// The values of a group on the command line. Its nested groups are not groups of options: in a debug build the library
+/// checks a group of options several times each time that it checks the group around it.
 struct SettingFlags<Group: SettingGroup>: ParsableArguments, CustomReflectable {
     private(set) var values: [String: SettingValue] = [:]
 
@@ -98,7 +98,7 @@ struct SettingFlags<Group: SettingGroup>: ParsableArguments, CustomReflectable {
 }
 
 extension [any SettingPart] {
-    /// A property wrapper's storage has an underscore.
+    /// The options as properties. The name of a property wrapper's storage begins with an underscore.
     fileprivate var options: [Mirror.Child] { map { (label: "_\($0.key.stringValue)", value: $0.option) } }
 
     fileprivate func values(from decoder: any Decoder) throws -> [String: SettingValue] {
@@ -111,11 +111,11 @@ extension [any SettingPart] {
 /// A setting, or a group of them.
 protocol SettingPart: Sendable {
     var rows: [SettingRow] { get }
-    /// By which the parser of the command line names it.
+    /// Its name in the library that parses the command line.
     var key: SettingKey { get }
-    /// What that parser knows it by: a property wrapper of it.
+    /// The property wrapper that declares it to that library.
     var option: Any { get }
-    /// What the command line has of it.
+    /// Its values on the command line.
     func values(in container: KeyedDecodingContainer<SettingKey>) throws -> [SettingValue]
 }
 

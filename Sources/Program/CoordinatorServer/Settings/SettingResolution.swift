@@ -43,8 +43,9 @@ extension ExitCode {
 
 extension SettingResolution {
     /// - Parameters:
-    ///   - rows: the settings that the command has. Of the others only the names are checked, and the file as a whole.
-    ///   - flags: what the command line has of them, by name.
+    ///   - rows: the settings that the command has. Of other settings in the environment only the names are checked; a
+    ///     file is checked as a whole.
+    ///   - flags: the values on the command line, by name.
     ///   - file: the file to read; by default the one that the command line or the environment names.
     init(
         of rows: [SettingRow], flags: [String: SettingValue], environment: [String: String], file: String? = nil
@@ -64,19 +65,20 @@ extension SettingResolution {
             throw SettingFailure(code: EX_NOINPUT, reasons: [error.reason])
         }
         values = rows.map { flags[$0.name] ?? variables[$0.name] ?? members[$0.name] ?? .standard($0) }
-        // A file is judged as a whole, the other layers by what the command has.
+        // A file is checked as a whole, the other layers only for the command's settings.
         let given = rows.flatMap { row in [flags[row.name], variables[row.name]].compactMap(\.self) }
         faults = given.sorted { $0.name < $1.name }.flatMap(\.faults) + faults
         if faults.isEmpty { faults = contradictions }
         guard faults.isEmpty else { throw SettingFailure(code: EX_USAGE, reasons: faults) }
     }
 
-    /// What settings say against each other, one sentence each.
+    /// Conflicts between settings, one sentence each.
     private var contradictions: [String] {
         let all = Settings()
         var faults: [String] = []
-        /// A setting that has no effect because of another one. This is no fault if a layer of higher precedence has
-        /// changed the other one, as when a flag names another store than the environment does, with its password.
+        /// Adds a fault if a setting has no effect because of another one. There is none if a layer of higher
+        /// precedence sets the other one: a flag may name another store than the environment, which also has a
+        /// password.
         func unused<Value, Other>(
             _ setting: Setting<Value>, without other: Setting<Other>, unless isUsed: Bool, _ reason: String
         ) {
@@ -130,7 +132,7 @@ extension SettingValue {
 
 /// The settings in the environment. An empty variable counts as one that is not set.
 enum EnvironmentLayer {
-    /// - Parameter faults: receives what is wrong with names; values are not judged.
+    /// - Parameter faults: receives what is wrong with names; values are not checked.
     static func values(in environment: [String: String], faults: inout [String]) -> [String: SettingValue] {
         let variables = environment.filter { name, value in
             !value.isEmpty && name.begins(with: SettingRow.prefix) && !OtherVariables.isServiceLink(name, value)
@@ -144,7 +146,7 @@ enum EnvironmentLayer {
             }
             values[row.name] = SettingValue(
                 row: row, layer: .environment, source: name,
-                // An empty element stays, and is a fault of the value.
+                // An empty element is kept, so that it is reported as a fault.
                 texts: row.kind == .list ? text.parts(at: ",").map { String($0.trimmed) } : [text],
                 isSecretItself: row.kind == .secret && name == row.variable)
         }
@@ -230,7 +232,7 @@ extension SettingRow {
         }
     }
 
-    /// The other way round, for `config --json`.
+    /// The inverse of `texts`, for `config --json`.
     func json(_ texts: [String]) -> JSON {
         switch kind {
         case .list: .array(texts.map { .string($0) })
@@ -250,7 +252,7 @@ extension JSONSyntaxError {
     }
 }
 
-/// Variables of the environment that begin as settings do, and are none.
+/// Variables in the environment that have the prefix of settings and are not settings.
 enum OtherVariables {
     /// Each with what it is.
     static let all = [
@@ -261,7 +263,7 @@ enum OtherVariables {
         ("COORDINATORD_FUZZING", "for building this project's fuzzer"),
     ]
 
-    /// What platforms set to the port that a program is to listen on.
+    /// The variable that some platforms set to the port that a program is to listen on.
     static let port = "PORT"
 
     /// Whether Kubernetes has set the variable for a service whose name begins with `coordinatord`, in the form of
@@ -290,7 +292,7 @@ extension Sequence<String> {
 extension String {
     /// How many characters have to be inserted, removed or replaced (Levenshtein).
     fileprivate func distance(to other: String) -> Int {
-        // What is longer than any name is near to none.
+        // A text that is longer than any name is near to none.
         let (here, there) = (Array(lowercased().prefix(80)), Array(other.lowercased().prefix(80)))
         var row = Array(0...there.count)
         for (index, character) in here.enumerated() {

@@ -2,8 +2,8 @@ internal import MicroHTTP
 internal import NavigationAPI
 
 /// The table of all settings. The flags and their help, the names in the environment and in a file, `config`,
-/// `docs/settings.md` and the manual page are made from it, in its order; `serve` has all its groups, other commands
-/// have some.
+/// `docs/settings.md` and the manual page are made from it, in its order. `serve` has all groups, other commands have
+/// some.
 struct Settings: SettingGroup {
     let address = Address()
     let connections = Connections()
@@ -36,8 +36,8 @@ struct Settings: SettingGroup {
                     API's own paths does, such as /v1.
                     """, value: { BasePath($0) }),
             """
-            The path below which a proxy offers the API: /nav. Requests are answered with and without it, and the paths \
-            in answers begin with it.
+            The path below which a proxy offers the API: /nav. Requests are answered with and without it, and the \
+            paths in answers begin with it.
             """)
     }
 
@@ -120,8 +120,8 @@ struct Settings: SettingGroup {
                 parse: StoreChoice.parse),
             default: "sqlite:./data",
             """
-            Where sessions are kept: sqlite:DIRECTORY; \(StoreChoice.postgresForm), which several servers may share; or \
-            memory (they end with the process).
+            Where sessions are kept: sqlite:DIRECTORY; \(StoreChoice.postgresForm), which several servers may share; \
+            or memory (they end with the process).
             """)
         let password = Setting(
             secret: "store-password", unset: "what libpq finds: PGPASSWORD, PGPASSFILE, ~/.pgpass",
@@ -235,8 +235,8 @@ struct Settings: SettingGroup {
         let traceSample = Setting(
             "trace-sample", .share, default: "all",
             """
-            How many of the traces that begin here are recorded: off, all, or a share such as 1%. A request that belongs \
-            to a trace already, by its field traceparent, is recorded if its caller says so.
+            How many of the traces that begin here are recorded: off, all, or a share such as 1%. A request that \
+            belongs to a trace already, by its field traceparent, is recorded if its caller says so.
             """)
         let traceService = Setting(
             "trace-service", SettingForm("name", "a name", parse: { $0 }), unset: "the name of the program",
@@ -267,7 +267,7 @@ struct Settings: SettingGroup {
             """)
     }
 
-    /// The page for people at `/console`.
+    /// The console at `/console`.
     struct Console: SettingGroup {
         static let title = "Console"
 
@@ -280,7 +280,7 @@ struct Settings: SettingGroup {
             """)
     }
 
-    /// Where all others may be.
+    /// The file that contains other settings.
     struct Configuration: SettingGroup {
         static let title = "Configuration"
 
@@ -289,13 +289,13 @@ struct Settings: SettingGroup {
             "A JSON file with settings. Flags and the environment have precedence over it.")
     }
 
-    /// Those of a command that works on a store from outside.
+    /// The settings of a command that works on a store from outside a server.
     struct OfStore: SettingGroup {
         let store = Store()
         let configuration = Configuration()
     }
 
-    /// Those of `check`.
+    /// The settings of `check`.
     struct OfCheck: SettingGroup {
         let store = Store()
         let lifetimes = Lifetimes()

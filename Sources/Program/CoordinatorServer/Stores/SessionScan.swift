@@ -2,19 +2,19 @@ internal import Glibc
 internal import Sessions
 internal import Synchronization
 
-// Reading many sessions of a store, and saying on standard error what cannot be read.
+// Reading many sessions of a store, and reporting on standard error what cannot be read.
 extension StoreReader {
     /// How many sessions are read together: on one thread, and on each of several.
     private static var batchSize: (alone: Int, parallel: Int) { (64, 512) }
 
     func lastVersions(of ids: ArraySlice<SessionID>) throws -> [Found<LoadedSession>] { try loaded(ids, .lastVersion) }
 
-    /// Does work for each session. Damaged sessions are reported, and skipped.
+    /// Does work for each session. Damaged sessions are reported and skipped.
     ///
     /// - Parameters:
     ///   - ids: the sessions' ids; `nil` for all sessions.
     ///   - read: reads what the work needs of several sessions.
-    ///   - damaged: is called with each skipped session.
+    ///   - damaged: called with each skipped session.
     ///   - progress: receives how many sessions are done, and about how many there are.
     ///   - work: receives `nil` for a session that does not exist.
     /// - Returns: whether no session was skipped, and none may be missing.
@@ -49,7 +49,7 @@ extension StoreReader {
     ///   - work: what is done, for `Progress`.
     ///   - another: makes another reader of the store; called for each thread.
     ///   - convert: called for each session, on several threads.
-    ///   - each: called with the results in order, those that are `nil` left out.
+    ///   - each: called with the results that are not `nil`, in order.
     /// - Returns: whether no session may be missing.
     func scan<Value: Sendable>(
         _ depth: ReadingDepth, _ work: String, another: () throws -> sending any StoreReader,
@@ -89,7 +89,8 @@ extension StoreReader {
         return isWhole
     }
 
-    /// All sessions, page by page, or one page of those that are named. Reports if some may be missing.
+    /// Calls `body` with all sessions, page by page, or with one page of the named ones. Reports if some may be
+    /// missing.
     ///
     /// - Returns: whether none is missing.
     private func forEachPage(
@@ -107,7 +108,7 @@ extension StoreReader {
     }
 }
 
-/// A reader is used by one thread at a time.
+/// A reader for one thread at a time.
 private final class Worker: Sendable {
     let reader: Mutex<any StoreReader>
 

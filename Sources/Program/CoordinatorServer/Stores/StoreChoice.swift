@@ -6,10 +6,10 @@ internal import PostgresStore
 internal import SQLiteStore
 internal import Sessions
 
-/// The value of `--store`: the kind of store, and where it is. Only here and in `StoreCopies` is it known what kinds there
-/// are; what opens a store returns a `StoreReader` or a `WritableStore`.
+/// The value of `--store`: the kind of store, and where it is. Only this file and `StoreCopies` know the kinds: the
+/// functions that open a store return a `StoreReader` or a `WritableStore`.
 ///
-/// What throws an exit code has printed the reason to standard error.
+/// Functions that throw an exit code have printed the reason to standard error.
 enum StoreChoice: Equatable, CustomStringConvertible {
     case memory
     case sqlite(directory: String)
@@ -22,7 +22,7 @@ enum StoreChoice: Equatable, CustomStringConvertible {
     @Sendable static func parse(_ text: String) throws -> StoreChoice {
         let scheme = "sqlite:"
         if text == "memory" { return .memory }
-        // Not judged here: an error of an argument repeats it, and there may be a password in it.
+        // Not checked here: the error for an argument repeats the argument, which may contain a password.
         if ["postgresql:", "postgres:"].contains(where: text.begins) { return .postgres(uri: text) }
         if let (other, _) = text.cut(at: ":"), !text.begins(with: scheme), !other.has("/") {
             throw ValidationError(
@@ -39,7 +39,8 @@ enum StoreChoice: Equatable, CustomStringConvertible {
         if case .postgres = self { true } else { false }
     }
 
-    /// - Throws: `ValidationError`, if the store is one that cannot be named so, or that this program cannot use.
+    /// - Throws: `ValidationError`, if the URI is malformed or contains a secret, or if this program cannot use the
+    ///   store.
     func validate() throws {
         guard case .postgres(let uri) = self else { return }
         do throws(PostgresStoreError) {
@@ -69,11 +70,11 @@ enum DurabilityChoice: String, CaseIterable {
     case strict, relaxed
 }
 
-// Opening a store. There is none in memory that a command could use.
+// Opening a store. The store in memory is not opened here: no command can use it.
 extension StoreChoice {
     /// The store as it is now, whether servers run on it or not.
     ///
-    /// - Throws: what `reported` makes an exit code of.
+    /// - Throws: an error that `reported` turns into an exit code.
     func reader(_ password: String?) throws -> any StoreReader {
         switch self {
         case .memory: throw ExitCode(EX_USAGE)
@@ -83,7 +84,9 @@ extension StoreChoice {
         }
     }
 
-    /// - Throws: what `reported` makes an exit code of, if there is no store. Whether it can be used is not known then.
+    /// Checks that there is a store, not that it can be used.
+    ///
+    /// - Throws: an error that `reported` turns into an exit code.
     func checkExistence(_ password: String?) throws {
         if case .sqlite(let directory) = self {
             try DirectoryOwner.act(in: directory) { try StoreSnapshot.checkExistence(in: directory) }
@@ -92,7 +95,7 @@ extension StoreChoice {
         }
     }
 
-    /// The store to change it; created if it does not exist. Only a shared one may have servers.
+    /// Opens the store for changes; creates it if it does not exist. Unless it is shared, no other process may use it.
     ///
     /// - Parameters:
     ///   - durability: `nil` for a command's, which loses nothing that the store's servers would not lose.
@@ -136,7 +139,7 @@ extension StoreChoice {
         }
     }
 
-    /// What a command ends with because of an error: an exit code, if the store cannot be read; else the error itself.
+    /// The error that a command ends with: an exit code if the store cannot be read, otherwise the error itself.
     func reported(_ error: any Error) -> any Error {
         switch (self, error) {
         case (.sqlite(let directory), let error as SQLiteStoreError): ExitCode.cannotRead(directory, error)
@@ -154,8 +157,8 @@ extension StoreChoice {
 
     /// Makes or upgrades the tables of a shared store, or removes what only servers of earlier builds need.
     ///
-    /// - Returns: the schema before and after, or the oldest schema whose servers are admitted; `nil` for a store that is
-    ///   upgraded when it is opened.
+    /// - Returns: the schema before and after; with `contracting`, the oldest schema whose servers are admitted, before
+    ///   and after; `nil` for a store that is upgraded when it is opened.
     func migrate(_ password: String?, contracting: Bool = false) async throws -> (before: Int, after: Int)? {
         guard case .postgres(let uri) = self else { return nil }
         do throws(PostgresStoreError) {
@@ -193,8 +196,9 @@ extension ExitCode {
             cannotStart(
                 EX_DATAERR,
                 """
-                \(directory) is damaged: \(what). Restore a backup into another directory. If there is none, and `sessions \
-                export` can still read the store, `sessions import` makes a new one of its undamaged sessions.
+                \(directory) is damaged: \(what). Restore a backup into another directory. If there is none, and \
+                `sessions export` can still read the store, `sessions import` makes a new one of its undamaged \
+                sessions.
                 """)
         case .incomplete(let what): cannotStart(EX_DATAERR, what)
         case .unavailable(let reason):
@@ -212,8 +216,8 @@ extension ExitCode {
         return .cannotStart(
             EX_DATAERR,
             """
-            \(directory) is damaged, and this command cannot read it: \(what). Start a server on it, or restart the one \
-            that runs: the start repairs or rebuilds the store. If the start is refused, only a backup helps.
+            \(directory) is damaged, and this command cannot read it: \(what). Start a server on it, or restart the \
+            one that runs: the start repairs or rebuilds the store. If the start is refused, only a backup helps.
             """)
     }
 
@@ -229,7 +233,7 @@ extension ExitCode {
         }
     }
 
-    /// A refused connection has no code, only the server's words.
+    /// Advice is chosen by the text of the error, because a refused connection has no error code.
     private static func unavailable(_ location: String, _ reason: String) -> ExitCode {
         let reason = reason.substituting("\n", with: " ")
         func says(_ words: String...) -> Bool { words.allSatisfy(reason.contains) }

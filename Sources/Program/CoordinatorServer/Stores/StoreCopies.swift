@@ -4,9 +4,9 @@ internal import Glibc
 internal import SQLiteStore
 internal import Sessions
 
-/// What only a store in a file can do: it is copied into another file, and made of such a copy.
+/// Copies of a store in a file: copying it into another file, and making it from such a copy.
 ///
-/// What throws an exit code has printed the reason to standard error.
+/// Functions that throw an exit code have printed the reason to standard error.
 struct StoreCopies {
     fileprivate let directory: String
 
@@ -28,7 +28,7 @@ struct StoreCopies {
         }
     }
 
-    /// Makes the store, unless there is one with sessions, or that is in use.
+    /// Makes the store, unless there is one that has sessions or is in use.
     ///
     /// - Returns: how many sessions it has, and how many of them are damaged.
     func restore(_ backup: CopySource) async throws -> (count: Int, damaged: Int) {
@@ -59,7 +59,7 @@ struct StoreCopies {
 }
 
 extension StoreChoice {
-    /// `nil` for a store that is no file.
+    /// `nil` for a store that is not in a file.
     var copies: StoreCopies? {
         if case .sqlite(let directory) = self { StoreCopies(directory: directory) } else { nil }
     }
@@ -85,13 +85,13 @@ struct CopySource {
     /// The time of the newest change.
     var latestTime: Date { snapshot.latestTime }
 
-    /// Copies it into a new file, and shows how far it is.
+    /// Copies it into a new file, and shows the progress.
     ///
     /// - Parameters:
     ///   - draft: where the copy is made.
     ///   - file: where it belongs.
-    /// - Returns: how many sessions the copy has. Its journal is read for that, so that no copy gets its name that a
-    ///   server would refuse.
+    /// - Returns: how many sessions the copy has. Counting reads the copy's journal, so that a copy which a server
+    ///   would refuse fails before it gets its name.
     func copy(to draft: String, for file: String) throws -> Int {
         var progress = Progress(work)
         defer { progress.hide() }
@@ -99,7 +99,7 @@ struct CopySource {
             try snapshot.copy(to: draft, as: form) { progress.show($0, of: $1) }
             return try StoreSnapshot(file: draft).page(after: nil).total
         } catch .unavailable(let reason) {
-            // What is copied was sound when it was opened, so it is the copy that failed.
+            // The source was sound when it was opened, so writing the copy has failed.
             throw ExitCode.cannotStart(EX_IOERR, "\(file) cannot be written: \(reason)")
         } catch {
             throw cannotRead(error)

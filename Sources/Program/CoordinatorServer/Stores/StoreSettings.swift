@@ -3,7 +3,7 @@ internal import ByteText
 internal import Glibc
 internal import Sessions
 
-// What throws an exit code has printed the reason to standard error.
+// Functions that throw an exit code have printed the reason to standard error.
 
 /// The store of a command that works on it from outside.
 extension SettingValues<Settings.Store> {
@@ -25,7 +25,7 @@ extension SettingValues<Settings.Store> {
 
     /// Reads the store as it is now, whether servers run on it or not.
     ///
-    /// - Throws: an exit code instead of what reading the store throws; else what `body` throws.
+    /// - Throws: an exit code if the store cannot be read; otherwise what `body` throws.
     func read<Value>(_ body: (any StoreReader) async throws -> Value) async throws -> Value {
         do { return try await body(reader()) } catch { throw self.location.reported(error) }
     }
@@ -52,13 +52,13 @@ extension SettingValues<Settings.Store> {
         }
     }
 
-    /// The store to change it; created if it does not exist.
+    /// Opens the store for changes; creates it if it does not exist.
     ///
     /// - Throws: an exit code.
     func open(
         newSecret: StoreSecret? = nil, report: @escaping @Sendable (String) -> Void = StandardError.print
     ) async throws -> any WritableStore {
-        // Everything in the store stays, whatever the servers' retention is.
+        // A command removes nothing that the servers retain.
         let everything = Retention(versions: .max, answers: .max, versionBytes: .max, answerBytes: .max)
         return try await lasting.open(
             by: .command, try readPassword(), everything, newSecret: newSecret, report: { text, _ in report(text) }
@@ -72,7 +72,7 @@ extension SettingValues<Settings.Store> {
     ///
     /// - Throws: an exit code.
     func readPassword() throws -> String? {
-        // A setting for another store than the one that counts may be left in a lower layer.
+        // A lower layer may have a password for another store than the one in use.
         guard self.location.isPostgres, let password = self.password else { return nil }
         let path: String
         switch password {
@@ -84,7 +84,7 @@ extension SettingValues<Settings.Store> {
             throw ExitCode.cannotStart(EX_NOINPUT, "--store-password-file: \(error.reason)")
         }
         let line = bytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
-        // libpq would use what stands before a NUL.
+        // libpq would use only what precedes a NUL.
         guard !line.isEmpty, !line.contains(0), let password = String(validating: line, as: UTF8.self) else {
             throw ExitCode.cannotStart(EX_NOINPUT, "--store-password-file: the first line of \(path) is no password")
         }

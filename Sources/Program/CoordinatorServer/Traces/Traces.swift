@@ -6,16 +6,16 @@ internal import MicroHTTP
 internal import OpenTelemetry
 internal import Tracing
 
-/// What traces a server.
+/// The tracer of a server, and the exporter of its spans.
 struct Traces {
     let tracer: SpanTracer
     let exporter: SpanExporter
 
     /// How long the last spans may take to be sent, in seconds.
-    private static let patience = 0.5
+    private static let finishTime = 0.5
 
-    /// For the end of the process.
-    func finish() { exporter.finish(within: Traces.patience) }
+    /// Sends the last spans. Call at the end of the process.
+    func finish() { exporter.finish(within: Traces.finishTime) }
 }
 
 extension SettingValues<Settings.Traces> {

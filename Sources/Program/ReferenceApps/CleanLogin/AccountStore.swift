@@ -47,6 +47,8 @@ public final class AccountStore: LoginRepository {
         return try add(account, password, isDevelopment: false)
     }
 
+    /// Removes an account.
+    ///
     /// - Returns: whether there was such an account.
     public func remove(email: String) throws(AccountStoreError) -> Bool {
         guard let account = AccountName(email) else { return false }
@@ -86,7 +88,7 @@ public final class AccountStore: LoginRepository {
         _ body: (borrowing AccountTable) throws(SQLiteError) -> Value
     ) throws(AccountStoreError) -> Value {
         try table.withLock { open throws(AccountStoreError) in
-            // A file that was replaced is read anew: what is removed from it must not sign in.
+            // A file that was replaced is opened again: accounts that are no longer in it must not sign in.
             if let path, FileIdentity(path) != open.file {
                 guard FileIdentity(path) != nil else { throw .unavailable(reason: "\(path) was removed") }
                 open = try OpenTable(path)

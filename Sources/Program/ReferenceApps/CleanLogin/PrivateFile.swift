@@ -13,19 +13,19 @@ enum PrivateFile {
         }
     }
 
-    /// Not by opening it: closing it again would release the locks that this process has on it (fcntl(2)). A link is
-    /// refused: it may lead to anything.
+    /// Changes the permissions by path: opening and closing the file would release the locks that this process has on
+    /// it (fcntl(2)). Refuses a link, because it may lead to any file.
     private static func restrict(_ path: String) -> Bool { fchmodat(AT_FDCWD, path, 0o600, AT_SYMLINK_NOFOLLOW) == 0 }
 }
 
-/// Which file has a name, and when it was written, so that another content is noticed: SQLite does not see that somebody has
-/// copied a file over its own, if both were changed equally often.
+/// Identifies the file that has a name, and its content by size and time, to notice when the content is replaced:
+/// SQLite does not notice that a file was copied over its own if both were changed equally often.
 struct FileIdentity: Equatable {
     private let device: UInt
     private let inode: UInt
     private let written: [Int]
 
-    /// - Returns: `nil` if there is none.
+    /// - Returns: `nil` if there is no file.
     init?(_ path: String) {
         var info = stat()
         guard stat(path, &info) == 0 else { return nil }

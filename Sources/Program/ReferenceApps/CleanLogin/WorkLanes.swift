@@ -1,8 +1,8 @@
 internal import Dispatch
 internal import Synchronization
 
-/// Runs long computations on its own threads, so that no others are held up: one computation per lane at a time, and a
-/// short queue in front of the lanes, in which each client has a fair share.
+/// Runs long computations on its own threads, so that they delay no other work: one computation per lane at a time, and
+/// a short queue in front of the lanes, in which each client has a fair share.
 final class WorkLanes<Client: Hashable & Sendable>: Sendable {
     private struct Work: Sendable {
         let carryOut: @Sendable () -> Void
@@ -21,7 +21,7 @@ final class WorkLanes<Client: Hashable & Sendable>: Sendable {
     ///   - waitingLimit: computations that may wait for a lane.
     init(count: Int, waitingLimit: Int) {
         // Each lane is a serial queue: libdispatch runs these on threads outside its pools. A concurrent queue would
-        // share the pool of one thread per core on which Swift's tasks run, and hold them up.
+        // share the pool of one thread per core on which Swift's tasks run, and delay them.
         let lanes = (0..<max(1, count)).map { DispatchQueue(label: "lane \($0)") }
         load = Mutex(Load(idle: lanes, waiting: FairQueue(limit: waitingLimit)))
     }

@@ -1,6 +1,6 @@
 public import Coordinators
 
-/// The whole vocabulary: every screen shows a number, and every event makes the navigator do one thing that it can do.
+/// Every request to the navigator: each screen shows a number, and each event makes the navigator do one thing.
 public enum Numbers {
     public static let app = App("numbers", root: NumberCoordinator.init)
 }

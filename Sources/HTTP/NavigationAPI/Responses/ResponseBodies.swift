@@ -141,12 +141,12 @@ struct PairingBody: JSONWritable {
     }
 }
 
-/// A session's tokens, as their owner knows them apart.
+/// A session's tokens, with what tells its user which device has each.
 struct TokensBody: JSONWritable {
     private let tokens: [AccessToken]
     private let own: Int
 
-    /// - Parameter own: the number of the token that asks.
+    /// - Parameter own: the number of the token that the request has.
     init(_ tokens: [AccessToken], own: Int) {
         self.tokens = tokens
         self.own = own
@@ -179,7 +179,7 @@ struct HistoryPage {
     let before: Int?
 
     static let largestLimit = 100
-    /// Bytes that are read for a page. At most as many are written before the page's last version.
+    /// How many bytes are read for a page, and how many are written before its last version at most.
     static let byteLimit = 128 * 1024
 
     init(_ request: HTTPRequest) throws(Problem) {
@@ -193,7 +193,7 @@ struct HistoryPage {
 
 /// Versions of a session, newest first, and the path of the next page.
 struct HistoryBody: JSONWritable {
-    /// Bytes of a screen's parameters that the list contains; only the version itself contains larger ones.
+    /// How many bytes of a screen's parameters the list contains; larger ones are only in the version itself.
     static let paramsLimit = 2048
 
     private let entries: ArraySlice<HistoryEntry>
