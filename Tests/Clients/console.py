@@ -835,7 +835,7 @@ try:
         print(f"{name}: fine ({time.monotonic() - started:.0f} s)", flush=True)
     if chosen == list(walks):
         server.stop()
-        server = Server(*options, "--idle-expiry", "3s", port=server.port)
+        server = Server(*options, "--absolute-expiry", "4s", port=server.port)
         expiry()
         print(f"the console does what it should ({time.monotonic() - started:.0f} s)")
 finally:
