@@ -35,7 +35,7 @@ enum RequestTarget: FuzzTarget {
 
     private static func check(_ target: HTTPTarget) {
         for segment in target.segments {
-            promise("“\(segment)” can be a segment", segment.isEmpty || PathSegment.canStand(segment))
+            promise("“\(segment)” can be a segment", segment.isEmpty || PathSegment.canBeSegment(segment))
         }
         for item in target.query {
             promise("no zero byte is in the query", !(item.name + item.value).utf8.contains(0))

@@ -1,32 +1,32 @@
-// ByteText: text from outside, taken apart as bytes. What Swift calls a Character is a grapheme: a comma and a combining
-// mark behind it are one, which is no comma, and a proxy reads something else than we do. It knows no format but the
-// percent-encoding of URLs.
+// ByteText: splits and searches text from outside by its bytes. A Swift Character is a grapheme: a comma followed by a
+// combining mark is one Character, and not equal to a comma. So code that searched Characters would read a header
+// differently than a proxy does. ByteText knows no format except the percent-encoding of URLs.
 //
-// `Tests/ArchitectureTests` finds what compares or searches Characters instead.
+// `Tests/ArchitectureTests` finds code that compares or searches Characters instead.
 
 extension StringProtocol {
-    /// What is between the separators, empty parts included.
+    /// The parts between the separators, also empty ones.
     ///
     /// - Parameters:
     ///   - separator: an ASCII character.
-    ///   - limit: how many parts there are at most; the last one has the rest, with its separators.
+    ///   - limit: the most parts; the last one then contains the rest of the text, with its separators.
     @inlinable package func parts(at separator: Unicode.Scalar, limit: Int = .max) -> [Substring] {
         Substring(self).utf8
             .split(separator: UInt8(ascii: separator), maxSplits: limit - 1, omittingEmptySubsequences: false)
             .map(Substring.init)
     }
 
-    /// What is between spaces, tabs and line ends.
+    /// The parts between spaces, tabs and line ends, without empty ones.
     @inlinable package var words: [Substring] {
         Substring(self).utf8.split { [0x20, 0x09, 0x0A, 0x0D].contains($0) }.map(Substring.init)
     }
 
-    /// What is between line ends. Empty lines are left out.
+    /// The lines, without empty ones.
     @inlinable package var lines: [Substring] {
         Substring(self).utf8.split { $0 == 0x0A || $0 == 0x0D }.map(Substring.init)
     }
 
-    /// Without the spaces and tabs around it.
+    /// The text without the spaces and tabs at both ends.
     @inlinable package var trimmed: Substring {
         var text = Substring(self).utf8
         while text.first == 0x20 || text.first == 0x09 { text.removeFirst() }
@@ -34,15 +34,15 @@ extension StringProtocol {
         return Substring(text)
     }
 
-    /// The number that it writes with decimal digits alone.
+    /// The number that the text is; `nil` unless it consists of decimal digits alone, and fits an `Int`.
     @inlinable package var natural: Int? { utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int(self) : nil }
 
-    /// With another text in the place of each such character.
+    /// The text with each occurrence of an ASCII character replaced.
     @inlinable package func substituting(_ character: Unicode.Scalar, with other: String) -> String {
         parts(at: character).joined(separator: other)
     }
 
-    /// Whether it is the same but for the case of ASCII letters, as tokens of HTTP are compared.
+    /// Whether the texts are equal, ignoring the case of ASCII letters, as tokens of HTTP are compared.
     @inlinable package func isSame(as token: String) -> Bool {
         func folded(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
         return utf8.elementsEqual(token.utf8) { folded($0) == folded($1) }
@@ -71,7 +71,7 @@ extension StringProtocol {
         return (Substring(text[..<index]), Substring(text[text.index(after: index)...]))
     }
 
-    /// Without its first and last byte, if it has both and they are these.
+    /// The text between two enclosing ASCII characters; `nil` unless it begins and ends with them.
     @inlinable package func inside(_ first: Unicode.Scalar, _ last: Unicode.Scalar) -> Substring? {
         let text = Substring(self).utf8
         guard text.count >= 2, text.first == UInt8(ascii: first), text.last == UInt8(ascii: last) else { return nil }

@@ -16,8 +16,8 @@ package enum PercentEncoding {
 
     /// Decodes a text once.
     ///
-    /// - Returns: `nil` if an escape is broken, if the bytes are not UTF-8, or if one is zero: many programs take that
-    ///   for the end.
+    /// - Returns: `nil` if an escape is broken, if the bytes are not UTF-8, or if one of them is zero, which many
+    ///   programs take for the end.
     package static func decode(_ written: some Sequence<UInt8>) -> String? {
         var bytes: [UInt8] = []
         var rest = written.makeIterator()
@@ -32,7 +32,7 @@ package enum PercentEncoding {
         return String(validating: bytes, as: UTF8.self)
     }
 
-    /// `unreserved` and `sub-delims`, ":" and "@": what may stand unescaped in a segment of a path.
+    /// Whether a byte may stand unescaped in a segment of a path: `unreserved`, `sub-delims`, ":" and "@".
     package static func isPathCharacter(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

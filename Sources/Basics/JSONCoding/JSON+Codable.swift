@@ -1,4 +1,4 @@
-/// A key that is any text, or a position in an array.
+/// A coding key: any text, or a position in an array.
 package struct TextKey: CodingKey {
     package let stringValue: String
     package let intValue: Int?
@@ -14,7 +14,7 @@ package struct TextKey: CodingKey {
     }
 }
 
-// This module's own coders pass a `JSON` through as it is; these serve every other coder.
+// This module's own coders pass a `JSON` through unchanged. These conformances serve all other coders.
 
 extension JSON: Codable {
     public init(from decoder: any Decoder) throws {
@@ -68,7 +68,7 @@ extension JSONObject: Codable {
 
 /// A collection whose elements have no order of their own.
 protocol Unordered {
-    /// How many values each of its elements is encoded as, if it is encoded as an array.
+    /// The number of values that each element becomes when the collection is encoded as an array.
     var elementSize: Int { get }
     /// Whether it is a dictionary whose keys can be the names of an object's members.
     var hasNamedKeys: Bool { get }
@@ -85,12 +85,13 @@ extension Dictionary: Unordered {
     var hasNamedKeys: Bool { Self.hasNamedKeys }
 }
 
-/// A dictionary whose keys are texts or integers by their raw value, such as an enum's cases. It is an object in JSON.
-/// By themselves dictionaries are that only with keys that are `CodingKeyRepresentable`, and otherwise lists in which
-/// keys and values alternate.
+/// A dictionary whose keys have texts or integers as raw values, such as an enum's cases. In JSON it is an object.
+/// Swift itself encodes a dictionary as an object only if its keys are `String`, `Int` or `CodingKeyRepresentable`, and
+/// otherwise as a list in which keys and values alternate.
 package protocol NamedByKeys {
+    /// Whether this is such a dictionary.
     static var hasNamedKeys: Bool { get }
-    /// The key that a member's name stands for, as JSON.
+    /// The encoded key that a member's name stands for.
     static func key(named name: String) -> JSON
 }
 

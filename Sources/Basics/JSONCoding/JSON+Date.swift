@@ -1,16 +1,16 @@
-/// Times travel as text, in UTC: `2026-11-23T09:15:00Z` (RFC 3339), with milliseconds if there are any.
+/// In JSON a time is a text in UTC: `2026-11-23T09:15:00Z` (RFC 3339), with milliseconds if there are any.
 ///
-/// Written and read here and not by Foundation, which corrects the 30th of February and counts days before 1582 by the
-/// Julian calendar: what a client sends must be a time, or be refused, and what is saved must be read as it was.
+/// Not written and read by Foundation, which turns the 30th of February into another day, and uses the Julian calendar
+/// before 1582. A text that is no time must be refused, and a saved time must be restored unchanged.
 extension JSON {
-    /// To the millisecond; with four digits for the year, see `canHold`.
+    /// The text of a time, to the millisecond. Its year must have four digits, see `canHold`.
     public init(_ date: Date) {
         let milliseconds = date.milliseconds
         self = .string(Date.timestamp(milliseconds, hasFraction: milliseconds % 1000 != 0))
     }
 
-    /// The time, if the value is the text of one, to the millisecond. Offsets other than `Z` are understood; leap seconds
-    /// are not.
+    /// The time that the value is the text of, to the millisecond; `nil` if it is no such text. The text may have any
+    /// offset, but no leap second.
     public var date: Date? {
         guard let text = string else { return nil }
         var rest = TimeText(rest: Array(text.utf8)[...])
@@ -25,7 +25,7 @@ extension JSON {
         return JSON.canHold(time) ? time : nil
     }
 
-    /// Whether the year of the text has four digits, and is not 0.
+    /// Whether a time is in the years 1 to 9999, so that its text has four digits for the year.
     static func canHold(_ date: Date) -> Bool {
         let seconds = date.timeIntervalSince1970
         return (-62_135_596_800..<253_402_300_800).contains(seconds)
@@ -34,13 +34,13 @@ extension JSON {
 }
 
 extension Date {
-    /// The last whole second, as this package writes every time (RFC 3339), in UTC: `2026-11-23T09:15:00Z`.
+    /// The time in UTC, rounded down to seconds (RFC 3339): `2026-11-23T09:15:00Z`.
     package var timestamp: String {
         let seconds = Int(exactly: timeIntervalSince1970.rounded(.down)) ?? 0
         return Date.timestamp(seconds.multipliedReportingOverflow(by: 1000).partialValue, hasFraction: false)
     }
 
-    /// The same with milliseconds.
+    /// The time in UTC with milliseconds: `2026-11-23T09:15:00.250Z`.
     package var timestampWithMilliseconds: String { Date.timestamp(milliseconds, hasFraction: true) }
 
     fileprivate static func timestamp(_ milliseconds: Int, hasFraction: Bool) -> String {
@@ -55,17 +55,19 @@ extension Date {
     fileprivate var milliseconds: Int { Int(exactly: (timeIntervalSince1970 * 1000).rounded()) ?? 0 }
 }
 
-/// The text of a time, taken apart from its beginning.
+/// Reads the text of a time from its beginning.
 private struct TimeText {
+    /// The bytes that have not been read yet.
     var rest: ArraySlice<UInt8>
 
+    /// Reads a character, if it comes next.
     mutating func take(_ letter: Unicode.Scalar) -> Bool {
         guard rest.first == UInt8(ascii: letter) else { return false }
         rest.removeFirst()
         return true
     }
 
-    /// - Returns: `nil` if there are not so many digits.
+    /// Reads a number of so many digits.
     mutating func number(_ count: Int) -> Int? {
         var number = 0
         for _ in 0..<count {
@@ -81,7 +83,7 @@ private struct TimeText {
         return Int(byte - UInt8(ascii: "0"))
     }
 
-    /// A fraction of a second, of which three digits count.
+    /// Reads the fraction of a second. Digits after the third are ignored.
     mutating func milliseconds() -> Int? {
         guard var number = digit() else { return nil }
         var count = 1
@@ -93,7 +95,7 @@ private struct TimeText {
         return number
     }
 
-    /// The offset from UTC, in minutes.
+    /// Reads the offset from UTC, in minutes.
     mutating func offset() -> Int? {
         if take("Z") || take("z") { return 0 }
         let isNegative = take("-")
@@ -104,7 +106,7 @@ private struct TimeText {
     }
 }
 
-/// A day of the Gregorian calendar, also before 1582.
+/// A day of the Gregorian calendar, which is also used for the time before 1582.
 private struct CalendarDay {
     let year: Int
     let month: Int

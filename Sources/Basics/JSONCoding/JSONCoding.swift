@@ -1,9 +1,9 @@
 // JSONCoding: JSON as a Swift value, read strictly, written stably.
 //
-// `JSON` is the value, `JSONReader` turns bytes into one and refuses what RFC 8259 allows but nobody means (duplicate
-// names, endless nesting), `JSONWriter` writes bytes without building a value first, `JSONEncoder` and `JSONDecoder`
-// convert `Codable` types to values and back; `JSONWritable` and `JSONReadable` are the fast path for types that are
-// coded often. This target knows nothing of HTTP, of navigation or of where the bytes come from.
+// `JSON` is the value. `JSONReader` reads one from bytes, and refuses what RFC 8259 allows but nobody means (duplicate
+// names, very deep nesting). `JSONWriter` writes bytes without building a value first. `JSONEncoder` and `JSONDecoder`
+// convert `Codable` types to values and back; `JSONWritable` and `JSONReadable` are faster, for types that are coded
+// often. This target knows nothing of HTTP, of navigation or of where the bytes come from.
 
 /// A JSON value (RFC 8259).
 public enum JSON: Sendable, Hashable {
@@ -11,9 +11,10 @@ public enum JSON: Sendable, Hashable {
     case bool(Bool)
     /// A number without fraction or exponent that fits 64 bits.
     case integer(Int)
-    /// A number that a 64-bit float holds with all its digits; always finite.
+    /// Another number that a 64-bit float holds with all its digits. JSON cannot hold one that is not finite: it is
+    /// written as `null`.
     case number(Double)
-    /// Any other number.
+    /// Any other number, with all its digits.
     case longNumber(LongNumber)
     case string(String)
     case array([JSON])
@@ -21,8 +22,8 @@ public enum JSON: Sendable, Hashable {
 }
 
 extension JSON {
-    /// The member of an object; `nil` if there is none, or if the value is no object. Assigning `nil` removes the
-    /// member; assigning to a value that is no object makes it an object with this one member.
+    /// The member of an object; `nil` if there is none, or if the value is not an object. Assigning `nil` removes the
+    /// member. Assigning to a value that is not an object replaces it by an object with this one member.
     public subscript(name: String) -> JSON? {
         get {
             guard case .object(let object) = self else { return nil }
@@ -30,7 +31,7 @@ extension JSON {
         }
         set {
             var object = self.object ?? [:]
-            // Not in two places at once, so that nothing is copied.
+            // Otherwise `self` would hold the object, too, and the assignment would copy it.
             self = .null
             object[name] = newValue
             self = .object(object)
@@ -42,14 +43,13 @@ extension JSON {
         return value
     }
 
-    /// The number if it is whole, however it is written. Not if it is so large that a 64-bit float stands for several
-    /// integers: nobody can tell which was meant.
+    /// The number if it is whole, however it is written; 7, 7.0 and 0.7e1 are the same integer. `nil` if it is a float
+    /// so large that it may stand for several integers.
     public var integer: Int? {
         if case .integer(let value) = self { value } else { integer(as: Int.self) }
     }
 
-    /// The same for integers of another size, such as `UInt64`. JSON has one kind of number: 7, 7.0 and 0.7e1 are the
-    /// same integer.
+    /// The number as an integer of another size, such as `UInt64`; `nil` also if it is out of range.
     public func integer<Integer: FixedWidthInteger>(as type: Integer.Type) -> Integer? {
         switch self {
         case .integer(let value): Integer(exactly: value)
@@ -59,7 +59,7 @@ extension JSON {
         }
     }
 
-    /// From here on, a 64-bit float stands for several integers.
+    /// 2⁵³. From here on, a 64-bit float may stand for several integers.
     static let floatLimit = 9_007_199_254_740_992.0
 
     /// The number, whole or not, as the nearest 64-bit float.

@@ -1,10 +1,10 @@
 /// Why a JSON value does not fit a type, and where in it. Never contains any part of the value itself.
 public struct JSONDecodingError: Error, Equatable, Sendable {
-    /// Where, as a JSON Pointer (RFC 6901); empty for the whole value.
+    /// The place of the fault as a JSON Pointer (RFC 6901); empty for the whole value.
     public let pointer: String
-    /// What was expected there; may be shown to the sender of the value.
+    /// What was expected there. It may be shown to the sender of the value.
     public let reason: String
-    /// The names and positions that lead to that place.
+    /// The names and positions that lead to the fault.
     public let path: [String]
     public let code: Code
 
@@ -27,7 +27,7 @@ public struct JSONDecodingError: Error, Equatable, Sendable {
 
     /// What is wrong, in words: “the value at /email of the body must be a string”.
     ///
-    /// - Parameter whole: what was decoded.
+    /// - Parameter whole: names the whole value: “the body”.
     package func explanation(of whole: String) -> String {
         pointer.isEmpty ? "\(whole) \(reason)" : "the value at \(pointer) of \(whole) \(reason)"
     }
@@ -35,7 +35,7 @@ public struct JSONDecodingError: Error, Equatable, Sendable {
     /// The JSON Pointer of a path.
     package static func pointer(_ path: [String]) -> String { path.map { "/" + escaped($0) }.joined() }
 
-    /// RFC 6901, section 3.
+    /// A name as it is written in a JSON Pointer (RFC 6901, section 3).
     private static func escaped(_ name: String) -> String {
         guard name.utf8.contains(where: { $0 == UInt8(ascii: "~") || $0 == UInt8(ascii: "/") }) else { return name }
         return name.reduce(into: "") { text, character in
@@ -49,6 +49,7 @@ public struct JSONDecodingError: Error, Equatable, Sendable {
 }
 
 extension JSON {
+    /// Decodes a value of a type.
     public func decode<Value: Decodable>(as type: Value.Type = Value.self) throws(JSONDecodingError) -> Value {
         do {
             return try JSONDecoder(json: self, path: nil).decode(type)
@@ -95,7 +96,8 @@ extension JSONDecodingError {
     }
 }
 
-/// The keys that lead to a value, last first: a decoder's path is only read when decoding fails.
+/// The keys that lead to a value, as a list from the last to the first: cheap to extend, because the path is read only
+/// if decoding fails.
 private final class DecodingPath {
     let parent: DecodingPath?
     let key: any CodingKey
@@ -111,7 +113,8 @@ private final class DecodingPath {
 private struct JSONDecoder: Decoder {
     let json: JSON
     let path: DecodingPath?
-    /// The dictionary that reads an object as a list in which keys and values alternate; `nil` if none does.
+    /// The type of dictionary that is being decoded from an object, but reads a list in which keys and values
+    /// alternate; `nil` if there is none.
     var pairs: (any NamedByKeys.Type)?
     var codingPath: [any CodingKey] { path?.keys ?? [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
@@ -166,7 +169,8 @@ private struct KeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let object: JSONObject
     let decoder: JSONDecoder
     var codingPath: [any CodingKey] { decoder.codingPath }
-    // Not `compactMap`, which is not specialized here, and twice as slow; an enum's case has one key.
+    // A loop, because `compactMap` is not specialized here, and takes twice as long. An object with one member, such as
+    // an enum's case, needs no loop.
     var allKeys: [Key] {
         if object.count == 1, let key = Key(stringValue: object.members[0].name) { return [key] }
         var keys: [Key] = []
@@ -178,7 +182,7 @@ private struct KeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     func decodeNil(forKey key: Key) throws -> Bool { try nested(key).json == .null }
 
-    // Values of common types that fit are decoded without a container of their own.
+    // Fast path: values of common types are decoded without a container of their own.
     func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool {
         if case .bool(let value)? = object[key.stringValue] { return value }
         return try nested(key).decode(type)
@@ -224,7 +228,7 @@ private struct KeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
 private struct UnkeyedContainer: UnkeyedDecodingContainer {
     let elements: [JSON]
     let decoder: JSONDecoder
-    /// The names of the members that the elements are, each one's name and value; `nil` for an array.
+    /// If the elements are the names and values of an object's members, these names; `nil` for an array.
     private var names: [String]?
     var codingPath: [any CodingKey] { decoder.codingPath }
     var count: Int? { elements.count }

@@ -1,8 +1,8 @@
 extension JSON {
     /// The value that an `Encodable` encodes as.
     ///
-    /// - Parameter userInfo: what the type's own `encode(to:)` finds in its encoder.
-    /// - Throws: `JSONEncodingError` for a value that JSON cannot hold, and what the type's own `encode(to:)` throws.
+    /// - Parameter userInfo: the `userInfo` of the encoder that the type's own `encode(to:)` gets.
+    /// - Throws: `JSONEncodingError` for a value that JSON cannot hold, and any error of the type's own `encode(to:)`.
     public init(encoding value: some Encodable, userInfo: [CodingUserInfoKey: Any] = [:]) throws {
         let slot = Slot(userInfo: userInfo)
         try slot.encode(value, at: [])
@@ -10,11 +10,11 @@ extension JSON {
     }
 }
 
-/// Why a value cannot be written as JSON, and where it is. Never contains any part of the value itself.
+/// Why a value cannot be written as JSON, and where it is. It never contains any part of the value itself.
 public struct JSONEncodingError: Error, Equatable, Sendable {
     /// The names and positions that lead to the value.
     public let path: [String]
-    /// Why, such as “is infinite or not a number”.
+    /// What is wrong with the value, such as “is infinite or not a number”.
     public let reason: String
 
     private init(path: [String], reason: String) {
@@ -26,7 +26,7 @@ public struct JSONEncodingError: Error, Equatable, Sendable {
         self.init(path: path.map(\.stringValue), reason: reason)
     }
 
-    /// - Parameter json: a value with a number that JSON cannot hold.
+    /// - Parameter json: a value that contains a number that JSON cannot hold.
     package init(unwritable json: JSON) {
         self.init(path: json.pathOfUnwritable ?? [], reason: JSONEncodingError.noNumber)
     }
@@ -34,7 +34,7 @@ public struct JSONEncodingError: Error, Equatable, Sendable {
     fileprivate static let noNumber = "is infinite or not a number"
 }
 
-/// The place of a value that is still being encoded; containers fill it through a shared reference.
+/// The place of a value that is still being encoded. The containers share it, and fill it.
 private final class Slot {
     enum Content {
         case nothing
@@ -50,7 +50,7 @@ private final class Slot {
         self.userInfo = userInfo
     }
 
-    /// A type that encodes nothing at all becomes an empty object.
+    /// The encoded value. A type that encodes nothing at all becomes an empty object.
     var json: JSON {
         switch content {
         case .nothing: .object(JSONObject())
@@ -95,7 +95,7 @@ private final class Slot {
         if let unordered = value as? any Unordered { order(unordered) }
     }
 
-    /// Sorts what an unordered collection has encoded, so that equal values are encoded alike.
+    /// Sorts the encoded elements of an unordered collection, so that equal values are encoded alike.
     private func order(_ collection: any Unordered) {
         if let members = collection.hasNamedKeys ? pairs : nil { content = .members(members) }
         switch content {
@@ -110,7 +110,7 @@ private final class Slot {
         }
     }
 
-    /// The elements, each key and the value after it, as members; `nil` if a key is neither a text nor an integer.
+    /// The elements, in which keys and values alternate, as members; `nil` if a key is neither a text nor an integer.
     private var pairs: [(name: String, slot: Slot)]? {
         guard case .elements(let elements) = content else { return nil }
         var members: [(name: String, slot: Slot)] = []
@@ -127,9 +127,10 @@ private final class Slot {
 }
 
 extension JSON {
-    /// The JSON of a value whose type does not write itself as Swift's own JSON encoder would write it.
+    /// The JSON of a value of one of the types that have a form of their own here, instead of that of their
+    /// `encode(to:)`.
     ///
-    /// - Returns: `nil` if the type is none of these.
+    /// - Returns: `nil` for all other types.
     fileprivate init?(knownValue value: some Encodable, at codingPath: [any CodingKey]) throws {
         let type: Any.Type = type(of: value)
         if type == JSON.self, let json = value as? JSON {
@@ -176,7 +177,7 @@ private struct KeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let slot: Slot
     let codingPath: [any CodingKey]
 
-    // Values of common types are encoded without a container of their own.
+    // Fast path: values of common types are encoded without a container of their own.
     func encodeNil(forKey key: Key) { put(.null, key) }
     func encode(_ value: Bool, forKey key: Key) { put(.bool(value), key) }
     func encode(_ value: String, forKey key: Key) { put(.string(value), key) }
@@ -238,7 +239,7 @@ private struct SingleValueContainer: SingleValueEncodingContainer {
     func encode(_ value: Bool) { slot.content = .value(.bool(value)) }
     func encode(_ value: String) { slot.content = .value(.string(value)) }
 
-    /// With the digits that tell it from other floats of 32 bits, not those of 64.
+    /// Writes only the digits that distinguish the value from other 32-bit floats.
     func encode(_ value: Float) throws {
         let short = Double(value.description) ?? .nan
         try encode(Float(short) == value ? short : Double(value))

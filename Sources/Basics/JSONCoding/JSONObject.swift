@@ -6,21 +6,21 @@ public struct JSONObject: Sendable {
     }
 
     public private(set) var members: [Member] = []
-    /// The index of each name in `members`; `nil` while there are so few that comparing them all is faster.
+    /// The index of each name in `members`; `nil` while there are so few members that comparing all names is faster.
     private var places: [Name: Int]?
 
-    /// Objects with more members than this have `places`, so that thousands of members do not take quadratic time.
+    /// An object with more members has `places`, so that thousands of members do not take quadratic time.
     private static let scanLimit = 16
 
     public init() {}
 
-    /// A later member replaces an earlier one of the same name.
+    /// An object with these members. A later member replaces an earlier one of the same name.
     public init(_ members: [(String, JSON)]) {
         self.members.reserveCapacity(members.count)
         for (name, value) in members { self[name] = value }
     }
 
-    /// With one member.
+    /// An object with one member.
     package init(_ name: String, _ value: JSON) {
         members = [Member(name: name, value: value)]
     }
@@ -71,7 +71,7 @@ public struct JSONObject: Sendable {
     }
 }
 
-/// A member's name as a key. Two names are equal if their bytes are, unlike two `String`s.
+/// A member's name as a key of a dictionary. Two names are equal if their bytes are equal, unlike two `String`s.
 private struct Name: Hashable {
     let text: String
 
@@ -83,8 +83,8 @@ private struct Name: Hashable {
 }
 
 extension String {
-    /// Names are the same when their characters are (RFC 8259, section 8.3). Swift's own comparison also treats
-    /// different encodings of one letter as equal.
+    /// Whether two names consist of the same code points (RFC 8259, section 8.3). Swift's `==` also treats different
+    /// encodings of one letter as equal.
     func isSame(_ other: String) -> Bool {
         let left = utf8Span.span
         let right = other.utf8Span.span
@@ -99,7 +99,7 @@ extension JSONObject: Hashable {
         left.count == right.count && left.members.allSatisfy { right[$0.name] == $0.value }
     }
 
-    /// The same in whichever order the members are.
+    /// The hash does not depend on the order of the members.
     public func hash(into hasher: inout Hasher) {
         var sum = 0
         for member in members {

@@ -1,5 +1,5 @@
-/// A type that can be read from one JSON value, the counterpart of `JSONWritable`. For types that are read so often
-/// that `Decodable`, with a container and a coding path for every value, would cost too much.
+/// A type that can be read from one JSON value; the counterpart of `JSONWritable`. It is for types that are read so
+/// often that `Decodable`, with a container and a coding path for every value, would cost too much.
 package protocol JSONReadable {
     /// - Throws: why the value does not fit, and where in it.
     init(json: JSON) throws(JSONDecodingError)
@@ -21,7 +21,9 @@ extension JSON {
         return try member.read(at: name)
     }
 
-    /// - Parameter name: the name or the position that this value is at.
+    /// Reads this value, and adds its place to the path of an error.
+    ///
+    /// - Parameter name: the name of the member, or the position of the element, that this value is.
     func read<Value: JSONReadable>(at name: @autoclosure () -> String) throws(JSONDecodingError) -> Value {
         do {
             return try Value(json: self)

@@ -1,4 +1,4 @@
-/// Why bytes are not JSON that is accepted, and at which byte.
+/// Why bytes are not accepted as JSON, and at which byte.
 public struct JSONSyntaxError: Error, Equatable, Sendable {
     public enum Reason: Sendable {
         case unexpectedByte, unexpectedEnd, trailingBytes, duplicateName, nestedTooDeep, invalidUTF8, loneSurrogate,
@@ -6,7 +6,7 @@ public struct JSONSyntaxError: Error, Equatable, Sendable {
     }
 
     public let reason: Reason
-    /// Bytes before the fault, from 0.
+    /// The number of bytes before the fault.
     public let offset: Int
 
     public init(reason: Reason, offset: Int) {
@@ -16,7 +16,7 @@ public struct JSONSyntaxError: Error, Equatable, Sendable {
 }
 
 extension JSONSyntaxError.Reason: CustomStringConvertible {
-    /// What the text does: “ends too early”.
+    /// What is wrong, as a predicate of which the text is the subject: “ends too early”.
     public var description: String {
         switch self {
         case .unexpectedByte: "is not JSON"
@@ -36,15 +36,16 @@ extension JSONSyntaxError.Reason: CustomStringConvertible {
 extension JSON {
     /// Reads one JSON text.
     ///
-    /// Stricter than RFC 8259 where leniency hides mistakes: a name may occur once in an object, a surrogate only in a
-    /// pair, a number must be finite as a `Double`, arrays and objects must not nest deeper than `maximumDepth`.
+    /// Stricter than RFC 8259 where leniency would hide mistakes: a name may occur only once in an object, a surrogate
+    /// only in a pair; a number must be finite as a `Double`; arrays and objects must not nest deeper than
+    /// `maximumDepth`.
     public init(parsing bytes: [UInt8], maximumDepth: Int = 32) throws(JSONSyntaxError) {
         var reader = JSONReader(bytes: bytes, depthLeft: maximumDepth)
         self = try reader.document()
     }
 }
 
-/// A recursive descent over the bytes; `depthLeft` bounds the recursion.
+/// A recursive descent parser over the bytes. `depthLeft` bounds the recursion.
 struct JSONReader {
     let bytes: [UInt8]
     var position = 0
@@ -168,7 +169,7 @@ extension JSONReader {
             switch byte {
             case UInt8(ascii: "\""):
                 position += 1
-                // Nearly all text is ASCII, which needs no validation.
+                // `bits` is every byte so far, or-ed: below 0x80, the text is ASCII and needs no validation.
                 guard bits < 0x80 else { return try text(bytes[start..<position - 1], at: start) }
                 return bytes.withUnsafeBufferPointer {
                     String(decoding: UnsafeBufferPointer(rebasing: $0[start..<position - 1]), as: UTF8.self)
@@ -280,8 +281,8 @@ extension JSONReader {
         return number
     }
 
-    /// The value of the digits just read, if they are the whole number and too few to overflow, as in nearly every
-    /// number.
+    /// The value of the digits just read, if no fraction or exponent follows, and if they are too few to overflow. That
+    /// holds for nearly every number.
     private func shortInteger(from start: Int, isNegative: Bool) -> Int? {
         let isWhole = peek().map { $0 != UInt8(ascii: ".") && $0 | 0x20 != UInt8(ascii: "e") } ?? true
         guard isWhole, position - start <= 18 else { return nil }
@@ -290,6 +291,7 @@ extension JSONReader {
         return isNegative ? -value : value
     }
 
+    /// Skips digits, at least one.
     private mutating func digits() throws(JSONSyntaxError) {
         let start = position
         while let byte = peek(), isDigit(byte) { position += 1 }

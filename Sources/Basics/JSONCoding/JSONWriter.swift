@@ -1,16 +1,19 @@
-/// Writes JSON text straight into bytes: no value in between, no white space, members in the order of the calls.
+/// Writes JSON text directly as bytes, without building a value first: without white space, with members in the order
+/// of the calls.
 ///
-/// It runs for every answer and for every commit, so it owns plain memory instead of an array, and its generic
-/// functions are inlinable; so are those that write names, so that the compiler knows the names' lengths. The memory is
-/// this writer's alone: allocated in `init`, replaced in `grow`, freed in `deinit`; every write is preceded by a
-/// `reserve` of at least as many bytes.
+/// It runs for every answer and for every commit. So it owns plain memory instead of an array, and its generic
+/// functions are inlinable. The functions that write names are inlinable, too, so that the compiler knows the names'
+/// lengths.
+///
+/// Only this writer uses the memory: it is allocated in `init`, replaced in `grow` and freed in `deinit`. Every write
+/// comes after a `reserve` of at least as many bytes.
 public struct JSONWriter: ~Copyable {
     @usableFromInline var memory: UnsafeMutablePointer<UInt8>
     @usableFromInline var capacity: Int
     @usableFromInline var written = 0
     @usableFromInline var needsComma = false
     /// Whether a number was written as `null`, because it is infinite or not a number.
-    package fileprivate(set) var lacksNumber = false
+    package fileprivate(set) var hasUnwritableNumber = false
 
     public init(capacity: Int = 256) {
         self.capacity = max(capacity, 16)
@@ -21,9 +24,9 @@ public struct JSONWriter: ~Copyable {
         memory.deallocate()
     }
 
-    /// The text that `write` writes.
+    /// The text that a function writes.
     ///
-    /// - Parameter capacity: bytes that are usually enough; a longer text is copied once more.
+    /// - Parameter capacity: a number of bytes that is usually enough. A longer text is copied while it is written.
     public static func bytes(capacity: Int, _ write: (inout JSONWriter) -> Void) -> [UInt8] {
         var writer = JSONWriter(capacity: capacity)
         write(&writer)
@@ -35,7 +38,7 @@ public struct JSONWriter: ~Copyable {
         Array(UnsafeBufferPointer(start: memory, count: written))
     }
 
-    /// Bytes of the text so far.
+    /// The number of bytes written so far.
     public var count: Int { written }
 
     @inlinable
@@ -56,7 +59,7 @@ public struct JSONWriter: ~Copyable {
         close(UInt8(ascii: "]"))
     }
 
-    /// A member's name, which must need no escape; its value must follow.
+    /// Writes the name of a member, which must need no escape. The value must follow.
     @inlinable
     @inline(__always)
     public mutating func name(_ name: StaticString) {
@@ -71,7 +74,7 @@ public struct JSONWriter: ~Copyable {
         value.write(to: &self)
     }
 
-    /// A member whose value is a string that needs no escape.
+    /// Writes a member whose value is a string that needs no escape.
     @inlinable
     public mutating func member(_ name: StaticString, word: StaticString) {
         self.name(name)
@@ -79,7 +82,7 @@ public struct JSONWriter: ~Copyable {
         needsComma = true
     }
 
-    /// A member that is left out when there is no value.
+    /// Writes a member, unless its value is `nil`.
     @inlinable
     public mutating func member(_ name: StaticString, ifAny value: (some JSONWritable)?) {
         if let value { member(name, value) }
@@ -110,7 +113,7 @@ extension JSONWriter {
         needsComma = true
     }
 
-    /// A member's name, whatever its characters.
+    /// Writes the name of a member, and escapes it where necessary.
     mutating func name(escaping name: String) {
         string(name)
         reserve(1)
@@ -118,14 +121,14 @@ extension JSONWriter {
         needsComma = false
     }
 
-    /// A string that needs no escape. Reserves a byte for what follows.
+    /// Writes a string that needs no escape. Reserves one byte more, for the colon after a name.
     @inlinable
     @inline(__always)
     mutating func quote(_ text: StaticString) {
         quote(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    /// The same, given as bytes.
+    /// Writes a string that needs no escape, given as bytes.
     @inlinable
     @inline(__always)
     mutating func quote(_ text: UnsafeBufferPointer<UInt8>) {
@@ -150,7 +153,7 @@ extension JSONWriter {
         put(UInt8(ascii: "\""))
     }
 
-    /// A value, or members of the object that is being written, given as JSON text.
+    /// Writes a value, or members of the object that is being written, given as JSON text.
     public mutating func encoded(_ text: [UInt8]) {
         guard !text.isEmpty else { return }
         reserve(text.count + 1)
@@ -159,7 +162,7 @@ extension JSONWriter {
         needsComma = true
     }
 
-    /// A value that is a number or a word.
+    /// Writes a value that is a number, `true`, `false` or `null`.
     mutating func raw(_ text: String) {
         var text = text
         text.withUTF8 { utf8 in
@@ -186,7 +189,7 @@ extension JSONWriter {
     }
 }
 
-// Bytes. All functions but `reserve` and `grow` rely on reserved room.
+// Bytes. All functions except `reserve` and `grow` must be called after a `reserve`.
 extension JSONWriter {
     @inlinable
     @inline(__always)
@@ -230,7 +233,7 @@ extension JSONWriter {
         return false
     }
 
-    /// What RFC 8259 demands, and no more.
+    /// Whether RFC 8259 requires an escape for the byte.
     private static func needsEscape(_ byte: UInt8) -> Bool {
         byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
     }
@@ -293,7 +296,7 @@ extension JSON: JSONWritable {
         case .bool(let value): value.write(to: &writer)
         case .integer(let value): value.write(to: &writer)
         case .number(let value):
-            if !value.isFinite { writer.lacksNumber = true }
+            if !value.isFinite { writer.hasUnwritableNumber = true }
             writer.raw(value.isFinite ? value.description : "null")
         case .longNumber(let value): writer.raw(value.text)
         case .string(let value): value.write(to: &writer)

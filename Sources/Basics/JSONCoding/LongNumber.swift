@@ -1,7 +1,7 @@
 /// A number as JSON text, because neither an `Int` nor a `Double` holds it with all its digits:
 /// `18446744073709551615`, `0.1234567890123456789`.
 public struct LongNumber: Sendable, Hashable {
-    /// The number's JSON text (RFC 8259, section 6): the same for equal numbers, however they were written.
+    /// The number's JSON text (RFC 8259, section 6). Equal numbers have equal texts, however they were written.
     public let text: String
 
     fileprivate init(text: String) {
@@ -11,7 +11,7 @@ public struct LongNumber: Sendable, Hashable {
     /// The number as an integer of that type; `nil` if it is not whole, or out of range.
     public func integer<Integer: FixedWidthInteger>(as type: Integer.Type) -> Integer? {
         let digits = DecimalDigits(text)
-        // No type has more digits than that.
+        // No integer type has 40 digits.
         guard digits.exponent >= 0, digits.digits.count + digits.exponent < 40 else { return nil }
         let zeros = String(repeating: "0", count: digits.exponent)
         return Integer((digits.isNegative ? "-" : "") + String(decoding: digits.digits, as: UTF8.self) + zeros)
@@ -41,7 +41,8 @@ extension JSON {
         }
     }
 
-    /// The number that a text is in JSON; `nil` if the text is anything else.
+    /// The number that a text is in JSON; `nil` if the text is anything else, or if the number would be written
+    /// differently.
     package init?(numberText text: String) {
         var reader = JSONReader(bytes: Array(text.utf8), depthLeft: 0)
         guard let json = try? reader.document(), json.number != nil, json.description == text else { return nil }
@@ -57,16 +58,15 @@ extension JSON {
         }
     }
 
-    /// A number with every digit of a decimal. JSON cannot hold `Decimal.nan`, which becomes a number that cannot be
-    /// written.
+    /// A number with every digit of a decimal. `Decimal.nan` becomes `Double.nan`, which JSON cannot hold.
     public init(_ decimal: Decimal) {
         let text = decimal.description
         let isInteger = !text.utf8.contains(UInt8(ascii: "."))
         self = decimal.isNaN ? .number(.nan) : JSON(numberText: text, isInteger: isInteger) ?? .number(.nan)
     }
 
-    /// The number with every digit; `nil` if the value is no number, or has more digits than a `Decimal` holds: 38 fit
-    /// always.
+    /// The number with every digit; `nil` if the value is not a number, or has more digits than a `Decimal` holds. Up
+    /// to 38 digits always fit.
     public var decimal: Decimal? {
         switch self {
         case .integer(let value): Decimal(value)
@@ -76,7 +76,7 @@ extension JSON {
         }
     }
 
-    /// Where the value holds a number that is infinite or not a number; `nil` if JSON can hold all of it.
+    /// The path of the first number that is infinite or not a number; `nil` if JSON can hold the whole value.
     var pathOfUnwritable: [String]? {
         switch self {
         case .number(let value): return value.isFinite ? nil : []
@@ -94,14 +94,14 @@ extension JSON {
     }
 }
 
-/// A number as digits and a power of ten: equal for equal numbers, however they are written.
+/// A number as digits and a power of ten. Equal numbers have equal digits, however they are written.
 private struct DecimalDigits: Equatable {
     private(set) var isNegative = false
-    /// Without zeros at the beginning and at the end; empty for 0.
+    /// ASCII digits, without zeros at the beginning and at the end; empty for 0.
     private(set) var digits: [UInt8] = []
     private(set) var exponent = 0
 
-    /// - Parameter text: of a finite number, as JSON or `Double` writes it.
+    /// - Parameter text: the text of a finite number, as JSON or `Double` writes it.
     init(_ text: String) {
         var isFraction = false
         var rest = text.utf8[...]
@@ -113,7 +113,7 @@ private struct DecimalDigits: Equatable {
                 if isFraction { exponent -= 1 }
                 if byte != UInt8(ascii: "0") || !digits.isEmpty { digits.append(byte) }
             default:
-                // What is too long for a power is as good as endless.
+                // An exponent that does not fit an `Int` is as good as infinite.
                 let written = Substring(rest)
                 let power =
                     Int(written) ?? (rest.first == UInt8(ascii: "-") ? -DecimalDigits.limit : DecimalDigits.limit)
@@ -130,9 +130,9 @@ private struct DecimalDigits: Equatable {
 
     private static let limit = 1 << 32
 
-    /// Whether a float that was read from the number's text is this number.
+    /// Whether a float that was read from the number's text holds all its digits.
     func areHeld(by number: Double) -> Bool {
-        // A float of the usual range holds 15 digits, whichever they are.
+        // A normal float always holds 15 digits.
         digits.isEmpty || digits.count <= 15 && number.isNormal || self == DecimalDigits(number.description)
     }
 
@@ -149,7 +149,7 @@ private struct DecimalDigits: Equatable {
         return "\(sign)\(written.prefix(1))\(fraction)e\(point - 1)"
     }
 
-    /// `nil` if a `Decimal` does not hold every digit.
+    /// The number as a `Decimal`; `nil` if that does not hold every digit.
     var decimal: Decimal? {
         guard digits.count <= 39, (-128...165).contains(exponent) else { return nil }
         let text = (isNegative ? "-" : "") + String(decoding: digits, as: UTF8.self) + "e\(exponent)"

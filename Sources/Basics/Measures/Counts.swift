@@ -1,28 +1,28 @@
 internal import Glibc
 internal import Synchronization
 
-/// A fixed number of counts, numbered from 0. Adding to one takes no lock and allocates nothing.
+/// A fixed number of counters, numbered from 0. Adding to one takes no lock and allocates nothing.
 ///
-/// There are some copies of all counts, and each thread adds to one of them: a counter that many threads add to would
-/// travel between the processors' caches with every event. A value is the sum of the copies.
+/// All counters exist in several copies, and each thread adds to one copy. The cache line of a counter that all threads
+/// share would move between the processors' caches with every addition. A counter's value is the sum of its copies.
 ///
-/// Unchecked because of the pointer, which is set in `init` and freed in `deinit`, when nobody adds any more; what it
-/// points to is atomic.
+/// Unchecked because of the pointer. It is set in `init` and freed in `deinit`, when no reference is left, and it
+/// points to atomics.
 public final class Counts: @unchecked Sendable {
     public let count: Int
     private let cells: UnsafeMutablePointer<Atomic<Int>>
-    /// Cells from one copy to the next: whole pairs of cache lines.
+    /// The number of cells from one copy to the next: whole pairs of cache lines, because processors fetch lines in
+    /// pairs.
     private let stride: Int
 
-    /// Eight copies.
     private static let copyBits = 3
     private static let copies = 1 << copyBits
-    private static let cellsOfPair = 16
+    private static let cellsPerPair = 16
 
     public init(_ count: Int) {
         self.count = count
-        let pairs = (count + Counts.cellsOfPair - 1) / Counts.cellsOfPair
-        stride = max(1, pairs) * Counts.cellsOfPair
+        let pairs = (count + Counts.cellsPerPair - 1) / Counts.cellsPerPair
+        stride = max(1, pairs) * Counts.cellsPerPair
         cells = .allocate(capacity: stride * Counts.copies)
         for index in 0..<stride * Counts.copies { (cells + index).initialize(to: Atomic(0)) }
     }
@@ -37,10 +37,10 @@ public final class Counts: @unchecked Sendable {
         cells[Counts.ownCopy &* stride &+ index].wrappingAdd(amount, ordering: .relaxed)
     }
 
-    /// The calling thread's. Two threads may have the same one.
+    /// The number of the copy to which the calling thread adds. Two threads may have the same one.
     private static var ownCopy: Int {
-        // A thread's handle is an address, of which only some bits in the middle differ; the multiplication (Fibonacci
-        // hashing) spreads them to the highest.
+        // A thread's handle is an address. Those of different threads differ only in some middle bits, which the
+        // multiplication (Fibonacci hashing) spreads to the highest.
         Int((UInt(pthread_self()) &* 0x9E37_79B9_7F4A_7C15) >> (UInt.bitWidth - copyBits))
     }
 

@@ -1,10 +1,11 @@
-/// Some distributions of whole numbers, numbered from 0: how many values were at most each of the bounds, and their
-/// sum.
+/// A fixed number of histograms of whole numbers, numbered from 0: how many values lie between two bounds, and the sum
+/// of all values.
 public final class Distributions: Sendable {
     public struct Reading: Sendable, Equatable {
         /// Ascending.
         public let bounds: [Int]
-        /// How many values were at most the bound and greater than the one before; at the end, those above all bounds.
+        /// For each bound, the number of values up to it and above the bound before; at the end, the number of values
+        /// above all bounds.
         public let counts: [Int]
         public let sum: Int
         public var count: Int { counts.reduce(0, +) }
@@ -37,7 +38,7 @@ public final class Distributions: Sendable {
         counts.add(max(0, value), at: (index + 1) * width - 1)
     }
 
-    /// What is added meanwhile may be in the counts and not yet in the sum.
+    /// A value that another thread adds at the same time may be in the counts, but not yet in the sum.
     public func reading(at index: Int = 0) -> Reading {
         let start = index * width
         return Reading(

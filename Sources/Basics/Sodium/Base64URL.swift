@@ -1,6 +1,6 @@
 internal import CSodium
 
-/// Bytes as a text that is safe in URLs and headers: Base64 of RFC 4648, section 5, without padding.
+/// Bytes as text that is safe in URLs and headers: Base64url (RFC 4648, section 5) without padding.
 public enum Base64URL {
     public static func text(of bytes: [UInt8]) -> String {
         let variant = sodium_base64_VARIANT_URLSAFE_NO_PADDING

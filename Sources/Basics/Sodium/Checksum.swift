@@ -7,7 +7,7 @@ public enum Checksum {
     public static func of(_ bytes: [UInt8]) -> UInt64 {
         var sum: UInt64 = 0
         withUnsafeMutablePointer(to: &sum) { sum in
-            // Never fails. A word is crypto_shorthash_BYTES long.
+            // Never fails. `sum` is crypto_shorthash_BYTES long.
             _ = crypto_shorthash(UnsafeMutableRawPointer(sum), bytes, UInt64(bytes.count), key)
         }
         return UInt64(littleEndian: sum)

@@ -1,14 +1,14 @@
 internal import CSodium
 
-/// Bytes as hexadecimal digits, two for each.
+/// Bytes as text of hexadecimal digits, two for each byte.
 public enum Hexadecimal {
-    /// In lower case.
+    /// The digits, in lower case.
     public static func text(of bytes: [UInt8]) -> String {
         var text = [CChar](repeating: 0, count: 2 * bytes.count + 1)
         return String(cString: sodium_bin2hex(&text, text.count, bytes, bytes.count))
     }
 
-    /// - Returns: `nil` if the text has anything but pairs of digits.
+    /// - Returns: `nil` if the text consists of anything but pairs of digits.
     public static func bytes(of text: String) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: text.utf8.count / 2)
         var count = 0

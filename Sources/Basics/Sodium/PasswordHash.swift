@@ -3,13 +3,13 @@ internal import Glibc
 
 /// An Argon2id hash (RFC 9106) of a password, with its salt and its limits: all that is stored of the password.
 ///
-/// Making or checking one takes tens of milliseconds of a core and 64 MiB of memory, by design: do neither on a thread
-/// that others wait for.
+/// Making or checking a hash takes tens of milliseconds of one core and 64 MiB of memory, by design. Do neither on a
+/// thread for which others wait.
 public struct PasswordHash: Sendable, Equatable {
     /// `$argon2id$v=19$m=65536,t=2,p=1$…$…`, at most 127 ASCII characters.
     public let encoded: String
 
-    /// Makes a hash with a salt of its own, within libsodium's limits for interactive log-ins.
+    /// Hashes a password with a new salt and libsodium's limits for interactive log-ins.
     public init(of password: String) throws(PasswordHashError) {
         Sodium.isReady
         var encoded = [CChar](repeating: 0, count: Int(crypto_pwhash_STRBYTES))
@@ -24,7 +24,7 @@ public struct PasswordHash: Sendable, Equatable {
     /// - Returns: `nil` if this is not an Argon2id hash.
     public init?(encoded: String) {
         Sodium.isReady
-        // Returns whether the limits have changed since, or a negative number if it cannot be read.
+        // Returns 0 or 1, whether the limits have changed since, or a negative number if the text is no hash.
         let answer = crypto_pwhash_str_needs_rehash(
             encoded, UInt64(crypto_pwhash_OPSLIMIT_INTERACTIVE), Int(crypto_pwhash_MEMLIMIT_INTERACTIVE))
         guard answer >= 0, encoded.hasPrefix(crypto_pwhash_STRPREFIX) else { return nil }
@@ -46,8 +46,8 @@ public struct PasswordHash: Sendable, Equatable {
         return false
     }
 
-    /// Stands in for a missing hash, so that timing does not reveal that it is missing. It has the limits of new
-    /// hashes; its digest is all zeros, for which nobody knows a password.
+    /// Stands in for a missing hash, so that the time that `matches` takes does not reveal that the hash is missing. It
+    /// has the limits of new hashes. Its digest is all zeros, for which nobody knows a password.
     public static let decoy = PasswordHash(
         unchecked: crypto_pwhash_STRPREFIX + "v=19$m=\(crypto_pwhash_MEMLIMIT_INTERACTIVE / 1024)"
             + ",t=\(crypto_pwhash_OPSLIMIT_INTERACTIVE),p=1$"
@@ -55,7 +55,7 @@ public struct PasswordHash: Sendable, Equatable {
             + String(repeating: "A", count: 22) + "$" + String(repeating: "A", count: 43))
 }
 
-/// A hash allows passwords to be guessed offline: it stays out of logs.
+/// Masked, because whoever reads a hash in a log can guess passwords offline.
 extension PasswordHash: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String { "•••" }
     public var debugDescription: String { "•••" }
@@ -63,6 +63,6 @@ extension PasswordHash: CustomStringConvertible, CustomDebugStringConvertible, C
 }
 
 public enum PasswordHashError: Error {
-    /// There is not enough memory for Argon2id. The password was found neither right nor wrong.
+    /// There is not enough memory for Argon2id. Whether the password matches is not known.
     case outOfMemory
 }

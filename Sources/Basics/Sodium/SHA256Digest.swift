@@ -34,7 +34,7 @@ public struct SHA256Digest: Sendable, Hashable {
                 sodium_hex2bin(bytes, SHA256Digest.size, hex, hex.utf8.count, nil, &count, nil)
             }
         }
-        // Because no pointer to where it stopped is passed, a character that is not a digit is an error.
+        // Without a pointer for the end of the digits, libsodium returns an error for any other character.
         guard code == 0, count == SHA256Digest.size else { return nil }
     }
 

@@ -1,11 +1,12 @@
 // Sodium: the only Swift wrapper of libsodium, no larger than needed: SHA-256, HMAC, SipHash, random bytes, comparison
-// in constant time, Argon2id. It does not know what the bytes mean, nor whose a password is.
+// in constant time, Argon2id. It knows neither what the bytes mean nor whose password it hashes.
 
 internal import CSodium
 
-/// libsodium's entry points. Those that need `sodium_init` run it first.
+/// libsodium's initialisation and its random bytes.
 public enum Sodium {
-    /// `sodium_init` returns 0, or 1 if it has run before; a library that cannot be initialised cannot be used at all.
+    /// Initialises libsodium when it is first read; read it before each function that needs that. Traps on failure.
+    /// `sodium_init` returns 0, or 1 if it has run before.
     static let isReady: Void = precondition(sodium_init() >= 0, "libsodium cannot be initialised")
 
     /// Unpredictable bytes from the system's source.

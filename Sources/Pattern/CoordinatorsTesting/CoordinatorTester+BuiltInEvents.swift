@@ -1,7 +1,7 @@
 internal import Coordinators
 internal import JSONCoding
 
-/// The events that every session understands.
+/// The events that every session accepts.
 extension CoordinatorTester {
     public mutating func back(fileID: String = #fileID, line: UInt = #line) async throws(Failure) {
         try await send("back", fileID: fileID, line: line)

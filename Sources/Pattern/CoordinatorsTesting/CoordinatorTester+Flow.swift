@@ -1,8 +1,8 @@
 public import Coordinators
 
-/// A flow alone, without the way that leads to it.
+/// Tests of one flow, without the events that lead to it.
 extension CoordinatorTester {
-    /// Opens a session in which a flow is the only thing that happens, over a screen named `test`.
+    /// Opens a session that consists only of a flow over a screen named `test`.
     ///
     /// ```swift
     /// var booking = try await CoordinatorTester(flow: BookingCoordinator(film: 7), of: Cinema.app(films))
@@ -10,11 +10,11 @@ extension CoordinatorTester {
     /// #expect(booking.result(of: BookingCoordinator.self)?.seat == "A1")
     /// ```
     ///
-    /// A flow that tells its parents something needs one that understands: test it in an app whose root does.
+    /// A flow that sends messages to its ancestors needs one that understands them: test it in an app whose root does.
     ///
     /// - Parameters:
-    ///   - app: the app that the flow belongs to: its other coordinators, its shared states and its dependencies are
-    ///     there, but not its root.
+    ///   - app: the app that the flow belongs to. Its other coordinators, its shared states and its dependencies are
+    ///     available, but its root is not.
     ///   - style: how the flow is presented; `nil` to start it on the stack.
     public init<Flow: Coordinator>(
         flow: Flow, of app: App, as style: PresentedFlow.Style? = nil, client: ClientInfo? = nil, now: Date = someTime,
@@ -24,10 +24,10 @@ extension CoordinatorTester {
         try await self.init(alone, client: client, now: now, fileID: fileID, line: line)
     }
 
-    /// The flow that is tested alone, as it was when it finished; `nil` if it did not.
+    /// The tested flow as it was when it finished; `nil` if it has not finished.
     public func result<Flow: Coordinator>(of flow: Flow.Type) -> Flow? { host(of: flow)?.result }
 
-    /// Whether the flow that is tested alone was left without finishing.
+    /// Whether the tested flow was dismissed without finishing.
     public func wasDismissed<Flow: Coordinator>(_ flow: Flow.Type) -> Bool { host(of: flow)?.wasDismissed == true }
 
     private func host<Flow: Coordinator>(of flow: Flow.Type) -> FlowHost<Flow>? {

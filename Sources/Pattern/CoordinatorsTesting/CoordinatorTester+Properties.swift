@@ -2,8 +2,8 @@ public import Coordinators
 
 /// What the user would see, in a form that is easy to compare.
 extension CoordinatorTester {
-    /// The whole stack, bottom first: `list, detail`. Tabs are written as `tabs[home*: home | plus: plus]`, the
-    /// selected one with a star; presented flows follow: `list + sheet[editor] + fullScreen[address, payment]`.
+    /// All screens by their names, bottom first: `list, detail`. Tabs are written as `tabs[home*: home | plus: plus]`,
+    /// the selected one with a star. Presented flows follow: `list + sheet[editor] + fullScreen[address, payment]`.
     public var stack: String {
         ([CoordinatorTester.text(of: state.stack)] + presented).joined(separator: " + ")
     }

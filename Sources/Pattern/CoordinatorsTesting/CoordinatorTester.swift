@@ -1,7 +1,7 @@
 public import Coordinators
 public import JSONCoding
 
-/// One session of an app, without a server: post events, and look at what the user would see.
+/// One session of an app, without a server. A test posts events, and reads what the user would see.
 ///
 /// ```swift
 /// var app = try await CoordinatorTester(Shop.app)
@@ -16,7 +16,7 @@ public struct CoordinatorTester: Sendable {
     /// What the last event did.
     public private(set) var transition: Transition
     private var findings = Findings()
-    /// What was removed of the session that was restored, because the app no longer has it.
+    /// The parts of a restored session that were removed, because the app can no longer keep them.
     public let losses: [Loss]
     /// The time that handlers see as `Navigator.now`.
     public var now: Date
@@ -30,7 +30,7 @@ public struct CoordinatorTester: Sendable {
 
     /// Who is signed in to the session, see `Navigator.signIn`.
     public private(set) var user: String?
-    /// What handlers get as a user's sessions, see `Navigator.sessions(ofUser:)`.
+    /// The sessions that handlers get for any user, see `Navigator.sessions(ofUser:)`.
     public var sessions: [UserSession] = []
 
     /// An arbitrary time, the same for every test.
@@ -42,7 +42,7 @@ public struct CoordinatorTester: Sendable {
     ///
     /// - Parameters:
     ///   - id: the session's; another one for each session of a test that has several.
-    ///   - link: the path that is opened at once.
+    ///   - link: a path that is opened as soon as the session has started.
     ///   - client: what the client says about itself, as handlers see it in `Navigator.client`.
     public init(
         _ app: App, id: String = someID, link: String? = nil, client: ClientInfo? = nil, now: Date = someTime,
@@ -67,9 +67,9 @@ public struct CoordinatorTester: Sendable {
 
     /// Restores a session that another version of the app has saved, as a server does.
     ///
-    /// - Parameter saved: `saved` of a tester of that version, or a line of `coordinatord sessions export`.
-    /// - Throws: `RestoreError` if a server would relaunch or refuse the session, `Failure` if a coordinator fails
-    ///   when it is told of what was removed.
+    /// - Parameter saved: the `saved` of a tester of that version, or a line of `coordinatord sessions export`.
+    /// - Throws: `RestoreError` if a server would relaunch or refuse the session; `Failure` if a coordinator fails when
+    ///   it is notified of the removed parts.
     public init(
         _ app: App, restoring saved: JSON, id: String = someID, now: Date = someTime, fileID: String = #fileID,
         line: UInt = #line
@@ -96,12 +96,12 @@ public struct CoordinatorTester: Sendable {
         }
     }
 
-    /// A server refuses to start with what this refuses.
+    /// Refuses a declaration with which a server would not start.
     private static func checkDeclaration(of app: App, fileID: String, line: UInt) throws(Failure) {
         guard app.problems.isEmpty else { throw Failure(mistakes: app.problems, fileID: fileID, line: line) }
     }
 
-    /// What a client would get as the content of the visible screen.
+    /// The content that a client would get for the visible screen.
     public func content(fileID: String = #fileID, line: UInt = #line) async throws(Failure) -> JSON {
         guard let key = state.visible?.key,
             let run = ContentRun(of: key, in: state, of: app, session: id, at: now)
@@ -114,9 +114,9 @@ public struct CoordinatorTester: Sendable {
         }
     }
 
-    /// What the author can hardly want, though nothing fails, in sentences: screens that were pushed under a presented flow
-    /// so far, where the user does not see them; screens that have no link now, because a text of their parameters is
-    /// empty, `.` or `..`, or has a zero byte, which no path can carry.
+    /// Sentences about what the author can hardly want, though it is no error: screens that were pushed under a
+    /// presented flow, where the user does not see them, and screens that have no link now, because a text among their
+    /// parameters cannot be in a path: it is empty, `.` or `..`, or has a zero byte.
     public var warnings: [String] { findings.hiddenScreens.map { "\($0)." } + state.warnings }
 
     /// The session as a server saves it.
@@ -199,16 +199,18 @@ public struct CoordinatorTester: Sendable {
 }
 
 extension CoordinatorTester {
-    /// Why the session refused what a test did, and where the test did it. Failures with the same reason are equal.
+    /// Why a step of a test failed, and on which line of the test. Failures with the same reason are equal.
     public struct Failure: Error, Equatable, CustomStringConvertible {
-        /// `nil` if it was not the session: the app's declaration has mistakes, or there is nothing to ask for.
+        /// Why the session refused the step; `nil` if the app's declaration has mistakes, or if the visible screen has
+        /// no content.
         public let reason: NavigationError?
         private let mistakes: [String]
         public let fileID: String
         public let line: UInt
-        /// The event that was refused; `nil` if it was the first transition of a session.
+        /// The type of the event that was refused; `nil` if no event was posted.
         public let event: String?
-        /// If the event was not accepted: those that were; for an answer to an alert, the ids of its buttons.
+        /// If the event was not accepted, the types of the events that are; if it was an `answer`, the ids of the
+        /// alert's buttons.
         public let accepted: [String]
 
         public init(_ reason: NavigationError, fileID: String = #fileID, line: UInt = #line) {

@@ -1,19 +1,19 @@
 internal import Coordinators
 
-/// What random walks have reached of an app.
+/// The parts of an app that random walks have reached, and those that they have not.
 ///
-/// Of its coordinators, their events and links, all are known from the declaration. Screens and alerts are known only
-/// if a session has had them, or if the test names them.
+/// The app's declaration names all coordinators, events and links. Screens and alerts are known only if a session has
+/// had them, or if the test names them.
 public struct Coverage: Sendable, CustomStringConvertible {
-    /// The things that were not reached, in alphabetical order: `coordinator cart`, `event cart.pay`,
+    /// The parts that were not reached, in alphabetical order: `coordinator cart`, `event cart.pay`,
     /// `link /films/{id}`, `screen receipt`, `alert Sure?`, `button Sure?/yes`.
     public var missed: [String] { known.subtracting(reached).sorted() }
 
-    /// How much was reached, from 0 to 1.
+    /// The share of the known parts that was reached, from 0 to 1.
     public var share: Double { known.isEmpty ? 1 : Double(reached.count) / Double(known.count) }
 
-    /// What the author can hardly want, though nothing failed, in sentences: see `CoordinatorTester.warnings`; and a flow
-    /// that nothing ends, a screen that is pushed under a presented flow.
+    /// Sentences about what the author can hardly want, though it is no error: those of `CoordinatorTester.warnings`,
+    /// and flows that nothing ends.
     public var warnings: [String] {
         warned.sorted() + (findings.hiddenScreens + findings.endlessFlows).map { "\($0)." }
     }
@@ -32,7 +32,7 @@ public struct Coverage: Sendable, CustomStringConvertible {
         known.formUnion(screens.map { "screen \($0)" } + alerts.map { "alert \($0)" })
     }
 
-    /// What was reached, then what was not.
+    /// How many parts were reached, which ones were not, and the warnings.
     public var description: String {
         let total = "reached \(reached.count) of \(known.count)"
         let reach = missed.isEmpty ? total : "\(total); never: \(missed.joined(separator: ", "))"
@@ -86,9 +86,9 @@ public struct Coverage: Sendable, CustomStringConvertible {
         }
     }
 
-    private mutating func reach(_ thing: String) {
-        known.insert(thing)
-        reached.insert(thing)
+    private mutating func reach(_ part: String) {
+        known.insert(part)
+        reached.insert(part)
     }
 
     private static func event(_ name: String, of coordinator: String) -> String { "event \(coordinator).\(name)" }
@@ -97,6 +97,7 @@ public struct Coverage: Sendable, CustomStringConvertible {
 }
 
 extension NavigationState {
+    /// A sentence for each screen that has a link pattern but no link.
     var warnings: [String] {
         screens.filter(\.isUnlinked).map { placed in
             "screen “\(placed.screen.name)” has no link: a text of its parameters cannot be in a path of "

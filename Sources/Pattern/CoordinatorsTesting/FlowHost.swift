@@ -1,6 +1,6 @@
 internal import Coordinators
 
-/// The parent of a flow that is tested alone.
+/// The root of an app in which one flow is tested alone, see `CoordinatorTester.init(flow:of:)`.
 struct FlowHost<Flow: Coordinator>: Coordinator {
     static var name: String { "test" }
 

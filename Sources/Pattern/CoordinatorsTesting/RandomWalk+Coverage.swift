@@ -1,9 +1,8 @@
 public import Coordinators
 
 extension RandomWalk {
-    /// Tries every event in every state that is found, as `coordinatord graph` does, walks with many seeds, and requires
-    /// that much was reached. Prints what was not, and what the author can hardly
-    /// want, see `Coverage.warnings`.
+    /// Tries every event in every state that it finds, as `coordinatord graph` does, then walks with many seeds, and requires
+    /// that enough of the app was reached. Prints the parts that were not reached and the `Coverage.warnings`.
     ///
     /// ```swift
     /// @Test func `random walks reach everything`() async throws {
@@ -12,12 +11,12 @@ extension RandomWalk {
     /// ```
     ///
     /// - Parameters:
-    ///   - app: made anew for each walk, so that no walk finds what another one has left in a service.
-    ///   - screens: the names of screens that must be reached. A screen that no session has ever had is not known
-    ///     otherwise.
+    ///   - app: evaluated again for each walk, so that no walk finds what another one has left in a service.
+    ///   - screens: the names of screens that must be reached. Without them, a screen that no walk reaches is not
+    ///     known.
     ///   - alerts: the titles of alerts that must be reached, for the same reason.
-    ///   - least: how much must be reached, from 0 to 1.
-    /// - Throws: `Failure` of the first walk that fails, or `TooLittle`.
+    ///   - least: the share that must be reached, from 0 to 1.
+    /// - Throws: the `Failure` of the first walk that fails, or `TooLittle`.
     @discardableResult
     public static func cover(
         _ app: @autoclosure () -> App, seeds: Range<UInt64> = 0..<20, count: Int = 300,

@@ -1,6 +1,6 @@
 public import Coordinators
 
-/// A user who does anything that the app offers, in any order: a test that holds for every app.
+/// A user who does anything that the app offers, in any order: a test that every app should pass.
 ///
 /// ```swift
 /// @Test(arguments: 0..<20 as Range<UInt64>)
@@ -9,21 +9,21 @@ public import Coordinators
 /// }
 /// ```
 ///
-/// It posts events that are listed as accepted, those of coordinators with their examples' payloads. After each event
-/// it checks that
+/// It posts events that the session lists as accepted, those of coordinators with the payloads of their examples. After
+/// each event it checks that
 ///
 /// - the event was not refused after all, no function of a coordinator threw an error that is not expected, and no
 ///   coordinator made a request that cannot be performed;
 /// - the invariants hold, `render` changes no screen when it is called again, and the state is the same after it was
 ///   saved and restored, byte for byte;
-/// - a visible screen has the content that it promises;
-/// - `back` did what was predicted;
+/// - a visible screen with `hasContent` has content;
+/// - `back` did what `backPlan` predicted;
 /// - every coordinator that was removed is in `finished` or in `dismissed`;
 /// - the visible screen's link, opened in a fresh session or in this one, leads to a screen of the same name,
 ///   parameters and link.
 ///
 /// If a handler throws `Overloaded` or an expected error, or if a limit is reached, nothing changes, and the walk
-/// continues. `cover` walks many times, and says what was never reached.
+/// continues. `cover` walks many times, and reports the parts of the app that no walk reached.
 public struct RandomWalk: Sendable {
     public let app: App
     public let seed: UInt64
@@ -54,18 +54,20 @@ public struct RandomWalk: Sendable {
         self.expected = expected
     }
 
-    /// - Throws: what went wrong, with the shortest sequence of events that was found to lead to it.
+    /// Posts the events.
+    ///
+    /// - Returns: the parts of the app that were reached.
+    /// - Throws: the first problem, with the shortest sequence of events found that leads to it.
     @discardableResult
     public func run() async throws(Failure) -> Coverage {
         try await run { _, _ in nil }
     }
 
-    /// Gets the state before a transition, an empty one for the first, and the transition's result.
-    ///
-    /// - Returns: what is wrong; `nil` if nothing is.
+    /// A further check after a transition. It gets the state before, which is empty for the first transition, and the
+    /// result, and returns a sentence about what is wrong; `nil` if nothing is.
     package typealias Check = @Sendable (NavigationState, TransitionResult) -> String?
 
-    /// - Parameter check: what else must hold after each event.
+    /// Posts the events, and makes a further check after each.
     @discardableResult
     package func run(andCheck check: @escaping Check) async throws(Failure) -> Coverage {
         var numbers = SplitMix64(seed: seed)
@@ -87,7 +89,7 @@ public struct RandomWalk: Sendable {
         try await Walk(app, at: now, client: client, links: links, expecting: expected, andCheck: check)
     }
 
-    /// Leaves out events, first many at a time, in the end one at a time, while the same kind of problem remains.
+    /// Leaves out events, at first many at a time, at last one at a time, as long as the same kind of problem remains.
     private func shortened(_ events: [PostedEvent], _ problem: Problem, _ check: @escaping Check) async -> Failure {
         var best = (events: events, problem: problem)
         var attemptsLeft = RandomWalk.attempts
@@ -114,7 +116,9 @@ public struct RandomWalk: Sendable {
 
     private static let attempts = 1000
 
-    /// What goes wrong with these events, without those that are no longer accepted; `nil` if nothing does.
+    /// Posts these events, except those that are no longer accepted.
+    ///
+    /// - Returns: the posted events and the problem to which they lead; `nil` if there is none.
     private func replay(
         _ events: [PostedEvent], _ check: @escaping Check
     ) async -> (events: [PostedEvent], problem: Problem)? {
@@ -134,7 +138,7 @@ public struct RandomWalk: Sendable {
 }
 
 extension RandomWalk {
-    /// What went wrong, and how to see it again: the description can be pasted into a test.
+    /// What went wrong, and how to reproduce it: the description can be pasted into a test.
     public struct Failure: Error, CustomStringConvertible {
         public let seed: UInt64
         /// What went wrong after the last of the events, in a sentence.

@@ -6,14 +6,15 @@ struct Walk {
     private let app: App
     private let now: Date
     private(set) var state: NavigationState
-    /// What was posted so far.
+    /// The events posted so far.
     private(set) var events: [PostedEvent] = []
-    /// Links of the screens that were seen, which may be opened at any time.
+    /// The paths that `open` may be posted with: those of the app and of the caller, and those of the visible screens
+    /// so far.
     private var links: [String]
-    /// Screens whose links were followed.
-    private var followed: Set<String> = []
-    /// Screens whose content was asked for.
-    private var filled: Set<String> = []
+    /// The links that were checked, each with its screen.
+    private var followedLinks: Set<String> = []
+    /// The screens whose content was fetched.
+    private var screensWithFetchedContent: Set<String> = []
     private(set) var coverage: Coverage
     /// The names of the types of errors that may be thrown.
     private let expected: Set<String>
@@ -59,7 +60,7 @@ struct Walk {
             run.origin = .test(transition: events.count + 1)
             result = try await run.wholeResult()
         } catch {
-            try forgive(error, of: event)
+            try requireAllowed(error, of: event)
             return
         }
         coverage.note(event, in: app, from: before, to: result)
@@ -71,7 +72,8 @@ struct Walk {
         try await check(result, since: before)
     }
 
-    private func forgive(_ error: NavigationError, of event: PostedEvent) throws(Problem) {
+    /// Returns if a walk goes on after the refusal of an event that is listed as accepted, otherwise throws.
+    private func requireAllowed(_ error: NavigationError, of event: PostedEvent) throws(Problem) {
         switch error {
         case .overloaded, .stackLimit, .depthLimit, .stateLimit, .linkNotTaken, .unknownLink: return
         case .invalidEvent where BuiltInEvent(rawValue: event.type) != nil: return
@@ -91,7 +93,7 @@ extension Walk {
     func chooseEvent(with numbers: inout SplitMix64) -> PostedEvent {
         let accepted = state.acceptedEvents
         let others = accepted.filter { $0 != BuiltInEvent.relaunch.rawValue }
-        let relaunches = isNearLimit || Int.random(in: 0..<Walk.meanLife, using: &numbers) == 0
+        let relaunches = isNearLimit || Int.random(in: 0..<Walk.eventsPerRelaunch, using: &numbers) == 0
         if others.isEmpty || (relaunches && others.count < accepted.count) {
             return PostedEvent(BuiltInEvent.relaunch.rawValue)
         }
@@ -102,8 +104,8 @@ extension Walk {
         return PostedEvent(type, payload: payload)
     }
 
-    /// Roughly the mean number of events from one `relaunch` to the next.
-    private static let meanLife = 60
+    /// The approximate mean number of events from one `relaunch` to the next.
+    private static let eventsPerRelaunch = 60
 
     private var isNearLimit: Bool {
         state.visibleStacks.contains { $0.screens.count > NavigationState.stackLimit * 3 / 4 }
@@ -156,7 +158,7 @@ extension Walk {
 
     private mutating func askForContent() async throws(Problem) {
         guard let placed = state.visible, placed.screen.hasContent,
-            filled.insert("\(placed.screen.name) \(JSON.object(placed.screen.params))").inserted
+            screensWithFetchedContent.insert("\(placed.screen.name) \(JSON.object(placed.screen.params))").inserted
         else { return }
         do throws(NavigationError) {
             _ = try await ContentRun(of: placed.key, in: state, of: app, session: "s_test", at: now)?.text()
@@ -200,7 +202,8 @@ extension Walk {
         }
     }
 
-    /// A coordinator may show an alert first, or go somewhere else when it is notified.
+    /// Requires that `back` did what was predicted. A coordinator may have shown an alert first, or made further
+    /// requests when it was notified.
     private func check(_ before: NavigationState, _ operations: [Operation]) throws(Problem) {
         let plan = before.backPlan
         var isAsked = false
@@ -218,7 +221,7 @@ extension Walk {
             (.selectTab(let key, _, let next)?, .selectTab(let done, _)?) where key == done:
             revealed = next
         case (.selectTab(let key, _, _)?, _) where before.isDelegate(ofTabsOn: key):
-            // It has selected another tab than that.
+            // The delegate has selected another tab than `back`.
             return
         default:
             throw Problem(kind: .back, reason: "“back” did not do what was predicted")
@@ -228,11 +231,12 @@ extension Walk {
         }
     }
 
-    /// The visible screen's link must lead to the same screen, opened in a fresh session or, if that depends on what
-    /// the session holds, in this one. A link that stays pending, or that shows an alert first, proves nothing.
+    /// Requires that the visible screen's link leads to the same screen in a fresh session, or in this one, in case the
+    /// screen depends on what the session holds. A link that stays pending, or that shows an alert first, proves
+    /// nothing.
     private mutating func followLink() async throws(Problem) {
         guard let screen = state.visible?.screen, let path = screen.link?.path(screen.params),
-            followed.insert("\(path) \(screen.name) \(JSON.object(screen.params))").inserted
+            followedLinks.insert("\(path) \(screen.name) \(JSON.object(screen.params))").inserted
         else { return }
         if !links.contains(path) { links.append(path) }
         do throws(NavigationError) {
@@ -249,6 +253,7 @@ extension Walk {
             kind: .link, reason: "the link \(path) of screen “\(screen.name)” leads elsewhere, or to other parameters")
     }
 
+    /// Whether the screen is visible, or cannot be because of a pending link or an alert.
     private static func leads(_ state: NavigationState, to screen: Screen) -> Bool {
         guard state.pendingLink == nil, state.alert == nil, let found = state.visible?.screen else { return true }
         return found.name == screen.name && found.params == screen.params && found.link == screen.link
@@ -256,7 +261,7 @@ extension Walk {
 }
 
 extension NavigationState {
-    /// Whether the coordinator of the screen of that key is called when the user selects a tab.
+    /// Whether the coordinator of the screen of that key is a `TabBarDelegate`.
     fileprivate func isDelegate(ofTabsOn key: String) -> Bool {
         screens.first { $0.key == key }.flatMap { self[$0.coordinator] }?.coordinator is any TabBarDelegate
     }

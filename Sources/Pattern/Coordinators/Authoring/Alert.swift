@@ -1,5 +1,5 @@
-/// A question or a message over everything else. While it is shown, only its answer is accepted; alerts that are asked
-/// for meanwhile are shown after it.
+/// A question or a message over everything else. While it is shown, the session accepts only its answer, and `back` if
+/// it has a cancel button. Alerts that coordinators request meanwhile are shown after it.
 public struct Alert: Sendable, Equatable {
     public var title: String
     public var message: String?
@@ -16,8 +16,8 @@ public struct Alert: Sendable, Equatable {
     var cancelButton: AlertButton? { buttons.first { $0.role == .cancel } }
 }
 
-/// A button of an alert. Pressing it dismisses the alert and, if the button has an event, sends the event to the
-/// coordinator that showed the alert, or to the nearest ancestor that has the events of all buttons.
+/// A button of an alert. Pressing it dismisses the alert. If the button has an event, the coordinator that showed the
+/// alert gets it, or the nearest ancestor that handles the events of all the alert's buttons.
 public struct AlertButton: Sendable, Equatable {
     public enum Role: String, Sendable, Codable {
         /// The button changes nothing; `back` presses it.
@@ -43,15 +43,15 @@ public struct AlertButton: Sendable, Equatable {
         self.role = role
     }
 
-    /// A button that sends an event, also one that no screen offers, or that is not enabled now: what must not happen
-    /// without the question is offered by the button alone.
+    /// A button that sends an event. The event needs neither to be offered by a screen nor to be enabled, so an event
+    /// that must not happen without the question can be reachable through the button alone.
     public init(_ id: String, title: String, role: Role? = nil, sends event: some NavigationEvent) {
         self.init(id, title: title, role: role)
         self.event = EncodedEvent(event)
     }
 
-    /// A button that leaves the screen: it continues the event that `shouldLeave` held up, or allows the client to post
-    /// it again.
+    /// A button that leaves the screen: it continues the event that `shouldLeave` held up, or, if the client has to
+    /// post that event again, lets it pass the next time.
     public static func leave(_ id: String, title: String, role: Role? = .destructive) -> AlertButton {
         var button = AlertButton(id, title: title, role: role)
         button.leaves = true
@@ -104,10 +104,10 @@ public final class PresentedAlert: Sendable {
 }
 
 extension NavigationState {
-    /// The number of alerts that there may be at a time.
+    /// How many alerts a session may have at a time: the one that is shown and those that wait.
     static let alertLimit = 16
 
-    /// The alert that is shown, then those that wait until it is answered, in the order in which they were asked for.
+    /// The alert that is shown, then those that wait, in the order in which coordinators requested them.
     package internal(set) var alerts: [PresentedAlert] {
         get {
             var alerts: [PresentedAlert] = []

@@ -12,7 +12,7 @@ public final class App: Sendable {
     public let links: [LinkPattern]
     /// The origins of the URLs that may be opened as links, such as `https://shop.example.com`.
     public let origins: [String]
-    /// How long the app's sessions live, unless that is left to the server.
+    /// How long the app's sessions live.
     public let expiry: Expiry
     /// What happens to a session that an older version saved and this version cannot restore.
     public let incompatibleSessions: IncompatibleSessions
@@ -25,8 +25,8 @@ public final class App: Sendable {
     let sharedTypes: [SharedType]
     let eventNumbers: EventNumbers
     let linkOrigins: Set<LinkOrigin>
-    /// The number of bytes that the content of coordinators, screens, the alert, shared values and defaults may take
-    /// when a session is saved.
+    /// The most bytes that coordinators, screens, alerts, shared values, defaults and the client's description of
+    /// itself may take when a session is saved.
     public let sizeLimit: Int
     /// The alert for an error that a coordinator's function threw; `nil` to answer with an error.
     let onError: (@Sendable (any Error) -> Alert?)?
@@ -36,7 +36,7 @@ public final class App: Sendable {
     ///   - version: the version of what the app saves; raise it with a change that `Coordinator.migrate` has to bridge.
     ///   - root: makes the root coordinator of a session.
     ///   - coordinators: every type of coordinator that may be started below the root.
-    ///   - shared: every type of which the coordinators share a value.
+    ///   - shared: the types of the values that the coordinators share.
     ///   - dependencies: the services that its coordinators resolve.
     ///   - expiry: how long its sessions live.
     ///   - incompatibleSessions: what happens to sessions that cannot be migrated.
@@ -44,9 +44,9 @@ public final class App: Sendable {
     ///     is not the scheme's own. The rest of the URL is the path of the link.
     ///   - endsForks: whether ending a session also ends its forks, and their forks, so that a user who signs out by
     ///     ending the session is signed out of every fork.
-    ///   - sizeLimit: how many bytes a session's state may take, at most 1 MiB: what the coordinators hold, the
-    ///     parameters of all screens, covered ones included, and shared values. Every event writes what it changes, and
-    ///     every answer contains all screens, so content that a client can fetch belongs into `Coordinator.content`.
+    ///   - sizeLimit: how many bytes a session's state may take, from 1 KiB to 1 MiB: the coordinators' properties, the
+    ///     parameters of all screens, also of covered ones, and the shared values. Every event writes what it changes,
+    ///     and every answer contains all screens, so content that a client can fetch belongs in `Coordinator.content`.
     ///   - onError: returns an alert to show for an error that a coordinator's function has thrown, or `nil` to answer
     ///     500. With an alert, the event changes nothing else. Either way the error is logged.
     public init<Root: Coordinator>(
@@ -159,7 +159,7 @@ public final class App: Sendable {
     /// Begins the first transition of a session.
     ///
     /// - Parameters:
-    ///   - link: a path, or a URL of one of the app's origins, that is opened as soon as the tree has started.
+    ///   - link: opened as soon as the tree has started: a path, or a URL of one of the app's origins.
     ///   - client: what the client says about itself.
     public func beginLaunch(
         at now: Date, link path: String? = nil, client: ClientInfo? = nil
@@ -186,7 +186,7 @@ public final class App: Sendable {
         let shared = SharedValues.restored(saved["shared"]?.object ?? [:], of: session, as: sharedTypes)
         state.shared = shared.0.surviving
         if let client = saved["client"].flatMap({ try? ClientInfo($0) }) { state.client = client }
-        state.drawnFor = saved["drawnFor"]?.integer ?? NavigationState.firstDevice
+        state.drawnFor = max(saved["drawnFor"]?.integer ?? 0, NavigationState.firstDevice)
         var run = TransitionRun(of: self, on: state, at: now, event: PostedEvent(BuiltInEvent.relaunch.rawValue))
         try run.startRoot()
         return run
@@ -203,7 +203,7 @@ public final class App: Sendable {
 
     /// Begins to apply one event, up to the first call of a coordinator.
     ///
-    /// - Parameter device: the one that has posted the event; `nil` for the one that the state is drawn for.
+    /// - Parameter device: the device that posted the event; `nil` for the one for which the state is drawn.
     public func begin(
         _ event: PostedEvent, on state: NavigationState, at now: Date, by device: Device? = nil
     ) throws(NavigationError) -> TransitionRun {

@@ -28,10 +28,10 @@ public struct ContentContext: Sendable {
     }
 }
 
-/// A screen says that it has content, and its coordinator gives none.
+/// A screen has `hasContent`, but its coordinator does not implement `content`.
 struct NoContent: Error {}
 
-/// The content of a screen, about to be made.
+/// The call of `content` for one screen, not made yet.
 public struct ContentRun: Sendable {
     public let app: String
     /// The coordinator's name.
@@ -46,9 +46,9 @@ public struct ContentRun: Sendable {
     private static let sizeLimit = 1024 * 1024
 
     /// - Parameters:
-    ///   - key: the screen's.
+    ///   - key: the screen's key.
     ///   - session: the session's id.
-    ///   - device: the one that reads it; `nil` for the one that the state is drawn for.
+    ///   - device: the device that fetches the content; `nil` for the one for which the state is drawn.
     /// - Returns: `nil` if the state has no such screen, or the screen has no content.
     public init?(
         of key: String, in state: NavigationState, of app: App, session: String, at now: Date, by device: Device? = nil
@@ -80,7 +80,7 @@ public struct ContentRun: Sendable {
         }
         var writer = JSONWriter(capacity: 1024)
         writer.value(content)
-        if writer.lacksNumber {
+        if writer.hasUnwritableNumber {
             let error = JSONEncodingError(unwritable: .object(content))
             throw .impossibleRequest(
                 coordinator: coordinator, request: function,

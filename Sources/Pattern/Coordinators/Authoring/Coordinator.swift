@@ -13,8 +13,8 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     /// The type of `blank`: the coordinator itself, or `NoBlank`.
     associatedtype Blank: Sendable = NoBlank
 
-    /// The types of the three lists: `[any Any.Type]`, `[LinkPattern]` and `[Event]`, or `Undeclared`. Inferred, so that a
-    /// list that is written without its type is not overlooked.
+    /// The types of the three lists below: `[any Any.Type]`, `[LinkPattern]` and `[Event]`, or `Undeclared`. Swift
+    /// infers them, so that a list that is declared without its type still counts.
     associatedtype DependencyList = Undeclared
     associatedtype LinkList = Undeclared
     associatedtype EventList = Undeclared
@@ -28,8 +28,8 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     /// still be restored.
     static var name: String { get }
 
-    /// A value from which properties are taken that a saved coordinator lacks, because an older version of its type
-    /// saved it. Declare `static let blank = Self()` before you add a stored property that is not optional.
+    /// Supplies the properties that a saved coordinator lacks because an older version of its type saved it. Declare
+    /// `static let blank = Self()` before you add a stored property that is not optional.
     static var blank: Blank { get }
 
     /// The types that handlers resolve with `Navigator.resolve`: `[any Any.Type]`, by default none. A server refuses to
@@ -37,20 +37,20 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     static var dependencies: DependencyList { get }
 
     /// The patterns of the paths that lead to this coordinator's own screens: `[LinkPattern]`, by default none. The
-    /// built-in event `open` accepts these paths. If several patterns of an app fit a path, the first counts, whatever the
-    /// query: the root's come first.
+    /// built-in event `open` accepts these paths. If several patterns of an app match a path, the first one counts,
+    /// whatever the query is. The root's patterns come first.
     static var links: LinkList { get }
 
     /// The events that are accepted on every screen of this coordinator and of its descendants, such as a sign-out:
-    /// `[Event]`, by default none. For a case with a payload, only the name counts. All other events are accepted only on
-    /// this coordinator's own screens, on those that offer them.
+    /// `[Event]`, by default none. For a case with a payload, only the name counts. All other events are accepted only
+    /// on those of this coordinator's own screens that offer them.
     static var everywhere: EventList { get }
 
     /// Shows the first screen, or starts the child that does.
     mutating func start(_ navigator: inout Navigator) async throws
 
-    /// Handles an event from one of this coordinator's screens; one of `everywhere` also from a descendant's screen, if
-    /// the descendant has no such event itself.
+    /// Handles an event from one of this coordinator's screens. An event of `everywhere` may also come from a
+    /// descendant's screen, unless a coordinator below this one accepts an event of that name.
     mutating func handle(_ event: Event, _ navigator: inout Navigator) async throws
 
     /// Called after a child asked to finish and was removed, with its descendants and all their screens. The child's
@@ -61,10 +61,10 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     /// was dismissed. The child did not finish, so there is no result.
     mutating func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) async throws
 
-    /// Whether an event may be sent now, from a screen where it is accepted at all. A disabled event is neither listed nor
+    /// Whether an event may be sent now from the screens that offer it. A disabled event is neither listed nor
     /// accepted, except from an alert's button.
     ///
-    /// - Parameter event: the event's example, because the payload does not exist yet.
+    /// - Parameter event: the event's first example, because there is no payload yet.
     func isEnabled(_ event: Event, in context: NavigationContext) -> Bool
 
     @available(*, deprecated, message: "write isEnabled(_:in:)")
@@ -72,40 +72,41 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     @available(*, deprecated, message: "write isEnabled(_:in:)")
     func isEnabled(_ event: Event, _ context: NavigationContext) async throws -> BareEnablingNearMiss
 
-    /// Draws a screen of this coordinator anew: its title, parameters and events, and the labels of its tabs.
+    /// Redraws a screen of this coordinator: its title, parameters and events, and the labels of its tabs.
     ///
-    /// Called for a screen that this coordinator places, and after each transition in which one of the coordinator's
-    /// functions was called or the context has changed; also when a session is restored. The screen is as it was
-    /// last drawn, so assign what depends on something in every case. The result must depend on nothing but the
-    /// coordinator's properties, the context and the screen, and must be the same when the screen is drawn twice.
-    /// A screen's key, and its place on its stack, stay.
+    /// Called when this coordinator places a screen, after each transition that called one of the coordinator's
+    /// functions or changed the context, and when a session is restored. The screen is as it was last drawn, so assign
+    /// everything that varies, also when it returns to its first value. The result must depend only on the
+    /// coordinator's properties, the context and the screen, and drawing the result again must not change it. The
+    /// screen's key, and its place on its stack, stay.
     func render(_ screen: inout Screen, in context: NavigationContext)
 
-    /// What a client shows on a screen with `hasContent`, when it asks for it: fresh each time, and never kept. The call
+    /// The content of a screen with `hasContent`. It is made each time a client fetches it, and never kept. The call
     /// may take as long as a handler's, and must change nothing.
     ///
     /// - Returns: at most 1 MiB as JSON text.
     func content(of screen: Screen, in context: ContentContext) async throws -> JSONObject
 
-    /// Whether a screen of this coordinator may be left: by the user, by a link, by `relaunch`, or because an ancestor ends
-    /// this coordinator. It is not called for what this coordinator does itself.
+    /// Whether a screen of this coordinator may be left: by the user, by a link, by `relaunch`, or because an ancestor
+    /// ends this coordinator. It is not called for what this coordinator does itself.
     ///
-    /// Coordinator, screen and context are those before the event: what the user sees. An event whose handler has
-    /// settled the matter before the screen is left, so that nothing is asked any longer, is not held up.
+    /// Coordinator, screen and context are those before the event: what the user sees. The engine also calls this
+    /// function on the current coordinator, and holds the event up only if that one returns an alert, too. So an event
+    /// whose handler has removed the reason to ask is not held up.
     ///
-    /// An event that is held up has changed nothing; it is carried out again, from its beginning, once the user has
-    /// chosen to leave. Payloads are never kept: an event with one is refused with 409 `answer-first`, and its client posts
-    /// it again when the user has answered.
+    /// An event that is held up changes nothing; it runs again from its beginning once the user has chosen to leave.
+    /// The payload of such an event is never kept: an event with one is refused with 409 `answer-first`, and the client
+    /// posts it again when the user has answered.
     ///
     /// - Returns: `nil` if the screen may be left, or an alert that asks the user first: its `AlertButton.leave` leaves
     ///   the screen, every other button stays on it.
     func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert?
 
-    /// Takes a link, passes it on, or keeps it pending. A link is offered to the root first, then down the tree, until
+    /// Opens a link, passes it on, or keeps it pending. A link is offered to the root first, then down the tree, until
     /// a coordinator takes or keeps it.
     mutating func open(_ link: Link, _ navigator: inout Navigator) async throws -> LinkDecision
 
-    /// Converts what an older version of the app saved of this coordinator into the form that this version saves.
+    /// Converts this coordinator from the form in which an older version of the app saved it to the present one.
     ///
     /// - Parameter version: the version of the app that saved it.
     static func migrate(_ saved: JSON, from version: Int) throws -> JSON
@@ -193,12 +194,12 @@ extension Coordinator where Event == NoEvent {
 /// }
 /// ```
 public protocol TabBarDelegate: Coordinator {
-    /// Called when the user wants to select another tab by `selectTab`. Whatever is returned, what was asked of the
-    /// navigator is performed, before the tab is selected. Not called for a `back` that changes tabs, which leads only to
-    /// a tab that was selected before or to the first one.
+    /// Called when the user wants to select another tab by `selectTab`. The requests to the navigator are performed in
+    /// any case, before the tab is selected. Not called for a `back` that changes tabs, which leads only to a tab that
+    /// was selected before or to the first one.
     ///
-    /// - Returns: whether the tab is selected, by default `true`. A tab that is refused was never selected: `back` does
-    ///   not lead to it, and clients see nothing of it.
+    /// - Returns: whether to select the tab, by default `true`. If it is `false`, `back` does not lead to the tab, and
+    ///   clients see nothing of the attempt.
     mutating func shouldSelectTab(_ tab: String, _ navigator: inout Navigator) async throws -> Bool
 
     /// Called when the user has selected another tab, by `selectTab` or by a `back` that changes tabs. Not called when
@@ -214,8 +215,7 @@ extension TabBarDelegate {
     public mutating func shouldSelectTab(_ tab: String, _ navigator: inout Navigator) -> Bool { true }
 }
 
-/// What a coordinator's functions may depend on beside its own properties: what the session shares, its defaults, and
-/// what the client says about itself.
+/// What `isEnabled`, `render` and `shouldLeave` may depend on beside the coordinator's own properties.
 public struct NavigationContext: Sendable, Equatable {
     /// What the session's coordinators share.
     public let shared: SharedValues
@@ -228,8 +228,7 @@ extension NavigationState {
     package var context: NavigationContext { NavigationContext(shared: shared, defaults: defaults, client: client) }
 }
 
-/// A handler throws this when it has no capacity at the moment. Nothing changes, and the answer asks the client to try
-/// again.
+/// A handler throws this when it has no capacity now. Nothing changes, and the answer asks the client to try again.
 public struct Overloaded: Error, Equatable {
     /// The number of seconds after which the client may try again.
     public let retryAfter: Int
@@ -239,12 +238,12 @@ public struct Overloaded: Error, Equatable {
     }
 }
 
-/// A coordinator that the app can no longer restore: its type is gone, or what was saved of it does not fit. Its screens
-/// and children are removed with it. Its parent gets it in `childWasDismissed`.
+/// Stands in for a coordinator that the app can no longer restore, because its type is gone or its saved state does not
+/// fit. Its screens and children are removed with it. Its parent gets it in `childWasDismissed`.
 public struct RemovedCoordinator: Coordinator {
     /// The name that its type had.
     public let name: String
-    /// What was saved of it.
+    /// The coordinator as it was saved.
     public let saved: JSON
 
     public func start(_ navigator: inout Navigator) {}

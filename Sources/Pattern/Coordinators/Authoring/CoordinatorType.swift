@@ -23,7 +23,7 @@ final class CoordinatorType: Sendable {
     let conductOfContent = FunctionConduct()
     /// The events that are accepted on the screens of descendants, too.
     let everywhere: EventSet
-    /// The events that a coordinator of this type accepts now, as far as it decides that.
+    /// The events for which `isEnabled` returns `true`.
     let enabledEvents: @Sendable (any Coordinator, NavigationContext) -> EventSet
 
     init<C: Coordinator>(
@@ -76,8 +76,8 @@ final class CoordinatorType: Sendable {
         if case .handle(let event, _) = call { event.conduct } else { conduct[call.kind] }
     }
 
-    /// The events that a screen of a coordinator of this type names.
-    func set(of controls: [Control]) -> EventSet {
+    /// The events of this type that the controls of a screen send.
+    func eventSet(of controls: [Control]) -> EventSet {
         var set = EventSet()
         for control in controls { if let event = event(control.event) { set.insert(event.number) } }
         return set
@@ -102,7 +102,7 @@ final class CoordinatorType: Sendable {
         try type.restored(from: version == self.version ? saved : type.migrated(saved, from: version), blank)
     }
 
-    /// Whether the coordinator can be sent the event, which was encoded earlier.
+    /// Whether a coordinator of this type can handle an event that was encoded earlier.
     func accepts(_ event: EncodedEvent) -> Bool {
         guard let shape = self.event(event.name), let decodable = try? shape.decodable(event.payload) else {
             return false
@@ -144,7 +144,7 @@ extension Coordinator {
         try saved.decode(as: Self.self, completedFrom: blank)
     }
 
-    /// This coordinator as a value of the type that it is known to have. Unlike a cast, it searches nothing.
+    /// This coordinator as a `C`, which it must be. Unlike a cast, it needs no lookup in the runtime.
     func known<C: Coordinator>(as type: C.Type) -> C {
         precondition(Self.self == C.self)
         return unsafeBitCast(self, to: C.self)

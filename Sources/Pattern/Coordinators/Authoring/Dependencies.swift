@@ -66,9 +66,9 @@ public struct Dependencies: Sendable {
 
 /// Why a service cannot be resolved. Types and errors are given by name, for the author.
 public enum DependencyError: Error, Equatable, Sendable {
-    /// The type is not registered. `neededBy` is the service whose closure asked for it.
+    /// The type is not registered. `neededBy` is the service whose closure resolved it; `nil` if a coordinator did.
     case missing(type: String, neededBy: String?)
-    /// Services that need each other; the first one is repeated at the end.
+    /// The names of services that need each other; the first one is repeated at the end.
     case cycle([String])
     /// The service's own closure threw `error`.
     case failed(type: String, error: String)
@@ -85,12 +85,12 @@ extension DependencyError: CustomStringConvertible {
     }
 }
 
-/// An app's services, ready: singletons made, factories tried.
+/// An app's services, ready for use: singletons are made, factories have been tried.
 public struct ResolvedDependencies: Sendable {
     let registrations: [Dependencies.Key: Dependencies.Registration]
     let singletons: [Dependencies.Key: any Sendable]
 
-    /// - Throws: `missing` for a type that is not registered; for a factory, also the error of making its value.
+    /// - Throws: `missing` for a type that is not registered; for a factory, also what `Resolver.resolve` throws.
     public func resolve<T: Sendable>(_ type: T.Type = T.self) throws(DependencyError) -> T {
         if let made = singletons[Dependencies.Key(type)] as? Dependencies.Made<T> { return made.value }
         let singletons = Dependencies.Singletons(singletons)

@@ -1,10 +1,10 @@
 public import JSONCoding
 
-/// An integer that clients see and send as a text: `"9007199254740993"`.
+/// An integer that clients receive and send as text: `"9007199254740993"`.
 ///
-/// JSON's numbers have no bound, but most programs in JavaScript round them beyond 2⁵³. An id of 64 bits that any client
-/// must return unchanged is therefore better a text, in the payload, `case select(id: IntegerText<UInt64>)`, and in a
-/// screen's parameters, `params: ["id": IntegerText(product.id).json]`.
+/// JSON's numbers have no bound, but most programs in JavaScript round them beyond 2⁵³. So use a text for a 64-bit id
+/// that every client must return unchanged: in the payload `case select(id: IntegerText<UInt64>)`, and in a screen's
+/// parameters `params: ["id": IntegerText(product.id).json]`.
 public struct IntegerText<Integer: FixedWidthInteger & Sendable>: Sendable, Hashable {
     public var value: Integer
 

@@ -5,18 +5,18 @@ public import JSONCoding
 /// A client posts `{"type": "submit", "payload": {"email": "…"}}` for `case submit(email: String)`. A single unlabelled
 /// value is the payload itself; a case without values takes no payload.
 public protocol NavigationEvent: Codable, Sendable {
-    /// At least one value of each case. The events' names, their payloads' fields and their documentation are derived
-    /// from the first one of each; tests send them all. An event without an example does not exist for clients: a screen
-    /// that names it, and a `CoordinatorTester` that is to send it, say so.
+    /// At least one value of each case. The first one of each gives the event's name, its payload's fields and its
+    /// documentation; random walks send them all. An event without an example does not exist for clients: a screen that
+    /// offers it is refused, and so is sending it with a `CoordinatorTester`.
     static var examples: [Self] { get }
 
     /// The title of the button that sends the event, such as “Push”. By default the words of the event's name, see
-    /// `readableName`. A screen may give the button another title, see `Control`. The title is read from the examples,
-    /// so it must not depend on a payload.
+    /// `readableName`. A screen may give the button another title, see `Control`. The title is read from the first
+    /// example, so it must not depend on the payload.
     var title: String { get }
 
-    /// How a form shows the payload's fields, and what the server checks of them. By default each field is titled with
-    /// the words of its name. Read from the examples, like `title`.
+    /// How a form shows the payload's fields, and what the server checks of them. By default the title of each field is
+    /// the words of its name. Read from the first example, like `title`.
     var fields: [Field] { get }
 }
 
@@ -81,13 +81,13 @@ public final class EventShape: Sendable {
     /// The mistakes in the declaration, for the author.
     let problems: [String]
     private let form: Form
-    /// Whether the schema asks for more than decoding checks.
+    /// Whether the schema demands more than decoding checks.
     private let isConstrained: Bool
-    /// Whether `handle` can be called with the event, as `decodable` gives it.
+    /// Whether the result of `decodable` can be decoded, so that `handle` can be called with it.
     let isDecodable: @Sendable (JSON) -> Bool
     /// The conduct of `handle` with this event.
     let conduct = FunctionConduct()
-    /// Decodes the event from what `decodable` gives, and calls `handle`.
+    /// Decodes the event from the result of `decodable`, and calls `handle`.
     let handle: @Sendable (inout any Coordinator, JSON, inout Navigator) async throws -> Void
 
     /// - Parameter examples: the author's examples of the case, at least one.
@@ -104,7 +104,7 @@ public final class EventShape: Sendable {
         self.unmaskedPayloads = examples.map { EncodedEvent($0, revealsSecrets: true)?.payload }
         self.schema = schema.map { Field.describe(example.fields, in: $0) }
         self.isConstrained = example.fields.contains(where: \.isConstraint)
-        // `nil` is left out when it is encoded.
+        // A value that is `nil` is not encoded, so the case looks as if it had no payload.
         let isHidden = event.form == .noPayload && !Mirror(reflecting: example).children.isEmpty
         self.problems =
             (isHidden
@@ -141,9 +141,10 @@ public final class EventShape: Sendable {
         }
     }
 
-    /// The JSON that Swift's own decoding of the enum expects.
+    /// The event in the form that Swift's own decoding of the enum expects.
     ///
-    /// - Throws: `invalidEvent` if the payload does not hold what the event's `fields` ask for.
+    /// - Throws: `invalidEvent` if the payload violates a bound of the event's `fields`, or if there is one though the
+    ///   event takes none.
     func decodable(_ payload: JSON?) throws(NavigationError) -> JSON {
         if isConstrained, let payload {
             let faults = faults(of: payload)
@@ -163,7 +164,11 @@ public final class EventShape: Sendable {
         }
     }
 
-    /// Why `event`, the result of `decodable`, cannot be decoded: all faults of the payload.
+    /// All faults of a payload that cannot be decoded.
+    ///
+    /// - Parameters:
+    ///   - event: the result of `decodable`.
+    ///   - error: thrown by decoding it.
     func refusal(of event: JSON, _ error: JSONDecodingError) -> NavigationError {
         let value = event[name]
         let payload = form == .singleValue ? value?["_0"] : value
@@ -195,7 +200,7 @@ public struct EncodedEvent: Sendable {
         self.payload = payload
     }
 
-    /// - Returns: `nil` if the type does not encode as an enum does; the check at start-up reports such a type.
+    /// - Returns: `nil` if the type does not encode as an enum does; `App.problems` reports such a type.
     public init?(_ event: some NavigationEvent) {
         self.init(event, revealsSecrets: false)
     }
@@ -242,7 +247,7 @@ extension EncodedEvent: Equatable {
 /// }
 /// ```
 public struct Field: Sendable, Equatable {
-    /// What a text is, so that a client can offer the right keyboard. The server does not check it.
+    /// The kind of a text, so that a client can offer the right keyboard. The server does not check it.
     public enum Format: String, Sendable {
         case email, uri, date, time
         case dateTime = "date-time"
@@ -253,7 +258,7 @@ public struct Field: Sendable, Equatable {
     /// `nil` for the words of the name.
     public let title: String?
     public let format: Format?
-    /// In Unicode characters.
+    /// In Unicode scalars.
     public let minLength: Int?
     public let maxLength: Int?
     public let minimum: Int?
@@ -284,15 +289,15 @@ public struct Field: Sendable, Equatable {
 }
 
 extension Field {
-    /// Whether a payload that can be decoded may violate it.
+    /// Whether a payload that can be decoded may violate the field's bounds.
     var isConstraint: Bool { minLength ?? maxLength ?? minimum ?? maximum != nil }
 
-    /// - Parameter schema: of the payload, as derived from its type.
+    /// - Parameter schema: the payload's schema, as derived from its type.
     func exists(in schema: JSON?) -> Bool {
         name.isEmpty ? schema != nil && schema?["properties"] == nil : schema?["properties"]?[name] != nil
     }
 
-    /// The payload's schema with what the fields say, and a title for every property.
+    /// The payload's schema with the titles, formats and bounds of the fields. Every property gets a title.
     static func describe(_ fields: [Field], in schema: JSON) -> JSON {
         let schema = schema.withTitles
         guard var object = schema.object else { return schema }
@@ -304,7 +309,8 @@ extension Field {
         return .object(object)
     }
 
-    /// Of a value that may be left out, the schema has an alternative that is `null`.
+    /// Adds the field's title, format and bounds to a schema. The schema of an optional value has an alternative that
+    /// is `null`, which gets no bounds.
     private func describe(_ schema: JSON) -> JSON {
         guard var object = schema.object else { return schema }
         if let title { object["title"] = .string(title) }

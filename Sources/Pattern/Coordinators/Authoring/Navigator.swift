@@ -48,8 +48,8 @@ public struct Navigator: Sendable {
     }
 
     /// The id of the selected tab on this coordinator's own screen with tabs, even if other screens cover it. If there
-    /// are several such screens, the topmost one counts; if there is none, `nil`. As it was when the coordinator's
-    /// function was called.
+    /// are several such screens, the topmost one counts; if there is none, it is `nil`. The value is from before the
+    /// coordinator's function was called.
     public var selectedTab: String? {
         var selected: String?
         let visit = { (screen: PlacedScreen) in
@@ -61,7 +61,7 @@ public struct Navigator: Sendable {
     }
 
     /// Whether any coordinator has presented a flow over this coordinator's stack, which `dismissPresented` would
-    /// dismiss. As it was when the coordinator's function was called.
+    /// dismiss. The value is from before the coordinator's function was called.
     public var isPresenting: Bool {
         let own = presented.firstIndex { $0.stack.contains(home) }
         return presented.count > (own.map { $0 + 1 } ?? 0)
@@ -75,8 +75,8 @@ public struct Navigator: Sendable {
     }
 }
 
-// Stacks. A coordinator's stack is the one on which the user sees its screen, otherwise the one on which it was
-// started.
+// Stacks. If the visible screen is a coordinator's own, the coordinator's stack is the one with that screen; otherwise
+// it is the one on which the coordinator was started.
 extension Navigator {
     /// Puts a screen on top of the stack.
     ///
@@ -141,9 +141,9 @@ extension Navigator {
         requests.append(.selectTab(id))
     }
 
-    /// Changes what is shown beside a tab, on the innermost of this coordinator's own screens that has such a tab.
+    /// Changes the badge of a tab, on the innermost of this coordinator's own screens that has such a tab.
     ///
-    /// - Parameter badge: `nil` for nothing.
+    /// - Parameter badge: `nil` for none.
     public mutating func setBadge(_ badge: String?, ofTab id: String) {
         requests.append(.setBadge(badge, tab: id))
     }
@@ -151,7 +151,7 @@ extension Navigator {
 
 // Flows and alerts.
 extension Navigator {
-    /// Starts a child on the stack where a push would land now.
+    /// Starts a child on this coordinator's stack: the one on which `push` would put a screen.
     public mutating func start(_ child: some Coordinator) {
         requests.append(.start(child))
     }
@@ -180,18 +180,19 @@ extension Navigator {
         requests.append(.dismissPresented)
     }
 
-    /// Shows an alert over everything, also over what is pushed or presented afterwards in the same transition. If one is
-    /// shown already, it waits until that one is answered; at most 16 alerts wait.
+    /// Shows an alert over everything, also over what is pushed or presented afterwards in the same transition. If an
+    /// alert is already shown, the new one waits until all earlier ones are answered. A session has at most 16 alerts,
+    /// including the one that is shown.
     ///
-    /// The alert outlives this coordinator: if it finishes, or is removed otherwise, the alert belongs to the nearest
-    /// ancestor that has the events that the alert's buttons send.
+    /// The alert outlives this coordinator: if the coordinator finishes or is removed otherwise, the alert passes to
+    /// the nearest ancestor that handles the events that the alert's buttons send.
     public mutating func alert(_ alert: Alert) {
         requests.append(.alert(alert))
     }
 
     /// Ends this coordinator: removes it, its descendants and all their screens, then calls its parent's
-    /// `childDidFinish`. No request may follow except an alert, a message to an ancestor, and what concerns the session:
-    /// its token, its user.
+    /// `childDidFinish`. No request may follow except `alert`, `tell`, `rotateToken`, `signIn`, `signOut` and
+    /// `endSessions`.
     public mutating func finish() {
         requests.append(.finish)
     }
@@ -216,7 +217,7 @@ extension Navigator {
     }
 
     /// Sends a message to all descendants that are of the given type, or conform to the given protocol, parents before
-    /// their children. There need not be any.
+    /// their children. It is no error if there are none.
     ///
     /// ```swift
     /// navigator.tellChildren((any CartObserver).self) { observer, navigator in observer.cartDidChange(&navigator) }
@@ -235,9 +236,8 @@ extension Navigator {
     /// old token is useless to anyone who has seen it (session fixation), and when the user signs out. The answer gives
     /// the client the new token; the old one is invalid from then on. See `docs/sign-in.md`.
     ///
-    /// - Parameter revokingOthers: whether the tokens of the session's other devices, which were paired with it, are
-    ///   invalid from then on, too. If not, these devices take part in what follows, and no longer have access to the
-    ///   versions before.
+    /// - Parameter revokingOthers: whether the tokens of the session's other devices, which were paired with it, become
+    ///   invalid, too. If not, these devices keep access to the session, but no longer to its earlier versions.
     public mutating func rotateToken(revokingOthers: Bool = true) {
         requests.append(.rotateToken(revokingOthers ? .revokingOthers : .keepingOthers))
     }
@@ -252,7 +252,7 @@ public struct UserSession: Sendable, Equatable {
     /// When a device last used it, to the minute.
     public let lastUsedAt: Date
     public let expiresAt: Date
-    /// What its devices are called, those that were given a label.
+    /// The labels of its devices; a device without a label is left out.
     public let devices: [String]
 
     public init(
@@ -267,7 +267,7 @@ public struct UserSession: Sendable, Equatable {
     }
 }
 
-/// Knows the sessions of all users.
+/// Finds the sessions of any user.
 public protocol SessionDirectory: Sendable {
     /// See `Navigator.sessions(ofUser:)`.
     func sessions(ofUser user: String) async throws -> [UserSession]
@@ -276,13 +276,13 @@ public protocol SessionDirectory: Sendable {
 /// Some of a user's sessions.
 public enum UserSessions: Sendable, Equatable {
     case all
-    /// All but the session that asks.
+    /// All but the session whose handler makes the request.
     case others
     /// The session with that id, if it is the user's.
     case one(String)
 }
 
-/// A transition signs a user in or out.
+/// How a transition changes who is signed in to the session.
 public enum UserChange: Sendable, Equatable {
     case signIn(user: String)
     case signOut
@@ -296,7 +296,7 @@ public enum UserChange: Sendable, Equatable {
     }
 }
 
-/// A transition ends sessions of a user.
+/// Which sessions of a user a transition ends.
 public struct SessionEnding: Sendable, Equatable {
     public let user: String
     public let sessions: UserSessions
@@ -308,24 +308,25 @@ public struct SessionEnding: Sendable, Equatable {
 }
 
 extension Navigator {
-    /// Ties the session to a user with this transition, until `signOut`: it is then one of `sessions(ofUser:)`, and so
-    /// are its forks from then on. It gives no rights, and replaces no token: call `rotateToken`, too.
+    /// Assigns the session to a user with this transition, until `signOut`: `sessions(ofUser:)` then lists the session,
+    /// and every fork made of it later. It gives no rights and replaces no token: call `rotateToken`, too.
     ///
     /// - Parameter user: the app's own name for the user, of 1 to `UserID.limit` bytes. The operator sees it.
     public mutating func signIn(user: String) {
         requests.append(.changeUser(.signIn(user: user)))
     }
 
-    /// The session is nobody's from then on. Call `rotateToken`, too.
+    /// Assigns the session to no user with this transition. Call `rotateToken`, too.
     public mutating func signOut() {
         requests.append(.changeUser(.signOut))
     }
 
-    /// Ends sessions of a user, in all apps, for good: their clients get 410. They end after the transition is
-    /// committed and before its event is answered. If that fails, the answer is 503 `unknown`; posted again under its
-    /// `Idempotency-Key`, the event is not applied again, but the sessions are ended.
+    /// Ends sessions of a user in all apps, for good: their clients get 410. They end after the transition is committed
+    /// and before its event is answered. If ending them fails, the answer is 503 `unknown`. A client that then posts
+    /// the event again under the same `Idempotency-Key` ends the sessions without applying the event a second time.
     ///
-    /// The first transition of a session ends none. An app should ask for the user's password before (OWASP ASVS 5.0, 7.5.2).
+    /// The first transition of a session ends none. An app should ask for the user's password first (OWASP ASVS 5.0,
+    /// 7.5.2).
     public mutating func endSessions(ofUser user: String, _ sessions: UserSessions = .others) {
         requests.append(.endSessions(SessionEnding(user: user, sessions: sessions)))
     }
@@ -339,11 +340,11 @@ extension Navigator {
     }
 }
 
-/// The request that a transition carries out, as far as a handler may know it.
+/// What handlers may learn about the request that a transition carries out.
 public struct TransitionOrigin: Sendable {
     /// The session's id.
     let session: String
-    /// Who was signed in to it before.
+    /// Who was signed in to the session before the transition.
     let user: String?
     let isDryRun: Bool
     let transitionID: @Sendable () -> String
@@ -353,7 +354,7 @@ public struct TransitionOrigin: Sendable {
     ///   - session: the session's id.
     ///   - user: who is signed in to it; `nil` for nobody.
     ///   - isDryRun: whether the result is discarded.
-    ///   - directory: knows the other sessions.
+    ///   - directory: finds users' sessions; `nil` if there are none to find.
     ///   - transitionID: see `Navigator.transitionID`; called only if a handler asks for it.
     public init(
         session: String, user: String? = nil, isDryRun: Bool = false, directory: (any SessionDirectory)? = nil,
@@ -373,7 +374,8 @@ public struct TransitionOrigin: Sendable {
 public struct SessionInfo: Sendable {
     /// The id by which clients, logs and the operator know the session. Not a secret.
     public let id: String
-    /// Who was signed in to it before the transition, see `Navigator.signIn`; `nil` for nobody, and where content is made.
+    /// Who was signed in to it before the transition, see `Navigator.signIn`; `nil` for nobody. Always `nil` in
+    /// `Coordinator.content`.
     public let user: String?
 
     init(id: String, user: String? = nil) {
@@ -385,14 +387,14 @@ public struct SessionInfo: Sendable {
 extension Navigator {
     public var session: SessionInfo { SessionInfo(id: origin.session, user: origin.user) }
 
-    /// Names this transition to other systems: the same when the same event is tried again, because its answer was lost
-    /// or its outcome unknown. So a payment can use it as its idempotency key.
+    /// Identifies this transition to other systems. It stays the same when a client posts the same event again because
+    /// the answer was lost or the outcome is unknown. So a payment can use it as its idempotency key.
     ///
-    /// With an `Idempotency-Key` it depends on the session, the key and the event; without one, on the session's version
-    /// and the event. It cannot be guessed, and reveals nothing of the payload.
+    /// With an `Idempotency-Key` it depends on the session, the key and the event; without one, on the session, its
+    /// version and the event. It cannot be guessed, and reveals nothing of the payload.
     public var transitionID: String { origin.transitionID() }
 
-    /// Whether the transition is only tried (`?dryRun=true`) and its result discarded: then a handler should have no
-    /// effect outside of the session.
+    /// Whether the result of the transition is discarded (`?dryRun=true`). Then a handler should have no effect outside
+    /// the session.
     public var isDryRun: Bool { origin.isDryRun }
 }

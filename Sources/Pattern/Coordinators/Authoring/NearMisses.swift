@@ -1,15 +1,15 @@
 public import JSONCoding
 
-/// Functions that look like those of a `Coordinator`, and that nobody calls: each is one of its functions with another
-/// label, or without the navigator. All functions of a coordinator that do nothing by default may be left out, so the
-/// compiler does not notice that one is misspelt.
+/// Misspelt functions of a `Coordinator`, which nobody calls: each is one of its functions with another label, or
+/// without the navigator. Most functions of a coordinator may be left out, so the compiler does not notice a misspelt
+/// one.
 ///
-/// Swift infers the associated types from what a coordinator declares. If it declares one of these functions, it is
-/// something else than `Undeclared`, and the check at start-up names the function: none is ever called. A misspelt
-/// function that is private does not compile, because it matches a requirement of this protocol.
+/// Swift infers each associated type from the result of the function that a coordinator declares. If a coordinator
+/// declares one of these functions, the function's associated type is not `Undeclared`, and `App.problems` names the
+/// function. A misspelt function that is private does not compile, because it matches a requirement of this protocol.
 ///
-/// Not noticed are other names, and `childDidFinish` for one type of child instead of `any Coordinator`: a coordinator may
-/// well have such functions, and call them itself.
+/// Two mistakes are not noticed, because a coordinator may well have such functions and call them itself: another base
+/// name, and `childDidFinish` for one type of child instead of `any Coordinator`.
 public protocol NearMisses {
     associatedtype FinishNearMiss = Undeclared
     associatedtype BareFinishNearMiss = Undeclared
@@ -57,7 +57,7 @@ public protocol NearMisses {
     mutating func shouldSelectTab(_ tab: String, navigator: inout Navigator) async throws -> TabNearMiss
 }
 
-/// The type of what a coordinator does not declare.
+/// The type of every function and list that a coordinator does not declare.
 public struct Undeclared: Sendable {
     init() {}
 }
@@ -106,7 +106,8 @@ extension Coordinator {
     }
 }
 
-// Lists whose type a literal without one does not have: `["/a"]` is a list of strings. They count as they are meant.
+// The three lists, also if they were declared without a type: `["/a"]` is then an array of strings, and counts as a
+// list of patterns.
 extension Coordinator {
     /// - Returns: `nil` if what is declared as `dependencies` is no list of types.
     static var dependencyTypes: [any Any.Type]? {
@@ -127,6 +128,7 @@ extension Coordinator {
         return (everywhere as? [Event])?.compactMap { EncodedEvent($0)?.name } ?? everywhere as? [String]
     }
 
+    /// The problems of the lists that are declared with another type.
     static var unfitLists: [String] {
         let problem = { (list: String, type: String) in
             "\(name).\(list) is no list of them: write “static let \(list): [\(type)] = […]”"

@@ -1,4 +1,5 @@
-/// One thing that a coordinator asked for. Indirect, because a request is copied more often than made.
+/// A call of a `Navigator`'s function, to be performed later. Indirect, because requests are copied more often than
+/// made.
 indirect enum Request: Sendable {
     case push(Screen, onlyIfNew: Bool)
     case pushTabs(Screen, [Tab], selected: String?, back: TabBackRule)
@@ -37,7 +38,7 @@ enum ScreenReference: Sendable, Equatable {
     }
 }
 
-/// A message from a coordinator to an ancestor, which is found by its type or by a protocol of the author's.
+/// A message from a coordinator to an ancestor or to descendants, which are found by their type or by a protocol.
 struct Message: Sendable {
     /// The name of the type or protocol.
     let name: String

@@ -1,15 +1,14 @@
 public import JSONCoding
 
-/// What a client draws: a name it knows how to draw, a title, parameters. Data, and nothing else.
+/// What a client draws: the name of a kind of screen that it knows, a title, parameters. Only data.
 public struct Screen: Sendable, Equatable {
     public var name: String
     public var title: String?
     /// Anything the client needs to draw the screen. It is part of the session's state: saved with it, sent with every
-    /// answer, and bounded by `App.sizeLimit` together with that of all other screens. What is large, or must be fresh,
-    /// belongs into `Coordinator.content`.
+    /// answer, and bounded by `App.sizeLimit`. Anything large, or that must be fresh, belongs in `Coordinator.content`.
     public var params: JSONObject
-    /// The events that the coordinator accepts while this screen is visible, beside those of `Coordinator.everywhere`;
-    /// `nil` for all of its events.
+    /// The events that the coordinator accepts while this screen is visible, in addition to those of
+    /// `Coordinator.everywhere`; `nil` for all of its events.
     public var events: [Control]?
     /// Whether the user may go back from here.
     public var back: BackRule
@@ -20,8 +19,8 @@ public struct Screen: Sendable, Equatable {
     public var hidesNavigationBar: Bool
     /// Whether the screen has content that clients fetch apart from the state, see `Coordinator.content`.
     public var hasContent: Bool
-    /// The labels of a screen with tabs. Empty except in `Coordinator.render` and `Coordinator.migrate`, and in the
-    /// change of `Navigator.update`.
+    /// The labels of the screen's tabs. Filled only in `Coordinator.render`, in `Coordinator.migrate` and in the
+    /// closure of `Navigator.update`; elsewhere empty.
     public var tabs: [TabLabel] = []
 
     /// - Parameter events: the events' names, `["select"]`, or controls with titles of their own, see `Control`.
@@ -40,8 +39,7 @@ public struct Screen: Sendable, Equatable {
         self.hasContent = hasContent
     }
 
-    /// A screen that offers events given as cases of its coordinator's `Event`, so that a misspelt one does not
-    /// compile.
+    /// A screen whose events are given as cases of its coordinator's `Event`, so that a misspelt one does not compile.
     ///
     /// ```swift
     /// Screen("cart", title: "Cart", events: [Event.checkout, .empty])
@@ -104,7 +102,7 @@ public struct Tab: Sendable {
     public let title: String?
     /// The name of an icon that the client knows.
     public let icon: String?
-    /// What is shown beside the tab at first, such as a number, see `Navigator.setBadge`.
+    /// Initially shown beside the tab, such as a number; see `Navigator.setBadge`.
     public let badge: String?
     let content: Content
 
@@ -127,7 +125,7 @@ public struct Tab: Sendable {
     }
 }
 
-/// What is drawn for one tab of a screen that is shown.
+/// How one tab of a screen is drawn.
 ///
 /// ```swift
 /// screen.tabs["cart"]?.badge = items.isEmpty ? nil : String(items.count)
@@ -164,7 +162,7 @@ extension PlacedTab {
 }
 
 extension PlacedTabs {
-    /// The same tabs with what these labels say of them, except their ids.
+    /// The same tabs with these titles, icons and badges. Their ids stay.
     func drawn(as labels: [TabLabel]) -> PlacedTabs {
         var tabs = self
         for (position, tab) in items.enumerated() {
@@ -177,6 +175,7 @@ extension PlacedTabs {
 }
 
 extension Screen {
+    /// The screen as a stack keeps it: the tabs themselves hold the labels.
     var withoutLabels: Screen {
         if tabs.isEmpty { return self }
         var screen = self
@@ -206,7 +205,7 @@ public struct Control: Sendable, Equatable {
     public let event: String
     /// The button's title on this screen; `nil` for the event's own title.
     public let title: String?
-    /// `nil` for `input` if the event has a payload, otherwise `secondary`.
+    /// `nil` stands for `input` if the event has a payload, otherwise for `secondary`.
     public let role: Role?
 
     /// What a control is for, so that a client can draw it accordingly.

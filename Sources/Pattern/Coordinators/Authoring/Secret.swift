@@ -1,8 +1,8 @@
 /// A text in an event's payload that must not be shown, such as a password.
 ///
-/// It is decoded from a plain string. Only `value` returns the text; printing, mirrors and encoding show `•••`,
-/// whatever the text is. A secret is therefore for passing on, not for keeping: a coordinator with a secret among its
-/// properties finds `•••` in it after it has been saved and restored.
+/// It is decoded from a plain string. Only `value` returns the text; printing, mirrors and encoding show `•••`. So pass
+/// a secret on, but do not keep it: if a coordinator has a secret among its properties, its value is `•••` after the
+/// coordinator was saved and restored.
 public struct Secret: Sendable, Hashable {
     public let value: String
 

@@ -9,10 +9,10 @@ public import JSONCoding
 /// context.shared[Cart.self].items.isEmpty
 /// ```
 ///
-/// The app lists the type, see `App`. Members that a saved value lacks, because an older version of the type saved it,
-/// are those of `init()`.
+/// The app lists the type, see `App`. If an older version of the type saved a value, `init()` supplies the members that
+/// it lacks.
 public protocol SharedState: Codable, Sendable {
-    /// The value before a coordinator has assigned one.
+    /// The value until a coordinator assigns one.
     init()
 
     /// The name in saved sessions, unique in an app. By default the type's name, its first letter in lower case.
@@ -21,12 +21,13 @@ public protocol SharedState: Codable, Sendable {
     /// Whether the value is kept when the built-in event `relaunch` starts the tree again.
     static var survivesRelaunch: Bool { get }
 
-    /// Converts what an older version of the app saved of the value into the form that this version saves.
+    /// Converts the value from the form in which an older version of the app saved it to the present one.
     ///
     /// - Parameter version: the version of the app that saved it.
     static func migrate(_ saved: JSON, from version: Int) throws -> JSON
 
-    /// The value for a session that an older version of the app saved without one, if that version kept it elsewhere.
+    /// The value for a session that an older version of the app saved without one, if that version kept it elsewhere,
+    /// such as in a coordinator.
     ///
     /// - Returns: `nil` for `init()`.
     static func recover(from session: SavedSession) throws -> Self?
@@ -39,7 +40,7 @@ public struct SavedSession: Sendable {
     public let defaults: JSONObject
     let coordinators: [SavedCoordinator]
 
-    /// What was saved of the first coordinator of that name, parents before their children; `nil` if there is none.
+    /// The first coordinator of that name as it was saved, parents before their children; `nil` if there is none.
     public func coordinator(_ name: String) -> JSON? { coordinators.first { $0.name == name }?.state }
 }
 
@@ -58,16 +59,17 @@ extension SharedState {
 public struct SharedValues: Sendable {
     /// Replaced as a whole, because most events leave it as it is.
     private var kept: Kept
-    /// What the running function of a coordinator has assigned: at most one value of each type.
+    /// The values that the running function of a coordinator has assigned, at most one of each type.
     private var assigned: [any SharedState] = []
 
     private final class Kept: Sendable {
         let values: [any SharedState]
         /// The values as they are saved, by their types' names.
         let saved: JSONObject
-        /// The same as JSON text.
+        /// `saved` as JSON text.
         let encoded: [UInt8]
-        let lacksNumber: Bool
+        /// Whether a value holds a number that JSON cannot hold.
+        let hasUnwritableNumber: Bool
 
         init(_ values: [any SharedState], _ saved: JSONObject) {
             self.values = values
@@ -75,7 +77,7 @@ public struct SharedValues: Sendable {
             var writer = JSONWriter(capacity: 64)
             writer.value(saved)
             self.encoded = writer.bytes
-            self.lacksNumber = writer.lacksNumber
+            self.hasUnwritableNumber = writer.hasUnwritableNumber
         }
     }
 
@@ -85,7 +87,7 @@ public struct SharedValues: Sendable {
         self.kept = kept
     }
 
-    /// The value of that type. Reading gives `init()` if none has been assigned.
+    /// The value of that type; `Value()` if none has been assigned.
     public subscript<Value: SharedState>(type: Value.Type) -> Value {
         get {
             let value = assigned.first { $0 is Value } ?? kept.values.first { $0 is Value }
@@ -97,15 +99,15 @@ public struct SharedValues: Sendable {
         }
     }
 
-    /// The values as they are saved: JSON text. What was assigned and not kept is not among them.
+    /// The kept values as JSON text. Assigned values are not among them until `keep`.
     var encoded: [UInt8] { kept.encoded }
 
     var isEmpty: Bool { kept.saved.isEmpty }
 
-    /// Keeps what was assigned.
+    /// Keeps the assigned values.
     ///
-    /// - Throws: `impossibleRequest` if the app does not list a value's type, or if JSON cannot hold a value,
-    ///   `handlerFailed` if its encoding fails.
+    /// - Throws: `impossibleRequest` if the app does not list a value's type, or if JSON cannot hold a value;
+    ///   `handlerFailed` if a value's own encoding fails.
     mutating func keep(for types: [SharedType], by coordinator: LivingCoordinator) throws(NavigationError) {
         guard !assigned.isEmpty else { return }
         var values = kept.values
@@ -131,12 +133,12 @@ public struct SharedValues: Sendable {
         guard saved != kept.saved else { return }
         // In the app's order, so that equal values give equal bytes.
         kept = Kept(values, JSONObject(types.compactMap { type in saved[type.name].map { (type.name, $0) } }))
-        if kept.lacksNumber {
+        if kept.hasUnwritableNumber {
             throw .unsavable(JSONEncodingError(unwritable: .object(saved)), of: "shared", by: coordinator.name)
         }
     }
 
-    /// What is left when the tree is started again.
+    /// The values that `relaunch` keeps.
     var surviving: SharedValues {
         let values = kept.values.filter { type(of: $0).survivesRelaunch }
         guard values.count < kept.values.count else { return self }
@@ -144,9 +146,10 @@ public struct SharedValues: Sendable {
         return SharedValues(Kept(values, JSONObject(names.compactMap { name in kept.saved[name].map { (name, $0) } })))
     }
 
-    /// Saved values, of which those that no longer fit are left out.
+    /// Restores saved values, without those that no longer fit.
     ///
-    /// - Returns: the values, and what was left out, also members that the same version of the app has saved.
+    /// - Returns: the values, and the losses: values that do not fit, and, if this version of the app saved the
+    ///   session, members that this declaration lacks.
     static func restored(
         _ saved: JSONObject, of session: SavedSession, as types: [SharedType]
     ) -> (SharedValues, lost: [Loss]) {
@@ -212,8 +215,9 @@ extension SharedState {
 }
 
 extension JSON {
-    /// A value of an author's declaration as it is saved.
+    /// A value from an author's declaration as it is saved.
     ///
+    /// - Parameter name: the value's name in the problems.
     /// - Returns: the value, or why it cannot be saved, for the author.
     static func saved(_ value: some Encodable, as name: String) -> (JSON?, problems: [String]) {
         do {
@@ -236,14 +240,15 @@ public struct Defaults: Sendable {
         let values: JSONObject
         /// The values as they are saved: JSON text.
         let encoded: [UInt8]
-        let lacksNumber: Bool
+        /// Whether a value is a number that JSON cannot hold, or contains one.
+        let hasUnwritableNumber: Bool
 
         init(_ values: JSONObject) {
             self.values = values
             var writer = JSONWriter()
             writer.value(values)
             self.encoded = writer.bytes
-            self.lacksNumber = writer.lacksNumber
+            self.hasUnwritableNumber = writer.hasUnwritableNumber
         }
     }
 
@@ -257,9 +262,9 @@ public struct Defaults: Sendable {
 
     var encoded: [UInt8] { content.encoded }
 
-    /// Which of the values JSON cannot hold; `nil` if it can hold them all.
+    /// Names the value that JSON cannot hold; `nil` if it can hold them all.
     var unwritable: JSONEncodingError? {
-        content.lacksNumber ? JSONEncodingError(unwritable: .object(content.values)) : nil
+        content.hasUnwritableNumber ? JSONEncodingError(unwritable: .object(content.values)) : nil
     }
 
     /// The value of that name; `nil` if there is none. Assigning `nil` removes the value.

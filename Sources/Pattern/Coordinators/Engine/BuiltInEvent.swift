@@ -1,8 +1,8 @@
 public import JSONCoding
 
-/// The events that every session understands. Their names are reserved: no coordinator's event may have one of them.
+/// The events that every session accepts. Their names are reserved: no coordinator's event may have one of them.
 public enum BuiltInEvent: String, CaseIterable, Sendable {
-    /// Does what the state's `back` predicts.
+    /// Carries out the state's `backPlan`.
     case back
     /// Goes back to a lower screen of a visible stack, by `{"key": key}` or `{"name": name}`.
     case backTo
@@ -13,8 +13,8 @@ public enum BuiltInEvent: String, CaseIterable, Sendable {
     case selectTab
     /// Dismisses the top presented flow, or the flow of `{"key": key}` and all flows above it.
     case dismiss
-    /// Answers the alert by `{"button": id, "alert": key}`. Without `alert` it is whichever alert is shown, which may be
-    /// another one than the user sees.
+    /// Answers the alert by `{"button": id, "alert": key}`. Without `alert` it answers whichever alert is shown, which
+    /// may not be the one that the user saw.
     case answer
     /// Opens a link by `{"path": path}`.
     case open
@@ -23,17 +23,17 @@ public enum BuiltInEvent: String, CaseIterable, Sendable {
     /// Replaces what the client says about itself, see `ClientInfo`.
     case describeClient
 
-    /// In a history: a transition that brought a session to a new declaration of its app. It cannot be posted.
+    /// In a history: a transition that adapted a session to a new declaration of its app. It cannot be posted.
     static let migration = "migrate"
     /// In a history: the operator returned the session to an earlier version. It cannot be posted.
     package static let restoration = "restore"
 
-    /// In a history: another device was paired with the session, which got a token of its own. It cannot be posted.
+    /// In a history: another device was paired with the session and got a token of its own. It cannot be posted.
     package static let tokenAddition = "addToken"
     /// In a history: one of the session's tokens was revoked. It cannot be posted.
     package static let tokenRevocation = "revokeToken"
 
-    /// In a history: a client watches the session, which therefore lives longer. It cannot be posted.
+    /// In a history: a client watched the session, which extended the session's life. It cannot be posted.
     package static let watching = "watch"
 
     static let names = Set(
@@ -80,7 +80,7 @@ public enum BuiltInEvent: String, CaseIterable, Sendable {
 
     /// - Parameters:
     ///   - types: the types of the required members, by name.
-    ///   - others: those of the others.
+    ///   - others: the types of the optional members, by name.
     private static func schema(of types: JSONObject, optional others: JSONObject = [:]) -> JSON {
         let properties = JSONObject((types.members + others.members).map { ($0.name, ["type": $0.value]) })
         return [
@@ -91,8 +91,8 @@ public enum BuiltInEvent: String, CaseIterable, Sendable {
 }
 
 extension String {
-    /// The words of a name in camel case or with underscores, written like the beginning of a sentence: “Add to cart”
-    /// for `addToCart`, “Button 01 tapped” for `button01Tapped`, “Open URL” for `openURL`.
+    /// A name in camel case or with underscores as separate words in sentence case: “Add to cart” for `addToCart`,
+    /// “Button 01 tapped” for `button01Tapped`, “Open URL” for `openURL`.
     var sentence: String {
         let words = words.enumerated().map { index, word in
             if word.count > 1, word.allSatisfy({ $0.isUppercase || $0.isNumber }) { return word }

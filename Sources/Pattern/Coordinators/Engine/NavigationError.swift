@@ -17,7 +17,7 @@ public enum NavigationError: Error, Equatable, Sendable {
     /// No coordinator of the app knows the link. `reason` is a sentence that says what does not fit, and contains
     /// nothing of the link.
     case unknownLink(reason: String)
-    /// The link is known, but no living coordinator takes it now.
+    /// A pattern matches the link, but no living coordinator takes or keeps it now.
     case linkNotTaken
     /// A handler threw `Overloaded`: it has no capacity now. The client may try again after `retryAfter` seconds.
     case overloaded(retryAfter: Int)
@@ -31,15 +31,15 @@ public enum NavigationError: Error, Equatable, Sendable {
     case depthLimit(coordinator: String)
     /// The saved state would take more than `bytes`, the app's `sizeLimit`.
     case stateLimit(bytes: Int)
-    /// The transition took more than `TransitionRun.stepLimit` steps, or started coordinators below each other without
-    /// end.
+    /// The transition took more than `TransitionRun.stepLimit` steps, or most coordinators of a tree that became too
+    /// deep were started by this one transition.
     case runawayTransition(coordinator: String)
     /// The transition would lead to a state that violates an invariant.
     case invariantViolated(InvariantViolation)
 
     /// Where and why a posted event does not fit.
     public struct InvalidEvent: Equatable, Sendable {
-        /// All faults that were found; at least one.
+        /// All faults found, at least one.
         public let faults: [PayloadFault]
 
         init(_ faults: [PayloadFault]) {
@@ -53,9 +53,9 @@ public enum NavigationError: Error, Equatable, Sendable {
 }
 
 extension NavigationError {
-    /// The coordinator, or what it has assigned, holds a value that JSON cannot hold.
+    /// The coordinator, or a value that it has assigned, holds something that JSON cannot hold.
     ///
-    /// - Parameter whole: what holds the value, unless it is the coordinator itself.
+    /// - Parameter whole: the assigned value, such as `defaults`; `nil` for the coordinator itself.
     static func unsavable(
         _ error: JSONEncodingError, of whole: String? = nil, by coordinator: String
     ) -> NavigationError {
@@ -79,7 +79,7 @@ public struct ThrownError: Equatable, Sendable, CustomStringConvertible {
     }
 
     init(_ error: any Error) {
-        // Names types, and no values.
+        // Its description names types, and no values.
         if let error = error as? DependencyError {
             type = "DependencyError"
             caseName = error.description

@@ -1,11 +1,11 @@
 internal import JSONCoding
 
-/// Begins the events that clients post.
+/// Begins to carry out the events that clients post.
 extension TransitionRun {
     mutating func begin(_ event: PostedEvent) throws(NavigationError) {
         if let agreed = state.agreedEvent, event.type != BuiltInEvent.describeClient.rawValue {
             state.agreedEvent = nil
-            waivesObjections = agreed == event.type
+            leavesWithoutAsking = agreed == event.type
         }
         if let builtIn = BuiltInEvent(rawValue: event.type) {
             try begin(builtIn, payload: event.payload)
@@ -31,18 +31,18 @@ extension TransitionRun {
         }
         switch event {
         case .back:
-            try refuse(payload, of: event)
+            try requireNoPayload(payload, of: event)
             try goBack()
         case .backTo: try goBack(to: payload)
         case .backToRoot:
-            try refuse(payload, of: event)
+            try requireNoPayload(payload, of: event)
             removeScreens(state.screensAboveRoot, by: nil)
         case .selectTab: try selectTab(payload)
         case .dismiss: try dismiss(payload)
         case .answer: try answer(payload)
         case .open: try open(payload)
         case .relaunch:
-            try refuse(payload, of: event)
+            try requireNoPayload(payload, of: event)
             try relaunch()
         case .describeClient:
             do {
@@ -61,7 +61,7 @@ extension TransitionRun {
         case .pop(let key, _)?: removeScreens(by: nil) { $0.key == key }
         case .dismiss?: dismissFlows(from: state.presented.count - 1, by: nil)
         case .selectTab(let key, let position, _)?:
-            guard mayLeaveVisible(by: nil) else { return }
+            guard askToLeaveVisible(by: nil) else { return }
             guard let tab = selectPrevious(position, of: key) else { return }
             let owner = state.screens.first { $0.key == key }?.coordinator
             if let delegate = tabBarDelegate(owner) { agenda.append(.call(.didSelectTab(tab), delegate)) }
@@ -102,7 +102,7 @@ extension TransitionRun {
                 let tab = tabs.items[position].id
                 return agenda.append(.call(.shouldSelectTab(tab, ofScreen: screen.key), delegate))
             }
-            guard mayLeaveVisible(by: nil) else { return }
+            guard askToLeaveVisible(by: nil) else { return }
             return select(position, of: screen)
         }
         guard state.mayGoBack else { return }
@@ -110,13 +110,16 @@ extension TransitionRun {
     }
 
     /// - Parameter owner: the id of the coordinator whose tab the user selects.
-    /// - Returns: the same, if the coordinator wants to know.
+    /// - Returns: `owner` if that coordinator is a `TabBarDelegate`, otherwise `nil`.
     private func tabBarDelegate(_ owner: Int?) -> Int? {
         owner.flatMap { state[$0] }.flatMap { $0.type.isTabBarDelegate ? $0.id : nil }
     }
 
-    /// Asks the coordinator whether the user may select a tab of its screen.
-    mutating func ask(for tab: String, ofScreen key: String, at index: Int) async throws(NavigationError) {
+    /// Asks the coordinator at a position whether the user may select a tab of its screen. If so, puts the selection on
+    /// the agenda.
+    mutating func callShouldSelectTab(
+        _ tab: String, ofScreen key: String, at index: Int
+    ) async throws(NavigationError) {
         let living = state.coordinators[index]
         guard var delegate = living.coordinator as? any TabBarDelegate else { return }
         var navigator = navigator(for: living)
@@ -127,16 +130,16 @@ extension TransitionRun {
                 isSelected = try await delegate.shouldSelectTab(tab, &navigator)
             }
         } catch {
-            return try refuse(error, thrownBy: call, of: living)
+            return try fail(with: error, thrownBy: call, of: living)
         }
         if isSelected { agenda.append(.selectTab(tab, ofScreen: key, by: living.id)) }
         try accept(delegate, navigator, at: index)
     }
 
-    /// Selects a tab that the delegate has not refused, unless a coordinator objects to leaving what is visible.
+    /// Selects a tab that the delegate has not refused, unless a coordinator objects to leaving the visible screen.
     mutating func selectTab(_ tab: String, ofScreen key: String) {
         guard let screen = state.screens.first(where: { $0.key == key }), let position = screen.tabs?.position(of: tab),
-            mayLeaveVisible(by: nil)
+            askToLeaveVisible(by: nil)
         else { return }
         select(position, of: screen)
         if let delegate = tabBarDelegate(screen.coordinator) { agenda.append(.call(.didSelectTab(tab), delegate)) }
@@ -165,7 +168,7 @@ extension TransitionRun {
         guard let id = answer["button"]?.string, answer["alert"].map({ $0.string != nil }) ?? true,
             answer.names.allSatisfy(["button", "alert"].contains)
         else { throw .invalidPayload("must have “button”, a string, may have “alert”, a string, and nothing else") }
-        // The user has seen another one.
+        // The user answered an alert that is no longer shown.
         if let alert = answer["alert"]?.string, alert != state.alert?.key { throw .staleScreen }
         guard let button = state.alert?.alert.buttons.first(where: { $0.id == id }) else {
             throw .invalidEvent(.init(path: ["payload", "button"], reason: "names no button"))
@@ -177,7 +180,7 @@ extension TransitionRun {
     /// that showed the alert. A user who has just answered is not asked again.
     private mutating func press(_ button: AlertButton) throws(NavigationError) {
         guard let alert = state.alert else { return }
-        waivesObjections = true
+        leavesWithoutAsking = true
         state.alert = alert.next
         if button.leaves {
             state.agreedEvent = alert.askedFor
@@ -198,16 +201,16 @@ extension TransitionRun {
             throw .invalidPayload("must have “path”, a string, and nothing else")
         }
         let link = try app.link(path)
-        // If the event is held up, it is kept with the link's own path.
+        // If the event is held up, its payload is kept: not whatever the client sent, but the link's own path.
         if event?.type == BuiltInEvent.open.rawValue { event?.payload = ["path": .string(link.path)] }
-        if mayLeaveVisible(by: nil) { try open(link) }
+        if askToLeaveVisible(by: nil) { try open(link) }
     }
 
     private mutating func relaunch() throws(NavigationError) {
-        guard !isHeldUp(by: nil, where: { _ in true }) else { return }
+        guard !recordObjection(against: nil, where: { _ in true }) else { return }
         state.pendingLink = nil
         state.shared = state.shared.surviving
-        end(Set(state.coordinators.map(\.id)))
+        removeWithoutAsking(Set(state.coordinators.map(\.id)))
         try startRoot()
     }
 
@@ -216,7 +219,7 @@ extension TransitionRun {
         return object.members.first.map { ($0.name, $0.value) }
     }
 
-    private func refuse(_ payload: JSON?, of event: BuiltInEvent) throws(NavigationError) {
+    private func requireNoPayload(_ payload: JSON?, of event: BuiltInEvent) throws(NavigationError) {
         guard payload == nil || payload == [:] else {
             throw .invalidPayload("must be left out, because “\(event.rawValue)” takes no payload")
         }

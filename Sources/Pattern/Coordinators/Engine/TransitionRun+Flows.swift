@@ -7,7 +7,7 @@ extension TransitionRun {
     ) throws(NavigationError) {
         let lineage = state.lineage(of: parent.id)
         guard lineage.count < NavigationState.depthLimit else {
-            // Clients deepen the tree one event at a time. If one event starts most of the depth, the app is at fault.
+            // Clients deepen the tree one event at a time. If one event starts most of its levels, the app is at fault.
             let newOnes = lineage.count { original[$0] == nil }
             throw newOnes > lineage.count / 2
                 ? .runawayTransition(coordinator: parent.name) : .depthLimit(coordinator: parent.name)
@@ -72,7 +72,7 @@ extension TransitionRun {
         try tell(message, toOneOf: state.lineage(of: coordinator.id).dropFirst(), request, by: coordinator)
     }
 
-    /// - Parameter ancestors: the ids of those who may get the message, the nearest first.
+    /// - Parameter ancestors: the ids of the coordinators that may get the message, the nearest first.
     mutating func tell(
         _ message: Message, toOneOf ancestors: ArraySlice<Int>, _ request: Request, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
@@ -114,6 +114,9 @@ extension TransitionRun {
         state.alerts = alerts + [PresentedAlert(key: key, alert: alert, coordinator: owner)]
     }
 
+    /// Requires buttons, each with an id of its own.
+    ///
+    /// - Parameter fault: makes the error from a reason.
     func check(_ alert: Alert, _ fault: (String) -> NavigationError) throws(NavigationError) {
         guard !alert.buttons.isEmpty else { throw fault("an alert needs a button") }
         for (index, button) in alert.buttons.enumerated() {
@@ -125,20 +128,20 @@ extension TransitionRun {
 }
 
 extension NavigationState {
-    /// The first of the coordinators that accepts what the alert's buttons send; `nil` if none does.
+    /// The first of the coordinators that can handle every event that the alert's buttons send; `nil` if none can.
     func owner(of alert: Alert, among coordinators: [Int]) -> Int? {
         coordinators.first { self[$0].map { alert.canBeAnswered(to: $0.type) } ?? false }
     }
 }
 
 extension Alert {
-    /// Whether coordinators of that type accept what the buttons send.
+    /// Whether coordinators of that type can handle every event that the buttons send.
     func canBeAnswered(to type: CoordinatorType) -> Bool {
         buttons.allSatisfy { $0.event.map(type.accepts) ?? true }
     }
 }
 
-/// What has happened to a link in this transition.
+/// How far the transition has got with its link.
 enum LinkProgress: Sendable, Equatable {
     /// It is being offered from the root down, because the user opened it.
     case offered
@@ -150,14 +153,14 @@ enum LinkProgress: Sendable, Equatable {
 
 /// Offers links to coordinators, down the tree.
 extension TransitionRun {
-    /// Offers a link to the root after everything that is on the agenda.
+    /// Offers a link to the root, after everything else on the agenda is done.
     mutating func open(_ link: Link) throws(NavigationError) {
         guard let root = state.coordinators.first else { throw .linkNotTaken }
         linkProgress = .offered
         agenda.insert(.call(.open(link), root.id), at: 0)
     }
 
-    /// Offers a link to a coordinator.
+    /// Offers a link to the coordinator at a position.
     mutating func offer(_ link: Link, to index: Int) async throws(NavigationError) {
         guard linkProgress != .settled else { return }
         let living = state.coordinators[index]
@@ -169,11 +172,11 @@ extension TransitionRun {
                 decision = try await coordinator.open(link, &navigator)
             }
         } catch {
-            return try refuse(error, thrownBy: .open(link), of: living)
+            return try fail(with: error, thrownBy: .open(link), of: living)
         }
         switch decision {
         case .pending where linkProgress == .retried && state.pendingLink?.coordinator == living.id:
-            // Still pending: what it asked for when the link was first offered must not be performed again.
+            // Still pending: the requests it made when the link was first offered must not be performed again.
             return linkProgress = .settled
         case .pending:
             state.pendingLink = PendingLink(path: link.path, coordinator: living.id)
@@ -186,21 +189,21 @@ extension TransitionRun {
         try accept(coordinator, navigator, at: index)
     }
 
-    /// Offers a link to the children of a coordinator, those on the way to the visible screen first.
+    /// Offers a link to the children of a coordinator, first to the one to which the visible screen belongs, itself or
+    /// through descendants.
     mutating func passOn(_ link: Link, from id: Int) {
         guard linkProgress != .settled else { return }
-        let inSight = state.visible.map { state.lineage(of: $0.coordinator) } ?? []
+        let visibleLineage = state.visible.map { state.lineage(of: $0.coordinator) } ?? []
         // What is last on the agenda is done first.
-        for isInSight in [false, true] {
+        for isVisible in [false, true] {
             for child in state.coordinators.reversed()
-            where child.parent == id && inSight.contains(child.id) == isInSight {
+            where child.parent == id && visibleLineage.contains(child.id) == isVisible {
                 agenda.append(.call(.open(link), child.id))
             }
         }
     }
 
-    /// Refuses an opened link that no coordinator took or kept; drops a pending link that no coordinator keeps any
-    /// longer.
+    /// Throws if no coordinator took or kept an opened link. Drops a pending link that its coordinator no longer keeps.
     mutating func settleLink() throws(NavigationError) {
         switch linkProgress {
         case .offered?: throw .linkNotTaken
@@ -223,7 +226,7 @@ extension TransitionRun {
 }
 
 extension NavigationState {
-    /// A coordinator and its ancestors.
+    /// The ids of a coordinator and its ancestors, the root last.
     func lineage(of id: Int) -> [Int] {
         var lineage: [Int] = []
         var next: Int? = id

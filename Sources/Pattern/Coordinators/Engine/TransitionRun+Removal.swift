@@ -1,49 +1,53 @@
-/// Removes screens and coordinators, after asking the coordinators that may object.
+/// Removes screens and coordinators, unless a coordinator objects.
+///
+/// An `asker` is the id of the coordinator that requests the removal, `nil` for the user.
 extension TransitionRun {
     /// Removes screens, unless a coordinator objects.
-    ///
-    /// - Parameter asker: the coordinator that asks for the removal; `nil` for the user.
     mutating func removeScreens(_ screens: ArraySlice<PlacedScreen>, by asker: Int?) {
         removeScreens(by: asker) { screen in screens.contains { $0 === screen } }
     }
 
     /// Removes the screens that match, unless a coordinator objects.
     mutating func removeScreens(by asker: Int?, where matches: (PlacedScreen) -> Bool) {
-        guard !isHeldUp(by: asker, where: matches) else { return }
+        guard !recordObjection(against: asker, where: matches) else { return }
         removeScreensWithoutAsking(where: matches)
     }
 
-    /// Removes coordinators and their descendants, with their screens, the flows in which they were presented and
-    /// everything above these flows, unless a coordinator objects.
+    /// Removes coordinators and their descendants with their screens, the flows that present them and everything above
+    /// these flows, unless a coordinator objects.
     ///
     /// - Parameter finisher: the coordinator among them that finishes.
     /// - Returns: whether they were removed.
     @discardableResult
     mutating func remove(_ ids: Set<Int>, by asker: Int?, finisher: Int? = nil) -> Bool {
         let ids = state.families(of: ids)
-        guard !isHeldUp(by: asker, where: { ids.contains($0.coordinator) }) else { return false }
-        end(ids, finisher: finisher)
+        guard !recordObjection(against: asker, where: { ids.contains($0.coordinator) }) else { return false }
+        removeWithoutAsking(ids, finisher: finisher)
         return true
     }
 
-    /// Dismisses the flow at that position and all flows above it, and notifies the parents of their coordinators.
+    /// Dismisses the flow at that position and all flows above it, and notifies the parents that remain. Does nothing
+    /// if a coordinator objects.
     mutating func dismissFlows(from position: Int, by asker: Int?) {
         let coordinators = state.presented[position...].map(\.coordinator)
         let childrenOfOthers = coordinators.compactMap { state[$0] }.filter { coordinator in
             coordinator.parent.map { !state.families(of: Set(coordinators)).contains($0) } ?? false
         }
         guard remove(Set(coordinators), by: asker) else { return }
-        for coordinator in childrenOfOthers { tellParent(ofDismissed: coordinator) }
+        for coordinator in childrenOfOthers { notifyParent(ofDismissed: coordinator) }
     }
 
-    /// Whether the screen that the user sees may be left for another one that covers or replaces it.
-    mutating func mayLeaveVisible(by asker: Int?) -> Bool {
-        guard let visible = original.visible, objection == nil, !waivesObjections else { return objection == nil }
-        return !isHeldUp(visible, by: asker)
+    /// Asks the coordinator of the screen that the user saw before the transition, and records its objection.
+    ///
+    /// - Returns: whether the screen may be left; `false` also after an earlier objection.
+    mutating func askToLeaveVisible(by asker: Int?) -> Bool {
+        guard let visible = original.visible, objection == nil, !leavesWithoutAsking else { return objection == nil }
+        return !recordObjection(to: visible, against: asker)
     }
 
-    /// The result of an event to which a coordinator objects, or whose handler threw: the original state with an alert.
-    func heldUp() throws(NavigationError) -> TransitionResult {
+    /// The result of an event to which a coordinator objects, or for whose error the app has an alert: the original
+    /// state with the alert.
+    func resultWithAlert() throws(NavigationError) -> TransitionResult {
         var state = original
         guard let objection, let event else {
             return TransitionResult(state: state, transition: Transition(event: nil))
@@ -56,29 +60,34 @@ extension TransitionRun {
         }
         let key = state.nextKey("a")
         let before = state.alert
-        // The payload of an author's event may be anything, so it is not kept.
+        // The payload of an author's event may hold anything, also secrets, so it is not kept.
         let isKept = BuiltInEvent(rawValue: event.type) != nil || event.payload == nil || event.payload == [:]
         state.agreedEvent = nil
         state.alert = PresentedAlert(
             key: key, alert: objection.alert, coordinator: objection.coordinator,
             heldUp: isObjection && isKept ? PostedEvent(event.type, payload: event.payload) : nil,
             askedFor: isObjection && !isKept ? event.type : nil, next: before?.next)
-        guard state.isWithinNumbers else { throw .stateLimit(bytes: app.sizeLimit) }
+        guard state.isWithinNumberLimit else { throw .stateLimit(bytes: app.sizeLimit) }
         let operations = (before.map { [.dismissAlert(key: $0.key)] } ?? []) + [Operation.alert(key: key)]
         return TransitionResult(
             state: state, transition: Transition(event: event.type, operations: operations),
             caught: objection.failure, asksFirst: isObjection && !isKept)
     }
 
-    /// Asks the coordinators of the screens that match, and of the screens in their tabs, the topmost first. The asker
-    /// itself is not asked, and nobody can object to leaving a screen that the user has not seen yet.
-    mutating func isHeldUp(by asker: Int?, where matches: (PlacedScreen) -> Bool) -> Bool {
-        guard objection == nil, !waivesObjections else { return objection != nil }
-        for screen in state.screensToLeave(where: matches) where isHeldUp(screen, by: asker) { return true }
+    /// Asks the coordinators of the screens that match, and of the screens in their tabs, the topmost first, and
+    /// records the first objection. The asker itself is not asked, and a screen that the user has not seen yet may
+    /// always be left.
+    ///
+    /// - Returns: whether a coordinator objects, or has objected before.
+    mutating func recordObjection(against asker: Int?, where matches: (PlacedScreen) -> Bool) -> Bool {
+        guard objection == nil, !leavesWithoutAsking else { return objection != nil }
+        for screen in state.screensToLeave(where: matches) where recordObjection(to: screen, against: asker) {
+            return true
+        }
         return false
     }
 
-    private mutating func isHeldUp(_ screen: PlacedScreen, by asker: Int?) -> Bool {
+    private mutating func recordObjection(to screen: PlacedScreen, against asker: Int?) -> Bool {
         guard screen.coordinator != asker, state.objection(to: screen) != nil,
             let before = original.screens.first(where: { $0.key == screen.key }),
             let alert = original.objection(to: before, for: state.client)
@@ -88,14 +97,14 @@ extension TransitionRun {
         return true
     }
 
-    /// Removes coordinators without asking. Their alerts stay.
+    /// Removes coordinators with their screens, without asking. Their alerts stay, and get other owners.
     ///
     /// - Parameter finisher: the coordinator among them that finishes; the others are dismissed.
-    mutating func end(_ ids: Set<Int>, finisher: Int? = nil) {
+    mutating func removeWithoutAsking(_ ids: Set<Int>, finisher: Int? = nil) {
         // Flows above a removed flow are removed with it.
         if let position = state.presented.firstIndex(where: { ids.contains($0.coordinator) }) {
             let above = state.families(of: Set(state.presented[position...].map(\.coordinator)))
-            guard above.isSubset(of: ids) else { return end(ids.union(above), finisher: finisher) }
+            guard above.isSubset(of: ids) else { return removeWithoutAsking(ids.union(above), finisher: finisher) }
             for flow in state.presented[position...].reversed() { operations.append(.dismiss(key: flow.key)) }
             state.presented.removeSubrange(position...)
         }
@@ -119,10 +128,9 @@ extension TransitionRun {
             operations.append(.pop(key: screen.key, stack: state.name(ofStack: screen.stack)))
         }
     }
-
 }
 
-/// What a coordinator leaves behind when it is removed.
+/// The alerts and requests that a coordinator leaves behind when it is removed.
 extension TransitionRun {
     /// The living ancestors of a coordinator that was removed, the nearest first.
     private func heirs(of id: Int) -> [Int] {
@@ -131,8 +139,8 @@ extension TransitionRun {
         return next.map(state.lineage) ?? []
     }
 
-    /// Gives the alerts of coordinators that were removed to the nearest ancestors that accept what the alerts' buttons
-    /// send.
+    /// Gives each alert of a removed coordinator to the nearest ancestor that can handle the events of the alert's
+    /// buttons, or to the nearest of all if none can.
     private mutating func adoptAlerts() {
         state.alerts = state.alerts.compactMap { alert in
             if state[alert.coordinator] != nil { return alert }
@@ -141,7 +149,7 @@ extension TransitionRun {
         }
     }
 
-    /// Requires that somebody accepts what the alerts' buttons send.
+    /// Requires that the owner of each alert can handle the events of its buttons.
     func checkAlerts() throws(NavigationError) {
         for alert in state.alerts {
             guard let owner = state[alert.coordinator], !alert.alert.canBeAnswered(to: owner.type) else { continue }
@@ -152,7 +160,7 @@ extension TransitionRun {
         }
     }
 
-    /// Performs the request of a coordinator that was removed.
+    /// Performs a request of a coordinator that was removed, in the name of its nearest living ancestor.
     mutating func perform(_ request: Request, byHeirOf id: Int) throws(NavigationError) {
         let heirs = heirs(of: id)
         guard let heir = heirs.first.flatMap({ state[$0] }) else { return }
@@ -164,40 +172,41 @@ extension TransitionRun {
 }
 
 extension NavigationState {
-    /// The screens that match and the screens in their tabs, the topmost first: in this order their coordinators are
-    /// asked.
+    /// The screens that match and the screens in their tabs, the topmost first: the order in which their coordinators
+    /// are asked.
     func screensToLeave(where matches: (PlacedScreen) -> Bool) -> [PlacedScreen] {
         var screens: [PlacedScreen] = []
         forEachScreen { if matches($0) { $0.forEachWithin { screens.append($0) } } }
         return screens.reversed()
     }
 
-    /// What the coordinator of the screen asks before the screen is left.
+    /// The alert that the screen's coordinator shows before the screen is left; `nil` if it may be left.
     ///
-    /// - Parameter client: who is asked; `nil` for the client that the state knows.
+    /// - Parameter client: the client for which the alert is made; `nil` for the client that the state knows.
     func objection(to screen: PlacedScreen, for client: ClientInfo? = nil) -> Alert? {
         let context = NavigationContext(shared: shared, defaults: defaults, client: client ?? self.client)
         return self[screen.coordinator]?.coordinator.shouldLeave(screen.screen, in: context)
     }
 
-    /// Coordinators and their descendants. Parents come before their children, so one pass finds them all.
+    /// The ids of coordinators and all their descendants.
     func families(of ids: Set<Int>) -> Set<Int> {
+        // Parents come before their children, so one pass finds them all.
         coordinators.reduce(into: ids) { family, coordinator in
             if let parent = coordinator.parent, family.contains(parent) { family.insert(coordinator.id) }
         }
     }
 }
 
-/// Takes from a state what a new declaration of the app cannot keep.
+/// Removes from a state what a new declaration of the app cannot keep.
 extension TransitionRun {
-    /// Removes coordinators and screens with all that depends on them, without asking, an alert that cannot be answered
-    /// any longer, and a link that no longer exists.
-    mutating func reduce(coordinators: Set<Int>, screens: Set<String>) {
+    /// Removes, without asking: coordinators and screens with everything that depends on them, alerts that can no
+    /// longer be answered, and a pending link that no longer exists.
+    mutating func removeLost(coordinators: Set<Int>, screens: Set<String>) {
         let before = state.coordinators
         let families = state.families(of: coordinators)
         state.alerts = state.alerts.filter { canBeAnswered($0) && !families.contains($0.coordinator) }
-        end(families)
-        for coordinator in before where state[coordinator.id] == nil { tellParent(ofDismissed: coordinator) }
+        removeWithoutAsking(families)
+        for coordinator in before where state[coordinator.id] == nil { notifyParent(ofDismissed: coordinator) }
         removeScreensWithoutAsking { screens.contains($0.key) }
         if let link = state.pendingLink, (try? app.link(link.path)) == nil { state.pendingLink = nil }
     }
@@ -215,18 +224,18 @@ extension TransitionRun {
         repeat { agenda = [] } while dismissOrphan(among: state.screens) || removeEmptyPlace()
     }
 
-    /// Removes one tab or one flow that has lost its last screen, or a coordinator that has lost the stack on which it was
-    /// started, because its tab is gone; with the flows that it has presented.
+    /// Removes one tab or one flow that has lost its last screen, or one coordinator whose tab is gone, and with it the
+    /// stack on which it was started.
     ///
-    /// - Returns: whether there was one.
+    /// - Returns: whether there was one to remove.
     mutating func removeEmptyPlace() -> Bool {
         if let homeless = state.coordinators.first(where: { state.stack($0.home) == nil }) {
-            end(state.families(of: [homeless.id]))
-            tellParent(ofDismissed: homeless)
+            removeWithoutAsking(state.families(of: [homeless.id]))
+            notifyParent(ofDismissed: homeless)
             return true
         }
         if let flow = state.presented.first(where: { $0.stack.screens.isEmpty }) {
-            end(state.families(of: [flow.coordinator]))
+            removeWithoutAsking(state.families(of: [flow.coordinator]))
             return true
         }
         for screen in state.screens {
@@ -249,14 +258,13 @@ extension TransitionRun {
 }
 
 extension PlacedTabs {
-    /// Removes a tab; there must be another. If it is selected, the first one is selected instead.
+    /// Removes a tab, which must not be the only one. If it was selected, the first of the others is selected instead.
     fileprivate mutating func remove(at position: Int) {
         let kept = items.indices.filter { $0 != position }
         self = rearranged(kept, drawing: items)
     }
 
-    /// The tabs with the ids, labels and order that a migration has given them. Tabs that it has left out come last,
-    /// as they are.
+    /// The tabs with the ids, labels and order that a migration gave them. Tabs that it left out come last, unchanged.
     func migrated(to labels: [TabLabel]) -> PlacedTabs {
         guard Set(labels.map(\.id)).count == labels.count else { return self }
         let named = labels.compactMap { label in items.firstIndex { $0.stack.id == label.stack } }

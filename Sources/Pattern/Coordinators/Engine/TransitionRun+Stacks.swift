@@ -92,7 +92,9 @@ extension TransitionRun {
         guard !isFull else { throw .stackLimit(coordinator: coordinator.name) }
     }
 
-    /// - Parameter request: the request or the function that gave the screen, for its author.
+    /// Requires that the screen's events exist, that JSON can hold its parameters, and that they fill its link.
+    ///
+    /// - Parameter request: names the request or the function that the screen comes from, for its author.
     private func check(
         _ placed: PlacedScreen, _ request: String, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
@@ -103,13 +105,13 @@ extension TransitionRun {
                 reason: "screen “\(screen.name)” offers the unknown event “\(control.event)”, or one without an example"
             )
         }
-        if placed.lacksNumber {
+        if placed.hasUnwritableNumber {
             let error = JSONEncodingError(unwritable: .object(screen.params))
             throw .impossibleRequest(
                 coordinator: coordinator.name, request: request,
                 reason: "“params/\(error.path.joined(separator: "/"))” of screen “\(screen.name)” \(error.reason)")
         }
-        if placed.lacksPath {
+        if placed.lacksLinkParameters {
             throw .impossibleRequest(
                 coordinator: coordinator.name, request: request,
                 reason: "the parameters of screen “\(screen.name)” do not fill its link")
@@ -147,7 +149,7 @@ extension TransitionRun {
         guard let top = state.stack(id)?.screens.last, top.coordinator == coordinator.id else {
             throw coordinator.impossible(request, "the screen on top of the stack is not its own")
         }
-        guard !isHeldUp(by: coordinator.id, where: { $0 === top }) else { return }
+        guard !recordObjection(against: coordinator.id, where: { $0 === top }) else { return }
         try change(id, request, by: coordinator) { $0.screens[$0.screens.count - 1] = placed }
         operations.append(.replace(key: key, replaced: top.key, stack: state.name(ofStack: id)))
     }
@@ -156,7 +158,7 @@ extension TransitionRun {
         _ screens: [Screen], _ request: Request, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
         guard !screens.isEmpty else { throw coordinator.impossible(request, "there is no screen") }
-        // Found first: once the coordinator's screens are removed, its stack cannot be determined any more.
+        // Looked up first: without the coordinator's screens its stack can no longer be determined.
         let id = state.stackID(for: coordinator)
         if let stack = state.stack(id),
             let first = stack.screens.firstIndex(where: { $0.coordinator == coordinator.id })
@@ -179,7 +181,7 @@ extension TransitionRun {
         if drawn != own.labelled { try redraw(own, as: drawn, request.description, by: coordinator) }
     }
 
-    /// Draws screens anew: those of the coordinators that were called, or all if the context has changed.
+    /// Redraws the screens of the coordinators that were called, or all screens if the context has changed.
     ///
     /// - Returns: whether any screen has changed.
     mutating func redraw(_ screens: [PlacedScreen], all: Bool = false) throws(NavigationError) -> Bool {
@@ -200,7 +202,7 @@ extension TransitionRun {
         return operations.count > before
     }
 
-    /// - Parameter request: the request or the function that gave the screen, for its author.
+    /// - Parameter request: names the request or the function that the screen comes from, for its author.
     private mutating func redraw(
         _ own: PlacedScreen, as screen: Screen, _ request: String, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
@@ -208,11 +210,11 @@ extension TransitionRun {
         draw(own, as: screen, by: coordinator) { $0.drawn(as: screen.tabs) }
     }
 
-    /// Puts a screen's new form in its place.
+    /// Replaces a screen by its new form. Its tabs keep their stacks.
     ///
     /// - Parameters:
-    ///   - screen: with the labels of its tabs.
-    ///   - label: labels the screen's tabs.
+    ///   - screen: the new form, with the labels of its tabs.
+    ///   - label: applies the labels to the screen's present tabs.
     mutating func draw(
         _ own: PlacedScreen, as screen: Screen, by coordinator: LivingCoordinator,
         _ label: (PlacedTabs) -> PlacedTabs
@@ -220,7 +222,7 @@ extension TransitionRun {
         var hasChanged = false
         state.changeFirstStack { stack in
             guard let index = stack.screens.firstIndex(where: { $0.key == own.key }) else { return false }
-            // What is in its tabs may have changed since.
+            // The stacks of its tabs may have changed since `own` was read.
             let before = stack.screens[index]
             var drawn = PlacedScreen(before, screen: screen, of: coordinator)
             if let tabs = before.tabs, screen.tabs != tabs.items.map(\.label) { drawn = drawn.with(label(tabs)) }
@@ -268,10 +270,10 @@ extension TransitionRun {
         operations.append(.selectTab(key: screen.key, tab: tabs.items[position].id))
     }
 
-    /// The tabs as the user has seen them before the transition.
+    /// The tabs as the user saw them before the transition.
     private func tabsSeen(of key: String, now: PlacedTabs) -> PlacedTabs? {
-        let seen = tabsLeft?.key == key ? tabsLeft?.tabs : original.tabs(of: key)
-        // After the app has changed, positions may mean others.
+        let seen = tabsLeftByBack?.key == key ? tabsLeftByBack?.tabs : original.tabs(of: key)
+        // If the tabs themselves have changed, the positions in the history may mean other tabs.
         return seen?.items.map(\.id) == now.items.map(\.id) ? seen : now
     }
 
@@ -286,7 +288,7 @@ extension TransitionRun {
             tab = tabs.selected.id
             left.history = tabs.history
         }
-        tabsLeft = (key, left)
+        tabsLeftByBack = (key, left)
         if let tab { operations.append(.selectTab(key: key, tab: tab)) }
         return tab
     }
@@ -302,15 +304,15 @@ extension LivingCoordinator {
 }
 
 extension NavigationState {
-    /// The name of a screen that its coordinator draws differently when it draws it once more.
+    /// The name of a screen that changes when its coordinator draws it once more; `nil` if there is none.
     package var screenDrawnDifferently: String? {
         screens.first { screen in
             self[screen.coordinator].map { $0.drawing(of: screen.labelled, in: context) != screen.labelled } ?? false
         }?.screen.name
     }
 
-    /// The id of a coordinator's stack: the one on which the user sees its screen, otherwise the one on which it was
-    /// started.
+    /// The id of a coordinator's stack: if the visible screen is the coordinator's own, the stack with that screen,
+    /// otherwise the one on which the coordinator was started.
     func stackID(for coordinator: LivingCoordinator) -> Int {
         let innermost = topStack.innermost
         return innermost.screens.last?.coordinator == coordinator.id ? innermost.id : coordinator.home

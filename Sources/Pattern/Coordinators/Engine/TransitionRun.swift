@@ -2,13 +2,13 @@ internal import JSONCoding
 
 /// A transition under way: a copy of the state, and what is still to be done to it.
 ///
-/// The agenda is a stack. A coordinator's function is called; what it asked for goes on top and is performed, in
-/// order, before anything that was asked for earlier. So a child is started, and may even finish, before its
-/// parent's next request is performed, while no function of the parent is running.
+/// The agenda is a stack. After a coordinator's function has returned, its requests go on top and are performed, in
+/// order, before all earlier ones. So a child is started, and may even finish, before its parent's next request is
+/// performed, while no function of the parent is running.
 public struct TransitionRun: Sendable {
     static let stepLimit = 256
 
-    /// Indirect, as requests are: a call is copied more often than made.
+    /// Indirect, as requests are, because a call is copied more often than made.
     indirect enum Call: Sendable {
         case start
         case handle(EventShape, event: JSON)
@@ -25,19 +25,19 @@ public struct TransitionRun: Sendable {
         case perform(Request, by: Int)
         /// The user selects a tab of the coordinator's screen of that key.
         case selectTab(String, ofScreen: String, by: Int)
-        /// The coordinator's children are offered the link.
+        /// Offers the link to the coordinator's children.
         case passOn(Link, from: Int)
     }
 
     let app: App
     private(set) var now: Date
-    /// The request that this carries out, for the handlers.
+    /// What handlers may learn about the request.
     public var origin = TransitionOrigin.none
     /// `nil` if nobody traces the calls.
     public var wrapper: CallWrapper?
     /// `nil` if nobody limits the calls.
     package var observer: (any CallObserver)?
-    /// What was posted; `nil` for the first transition of a session.
+    /// The posted event; `nil` for the first transition of a session.
     var event: PostedEvent?
     /// The device that posted it; `nil` for the one that the state is drawn for.
     var device: Device?
@@ -58,15 +58,15 @@ public struct TransitionRun: Sendable {
     /// Coordinators started in this transition that have not owned a screen or a child yet.
     var newcomers: Set<Int> = []
     /// Whether screens may be left without asking.
-    var waivesObjections = false
-    /// The alert that is shown instead of everything else that the transition would do. `failure` is the error of a
-    /// handler that the app turned into the alert; otherwise the coordinator objects to leaving a screen.
+    var leavesWithoutAsking = false
+    /// The alert that replaces everything else that the transition would do. With `failure` it is the app's alert for
+    /// an error of a coordinator; without, the coordinator objects to leaving a screen.
     var objection: (coordinator: Int, alert: Alert, failure: NavigationError?)?
-    /// The tabs that `back` has left: as the user saw them, without what the history has lost.
-    var tabsLeft: (key: String, tabs: PlacedTabs)?
-    /// What has happened to the transition's link; `nil` if there is none.
+    /// The tabs before `back` selected another one, with the history as `back` has shortened it.
+    var tabsLeftByBack: (key: String, tabs: PlacedTabs)?
+    /// How far the transition has got with its link; `nil` if there is none.
     var linkProgress: LinkProgress?
-    /// For a transition to a new declaration of the app: its result if no coordinator does anything when it is called.
+    /// In a transition to a new declaration of the app: its result if the called coordinators make no requests.
     var prospect: TransitionResult?
     private var stepsTaken = 0
 
@@ -80,7 +80,7 @@ public struct TransitionRun: Sendable {
 
     public var appName: String { app.name }
 
-    /// The coordinator that is called first; `nil` if none is, as far as is known before the transition is carried out.
+    /// The coordinator that is called first, if that is known before the transition is carried out.
     public var recipient: String? {
         guard case .call(_, let id)? = agenda.last else { return nil }
         return state[id]?.name
@@ -94,9 +94,9 @@ public struct TransitionRun: Sendable {
 
     /// The result of the event if no coordinator has to be called, otherwise `nil`.
     public func resultAtOnce() throws(NavigationError) -> TransitionResult? {
-        if objection != nil { return try heldUp() }
+        if objection != nil { return try resultWithAlert() }
         guard agenda.isEmpty, state.pendingLink == nil, state.client == original.client else { return nil }
-        // Selecting tabs changes nothing that would have to be checked.
+        // Selecting a tab can neither violate an invariant nor exceed a limit.
         if operations.allSatisfy(\.isSelection) { return unchecked() }
         let screens = state.screens
         return orphan(among: screens) == nil ? try checked(screens) : nil
@@ -107,7 +107,7 @@ public struct TransitionRun: Sendable {
         var screens: [PlacedScreen]
         repeat {
             while let step = agenda.popLast() { try await execute(step) }
-            if objection != nil { return try heldUp() }
+            if objection != nil { return try resultWithAlert() }
             try settleLink()
             screens = state.screens
         } while dismissOrphan(among: screens) || retryPendingLink() || (prospect != nil && removeEmptyPlace())
@@ -118,20 +118,22 @@ public struct TransitionRun: Sendable {
     private func checked(_ screens: [PlacedScreen]) throws(NavigationError) -> TransitionResult {
         if let violation = state.violation(among: screens) { throw .invariantViolated(violation) }
         if !removed.isEmpty, prospect == nil { try checkAlerts() }
-        guard state.isWithinNumbers, state.size(with: screens) <= app.sizeLimit || mayBeTooLarge(screens) else {
+        guard state.isWithinNumberLimit, state.size(with: screens) <= app.sizeLimit || mayBeTooLarge(screens) else {
             throw .stateLimit(bytes: app.sizeLimit)
         }
         return unchecked()
     }
 
-    /// A session that a new declaration of the app has made too large, or that was too large before, may become smaller.
+    /// Whether a state over `sizeLimit` is accepted: if a new declaration of the app made it too large, or if it does
+    /// not grow.
     private func mayBeTooLarge(_ screens: [PlacedScreen]) -> Bool {
         prospect != nil || state.size(with: screens) <= original.size(with: original.screens)
     }
 
+    /// The result, whatever the state is like.
     func unchecked() -> TransitionResult {
         var operations = operations.net(since: original, to: state)
-        // An alert lies over everything: it goes first, and comes last.
+        // An alert covers everything: it disappears first and appears last.
         if let alert = original.alert, alert.key != state.alert?.key {
             operations.insert(.dismissAlert(key: alert.key), at: 0)
         }
@@ -158,7 +160,8 @@ public struct TransitionRun: Sendable {
         }
         switch step {
         case .call(.open(let link), _): try await offer(link, to: index)
-        case .call(.shouldSelectTab(let tab, let screen), _): try await ask(for: tab, ofScreen: screen, at: index)
+        case .call(.shouldSelectTab(let tab, let screen), _):
+            try await callShouldSelectTab(tab, ofScreen: screen, at: index)
         case .call(let call, _): try await perform(call, at: index)
         case .perform(let request, _): try perform(request, by: state.coordinators[index])
         case .selectTab(let tab, let screen, _): selectTab(tab, ofScreen: screen)
@@ -166,7 +169,7 @@ public struct TransitionRun: Sendable {
         }
     }
 
-    /// Calls a coordinator's function and puts what it asked for on the agenda.
+    /// Calls a coordinator's function and puts its requests on the agenda.
     private mutating func perform(_ call: Call, at index: Int) async throws(NavigationError) {
         let living = state.coordinators[index]
         var coordinator = living.coordinator
@@ -174,21 +177,22 @@ public struct TransitionRun: Sendable {
         do {
             try await surround(RunningCall(call, of: living)) { try await call.make(on: &coordinator, &navigator) }
         } catch {
-            return try refuse(error, thrownBy: call, of: living)
+            return try fail(with: error, thrownBy: call, of: living)
         }
         try accept(coordinator, navigator, at: index)
     }
 
-    /// Makes a call within its span, and where its observer lets it run.
+    /// Makes a call in the wrapper, on a thread that the observer allows.
     func surround(_ call: RunningCall, _ make: () async throws -> Void) async throws {
         if let observer, try !observer.enter(call) { try await observer.leaveThread(for: call) }
         defer { observer?.leave(call) }
         if let wrapper { try await wrapper(call, make) } else { try await make() }
     }
 
-    /// Ends the transition because a function of a coordinator threw: with an alert if the app has one for the error.
-    mutating func refuse(
-        _ error: any Error, thrownBy call: Call, of coordinator: LivingCoordinator
+    /// Ends the transition because a function of a coordinator threw: with an alert if the app has one for the error,
+    /// otherwise by throwing.
+    mutating func fail(
+        with error: any Error, thrownBy call: Call, of coordinator: LivingCoordinator
     ) throws(NavigationError) {
         let failure = call.failure(error, of: coordinator)
         guard prospect == nil, case .handlerFailed = failure, !(error is CancellationError),
@@ -205,7 +209,7 @@ public struct TransitionRun: Sendable {
             origin: origin)
     }
 
-    /// Keeps what a coordinator's function changed, and puts what it asked for on the agenda.
+    /// Keeps the changes of a coordinator's function, and puts its requests on the agenda.
     mutating func accept(
         _ coordinator: any Coordinator, _ navigator: Navigator, at index: Int
     ) throws(NavigationError) {
@@ -225,21 +229,23 @@ public struct TransitionRun: Sendable {
     }
 
     /// Removes one orphan, and notifies its parent.
+    ///
+    /// - Returns: whether there was one.
     mutating func dismissOrphan(among screens: [PlacedScreen]) -> Bool {
         guard let orphan = orphan(among: screens) else { return false }
-        end([orphan.id])
-        tellParent(ofDismissed: orphan)
+        removeWithoutAsking([orphan.id])
+        notifyParent(ofDismissed: orphan)
         return true
     }
 
-    /// Notifies the parent, unless its own stack was removed with the tabs that held it: such a parent could do
-    /// nothing, and is the next orphan.
-    mutating func tellParent(ofDismissed child: LivingCoordinator) {
+    /// Puts `childWasDismissed` of the parent on the agenda, unless the parent's own stack was removed with the tabs
+    /// that held it: such a parent has no place for screens, and is the next orphan.
+    mutating func notifyParent(ofDismissed child: LivingCoordinator) {
         guard let parent = child.parent.flatMap({ state[$0] }), state.stack(parent.home) != nil else { return }
         agenda.append(.call(.childWasDismissed(child.coordinator), parent.id))
     }
 
-    /// A coordinator that has lost its last screen and its last child.
+    /// The last coordinator that has neither a screen nor a child any longer.
     private func orphan(among screens: [PlacedScreen]) -> LivingCoordinator? {
         state.coordinators.last { $0.parent != nil && state.isIdle($0, among: screens) && !newcomers.contains($0.id) }
     }
@@ -276,7 +282,7 @@ extension TransitionRun.Call {
         }
     }
 
-    /// The position of the function among those of a coordinator's type.
+    /// The function's index in the conduct that a `CoordinatorType` keeps.
     var kind: Int {
         switch self {
         case .start: 0

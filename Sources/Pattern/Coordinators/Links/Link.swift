@@ -3,8 +3,8 @@ public import JSONCoding
 
 /// A path that matches a pattern, and the values of its parameters.
 public struct Link: Sendable, Equatable {
-    /// The path that the pattern makes of the parameters. What else was opened is not in it: a trailing slash, other
-    /// query parameters, a fragment, an origin.
+    /// The path that the pattern makes of the parameters. It contains nothing else of the opened URL: no trailing
+    /// slash, other query parameters, fragment or origin.
     public let path: String
     public let pattern: LinkPattern
     public let params: JSONObject
@@ -101,9 +101,9 @@ struct LinkOrigin: Hashable {
     }
 }
 
-/// A path that is opened, in parts: `/products/42?ref=mail`, also with one trailing slash and with a fragment.
+/// The parts of an opened path such as `/products/42?ref=mail`. One trailing slash and a fragment are ignored.
 struct LinkPath {
-    /// The decoded texts of the segments; `nil` for one that stands for no text.
+    /// The decoded texts of the segments; `nil` for a segment that `PathSegment.decode` refuses.
     let segments: [String?]
     let query: LinkQuery
 
@@ -138,7 +138,7 @@ struct LinkQuery {
         return nil
     }
 
-    /// The value that stands for a text. A plus sign is escaped, because many programs take it for a space.
+    /// A text as it is written in a query. A plus sign is escaped, because many programs take it for a space.
     ///
     /// - Returns: `nil` if the text has a zero byte.
     static func encode(_ text: String) -> String? {
@@ -169,23 +169,23 @@ enum PathSegment {
 
     /// The text of a segment, decoded once.
     ///
-    /// - Returns: `nil` if the segment cannot be decoded, or stands for a text that cannot be a segment.
+    /// - Returns: `nil` if the segment cannot be decoded, or if its text cannot be a segment.
     static func decode(_ written: Substring) -> String? {
         let isLiteral = written.utf8.allSatisfy(PercentEncoding.isPathCharacter)
         guard let text = isLiteral ? String(written) : PercentEncoding.decode(written.utf8) else { return nil }
-        return canStand(text) ? text : nil
+        return canBeSegment(text) ? text : nil
     }
 
-    /// The segment that stands for a text: every byte that is not a `pchar` is escaped.
+    /// A text as it is written in a path: every byte that is not a `pchar` is escaped.
     ///
     /// - Returns: `nil` if the text cannot be a segment.
     static func encode(_ text: String) -> String? {
-        canStand(text) ? PercentEncoding.encode(text, where: PercentEncoding.isPathCharacter) : nil
+        canBeSegment(text) ? PercentEncoding.encode(text, where: PercentEncoding.isPathCharacter) : nil
     }
 
-    /// Whether a text can be one segment. Empty and dot segments are removed on the way, also escaped ones (RFC 3986,
-    /// section 5.2.4), and many programs treat a zero byte as the end.
-    static func canStand(_ text: String) -> Bool { !isDots(text) && !text.utf8.contains(0) }
+    /// Whether a text can be one segment. Other programs remove empty and dot segments, also escaped ones (RFC 3986,
+    /// section 5.2.4), and many treat a zero byte as the end.
+    static func canBeSegment(_ text: String) -> Bool { !isDots(text) && !text.utf8.contains(0) }
 
     /// Whether the text is empty, one dot or two dots.
     private static func isDots(_ text: String) -> Bool {
@@ -193,10 +193,12 @@ enum PathSegment {
     }
 }
 
-/// Finds the link that a client means.
+/// Finds the pattern that matches an opened path or URL.
 extension App {
-    /// The link of a path, or of a URL of one of the app's origins. The first pattern that fits the path counts; the
-    /// query has no part in that, so that the link's own path leads to the same pattern.
+    /// The link of a path, or of a URL of one of the app's origins. The first pattern that matches the path counts,
+    /// whatever the query is, so that the link's own path leads to the same pattern.
+    ///
+    /// - Throws: `unknownLink`.
     package func link(_ text: String) throws(NavigationError) -> Link {
         let path = try path(of: text)
         var nearest: (pattern: LinkPattern, mismatch: LinkMismatch)?

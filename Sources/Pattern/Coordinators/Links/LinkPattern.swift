@@ -10,8 +10,8 @@ public import JSONCoding
 /// optional: a link without one matches, and has no such parameter.
 ///
 /// Paths and parameters correspond one to one: the parameters of a pattern make one path, and that path has the same
-/// parameters. So a value is accepted only as it would be printed: 42, but not 042 or +42. What a link has beyond that,
-/// one trailing slash, other query parameters and a fragment, is ignored, and not part of the path.
+/// parameters. So a value is accepted only as it would be printed: 42, but not 042 or +42. One trailing slash, other
+/// query parameters and a fragment are ignored, and are not part of the path.
 public struct LinkPattern: Sendable, Hashable {
     public let text: String
     /// The mistakes in the pattern, for the author. If there are any, no path matches the pattern.
@@ -31,7 +31,7 @@ public struct LinkPattern: Sendable, Hashable {
     }
 
     struct QueryParameter: Sendable, Hashable {
-        /// The name in the query. It needs no escapes.
+        /// The name in the query. It has no character that needs an escape.
         let key: String
         let parameter: Parameter
     }
@@ -47,9 +47,9 @@ public struct LinkPattern: Sendable, Hashable {
 
     /// The parameters of a path, in the order of the pattern.
     ///
-    /// Escapes are decoded once, so `%2F` is a slash within a parameter; a plus sign stands for itself. A path with an
-    /// empty or a dot segment, or whose parameters have a zero byte (`%00`) or escapes that are broken or not UTF-8,
-    /// matches no pattern. Of a query parameter that is there twice, the first counts.
+    /// Escapes are decoded once, so `%2F` is a slash within a parameter; a plus sign is a plus sign. A path matches no
+    /// pattern if it has an empty or a dot segment, or a parameter with a zero byte (`%00`), with broken escapes or
+    /// with escapes that are not UTF-8. If a query parameter occurs twice, the first one counts.
     ///
     /// - Returns: `nil` if the path does not match.
     public func match(_ path: String) -> JSONObject? {
@@ -92,8 +92,8 @@ public struct LinkPattern: Sendable, Hashable {
     /// The path with these parameters, percent-encoded where RFC 3986 requires it; in the query also `&`, `=` and `+`.
     /// Other members are ignored.
     ///
-    /// - Returns: `nil` if a parameter is of another type, if one of the path is missing, or a text that cannot be a
-    ///   segment: an empty one, `.` or `..`; and if a text has a zero byte.
+    /// - Returns: `nil` if a parameter has another type or a zero byte, if a parameter of a segment is missing, or if
+    ///   its text cannot be a segment because it is empty, `.` or `..`.
     public func path(_ params: JSONObject) -> String? {
         guard problems.isEmpty else { return nil }
         var path = ""
@@ -121,8 +121,8 @@ public struct LinkPattern: Sendable, Hashable {
 }
 
 extension LinkPattern {
-    /// Whether the parameters are those that the pattern asks for. If so, only a text can prevent a path: one that no
-    /// URL can carry at its place.
+    /// Whether all required parameters are there, and have the right types. Even then, `path` is `nil` if the text of a
+    /// parameter cannot be written at its place in a URL.
     func isFilled(by params: JSONObject) -> Bool {
         let pathIsFilled = segments.allSatisfy { segment in
             guard case .parameter(let parameter) = segment else { return true }
@@ -150,7 +150,7 @@ extension LinkPattern {
 extension LinkPattern.ParameterType {
     /// The value of a decoded segment; `nil` if `text(of:)` would write that value differently.
     func value(of text: String) -> JSON? {
-        guard let value = reading(text), self.text(of: value) == text else { return nil }
+        guard let value = parse(text), self.text(of: value) == text else { return nil }
         return value
     }
 
@@ -167,7 +167,7 @@ extension LinkPattern.ParameterType {
         }
     }
 
-    private func reading(_ text: String) -> JSON? {
+    private func parse(_ text: String) -> JSON? {
         switch self {
         case .string: .string(text)
         case .integer, .number: JSON(numberText: text)
@@ -258,7 +258,7 @@ struct LinkPatternParser {
         return LinkPattern.Parameter(name: name, type: type)
     }
 
-    /// What stands between a brace at the beginning and one at the end.
+    /// The text between a brace at the beginning and one at the end; `nil` if either is missing.
     private static func inBraces(_ text: Substring) -> Substring? {
         let utf8 = text.utf8
         guard utf8.first == UInt8(ascii: "{"), utf8.last == UInt8(ascii: "}") else { return nil }
@@ -279,7 +279,7 @@ struct LinkPatternParser {
     }
 }
 
-/// Where a path stops fitting a pattern, and why.
+/// Where a path stops matching a pattern, and why.
 struct LinkMismatch: Error {
     enum Fault {
         case tooShort, tooLong
@@ -287,11 +287,11 @@ struct LinkMismatch: Error {
         case different
         /// The next segment is not of the parameter's type.
         case segment(LinkPattern.ParameterType)
-        /// All segments fit; the value of this query parameter is not of its type.
+        /// All segments match, but the value of this query parameter is not of its type.
         case query(name: String, LinkPattern.ParameterType)
     }
 
-    /// How many segments fit, from the first.
+    /// The number of segments that match, counted from the first.
     let fitting: Int
     let fault: Fault
 

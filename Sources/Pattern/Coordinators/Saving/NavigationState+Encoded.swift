@@ -1,7 +1,8 @@
 package import JSONCoding
 
-// How a state is saved: JSON with stable names, which a person can read. The code is written by hand, because it runs
-// for every event; `Restoration.swift` reads the result. The round trip is tested for every state of every app.
+// How a state is saved: as JSON with stable names, which a person can read. The code is written by hand instead of
+// using `Codable`, because it runs for every event. `Restoration.swift` reads the result; random walks test the round
+// trip.
 
 extension NavigationState {
     /// The state as JSON text. Equal states give equal bytes.
@@ -13,8 +14,8 @@ extension NavigationState {
 
     /// Writes the state as a JSON value.
     ///
-    /// - Parameter base: the parts of the base state, which are named instead of written; `nil` to save the state
-    ///   whole.
+    /// - Parameter base: the parts of the base state, which are referred to by their names instead of written; `nil` to
+    ///   save the state whole.
     package func save(to writer: inout JSONWriter, against base: SharedParts? = nil) {
         writer.object { writer in
             writer.member("version", coordinators.first?.type.version ?? 0)
@@ -57,7 +58,7 @@ extension NavigationState {
 
     /// The number of bytes that the state's content takes when it is saved.
     ///
-    /// - Parameter parts: the parts of the base state that it is saved against, which are not counted.
+    /// - Parameter parts: the parts of the base state against which it is saved. They are not counted.
     package func savedSize(beside parts: SharedParts? = nil) -> Int {
         var size = defaults.encoded.count
         for coordinator in coordinators where !parts.has(coordinator) { size += coordinator.encodedSize }
@@ -79,7 +80,7 @@ extension NavigationState {
         client.values.isEmpty ? 0 : JSONWriter.bytes(capacity: 256) { client.values.write(to: &$0) }.count
     }
 
-    /// The saved size of the alert, with the events of its buttons, in bytes.
+    /// The saved size of all alerts, with the events of their buttons, in bytes.
     private var alertSize: Int {
         guard let alert else { return 0 }
         var writer = JSONWriter()
@@ -89,7 +90,7 @@ extension NavigationState {
 }
 
 extension ScreenStack {
-    /// The same for a stack. Everything within a shared part is shared, too, and is not looked at.
+    /// The bytes of the stack's screens that the base state lacks. Everything within a shared part is shared, too.
     fileprivate func savedSize(beside parts: SharedParts?) -> Int {
         var size = 0
         for screen in screens where !parts.has(screen) {
@@ -101,7 +102,7 @@ extension ScreenStack {
     }
 }
 
-// Values are equal if they are saved alike. Parts that two states share need no comparison.
+// Two values are equal if they are saved alike. The same object need not be compared with itself.
 
 extension NavigationState: Equatable {
     public static func == (left: NavigationState, right: NavigationState) -> Bool {
@@ -243,16 +244,16 @@ extension AlertButton {
     }
 }
 
-/// The coordinators, screens and tabs of a base state, which was saved whole. A later state can be saved against it:
-/// the parts that both contain are not written again but named, a coordinator by its id, a screen by its key, a tab by
-/// its id among the tabs of the screen of the same key. What the coordinators share, and what the client says about itself,
-/// is left out if it is the same.
+/// The coordinators, screens and tabs of a base state, which was saved whole. A later state can be saved against it: it
+/// refers to the parts that both contain by name instead of writing them again, to a coordinator by its id, to a screen
+/// by its key, to a tab by its id among the tabs of the screen of the same key. Shared values and the client's
+/// description of itself are left out if they are unchanged.
 package struct SharedParts: Sendable {
-    /// Retained, so that no other object can get the identity of one of them.
+    /// Retained, so that no new object can get the `ObjectIdentifier` of one of them.
     private let parts: [any AnyObject & Sendable]
     /// Usually about a dozen: a linear search is faster than hashing.
     private let identities: [ObjectIdentifier]
-    private let numbersGiven: Int
+    private let createdCount: Int
     fileprivate let client: ClientInfo
     fileprivate let shared: SharedValues
 
@@ -264,32 +265,33 @@ package struct SharedParts: Sendable {
         }
         self.parts = parts
         self.identities = parts.map { ObjectIdentifier($0) }
-        self.numbersGiven = state.numbersGiven
+        self.createdCount = state.createdCount
         self.client = state.client
         self.shared = state.shared
     }
 
     fileprivate func has(_ part: some AnyObject) -> Bool { identities.contains(ObjectIdentifier(part)) }
 
-    /// Whether no more has been created since than there are parts: then most of the state is likely to be shared.
+    /// Whether most of a later state is likely to consist of these parts: since the base state, no more has been
+    /// created than there are parts.
     package func coverMost(of state: NavigationState) -> Bool {
-        state.numbersGiven - numbersGiven <= identities.count
+        state.createdCount - createdCount <= identities.count
     }
 }
 
 extension SharedParts? {
     func has(_ part: some AnyObject) -> Bool { self?.has(part) ?? false }
 
-    /// Without a base, as if the client had said nothing there.
+    /// The client of the base state; without a base, a client that has said nothing.
     var client: ClientInfo { self?.client ?? .none }
     var shared: SharedValues { self?.shared ?? .none }
 }
 
 extension NavigationState {
-    /// The number of screens, flows, alerts, coordinators and stacks that there have ever been.
-    fileprivate var numbersGiven: Int { lastKey + lastID }
+    /// The number of screens, flows, alerts, coordinators and stacks that the session has ever created.
+    fileprivate var createdCount: Int { lastKey + lastID }
 
-    /// A state that was saved against a base state, as it would have been saved whole.
+    /// A state that was saved against a base state, in the form in which it would have been saved whole.
     ///
     /// - Parameter base: the base state, saved whole.
     /// - Throws: an error with the name of a part that the base state lacks.
@@ -313,11 +315,11 @@ extension NavigationState {
 private struct SavedParts {
     private(set) var coordinators: [Int: JSON] = [:]
     private(set) var screens: [String: JSON] = [:]
-    /// What is left out of a later state if it is the same there.
-    private let unchanged: JSON
+    /// The whole state, for the members that a later state leaves out if they are unchanged.
+    private let base: JSON
 
     init(of state: JSON) {
-        unchanged = state
+        base = state
         for coordinator in state["coordinators"]?.array ?? [] {
             if let id = coordinator["id"]?.integer { coordinators[id] = coordinator }
         }
@@ -325,6 +327,7 @@ private struct SavedParts {
         for flow in state["presented"]?.array ?? [] { collect(flow["stack"]) }
     }
 
+    /// Collects the screens of a saved stack, and those in their tabs.
     private mutating func collect(_ stack: JSON?) {
         for screen in stack?["screens"]?.array ?? [] {
             if let key = screen["key"]?.string { screens[key] = screen }
@@ -345,7 +348,7 @@ private struct SavedParts {
             return .object(flow)
         }
         for name in ["shared", "client"] {
-            let value = state[name] ?? unchanged[name]
+            let value = state[name] ?? base[name]
             // Removed first, so that it comes last, as in a state that is saved whole.
             state[name] = nil
             if value != [:] { state[name] = value }

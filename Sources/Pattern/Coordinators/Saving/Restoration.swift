@@ -6,39 +6,38 @@ public enum RestoreError: Error, Equatable, Sendable {
     case damaged(JSONDecodingError)
     /// A newer version of the app saved it.
     case newer(version: Int)
-    /// This version of the app saved it, but from another declaration: parts of it do not fit this one. Nothing is
-    /// removed before the app has a higher version.
+    /// An app of the same version but with another declaration saved it, and parts of it do not fit this one. Only an
+    /// app of a higher version removes parts.
     case sameVersion([Loss])
-    /// An older version of the app saved it, and no screen of it is left.
+    /// An older version of the app saved it, and this one can keep none of its screens.
     case nothingLeft([Loss])
 }
 
-/// A state as this declaration of the app restores it.
+/// A saved state as the app's present declaration restores it.
 public struct Restoration: Sendable {
     /// The version of the app that saved the state.
     public let version: Int
-    /// What had to be removed; empty if the state is as complete as when it was saved.
+    /// The removed parts; empty if the state is as complete as when it was saved.
     public let losses: [Loss]
-    /// The result of the transition if no coordinator does anything when it is told of what was removed. A session is
-    /// restored so if a coordinator fails then.
+    /// The result of the transition if the coordinators that it notifies make no requests. It is also how a session is
+    /// restored if one of them fails.
     public let prospect: TransitionResult
     let run: TransitionRun
 
     /// The state of `prospect`.
     public var state: NavigationState { prospect.state }
 
-    /// Whether a client sees the change, or a coordinator is to be told of it: then the state is the result of a
-    /// transition, see `transition`.
+    /// Whether `transition` must be carried out, because something was removed, a client sees a change, or a
+    /// coordinator has to be notified.
     public var needsTransition: Bool { !losses.isEmpty || !run.operations.isEmpty || !run.agenda.isEmpty }
 
-    /// The transition that leads from what was saved to what is restored. It calls the parents of the coordinators
-    /// that were removed.
+    /// The transition from the saved state to the restored one. It calls the parents of the removed coordinators.
     public func transition(at now: Date) -> TransitionRun { run.at(now) }
 }
 
 extension App {
-    /// Restores an encoded state. No coordinator is called but to draw its screens; without `Loss`es, and if no screen
-    /// is drawn differently, the result is equal to the original.
+    /// Restores an encoded state. Of the coordinators' functions only `migrate`, `isEnabled` and `render` are called.
+    /// Without `Loss`es, and if no screen is drawn differently, the result is equal to the original.
     public func restore(_ saved: JSON) throws(RestoreError) -> Restoration {
         let version: Int
         let parts: SavedState
@@ -95,19 +94,21 @@ extension [Int] {
     }
 }
 
-/// Something of a saved session that the app's new declaration cannot keep.
+/// A part of a saved session that the app's new declaration cannot keep.
 public enum Loss: Equatable, Sendable {
-    /// A coordinator; `reason` is a sentence that says why, `nil` if it went with another one.
+    /// A coordinator; `reason` says in words why, `nil` if it was removed together with another one.
     case coordinator(name: String, reason: String?)
     case screen(name: String)
-    /// A property of a coordinator that the same version of the app has saved. A higher version may leave it out.
+    /// A property that the coordinator no longer has, though the app's version is the same. A higher version may drop
+    /// properties.
     case property(name: String, coordinator: String)
     case tab(id: String)
-    /// An alert: one of its buttons sends `event`, which no longer exists, or its coordinator has gone.
+    /// An alert. One of its buttons sends the event `lacking`, which no longer exists; `nil` if the alert has another
+    /// reason to go, such as the removal of its coordinator.
     case alert(lacking: String?)
     /// A control of a screen: its event no longer exists.
     case control(event: String, screen: String)
-    /// A value of shared state, or a member of one; `reason` is a sentence that says why, `nil` if it is not known.
+    /// A shared value, or a member of one; `reason` says in words why, `nil` if it is not known.
     case shared(name: String, reason: String?)
     /// A link that a coordinator kept for later.
     case pendingLink
@@ -129,10 +130,11 @@ extension Loss: CustomStringConvertible {
     }
 }
 
-/// Restores a state under a declaration of the app that may be another than the one that saved it.
+/// Restores a state under a declaration of the app that may differ from the one that saved it.
 ///
-/// First everything is put back where it was: coordinators that cannot be restored as `RemovedCoordinator`s, screens as
-/// they were saved. Then a transition takes away what cannot stay, and draws the screens anew.
+/// First everything is put back where it was: screens as they were saved, and a `RemovedCoordinator` in the place of
+/// each coordinator that cannot be restored. Then a transition removes the parts that cannot stay, and redraws the
+/// screens.
 struct Migration {
     private(set) var losses: [Loss] = []
     private let app: App
@@ -140,7 +142,7 @@ struct Migration {
     private let version: Int
     private var coordinatorsToRemove: Set<Int> = []
     private var screensToRemove: Set<String> = []
-    /// Screens as `Coordinator.migrate` gave them, by their keys.
+    /// The screens that `Coordinator.migrate` changed, by their keys.
     private var migratedScreens: [String: Screen] = [:]
 
     init(of app: App, from version: Int) {
@@ -148,7 +150,7 @@ struct Migration {
         self.version = version
     }
 
-    /// The state as it was saved, as far as this declaration of the app knows its parts.
+    /// The state as it was saved, with substitutes for the coordinators that cannot be restored.
     mutating func state(_ saved: SavedState) throws(JSONDecodingError) -> NavigationState {
         var state = NavigationState()
         state.lastKey = saved.lastKey
@@ -222,18 +224,17 @@ struct Migration {
         }
     }
 
-    /// The transition from `state` to what this declaration of the app can keep of it, up to the first call of a
-    /// coordinator.
+    /// The transition from `state` to the state that this declaration of the app can keep, up to the first call of a
+    /// coordinator that has to be notified.
     mutating func run(from state: NavigationState) -> TransitionRun {
         var run = TransitionRun(
             of: app, on: state, at: .distantPast, event: PostedEvent(BuiltInEvent.migration))
-        run.waivesObjections = true
-        run.reduce(coordinators: coordinatorsToRemove, screens: screensToRemove)
+        run.leavesWithoutAsking = true
+        run.removeLost(coordinators: coordinatorsToRemove, screens: screensToRemove)
         for screen in run.state.screens { draw(screen, in: &run) }
-        // What is lost if no coordinator does anything about it.
         var outcome = run
         outcome.settleWithoutCalls()
-        note(from: state, to: outcome.state)
+        recordLosses(from: state, to: outcome.state)
         run.prospect = outcome.unchecked()
         return run
     }
@@ -254,7 +255,7 @@ struct Migration {
         run.draw(placed, as: screen, by: coordinator) { $0.migrated(to: screen.tabs) }
     }
 
-    private mutating func note(from before: NavigationState, to after: NavigationState) {
+    private mutating func recordLosses(from before: NavigationState, to after: NavigationState) {
         for coordinator in before.coordinators
         where after[coordinator.id] == nil && !coordinatorsToRemove.contains(coordinator.id) {
             losses.append(.coordinator(name: coordinator.name, reason: nil))

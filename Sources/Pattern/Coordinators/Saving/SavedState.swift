@@ -1,7 +1,7 @@
 internal import JSONCoding
 
 extension JSON {
-    /// The value of a member that is a counter. It is at most `numberLimit`, so that adding to it does not overflow.
+    /// The value of a member that is a number from 0 to `numberLimit`, so that counting on from it cannot overflow.
     func count(_ name: String) throws(JSONDecodingError) -> Int {
         guard let count = try count(ifAny: name) else { throw JSONDecodingError(path: [], reason: "lacks “\(name)”") }
         return count
@@ -16,7 +16,7 @@ extension JSON {
     }
 }
 
-/// The saved form, as `NavigationState.encoded` writes it.
+/// A state as `NavigationState.encoded` writes it, read but not yet restored.
 struct SavedState: JSONReadable {
     let lastKey: Int
     let lastID: Int
@@ -182,7 +182,7 @@ struct SavedAlert: JSONReadable {
     }
 }
 
-// Reads saved values that need nothing else of the state.
+// Values that can be read without the rest of the state.
 
 extension Screen: JSONReadable {
     package init(json: JSON) throws(JSONDecodingError) {
@@ -238,7 +238,8 @@ extension PresentedFlow.Style: JSONReadable {}
 extension PresentedFlow.Detent: JSONReadable {}
 
 extension LivingCoordinator {
-    /// The first member of a saved coordinator that this one would not save again; `nil` if there is none.
+    /// The first member of `saved`, a coordinator's saved properties, that this coordinator does not save; `nil` if it
+    /// saves them all.
     func memberMissing(of saved: JSON) -> String? {
         let text = JSONWriter.bytes(capacity: encodedSize) { $0.value(saved) }
         if encoded.dropLast().suffix(text.count).elementsEqual(text) { return nil }
@@ -247,8 +248,8 @@ extension LivingCoordinator {
 }
 
 extension JSON {
-    /// Decodes what an earlier declaration of a type saved. A member that the type requires and the value lacks is
-    /// taken from `blank`.
+    /// Decodes a value that an earlier declaration of the type saved. `blank` supplies the members that the type
+    /// requires and the value lacks.
     ///
     /// - Parameter blank: the encoding of a value of this type; `nil` if there is none.
     func decode<Value: Decodable>(
@@ -259,28 +260,30 @@ extension JSON {
             do {
                 return try saved.decode(as: type)
             } catch {
-                guard error.code == .required, let blank, saved.take(error.path[...], from: blank) else { throw error }
+                guard error.code == .required, let blank, saved.copyMember(at: error.path[...], from: blank) else {
+                    throw error
+                }
             }
         }
     }
 
-    /// Takes one member from another value.
+    /// Copies one member from another value.
     ///
     /// - Parameter path: the names that lead to the member.
     /// - Returns: whether the other value has the member and this one lacked it.
-    private mutating func take(_ path: ArraySlice<String>, from other: JSON) -> Bool {
+    private mutating func copyMember(at path: ArraySlice<String>, from other: JSON) -> Bool {
         guard let name = path.first, object != nil, let source = other[name] else { return false }
         guard var member = self[name] else {
             self[name] = source
             return true
         }
-        guard path.count > 1, member.take(path.dropFirst(), from: source) else { return false }
+        guard path.count > 1, member.copyMember(at: path.dropFirst(), from: source) else { return false }
         self[name] = member
         return true
     }
 
-    /// The first member of another value that this one lacks, object by object; `nil` if it has all. The members of
-    /// arrays are not compared.
+    /// The path of the first member of another value that this one lacks; `nil` if it has them all. Objects within
+    /// objects are compared, arrays are not.
     func memberMissing(of other: JSON) -> String? {
         guard let object, let otherObject = other.object else { return nil }
         for member in otherObject.members where member.value != .null {

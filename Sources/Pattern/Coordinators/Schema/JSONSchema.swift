@@ -2,13 +2,13 @@ public import JSONCoding
 
 /// JSON Schemas (draft 2020-12) of what clients post, derived from the types themselves.
 ///
-/// A type is decoded by a decoder that notes what the type asks for (`SchemaProbe`). So a schema describes what the
-/// type's `init(from:)` reads, whether the compiler or the author wrote it, as far as one value shows; `{}` stands for
-/// the rest.
+/// A type is decoded by a decoder that notes the values that the type reads (`SchemaProbe`). So a schema describes what
+/// `init(from:)` reads for one value, whether the compiler or the author wrote it. Where that shows nothing, the schema
+/// is `{}`, which permits any value.
 public enum JSONSchema {
     /// The schema of the payload of an example's case, as it is posted in `{"type": …, "payload": …}`.
     ///
-    /// `init(from:)` gets the example's values; values that the example lacks are made up. An optional value is not
+    /// `init(from:)` reads the example's values, and made-up ones where the example has none. An optional value is not
     /// `required`.
     ///
     /// - Returns: `nil` if the case takes no payload, or if the type does not encode as an enum does.
@@ -28,10 +28,10 @@ public enum JSONSchema {
 
 /// Finds every place at which a payload does not fit its event's schema.
 ///
-/// Decoding stops at the first fault, but a form shows all of them at once. The check knows the keywords that a
-/// derived schema has, see `JSONSchema`.
+/// Decoding stops at the first fault, but a form shows all of them at once. The check knows only the keywords that
+/// occur in derived schemas, see `JSONSchema`.
 struct SchemaCheck {
-    /// A form shows a few faults. A payload with thousands is no form, and its answer must not grow with it.
+    /// More faults than a form has are not reported, so that an answer cannot grow with the payload.
     private static let limit = 32
 
     private(set) var faults: [PayloadFault] = []
@@ -64,7 +64,7 @@ struct SchemaCheck {
             guard let text = value.string else { return note(path, "must be a string", .type) }
             check(text, schema, at: path)
         case "integer":
-            // One without bounds has those of `Int`.
+            // An integer without bounds in its schema has the bounds of `Int`.
             let isUsual = schema["maximum"] == nil || schema["minimum"] == nil
             guard value.integer != nil || !isUsual && value.integer(as: Int128.self) != nil else {
                 return note(path, "must be an integer in range", .type)
@@ -81,7 +81,7 @@ struct SchemaCheck {
         }
     }
 
-    /// The faults are those of the alternative that fits best.
+    /// Reports the faults of the alternative that has the fewest.
     private mutating func check(_ value: JSON, alternatives: [JSON], at path: [String]) {
         let found = alternatives.map { SchemaCheck.faults(of: value, $0, at: path) }
         faults += found.min { $0.count < $1.count } ?? []
@@ -108,7 +108,7 @@ struct SchemaCheck {
         }
     }
 
-    /// Lengths are counted in characters of Unicode, as JSON Schema does.
+    /// Lengths are counted in Unicode scalars, as JSON Schema does.
     private mutating func check(_ text: String, _ schema: JSON, at path: [String]) {
         let length = text.unicodeScalars.count
         if let least = schema["minLength"]?.integer, length < least {
@@ -139,7 +139,7 @@ struct SchemaCheck {
 }
 
 extension JSON {
-    /// Compares numbers, by every digit that a `Decimal` holds.
+    /// Compares two numbers as `Decimal`s if they fit, otherwise as floats. Values that are not numbers are not less.
     fileprivate func isLess(than other: JSON) -> Bool {
         if let left = decimal, let right = other.decimal { return left < right }
         guard let left = number, let right = other.number else { return false }
@@ -164,7 +164,7 @@ public struct PayloadFault: Equatable, Sendable {
 
     /// The members that lead to the fault, starting at the posted event: `["payload", "email"]`.
     public let path: [String]
-    /// What was expected there. Contains nothing of what was posted.
+    /// What was expected there. Contains nothing that was posted.
     public let reason: String
     public let code: Code
 
@@ -174,7 +174,7 @@ public struct PayloadFault: Equatable, Sendable {
         self.code = code
     }
 
-    /// - Parameter path: where it is in the posted event.
+    /// - Parameter path: the place of the fault in the posted event.
     init(_ error: JSONDecodingError, at path: [String]) {
         self.init(path: path, reason: error.reason, code: Code(rawValue: error.code.rawValue) ?? .invalid)
     }

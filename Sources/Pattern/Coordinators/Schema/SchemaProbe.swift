@@ -1,10 +1,10 @@
 internal import JSONCoding
 
-/// A decoder that notes what a type asks for, and returns the example's values, or made-up ones if there are none.
+/// A decoder that notes what a type reads, and returns the example's values, or made-up ones if there are none.
 ///
-/// It is the only way to see the members of a `Decodable` type. Encoding an example or reflecting it shows neither the
-/// type of an optional member that is `nil` in it, nor the other cases of an enum, nor the elements of an empty array. A
-/// macro would see the declaration only, without nested types of other files and hand-written `init(from:)`, and every
+/// It is the only way to see the members of a `Decodable` type. Encoding or reflecting an example does not show the
+/// type of an optional member that is `nil` in it, the other cases of an enum, or the elements of an empty array. A
+/// macro would see only the declaration, without nested types of other files and hand-written `init(from:)`, and every
 /// app would have to build swift-syntax.
 struct SchemaProbe: Decoder {
     /// The example's value at this place; `nil` if values have to be made up.
@@ -15,7 +15,7 @@ struct SchemaProbe: Decoder {
     private let enclosing: [ObjectIdentifier]
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    /// Enough for every realistic payload; it stops generic types that nest in themselves without end.
+    /// Enough for every realistic payload. It stops generic types that nest in themselves without end.
     private static let depthLimit = 16
 
     init(_ json: JSON?, _ trace: SchemaTrace) {
@@ -60,8 +60,7 @@ struct SchemaProbe: Decoder {
         SchemaProbe(json, trace, codingPath: codingPath, enclosing: enclosing + [ObjectIdentifier(type)])
     }
 
-    /// A value of a type that is not probed, or not probed further: the example's, or one that the type is likely to
-    /// accept.
+    /// A value of a type that is not probed any further: the example's value, or one that the type is likely to accept.
     private func standIn<Value: Decodable>(for type: Value.Type, orElse madeUp: JSON? = nil) throws -> Value {
         for candidate in [json, madeUp, .array([]), .object([:]), .integer(1)] {
             if let value = try? candidate?.decode(as: type) { return value }
@@ -157,7 +156,7 @@ struct SchemaProbeKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol
     }
 }
 
-/// If the example has no elements, one is made up, and more for a type that does not check for the end.
+/// If the example has no elements, one is made up. A type that does not check for the end gets up to `madeUpLimit`.
 struct SchemaProbeUnkeyedContainer: UnkeyedDecodingContainer {
     let elements: [JSON]
     let element: SchemaTrace
@@ -190,7 +189,7 @@ struct SchemaProbeUnkeyedContainer: UnkeyedDecodingContainer {
     mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer { try next().unkeyedContainer() }
     mutating func superDecoder() throws -> any Decoder { try next() }
 
-    /// Advances in any case, so that loops that skip elements that do not fit come to an end.
+    /// Advances in any case, so that a loop that skips unsuitable elements comes to an end.
     private mutating func next() throws -> SchemaProbe {
         let key = TextKey(intValue: currentIndex)
         let limit = elements.isEmpty ? SchemaProbeUnkeyedContainer.madeUpLimit : elements.count
@@ -207,7 +206,7 @@ struct SchemaProbeSingleValueContainer: SingleValueDecodingContainer {
     let probe: SchemaProbe
     var codingPath: [any CodingKey] { probe.codingPath }
 
-    /// A text that is also a valid UUID and URL.
+    /// A text that is also a valid UUID and a valid URL.
     private static let madeUpText = "00000000-0000-0000-0000-000000000000"
 
     func decodeNil() -> Bool { false }
@@ -248,7 +247,7 @@ struct SchemaProbeSingleValueContainer: SingleValueDecodingContainer {
     }
 }
 
-/// A type whose schema is known without probing its `init(from:)`, or cannot be found by probing it.
+/// A type whose schema is written here, because it is known, or because probing `init(from:)` would not find it.
 protocol KnownSchema {
     /// Notes the type's schema.
     ///
@@ -338,7 +337,7 @@ extension Dictionary: KnownSchema where Key: Decodable, Value: Decodable {
         }
     }
 
-    /// A dictionary whose keys are not texts is encoded as an array, in which keys and values alternate.
+    /// A dictionary whose keys are not texts is encoded as an array in which keys and values alternate.
     private static func probePairs(_ probe: SchemaProbe) {
         let place = probe.nested(nil, probe.trace.noteArray(), TextKey(intValue: 0))
         _ = try? place.decode(Key.self)
@@ -346,10 +345,10 @@ extension Dictionary: KnownSchema where Key: Decodable, Value: Decodable {
     }
 }
 
-/// What a decoder was asked for at one place of a value.
+/// Everything that a type has read at one place of a value.
 ///
-/// A type may ask for several things at one place, for example first a number and then a text; the schema then lists
-/// them all. Used by one probe, on one thread.
+/// A type may try several types at one place, for example first a number and then a text; the schema then lists all of
+/// them as alternatives. Used by one probe, on one thread.
 final class SchemaTrace {
     private struct Member {
         let name: String
@@ -361,15 +360,16 @@ final class SchemaTrace {
     private var isAnything = false
     private var isObject = false
     private var members: [Member] = []
-    /// Whether the type asked for the names of the object's members: then the names are not fixed.
+    /// Whether the type read the names of the object's members: then the names are not fixed.
     private var hasOpenNames = false
+    /// The values of an object with any names, as of a dictionary.
     private var mapValue: SchemaTrace?
-    /// The names of such an object's members, if they can be listed.
+    /// The names that the members of such an object may have; `nil` for any.
     private var mapNames: [JSON]?
     private var arrayElement: SchemaTrace?
 }
 
-// What was asked for.
+// Noting what a type reads.
 extension SchemaTrace {
     /// A value with this schema.
     func note(_ schema: JSONObject) {
@@ -383,7 +383,7 @@ extension SchemaTrace {
 
     func noteNames() { hasOpenNames = true }
 
-    /// A member of an object. It is required unless it was ever asked for in a way that permits its absence.
+    /// A member of an object. It is required unless the type has ever read it in a way that permits its absence.
     func noteMember(_ name: String, isRequired: Bool) -> SchemaTrace {
         isObject = true
         if let index = members.firstIndex(where: { $0.name == name }) {
@@ -395,9 +395,9 @@ extension SchemaTrace {
         return member.trace
     }
 
-    /// The values of an object whose names are none of the type's own.
+    /// The values of an object whose members have names that the type does not fix, as of a dictionary.
     ///
-    /// - Parameter keys: the names, texts or integers; `nil` if they are arbitrary.
+    /// - Parameter keys: the names that are possible, as texts or integers; `nil` for any.
     func noteMap(named keys: [JSON]?) -> SchemaTrace {
         let trace = mapValue ?? SchemaTrace()
         mapValue = trace
@@ -412,7 +412,7 @@ extension SchemaTrace {
         return trace
     }
 
-    /// Adds what a type did not ask for because it threw, as far as an example shows it.
+    /// Adds from an example what a type did not read because it threw before.
     func fillIn(from example: JSON) {
         switch example {
         case .null: break
@@ -438,7 +438,7 @@ extension SchemaTrace {
     }
 }
 
-// What has been found.
+// The schema of what was noted.
 extension SchemaTrace {
     var memberNames: [String] { members.map(\.name) }
 

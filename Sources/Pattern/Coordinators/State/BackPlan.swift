@@ -11,11 +11,11 @@ public enum BackPlan: Sendable, Equatable {
 }
 
 extension NavigationState {
-    /// What `back` does next; `nil` if there is nothing to go back to. Clients are shown the plan that `back` carries
-    /// out.
+    /// What `back` does next; `nil` if there is nothing to go back to. Clients see this plan, and `back` carries out
+    /// the same one.
     ///
-    /// The first of these that applies: the alert; the stacks of the top presented flow; that flow itself; the stacks
-    /// below all flows. Of nested stacks the innermost comes first.
+    /// While an alert is shown, only its cancel button counts. Otherwise `back` uses the innermost visible stack that
+    /// can go back, and if there is none, the top presented flow.
     public var backPlan: BackPlan? {
         if let alert { return alert.alert.cancelButton == nil ? nil : .dismissAlert }
         guard mayGoBack else { return nil }
@@ -26,7 +26,7 @@ extension NavigationState {
         return .dismiss(key: flow.key, revealed: revealed.key)
     }
 
-    /// Whether an alert is shown first if `back` is posted, because a coordinator objects to leaving a screen.
+    /// Whether `back` shows an alert first, because a coordinator objects to leaving a screen.
     ///
     /// - Parameter plan: the state's `backPlan`.
     public func asks(before plan: BackPlan) -> Bool {
@@ -43,8 +43,8 @@ extension NavigationState {
         }
     }
 
-    /// The position of the lowest presented flow that the user may dismiss, with all flows above it; `nil` if there is
-    /// none.
+    /// The position of the lowest presented flow that the user may dismiss together with all flows above it; `nil` if
+    /// there is none.
     var lowestDismissable: Int? {
         guard mayGoBack, presented.last?.isDismissable == true else { return nil }
         return presented.lastIndex { !$0.isDismissable }.map { $0 + 1 } ?? 0

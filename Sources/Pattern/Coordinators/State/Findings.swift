@@ -1,15 +1,16 @@
-/// What trying an app has found that no rule forbids, and that its author can hardly want: a flow that nothing ends, and
-/// a screen that is pushed where the user cannot see it.
+/// What trying out an app has found that breaks no rule, but that its author can hardly want: a flow that nothing ends,
+/// and a screen that is pushed where the user cannot see it.
 package struct Findings: Sendable {
     /// The names of coordinators that were shown over screens of others.
     private var flows: Set<String> = []
-    /// The names of coordinators that an event has ended, also by `back` or `dismiss`.
+    /// The names of coordinators that an event other than `relaunch` has ended.
     private var ended: Set<String> = []
+    /// See `hiddenScreens`.
     private var hidden: Set<String> = []
 
     package init() {}
 
-    /// - Parameter event: the type of what was posted; `nil` for the first transition.
+    /// - Parameter event: the type of the posted event; `nil` for the first transition.
     package mutating func note(_ event: String?, from before: NavigationState, to result: TransitionResult) {
         let state = result.state
         for coordinator in state.coordinators where state.isFlow(coordinator) { flows.insert(coordinator.name) }
@@ -37,10 +38,12 @@ package struct Findings: Sendable {
         hidden.formUnion(other.hidden)
     }
 
-    /// Sentences without the full stop, in alphabetical order.
+    /// The screens that were pushed under a presented flow, each as a sentence without its full stop, in alphabetical
+    /// order.
     package var hiddenScreens: [String] { hidden.sorted() }
 
-    /// The same, for flows that never ended. Says nothing of what was not tried.
+    /// The flows that never ended, each as a sentence without its full stop, in alphabetical order. An event that was
+    /// not tried may end one of them.
     package var endlessFlows: [String] {
         flows.subtracting(ended).sorted().map {
             "nothing that was tried ends the flow “\($0)”: it neither finishes, nor does the user get back from it"
@@ -57,7 +60,7 @@ extension NavigationState {
             && screens.contains { $0.coordinator == coordinator.id }
     }
 
-    /// A screen of the state, and the flow that lies next above it; `nil` if none does.
+    /// The screen of that key, and the presented flow directly above it; `nil` if no flow covers it.
     fileprivate func cover(of key: String) -> (PlacedScreen, PresentedFlow)? {
         guard !presented.isEmpty else { return nil }
         for (position, stack) in ([stack] + presented.dropLast().map(\.stack)).enumerated() {

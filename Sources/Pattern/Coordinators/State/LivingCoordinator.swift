@@ -1,13 +1,13 @@
 internal import JSONCoding
 
-/// A coordinator in the tree. Immutable: a call that changes the coordinator puts another object in its place.
+/// A coordinator in the tree. Immutable: a call that changes the coordinator replaces this object by another.
 public final class LivingCoordinator: Sendable {
     public let id: Int
     /// `nil` for the root.
     public let parent: Int?
     public let coordinator: any Coordinator
     let type: CoordinatorType
-    /// The stack on which it was started.
+    /// The id of the stack on which it was started.
     let home: Int
     /// The coordinator as JSON text, as it is saved. Made once: most coordinators do not change in most transitions.
     let encoded: [UInt8]
@@ -16,13 +16,13 @@ public final class LivingCoordinator: Sendable {
 
     public var name: String { type.name }
 
-    /// The events that are enabled, whether or not a visible screen offers them. They change only with the coordinator
-    /// and the context.
+    /// The enabled events, whether or not a visible screen offers them. They depend only on the coordinator and the
+    /// context.
     let enabled: EventSet
     package var enabledEvents: [EventShape] { type.events.filter { enabled.contains($0.number) } }
 
-    /// - Throws: `impossibleRequest` if a property holds what JSON cannot hold, `handlerFailed` if the coordinator's own
-    ///   encoding fails.
+    /// - Throws: `impossibleRequest` if a property holds something that JSON cannot hold; `handlerFailed` if the
+    ///   coordinator's own encoding fails.
     init(
         id: Int, parent: Int?, home: Int, type: CoordinatorType, coordinator: any Coordinator,
         in context: NavigationContext
@@ -49,7 +49,7 @@ public final class LivingCoordinator: Sendable {
             writer.member("name", type.name)
             writer.member("state", state)
         }
-        if writer.lacksNumber { throw .unsavable(JSONEncodingError(unwritable: state), by: type.name) }
+        if writer.hasUnwritableNumber { throw .unsavable(JSONEncodingError(unwritable: state), by: type.name) }
         self.encoded = writer.bytes
         self.encodedSize = writer.count
     }
@@ -85,9 +85,9 @@ public final class LivingCoordinator: Sendable {
 }
 
 extension Coordinator {
-    /// Whether a call has left the coordinator as it was, bit by bit: most calls only ask the navigator for something.
-    /// Coordinators are values, so equal bits mean equal coordinators; equal values with different bits count as
-    /// touched.
+    /// Whether a call has left the coordinator's memory as it was, as most calls do, which only make requests.
+    /// Coordinators are values, so equal memory means equal coordinators. The opposite does not hold: equal values may
+    /// differ in memory.
     fileprivate func isUntouched(since before: any Coordinator) -> Bool {
         guard type(of: before) == Self.self else { return false }
         let before = before.known(as: Self.self)

@@ -1,6 +1,6 @@
 public import JSONCoding
 
-/// Numbers the names of an app's events, so that a set of them is a few bits.
+/// Numbers the names of an app's events, so that an `EventSet` needs one bit for each.
 struct EventNumbers: Sendable {
     private(set) var byName: [String: Int] = [:]
 
@@ -11,11 +11,11 @@ struct EventNumbers: Sendable {
     }
 }
 
-/// Some of the events of an app.
+/// A set of events of an app, by their numbers.
 struct EventSet: Sendable, Equatable {
-    /// The first 64, which most apps do not exceed.
+    /// The events 0 to 63. Most apps have no more.
     private var first: UInt64 = 0
-    /// The others, 64 in each; none at the end is empty.
+    /// The other events, 64 in each element. The last element is not 0, so that equal sets are equal member by member.
     private var others: [UInt64] = []
 
     var isEmpty: Bool { first == 0 && others.isEmpty }
@@ -39,7 +39,6 @@ struct EventSet: Sendable, Equatable {
         others[place] |= 1 << (number % 64)
         return true
     }
-
 }
 
 extension NavigationState {
@@ -57,7 +56,7 @@ extension NavigationState {
     func forEachAcceptedEvent(_ visit: (LivingCoordinator, EventShape) -> Void) {
         var known = EventSet()
         forEachHandler { coordinator, isAsked in
-            // A name that is known already belongs to a descendant, which is asked first.
+            // A name that is already known belongs to a descendant, which comes first.
             for event in coordinator.type.events where isAsked(event.number) && known.insert(event.number) {
                 visit(coordinator, event)
             }
@@ -72,9 +71,9 @@ extension NavigationState {
         return found
     }
 
-    /// The same, found at once.
+    /// The coordinator that handles an event now, found without visiting all events.
     ///
-    /// - Parameter number: the name's, see `EventNumbers`.
+    /// - Parameter number: the number of the event's name, see `EventNumbers`.
     func recipient(of number: Int) -> (coordinator: LivingCoordinator, event: EventShape)? {
         var found: (LivingCoordinator, EventShape)?
         forEachHandler { coordinator, isAsked in
@@ -85,9 +84,10 @@ extension NavigationState {
         return found
     }
 
-    /// Visits the coordinators from the visible screen's up to the root, each with whether it is asked to handle an
-    /// event, until `visit` returns `false`. The visible screen may restrict its coordinator to some events. Its
-    /// ancestors are asked for what they accept everywhere.
+    /// Visits the coordinators from the visible screen's up to the root, until `visit` returns `false`. The function
+    /// that each comes with says whether the coordinator accepts the event of a number, if it has such an event: the
+    /// visible screen's coordinator accepts what the screen offers and what is accepted everywhere, its ancestors only
+    /// the latter.
     private func forEachHandler(_ visit: (LivingCoordinator, (_ event: Int) -> Bool) -> Bool) {
         guard alert == nil, let visible else { return }
         var next: Int? = visible.coordinator
@@ -150,7 +150,7 @@ public struct AcceptedControl: Sendable {
     public let place: Place
     /// The JSON Schema of the payload (draft 2020-12); `nil` if the event has none.
     public let schema: JSON?
-    /// A payload; that of a built-in event fits the state.
+    /// A payload: the author's first example, or for a built-in event one that fits the state.
     public let example: JSON?
 }
 
@@ -190,7 +190,7 @@ extension NavigationState {
         var (schema, example) = (event.schema, event.payload)
         if let (member, choices) = choices(for: event) {
             let values = choices.map { JSON.string($0) }
-            // What does not depend on the user.
+            // Members that leave the user no choice.
             let fixed: JSONObject = alert.flatMap { event == .answer ? ["alert": .string($0.key)] : nil } ?? [:]
             let properties = [(member, values)] + fixed.members.map { ($0.name, [$0.value]) }
             schema = [
@@ -210,7 +210,8 @@ extension NavigationState {
             example: example)
     }
 
-    /// The values that the only member of the event's payload may have now.
+    /// The member of the event's payload that the user chooses, and the values that it may have now; `nil` if the user
+    /// has no choice.
     private func choices(for event: BuiltInEvent) -> (member: String, values: [String])? {
         switch event {
         case .backTo: ("key", visibleStacks.flatMap { $0.screens.dropLast().map(\.key) })

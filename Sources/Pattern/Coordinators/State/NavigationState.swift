@@ -3,8 +3,8 @@
 /// A value: a transition works on a copy, which shares the parts that do not change. A state that is encoded to JSON
 /// and restored is equal to the original, see `NavigationState+Encoded.swift`.
 public struct NavigationState: Sendable {
-    /// Shared by copies until one of them changes: a state has many parts and is passed around more often than changed,
-    /// so a copy counts one reference.
+    /// Shared by copies until one of them changes. A state has many parts and is copied more often than changed, so a
+    /// copy retains only this one object.
     private var storage: Storage
 
     private struct Parts: Sendable {
@@ -22,7 +22,8 @@ public struct NavigationState: Sendable {
         var lastID = 0
     }
 
-    /// Unchecked: changed only by a state that alone refers to it, see `parts`, and exclusively, as that state is.
+    /// Unchecked: `parts` of the state changes it only while no other state refers to it, and Swift's rule of exclusive
+    /// access to that state holds for it, too.
     private final class Storage: @unchecked Sendable {
         @exclusivity(unchecked) var parts: Parts
 
@@ -77,13 +78,13 @@ public struct NavigationState: Sendable {
         _modify { yield &parts.shared }
     }
 
-    /// What the client says about itself: the one that acted last, if the session has several.
+    /// What the client says about itself. If the session has several devices, it is the one that acted last.
     public internal(set) var client: ClientInfo {
         _read { yield parts.client }
         _modify { yield &parts.client }
     }
 
-    /// The number of the device whose `client` this is, and for which the screens are therefore drawn.
+    /// The number of the device that `client` describes, and for which the screens are therefore drawn.
     public package(set) var drawnFor: Int {
         _read { yield parts.drawnFor }
         _modify { yield &parts.drawnFor }
@@ -97,7 +98,7 @@ public struct NavigationState: Sendable {
         _modify { yield &parts.pendingLink }
     }
 
-    /// The type of the event for which screens may be left without asking, if it comes next: the user has agreed to it.
+    /// The type of an event to which the user has agreed: if it is posted next, it leaves screens without asking.
     package internal(set) var agreedEvent: String? {
         _read { yield parts.agreedEvent }
         _modify { yield &parts.agreedEvent }
@@ -116,7 +117,7 @@ public struct NavigationState: Sendable {
     }
 }
 
-/// A link that a coordinator will take later, for example after a sign-in.
+/// A link that a coordinator keeps to take it later, for example after a sign-in.
 package struct PendingLink: Sendable, Equatable {
     let path: String
     /// The id of the coordinator that keeps it.
@@ -214,11 +215,13 @@ extension NavigationState {
         }
     }
 
-    /// A number that no session reaches by counting. A saved state may contain it nevertheless.
+    /// The limit of every key's number and every id. No session reaches it by counting, but a damaged saved state may
+    /// contain it.
     static let numberLimit = 1 << 53
 
-    var isWithinNumbers: Bool { max(lastKey, lastID) <= NavigationState.numberLimit }
+    var isWithinNumberLimit: Bool { max(lastKey, lastID) <= NavigationState.numberLimit }
 
+    /// - Parameter kind: the key's first letter: `k` for a screen, `p` for a presented flow, `a` for an alert.
     mutating func nextKey(_ kind: Character) -> String {
         lastKey += 1
         return "\(kind)\(lastKey)"
@@ -263,8 +266,8 @@ struct Presentation: Sendable, Equatable {
     var isDismissable = true
 }
 
-/// An invariant that a state violates. It names the culprit for the author; clients learn only that the app is at
-/// fault.
+/// An invariant that a state violates. It names the screen, flow or coordinator for the author; clients learn only that
+/// the app is at fault.
 public enum InvariantViolation: Error, Equatable, Sendable {
     /// No screen is visible: every stack is empty.
     case nothingVisible
@@ -317,12 +320,13 @@ extension NavigationState {
         return true
     }
 
-    /// A key that occurs twice. A few keys are compared in pairs, because a set of them costs more.
+    /// The key of two screens; `nil` if all keys differ.
     private func repeatedKey(among screens: [PlacedScreen]) -> String? {
         if screens.count > 32 {
             var seen: Set<String> = []
             return screens.first { !seen.insert($0.key).inserted }?.key
         }
+        // A few keys are compared in pairs, which costs less than a set.
         for (index, screen) in screens.enumerated() {
             for other in screens[..<index] where other.key == screen.key { return screen.key }
         }

@@ -1,12 +1,12 @@
 public import JSONCoding
 
-/// Screens on top of each other, bottom first.
+/// A stack of screens, bottom first.
 public struct ScreenStack: Sendable, Equatable {
     let id: Int
     public internal(set) var screens: [PlacedScreen] = []
 }
 
-/// A screen on a stack, with a key of its own. Immutable: a change puts another object with the same key in its place.
+/// A screen on a stack, with a key of its own. Immutable: a change replaces it by another object with the same key.
 public final class PlacedScreen: Sendable {
     /// Unique in the session, never reused.
     public let key: String
@@ -14,7 +14,8 @@ public final class PlacedScreen: Sendable {
     /// The id of the coordinator that it belongs to.
     public let coordinator: Int
     public let tabs: PlacedTabs?
-    /// The screen in the selected tab that the user sees; `nil` if the user sees this screen itself.
+    /// The screen in the selected tab, which the user sees in place of this one; `nil` if the user sees this one
+    /// itself.
     private let seenThroughTabs: PlacedScreen?
     /// The screen as JSON text, made once, because a screen is sent and saved far more often than it changes.
     private let encoding: Encoding
@@ -24,10 +25,10 @@ public final class PlacedScreen: Sendable {
         let savedMembers: [UInt8]
         /// The size of `savedMembers` in bytes, known without reading them.
         let savedSize: Int
-        let lacksPath: Bool
+        let lacksLinkParameters: Bool
         let isUnlinked: Bool
-        let lacksNumber: Bool
-        /// The events that the screen names; `nil` if it names none.
+        let hasUnwritableNumber: Bool
+        /// See `PlacedScreen.offered`.
         let offered: EventSet?
     }
 
@@ -64,12 +65,12 @@ public final class PlacedScreen: Sendable {
         members.member("coordinator", coordinator.name)
         return Encoding(
             members: members.bytes, savedMembers: savedMembers.bytes, savedSize: savedMembers.count,
-            lacksPath: path == nil && screen.link?.isFilled(by: screen.params) == false,
-            isUnlinked: path == nil && screen.link != nil, lacksNumber: members.lacksNumber,
-            offered: screen.events.map(coordinator.type.set(of:)))
+            lacksLinkParameters: path == nil && screen.link?.isFilled(by: screen.params) == false,
+            isUnlinked: path == nil && screen.link != nil, hasUnwritableNumber: members.hasUnwritableNumber,
+            offered: screen.events.map(coordinator.type.eventSet(of:)))
     }
 
-    /// The same place, key and tabs, with another screen.
+    /// The same key, coordinator and tabs, with another screen.
     init(_ other: PlacedScreen, screen: Screen, of coordinator: LivingCoordinator) {
         self.key = other.key
         self.screen = screen.withoutLabels
@@ -92,21 +93,21 @@ public final class PlacedScreen: Sendable {
     /// name.
     public var encodedMembers: [UInt8] { encoding.members }
 
-    /// The same members as they are saved: with the coordinator's id, and with what only the engine reads: events, back
-    /// rule, link pattern.
+    /// The same members as they are saved: with the coordinator's id instead of its name, and with what only the engine
+    /// reads: events, back rule, link pattern.
     var savedMembers: [UInt8] { encoding.savedMembers }
 
-    /// The events that the screen names; `nil` if it names none: then all events of its coordinator are accepted.
+    /// The events that the screen offers; `nil` if it names none and thereby offers all events of its coordinator.
     var offered: EventSet? { encoding.offered }
 
-    /// Whether the screen's link asks for parameters that it has not.
-    var lacksPath: Bool { encoding.lacksPath }
+    /// Whether the screen's link has parameters that `params` lack, or hold with another type.
+    var lacksLinkParameters: Bool { encoding.lacksLinkParameters }
 
-    /// Whether the screen has no link although it has a pattern, because a text of its parameters cannot be in a path.
+    /// Whether the screen has a link pattern but no link, because a text among its parameters cannot be part of a path.
     package var isUnlinked: Bool { encoding.isUnlinked }
 
     /// Whether the parameters hold a number that JSON cannot hold.
-    var lacksNumber: Bool { encoding.lacksNumber }
+    var hasUnwritableNumber: Bool { encoding.hasUnwritableNumber }
 
     /// The size of `savedMembers` in bytes.
     var savedSize: Int { encoding.savedSize }
@@ -115,7 +116,7 @@ public final class PlacedScreen: Sendable {
         PlacedScreen(self, tabs: tabs)
     }
 
-    /// Visits this screen, then those in its tabs: all screens that are removed with it.
+    /// Visits this screen, then those in its tabs, which are removed with it.
     func forEachWithin(_ visit: (PlacedScreen) -> Void) {
         visit(self)
         guard let tabs else { return }
@@ -142,13 +143,14 @@ public struct PlacedTabs: Sendable, Equatable {
         self.history = history
     }
 
-    /// - Parameter seen: the tabs as the user saw them last; `nil` if there was no such screen. A tab that was selected
-    ///   only since then was not visited.
+    /// - Parameter seen: the tabs as the user last saw them; `nil` if the screen is new. Only tabs that the user saw
+    ///   get into the history, so a tab that was selected for a moment since then does not.
     mutating func select(_ position: Int, since seen: PlacedTabs?) {
         if back == .history { history = seen?.history(selecting: position) ?? [] }
         selection = position
     }
 
+    /// The history after another position is selected.
     private func history(selecting position: Int) -> [Int] {
         if position == selection { return history }
         return history.filter { $0 != position && $0 != selection } + [selection]
@@ -163,7 +165,7 @@ public struct PlacedTabs: Sendable, Equatable {
         }
     }
 
-    /// Goes back to a position of the history, and removes it and all later ones from the history.
+    /// Selects a position of the history, and removes it and all later ones from the history.
     mutating func selectPrevious(_ position: Int) {
         if let index = history.lastIndex(of: position) { history.removeSubrange(index...) }
         selection = position
@@ -212,7 +214,7 @@ public final class PlacedTab: Sendable {
 }
 
 extension ScreenStack {
-    /// The position that `choose` finds among the tabs of one visible screen, the innermost screen first.
+    /// The innermost visible screen with tabs among which `choose` finds a position.
     func visibleTab(_ choose: (PlacedTabs) -> Int?) -> (screen: PlacedScreen, position: Int)? {
         guard let screen = screens.last, let tabs = screen.tabs else { return nil }
         return tabs.selected.stack.visibleTab(choose) ?? choose(tabs).map { (screen, $0) }
@@ -261,8 +263,9 @@ extension ScreenStack {
         return false
     }
 
-    /// Removes all screens that match, here and in tabs, and appends their keys and stacks' ids to `removed`, the topmost
-    /// first. The screens in the tabs of a removed screen are removed with it, and not appended.
+    /// Removes all screens that match, here and in tabs. Appends the keys of the screens and the ids of their stacks to
+    /// `removed`, the topmost screen of each stack first. The screens in the tabs of a removed screen are removed with
+    /// it, and not appended.
     ///
     /// - Returns: whether there were any.
     @discardableResult
@@ -287,7 +290,7 @@ extension ScreenStack {
     }
 }
 
-// As clients read it (`Screen` in `openapi.yaml`).
+// Stacks and tabs as clients read them (`Screen` in `openapi.yaml`).
 extension ScreenStack: JSONWritable {
     public func write(to writer: inout JSONWriter) {
         writer.array { writer in

@@ -4,18 +4,18 @@ public import JSONCoding
 public struct Transition: Sendable, Equatable {
     /// The type of the event; `nil` for the first state of a session.
     public let event: String?
-    /// What a client animates, in the order in which it was done.
+    /// The changes that a client animates, in the order in which they were made.
     public let operations: [Operation]
     /// The names of the coordinators that finished, in order.
     public let finished: [String]
     /// The names of the coordinators that were removed without finishing, descendants before their ancestors: by
     /// `back`, by `dismiss`, together with an ancestor, or by `relaunch`.
     public let dismissed: [String]
-    /// What becomes of the session's tokens; `nil` for nothing. See `Navigator.rotateToken`.
+    /// How the session's tokens are replaced; `nil` if they are kept. See `Navigator.rotateToken`.
     public let tokenRotation: TokenRotation?
-    /// Who is signed in to the session from then on; `nil` if that stays as it is. See `Navigator.signIn`.
+    /// Who is signed in to the session from then on; `nil` if that does not change. See `Navigator.signIn`.
     public let userChange: UserChange?
-    /// Which sessions end, see `Navigator.endSessions`.
+    /// The sessions that end, see `Navigator.endSessions`.
     public let sessionEndings: [SessionEnding]
     /// The transition's members in answers and in the history, as JSON text: `event`, `operations`, `finished`,
     /// `dismissed`.
@@ -44,36 +44,36 @@ public struct Transition: Sendable, Equatable {
     public var rotatesToken: Bool { tokenRotation != nil }
 }
 
-/// A transition replaces the token of the client that posted its event.
+/// What happens to a session's other tokens when a transition replaces the token of the client that posted its event.
 public enum TokenRotation: Sendable, Equatable {
-    /// The session's other tokens are invalid from then on.
+    /// The other tokens become invalid.
     case revokingOthers
-    /// The session's other tokens stay, but give no access to the versions before.
+    /// The other tokens stay valid, but no longer give access to earlier versions of the session.
     case keepingOthers
 }
 
-/// A change that the user can see. Performed in order on the state before, a transition's operations give the state
-/// after, whose screens, flows and alert are looked up by their keys.
+/// A change that the user can see. A client that performs a transition's operations in order on the state before gets
+/// the state after; it looks up new screens, flows and alerts there by their keys.
 ///
-/// `stack` is a stack's name, see `mainStack`.
+/// `stack` is the name of a stack, see `mainStack`.
 public enum Operation: Sendable, Equatable {
-    /// The name of the stack below all flows. A presented flow's stack has the flow's key as its name, a tab's the key
-    /// of the screen with the tabs, a slash and the tab's id: `k1/home`.
+    /// The name of the stack below all flows. The stack of a presented flow is named by the flow's key, that of a tab
+    /// by the key of the screen with the tabs, a slash and the tab's id: `k1/home`.
     public static let mainStack = "main"
 
-    /// The screen comes, on top of the stack. The screens in its tabs are pushed by operations of their own.
+    /// The screen appears on top of the stack. The screens in its tabs are pushed by operations of their own.
     case push(key: String, stack: String = Operation.mainStack)
-    /// The screen goes, with all screens in its tabs.
+    /// The screen disappears, with all screens in its tabs.
     case pop(key: String, stack: String = Operation.mainStack)
     /// The screen `key` takes the place of the screen `replaced`.
     case replace(key: String, replaced: String, stack: String = Operation.mainStack)
-    /// Anything of the screen changes, its tabs' titles and badges included, but not their stacks.
+    /// The screen changes in any way, its tabs' titles and badges included. The stacks of its tabs stay.
     case update(key: String)
-    /// The flow `key` comes over everything, with an empty stack.
+    /// The flow `key` appears over everything, with an empty stack.
     case present(key: String, style: PresentedFlow.Style)
-    /// The flow goes, with its stack.
+    /// The flow disappears, with its stack.
     case dismiss(key: String)
-    /// `key` is that of the screen with the tabs.
+    /// The screen `key` shows another of its tabs.
     case selectTab(key: String, tab: String)
     case alert(key: String)
     case dismissAlert(key: String)
@@ -83,10 +83,10 @@ public enum Operation: Sendable, Equatable {
 public final class TransitionResult: Sendable {
     public let state: NavigationState
     public let transition: Transition
-    /// The error of a handler that the app turned into an alert, see `App`; `nil` if there was none.
+    /// The error of a coordinator that the app turned into an alert, see `onError` of `App`; `nil` if there was none.
     public let caught: NavigationError?
-    /// Whether the event was not carried out, and the client has to post it again when the user has answered the alert
-    /// that the state has instead.
+    /// Whether the event was held up without its payload: the state has an alert instead, and the client has to post
+    /// the event again when the user has answered.
     public let asksFirst: Bool
 
     public init(
@@ -104,7 +104,7 @@ extension Operation {
         if case .selectTab = self { true } else { false }
     }
 
-    /// Of what comes, goes or changes.
+    /// The key of the screen, flow or alert that appears, disappears or changes.
     fileprivate var key: String {
         switch self {
         case .push(let key, _), .pop(let key, _), .replace(let key, _, _), .update(let key), .present(let key, _),
@@ -113,7 +113,7 @@ extension Operation {
         }
     }
 
-    /// Whether it only says how something is that came in the same transition.
+    /// Whether it only changes something. It is redundant for a screen that appeared in the same transition.
     fileprivate var isDetail: Bool {
         switch self {
         case .update, .selectTab: true
@@ -121,7 +121,7 @@ extension Operation {
         }
     }
 
-    /// Whether the screen of that key comes with it.
+    /// Whether the screen of that key appears by it.
     fileprivate func brings(_ screen: String) -> Bool {
         switch self {
         case .push(let key, _), .replace(let key, _, _): key == screen
@@ -131,8 +131,8 @@ extension Operation {
 }
 
 extension [Operation] {
-    /// The operations without what came and went in the same transition, which a client could not draw: no state
-    /// contains it.
+    /// The operations without screens, flows and alerts that appeared and disappeared in this transition. A client
+    /// could not draw these, because no state contains them.
     ///
     /// - Parameters:
     ///   - original: the state before the transition.
@@ -157,7 +157,8 @@ extension [Operation] {
         return net.filter { !isNew($0.key) || keys.contains($0.key) && !$0.isDetail }
     }
 
-    /// Of several selections on a screen the last one, or none if it is what was selected before.
+    /// The operations with at most one selection for each screen: the last one, and none if that tab was selected
+    /// before the transition.
     private func withoutPassingSelections(since original: NavigationState) -> [Operation] {
         guard count(where: \.isSelection) > 1 else { return self }
         return enumerated().filter { index, operation in
@@ -168,7 +169,8 @@ extension [Operation] {
         }.map(\.element)
     }
 
-    /// The screen that came before has gone again. What it replaced has gone for good.
+    /// Removes the operation by which a screen appeared, because it has disappeared again. If it replaced another
+    /// screen, that one is popped instead.
     private mutating func remove(_ screen: String) {
         guard let index = firstIndex(where: { $0.brings(screen) }) else { return }
         if case .replace(_, let replaced, let stack) = self[index] {
@@ -178,7 +180,7 @@ extension [Operation] {
         }
     }
 
-    /// Another screen has taken the place of one that came before.
+    /// Changes the operation by which a screen appeared, because another screen has taken its place.
     private mutating func replace(_ screen: String, by key: String) {
         guard let index = firstIndex(where: { $0.brings(screen) }) else { return }
         switch self[index] {

@@ -1,14 +1,14 @@
 internal import Coordinators
 
-/// The values of `--format`.
+/// The format of a drawn map: the values of `--format`.
 package enum MapFormat: String, CaseIterable {
     case mermaid, dot, json
 }
 
 extension AppMap {
-    /// The map as text, without a line break at its end. The same map is always the same text.
+    /// The map as text, without a line break at its end. Equal maps give equal texts.
     ///
-    /// - Parameter withBuiltIn: whether to draw all built-in events, and not only those by which something was found.
+    /// - Parameter withBuiltIn: whether to draw all built-in events, and not only those by which a node was found.
     package func drawn(as format: MapFormat, withBuiltIn: Bool = false) -> String {
         let edges = edges(withBuiltIn: withBuiltIn)
         return switch format {
@@ -94,10 +94,10 @@ extension AppMap.Edge {
     fileprivate var label: String { events.joined(separator: ", ") }
 }
 
-// Escapes what a label may not hold.
+// Escapes the characters that a label may not contain.
 extension AppMap {
-    /// Of ASCII, only letters, digits and a few marks have no special meaning in Mermaid; the rest becomes numbered
-    /// entities.
+    /// The text of a label in Mermaid. Of ASCII, only letters, digits and a few marks have no special meaning there;
+    /// the others become numbered entities.
     fileprivate static func mermaid(_ text: String) -> String {
         text.unicodeScalars.map { scalar in
             let isPlain = !scalar.isASCII || scalar.properties.isAlphabetic || ("0"..."9").contains(scalar)
@@ -105,7 +105,7 @@ extension AppMap {
         }.joined()
     }
 
-    /// A quoted string.
+    /// The text as a quoted string in Graphviz's language.
     fileprivate static func dot(_ text: String) -> String {
         let escaped = text.map { character in
             if character.isNewline { return #"\n"# }

@@ -4,18 +4,19 @@ extension AppMap {
     /// Carries out a transition; `nil` if it takes too long.
     package typealias Carrier = (TransitionRun) async throws(NavigationError) -> TransitionResult?
 
-    /// Explores an app: starting from a new session, posts every accepted event with its example, breadth first.
+    /// Explores an app breadth first: starts with a new session, and posts every accepted event with each of its
+    /// examples.
     ///
     /// Handlers run, and act on their dependencies as in any session. An event that fails leads nowhere and is not on
-    /// the map. Neither is a screen that opens only for a payload other than the example. An event that takes too long
-    /// is tried once.
+    /// the map. Nor is a screen that opens only for a payload that is not among the examples. An event that takes too
+    /// long is not tried again.
     ///
     /// - Parameters:
-    ///   - limit: the number of states that are explored further; states with the same `outline` count as one.
+    ///   - limit: the most states that are explored; states with the same `outline` count as one.
     ///   - client: what the client says about itself.
     ///   - progress: receives how many states have been explored.
     ///   - visit: receives each transition: the event, `nil` for the first one, and the state before.
-    /// - Throws: the error that keeps a session from starting.
+    /// - Throws: the error that prevents a session from starting.
     /// - Returns: `nil` if a session takes too long to start.
     package init?(
         exploring app: App, limit: Int, client: ClientInfo? = nil, progress: (Int) -> Void = { _ in },
@@ -74,7 +75,7 @@ extension AppMap {
                 }
             }
         }
-        // What was not tried may end a flow.
+        // If not everything was tried, an event that was not may end a flow.
         warnings = findings.hiddenScreens + (isComplete ? findings.endlessFlows : [])
         for (attempt, error) in errors where !done.contains(attempt) {
             let failure = "\(attempt) (\(error))"
@@ -82,7 +83,7 @@ extension AppMap {
         }
     }
 
-    /// The position of what the user sees, which is added if it is new; `nil` if no screen is visible.
+    /// The position of the node that the user sees, which is added if it is new; `nil` if no screen is visible.
     private mutating func position(of state: NavigationState) -> Int? {
         guard let visible = state.visible, let coordinator = state[visible.coordinator] else { return nil }
         if let alert = state.alert {

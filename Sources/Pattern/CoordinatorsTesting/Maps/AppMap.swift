@@ -1,7 +1,6 @@
-/// An app as it can be drawn: its screens and alerts, and the events that lead from one to another.
+/// A directed graph of an app: its screens and alerts, and the events that lead from one to another.
 package struct AppMap: Equatable {
-    /// What a user sees: a screen or an alert, and the coordinator that shows it. However many ways lead to it, it is
-    /// drawn once.
+    /// A screen or an alert, and the coordinator that shows it. It is drawn once, however many events lead to it.
     package struct Node: Hashable {
         enum Kind: String { case screen, alert }
 
@@ -11,7 +10,7 @@ package struct AppMap: Equatable {
         let coordinator: String
     }
 
-    /// Positions in `nodes`, and what leads from one to the other.
+    /// The events that lead from one node to another. `from` and `to` are positions in `nodes`.
     package struct Edge: Equatable {
         let from: Int
         let to: Int
@@ -19,32 +18,34 @@ package struct AppMap: Equatable {
         fileprivate(set) var events: [String]
         /// Whether these are built-in events.
         let isBuiltIn: Bool
-        /// Whether `to` was found by this one.
+        /// Whether this was the first edge found that leads to `to`.
         let isFirst: Bool
     }
 
     let app: String
     /// In the order in which they were found; the first is what a new session shows.
     private(set) var nodes: [Node] = []
-    private var found: [Edge] = []
-    /// Whether everything was tried that can be tried.
+    private var allEdges: [Edge] = []
+    /// Whether all states were explored, not only as many as the limit allowed.
     package internal(set) var isComplete = true
     /// The events that took too long, each as `coordinator.event`.
     package internal(set) var slowEvents: [String] = []
     /// The events that made a coordinator throw wherever they were tried, each as `coordinator.event`, with the error.
     package internal(set) var failedEvents: [String] = []
 
-    /// What was found that the author can hardly want, in sentences without a full stop.
+    /// Sentences, without a full stop, about what the author can hardly want.
     package internal(set) var warnings: [String] = []
 
     init(app: String) {
         self.app = app
     }
 
-    /// In the order of the nodes. Of the built-in events only those by which something was found, unless all are
-    /// asked for.
+    /// The edges, in the order of the nodes.
+    ///
+    /// - Parameter withBuiltIn: whether to include all edges of built-in events, and not only those by which a node was
+    ///   found.
     func edges(withBuiltIn: Bool) -> [Edge] {
-        found.filter { withBuiltIn || !$0.isBuiltIn || $0.isFirst }
+        allEdges.filter { withBuiltIn || !$0.isBuiltIn || $0.isFirst }
             .sorted { ($0.from, $0.to, $0.isBuiltIn ? 1 : 0) < ($1.from, $1.to, $1.isBuiltIn ? 1 : 0) }
     }
 
@@ -68,11 +69,12 @@ package struct AppMap: Equatable {
         return nodes.count - 1
     }
 
+    /// Adds an event to the edge between two nodes.
     mutating func connect(_ from: Int, to: Int, by event: String, isBuiltIn: Bool, isFirst: Bool) {
-        let same = found.firstIndex { $0.from == from && $0.to == to && $0.isBuiltIn == isBuiltIn }
+        let same = allEdges.firstIndex { $0.from == from && $0.to == to && $0.isBuiltIn == isBuiltIn }
         guard let same else {
-            return found.append(Edge(from: from, to: to, events: [event], isBuiltIn: isBuiltIn, isFirst: isFirst))
+            return allEdges.append(Edge(from: from, to: to, events: [event], isBuiltIn: isBuiltIn, isFirst: isFirst))
         }
-        if !found[same].events.contains(event) { found[same].events.append(event) }
+        if !allEdges[same].events.contains(event) { allEdges[same].events.append(event) }
     }
 }

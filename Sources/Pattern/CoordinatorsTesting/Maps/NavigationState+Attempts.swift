@@ -3,16 +3,17 @@ internal import Coordinators
 /// An event that may be posted, and how a map names it.
 struct Attempt {
     let event: PostedEvent
-    /// What a map writes beside its line.
+    /// The label of its edge.
     let label: String
-    /// The coordinator that handles it, and the event.
+    /// Identifies the event among those of the app: `coordinator.event`, or the label of a built-in event.
     let name: String
-    /// Whether every app has the event. An alert's button does what its author says.
+    /// Whether the event means the same in every app. The answer to an alert does not.
     let isBuiltIn: Bool
 }
 
 extension NavigationState {
-    /// The events that may be posted now, each with its example; a built-in one in every way that a map shows.
+    /// The events that may be posted now, each with every example; a built-in event with every payload that a map
+    /// shows.
     func attempts(in app: App) -> [Attempt] {
         acceptedEvents.flatMap { name -> [Attempt] in
             if let event = BuiltInEvent(rawValue: name) { return attempts(of: event, in: app) }
@@ -24,8 +25,8 @@ extension NavigationState {
         }
     }
 
-    /// None for the events that add nothing to a map: `relaunch` and `describeClient` are possible everywhere, `backTo`
-    /// and `backToRoot` are repeated `back`.
+    /// Empty for the events that add nothing to a map: `relaunch` and `describeClient` are possible everywhere, and
+    /// `backTo` and `backToRoot` are repeated `back`.
     private func attempts(of event: BuiltInEvent, in app: App) -> [Attempt] {
         func attempt(_ payload: JSON?, _ label: String = event.rawValue, isBuiltIn: Bool = true) -> Attempt {
             let posted = PostedEvent(event.rawValue, payload: payload)

@@ -1,22 +1,22 @@
 internal import Coordinators
 
 extension NavigationState {
-    /// The parts of a state that decide where it can lead, as far as exploring is concerned: names and an alert's
-    /// title, but no keys, numbers, other titles or parameters. An app has finitely many outlines, however deep its
-    /// stacks become.
+    /// The parts of a state on which exploring distinguishes states: names and the alert's title, but no keys, numbers,
+    /// other titles or parameters. An app has finitely many outlines, however deep its stacks become.
     var outline: JSON {
         [
             "stack": stack.outline,
             "presented": .array(withoutLoops(presented.map { [.string($0.style.rawValue), $0.stack.outline] })),
             "alert": alert.map { .string($0.alert.title) } ?? .null,
-            "coordinators": .array(Set(coordinators.map(kinship)).sorted().map { .string($0) }),
+            "coordinators": .array(Set(coordinators.map(summary)).sorted().map { .string($0) }),
             "events": .array(acceptedEvents.map { .string($0) }),
             "asks": .bool(backPlan.map(asks) ?? false),
             "agreed": agreedEvent.map { .string($0) } ?? .null,
         ]
     }
 
-    private func kinship(_ coordinator: LivingCoordinator) -> String {
+    /// The names of a coordinator, its parent and its enabled events.
+    private func summary(_ coordinator: LivingCoordinator) -> String {
         let parent = coordinator.parent.flatMap { self[$0]?.name } ?? ""
         return "\(parent)/\(coordinator.name) \(coordinator.enabledEvents.map(\.name).joined(separator: " "))"
     }
@@ -35,9 +35,10 @@ extension PlacedScreen {
     }
 }
 
-/// The path to the last of these, without its loops: going from a to b and back to a leads nowhere new.
+/// The elements, bottom first, without loops: an element that equals one below it is removed together with all elements
+/// between the two.
 ///
-/// What lies just below the last stays, because `back` shows it.
+/// The last element stays in any case, and below it lies the one that `back` shows.
 private func withoutLoops(_ path: [JSON]) -> [JSON] {
     guard let last = path.last else { return [] }
     var simple: [JSON] = []

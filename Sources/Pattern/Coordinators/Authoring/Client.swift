@@ -1,9 +1,9 @@
 public import JSONCoding
 
-/// What the client says about itself, when it creates the session and later with the event `describeClient`. A fork has
-/// what its original had.
+/// What the client says about itself: when it creates the session, and later with the event `describeClient`. A fork
+/// starts with its original's.
 public final class ClientInfo: Sendable {
-    /// The number of bytes that it may take as JSON text.
+    /// The most bytes that it may take as JSON text.
     public static let sizeLimit = 4096
 
     /// Everything that the client has sent.
@@ -13,7 +13,7 @@ public final class ClientInfo: Sendable {
     public var locale: String? { values["locale"]?.string }
     /// Such as `ios`, `tv` or `kiosk`.
     public var platform: String? { values["platform"]?.string }
-    /// Of the client.
+    /// The client's own version.
     public var version: String? { values["version"]?.string }
 
     /// The language of `locale`, in lower case: `de`.
@@ -28,7 +28,8 @@ public final class ClientInfo: Sendable {
         values = [:]
     }
 
-    /// - Throws: what is wrong; the path is empty or names one of the three texts.
+    /// - Throws: if `json` is not an object or is too large, or if one of the three members above is not a string; then
+    ///   the error's path names the member.
     public init(_ json: JSON) throws(JSONDecodingError) {
         values = try JSONObject(json: json)
         for name in ["locale", "platform", "version"] {
@@ -53,7 +54,7 @@ public struct Device: Sendable {
     let client: ClientInfo
 
     /// - Parameters:
-    ///   - number: the same for all its events, from 1.
+    ///   - number: identifies the device within its session, from 1.
     ///   - client: what it says about itself.
     public init(_ number: Int, _ client: ClientInfo) {
         self.number = number
@@ -62,8 +63,8 @@ public struct Device: Sendable {
 }
 
 extension NavigationState {
-    /// From now on coordinators see what this device says about itself. One that says the same as the last one is shown
-    /// the same.
+    /// Shows coordinators what this device says about itself from now on. Does nothing if it says the same as the
+    /// device before.
     mutating func draw(for device: Device) {
         guard device.client != client else { return }
         client = device.client
@@ -73,8 +74,8 @@ extension NavigationState {
 
 /// Where an event comes from: a network address if the server knows one, otherwise the session.
 ///
-/// It is opaque, and equal for every event from the same place, which several clients may share. Its purpose is to
-/// limit what one client may do. It is never revealed: it cannot be encoded, and prints as `•••`.
+/// It is opaque, and equal for all events from one place, which several clients may share. An app uses it to limit how
+/// often one client may do something. It is never revealed: it cannot be encoded, and prints as `•••`.
 public struct ClientAddress: Sendable, Hashable {
     private enum Place: Hashable {
         case network(UInt64, UInt64)
@@ -101,10 +102,11 @@ extension ClientAddress: CustomStringConvertible, CustomDebugStringConvertible, 
 
 /// An app's own name for one of its users: a number, a UUID, an address. To everybody else it is opaque.
 public enum UserID {
-    /// In UTF-8 bytes.
+    /// The most bytes of UTF-8.
     public static let limit = 256
 
-    /// Whether a text can be a user's id: 1 to `limit` bytes, none of which is 0: not every store can keep that.
+    /// Whether a text can be a user's id: 1 to `limit` bytes. None may be 0, because not every store can keep a zero
+    /// byte.
     public static func isValid(_ text: String) -> Bool {
         (1...limit).contains(text.utf8.count) && !text.utf8.contains(0)
     }
