@@ -38,11 +38,11 @@ public struct JSONDecodingError: Error, Equatable, Sendable {
     /// A name as it is written in a JSON Pointer (RFC 6901, section 3).
     private static func escaped(_ name: String) -> String {
         guard name.utf8.contains(where: { $0 == UInt8(ascii: "~") || $0 == UInt8(ascii: "/") }) else { return name }
-        return name.reduce(into: "") { text, character in
-            switch character {
+        return name.unicodeScalars.reduce(into: "") { text, scalar in
+            switch scalar {
             case "~": text += "~0"
             case "/": text += "~1"
-            default: text.append(character)
+            default: text.unicodeScalars.append(scalar)
             }
         }
     }

@@ -83,6 +83,7 @@ import Testing
 
     @Test func `a pointer escapes slashes and tildes in names`() {
         #expect(JSONDecodingError(path: ["a/b", "c~d"], reason: "").pointer == "/a~1b/c~0d")
+        #expect(JSONDecodingError(path: ["a/\u{301}b"], reason: "").pointer == "/a~1\u{301}b", "also below an accent")
     }
 
     @Test func `what JSON cannot hold is refused`() {

@@ -78,12 +78,13 @@ extension CommitQueue {
         let milliseconds = Int(exactly: (now.timeIntervalSince1970 * 1000).rounded()) ?? .max
         var swept: [SessionID] = []
         while swept.count < limit {
+            let count = min(limit - swept.count, CommitQueue.sweepSize)
             let outcome = await withCheckedContinuation { continuation in
-                queue.async { continuation.resume(returning: self.sweepSome(at: milliseconds)) }
+                queue.async { continuation.resume(returning: self.sweepSome(at: milliseconds, count)) }
             }
             let (examined, forgotten) = try outcome.get()
             swept += forgotten
-            if examined < CommitQueue.sweepSize { break }
+            if examined < count { break }
         }
         return swept
     }
@@ -92,10 +93,10 @@ extension CommitQueue {
     /// How many times, at most, pages are given back when the store is closed.
     private static let lastVacuums = 1000
 
-    private func sweepSome(at now: Int) -> Result<(examined: Int, forgotten: [SessionID]), StoreError> {
+    private func sweepSome(at now: Int, _ count: Int) -> Result<(examined: Int, forgotten: [SessionID]), StoreError> {
         do throws(CommitFailure) {
             let swept = try withWriter { writer throws(CommitFailure) in
-                try writer.sweep(at: now, limit: CommitQueue.sweepSize, tail)
+                try writer.sweep(at: now, limit: count, tail)
             }
             sessionCount.subtract(swept.forgotten.count, ordering: .relaxed)
             scheduleChores()

@@ -172,7 +172,7 @@ extension SessionError {
             true
         case .unknownApp, .unknownSession, .tooManyWaiting, .tooManyEvents, .tooManyCodeRequests, .tooManyWatchers,
             .noWatcherFree, .tooManySessions, .deadlineExceeded, .notApplied, .storageFull, .damaged, .unknownOutcome,
-            .incompatible, .newerApp, .tooManyTries, .tooManyCodes, .cannotLaunch, .conflict:
+            .incompatible, .newerApp, .tooManyTries, .tooManyCodes, .cannotLaunch:
             false
         }
     }

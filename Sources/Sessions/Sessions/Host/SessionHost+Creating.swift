@@ -63,7 +63,8 @@ extension SessionHost {
             // Another server may have ended the other session meanwhile, before it could see the fork.
             try await isCurrent(session.live)
         } catch {
-            try await end(fork.id)
+            // Whoever repeats the request after another error is checked again.
+            if [.ended, .expired, .unauthorized].contains(error) { try await end(fork.id) }
             throw error
         }
         return fork
