@@ -50,7 +50,7 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
         var lifetimes = SessionSettings()
         settings.lifetimes.apply(to: &lifetimes)
         let host = SessionHost(apps: apps, store: MemoryStore(), settings: lifetimes)
-        let shown = explore ? try await shownScreens() : nil
+        let explore = explore
 
         let (summary, isWhole) = try await settings.store.read { reader in
             // A damaged page may contain older versions, so then all versions of each session are read.
@@ -59,7 +59,7 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
             progress.hide()
             let depth = summary.damagedPages.isEmpty ? ReadingDepth.answers : .past
             let isWhole = try await reader.scan(depth, "check", another: { try settings.store.reader() }) {
-                CheckedSession($0, $1, by: host, shown: shown)
+                CheckedSession($0, $1, by: host, withScreens: explore)
             } each: { session in
                 summary.add(session)
                 if let remark = session.remark {
@@ -70,29 +70,33 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
             return (summary, isWhole)
         }
         print(json ? summary.json : summary.text)
-        for (screen, count) in summary.strayScreens.sorted(by: { $0.key < $1.key }) {
-            StandardError.print("Warning: exploring \(screen) nowhere, which sessions have: \(count)")
-        }
+        if explore { try await reportStrayScreens(summary.screens) }
         let isAllowed = (allow ?? AllowedOutcomes()).include(summary)
         if !isWhole || !summary.damagedPages.isEmpty || !isAllowed { throw ExitCode(1) }
     }
 
-    /// The names of the screens that exploring finds, by app; with the dependencies that are made for development, so that
-    /// no handler touches what users see.
-    private func shownScreens() async throws -> [String: Set<String>] {
+    /// Reports the screens of sessions that exploring their apps does not find; with the dependencies that are made for
+    /// development, so that no handler touches what users see.
+    ///
+    /// - Parameter screens: how many sessions have each, by app.
+    private func reportStrayScreens(_ screens: [String: [String: Int]]) async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "coordinatord-check-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: directory) }
         var setup = ServerSetup(isDevelopment: true, dataDirectory: directory, options: own)
-        var shown: [String: Set<String>] = [:]
         for app in try await Server.soundApps(&setup) {
-            var names: Set<String> = []
+            guard let counts = screens[app.name] else { continue }
+            var found: Set<String> = []
+            let watch = CallWatch(limit: .seconds(3))
             _ = try? await AppMap(
                 exploring: app, limit: 500,
-                visit: { _, _, result in names.formUnion(result.state.screens.map(\.screen.name)) },
-                by: { (run) async throws(NavigationError) in try await result(of: run, CallWatch(limit: .seconds(3))) })
-            shown[app.name] = names
+                visit: { _, _, result in found.formUnion(result.state.screens.map(\.screen.name)) },
+                by: { (run) async throws(NavigationError) in try await result(of: run, watch) })
+            for (screen, count) in counts.sorted(by: { $0.key < $1.key }) where !found.contains(screen) {
+                StandardError.print(
+                    "Warning: exploring “\(app.name)” found its screen “\(screen)” nowhere, which sessions have: \(count)"
+                )
+            }
         }
-        return shown
     }
 }
 
@@ -105,18 +109,16 @@ struct CheckedSession: Sendable, Encodable {
     let details: String
     /// What is odd about it, and does not change the outcome.
     let remark: String?
-    /// Its screens that exploring has not found, in words.
-    let strayScreens: [String]
+    /// The names of its screens, if they were asked for.
+    let screens: Set<String>
 
     private enum CodingKeys: CodingKey {
         case session, app, outcome, details
     }
 
-    /// - Parameter shown: the screens that exploring has found, by app; `nil` if it was not asked for.
     /// - Returns: `nil` if there is no such session any more.
     fileprivate init?(
-        _ id: SessionID, _ found: Result<LoadedSession?, SessionDamage>, by host: SessionHost,
-        shown: [String: Set<String>]?
+        _ id: SessionID, _ found: Result<LoadedSession?, SessionDamage>, by host: SessionHost, withScreens: Bool
     ) {
         session = id.text
         switch found {
@@ -125,14 +127,11 @@ struct CheckedSession: Sendable, Encodable {
             let record = loaded.record
             app = record.identity.app
             (outcome, details) = host.restorePlan(for: record).words
-            let screens = shown == nil ? [] : host.restoredScreens(of: record)
-            strayScreens = screens.subtracting(shown?[record.identity.app] ?? []).map {
-                "“\(record.identity.app)” found its screen “\($0)”"
-            }
+            screens = withScreens ? host.restoredScreens(of: record) : []
             remark = record.time > .latestSoundTime ? "is of \(record.time.timestamp): was it imported?" : nil
         case .failure(let damage):
             app = nil
-            (outcome, details, remark, strayScreens) = ("damaged", damage.what, nil, [])
+            (outcome, details, remark, screens) = ("damaged", damage.what, nil, [])
         }
     }
 
@@ -147,8 +146,8 @@ struct CheckSummary: Encodable {
     private(set) var counts = Dictionary(uniqueKeysWithValues: CheckSummary.outcomes.map { ($0, 0) })
     private(set) var reasons: [Reason] = []
     let damagedPages: [Int]
-    /// Screens that exploring has not found, and how many sessions have each.
-    private(set) var strayScreens: [String: Int] = [:]
+    /// How many sessions have each screen, by app.
+    private(set) var screens: [String: [String: Int]] = [:]
 
     private enum CodingKeys: CodingKey {
         case counts, reasons, damagedPages
@@ -172,10 +171,7 @@ struct CheckSummary: Encodable {
 
     mutating func add(_ session: CheckedSession) {
         counts[session.outcome, default: 0] += 1
-        for screen in session.strayScreens
-        where strayScreens[screen] != nil || strayScreens.count < CheckSummary.reasonLimit {
-            strayScreens[screen, default: 0] += 1
-        }
+        for screen in session.screens { screens[session.app ?? "", default: [:]][screen, default: 0] += 1 }
         guard !session.details.isEmpty, session.outcome != "damaged" else { return }
         let same = reasons.firstIndex {
             $0.app == session.app && $0.outcome == session.outcome && $0.details == session.details
