@@ -166,6 +166,25 @@ public struct CoordinatorTester: Sendable {
         return tester
     }
 
+    /// The session after an event of a coordinator, which leaves this one as it is.
+    public func after(
+        _ event: some NavigationEvent, fileID: String = #fileID, line: UInt = #line
+    ) async throws(Failure) -> CoordinatorTester {
+        var tester = self
+        try await tester.send(event, fileID: fileID, line: line)
+        return tester
+    }
+
+    /// What a client sees that posts an event of a coordinator with `dryRun`.
+    public func preview(
+        _ event: some NavigationEvent, fileID: String = #fileID, line: UInt = #line
+    ) async throws(Failure) -> CoordinatorTester {
+        guard let encoded = EncodedEvent(event, revealsSecrets: true) else {
+            throw Failure(.eventNotAccepted, fileID: fileID, line: line)
+        }
+        return try await preview(encoded.name, encoded.payload, fileID: fileID, line: line)
+    }
+
     /// What a client sees that posts an event with `dryRun`: handlers know it from `Navigator.session`.
     public func preview(
         _ type: String, _ payload: JSON? = nil, fileID: String = #fileID, line: UInt = #line

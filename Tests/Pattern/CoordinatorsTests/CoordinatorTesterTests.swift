@@ -180,7 +180,7 @@ import Testing
         let bob = try await CoordinatorTester(app, id: "s_bob0000000001")
 
         async let anns = ann.after("borrow")
-        async let bobs = bob.after("borrow")
+        async let bobs = bob.after(LoanCoordinator.Event.borrow)
 
         let outcomes = try await [loans(anns)?.hasBook, loans(bobs)?.hasBook]
         #expect(outcomes.compactMap(\.self).sorted { !$0 && $1 } == [false, true])
@@ -199,14 +199,14 @@ import Testing
     @Test func `a dry run shows what would be, and is known to handlers`() async throws {
         let app = try await CoordinatorTester(TesterSessionTests.app())
 
-        let preview = try await app.preview("borrow")
+        let preview = try await app.preview(LoanCoordinator.Event.borrow)
 
         #expect(preview.visible == "preview" && app.visible == "shelf")
         #expect(loans(preview)?.hasBook == nil)
     }
 
     @Test func `random walks begin with what the client says`() async throws {
-        let client = try ClientInfo(["locale": "de"])
+        let client = ClientInfo(locale: "de")
         try await RandomWalk(TesterSessionTests.app(), seed: 1, count: 5, client: client).run(andCheck: { _, result in
             result.state.client.locale == nil ? "the client is unknown" : nil
         })

@@ -28,6 +28,12 @@ public final class ClientInfo: Sendable {
         values = [:]
     }
 
+    /// For tests: what a client says that says only this.
+    public init(locale: String?, platform: String? = nil, version: String? = nil) {
+        let members = [("locale", locale), ("platform", platform), ("version", version)]
+        values = JSONObject(members.compactMap { name, value in value.map { (name, .string($0)) } })
+    }
+
     /// - Throws: if `json` is not an object or is too large, or if one of the three members above is not a string; then
     ///   the error's path names the member.
     public init(_ json: JSON) throws(JSONDecodingError) {

@@ -12,15 +12,25 @@ public struct IntegerText<Integer: FixedWidthInteger & Sendable>: Sendable, Hash
         self.value = value
     }
 
+    /// - Parameter text: as it travels, also in a link; `nil` unless it is the integer in its one spelling.
+    public init?(_ text: String) {
+        guard let value = Integer(text), String(value) == text else { return nil }
+        self.value = value
+    }
+
     /// The text, for a screen's parameters.
-    public var json: JSON { .string(String(value)) }
+    public var json: JSON { .string(description) }
+}
+
+extension IntegerText: CustomStringConvertible {
+    public var description: String { String(value) }
 }
 
 extension IntegerText: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)
-        guard let value = Integer(text), String(value) == text else {
+        guard let value = IntegerText(text)?.value else {
             throw DecodingError.typeMismatch(
                 Integer.self, .init(codingPath: container.codingPath, debugDescription: ""))
         }
