@@ -27,7 +27,10 @@ private struct DeskCoordinator: Coordinator {
         }
     }
 
-    func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision { .taken }
+    func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
+        navigator.endChildren()
+        return .taken
+    }
 }
 
 @Suite struct AnswerFirstTests {
@@ -94,6 +97,7 @@ private struct DeskCoordinator: Coordinator {
         let client = try await AnswerFirstTests.client()
         _ = try await client.post(#"{"type":"warn"}"#)
 
+        #expect(try await FlowTests.open("/nowhere", client).status == 422, "not worth keeping")
         let refused = try await FlowTests.open("/notes", client)
 
         try await client.expect(refused, 409, "answer-first", version: 2)

@@ -191,7 +191,7 @@ private let add = #"{"type":"add","payload":1}"#
     }
 
     @Test func `the stream of an expired session ends`() async throws {
-        let client = try await Client { $0.idleLifetime = 3 }
+        let client = try await Client { $0.idleLifetime = 8 }
         let listener = try await Listener(client)
         _ = try await listener.next()
         let event = try #require(try await listener.next())

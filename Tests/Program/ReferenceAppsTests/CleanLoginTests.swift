@@ -127,7 +127,6 @@ struct OneAccount: LoginRepository {
         #expect(restored.client == german && restored == tester.state)
 
         try await tester.send("describeClient", ["locale": "en"])
-        try await tester.send("relaunch")
 
         #expect(tester.state.visible?.screen.title == "Login" && tester.state.client.locale == "en")
         try await tester.send("describeClient", [:])

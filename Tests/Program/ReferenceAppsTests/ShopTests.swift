@@ -55,6 +55,27 @@ import Testing
         #expect(app.transition.rotatesToken == (event == "signOut"))
     }
 
+    @Test(arguments: [("/cart", "cart"), ("/products/7", "product"), ("/checkout", "address")])
+    func `a link from the address form asks if it leads elsewhere, and is then followed`(link: String, screen: String)
+        async throws
+    {
+        var app = try await ShopTests.open(link: "/products/1")
+        try await app.send("addToCart")
+        try await app.send("open", ["path": "/checkout"])
+        try await app.send("submit", ShopTests.right)
+        try await app.send("type", "Main St")
+
+        try await app.send("open", ["path": .string(link)])
+
+        if screen == "address" {
+            #expect(app.alert == nil && app.visible == "address", "the user is there already")
+        } else {
+            #expect(app.alert?.title == "Discard your input?" && app.visible == "address")
+            try await app.send("answer", ["button": "discard"])
+            #expect(app.visible == screen && !app.coordinators.contains("checkout"))
+        }
+    }
+
     @Test func `a link to the checkout waits for the sign-in and is then opened once`() async throws {
         var app = try await ShopTests.open(link: "/products/1")
         try await app.send("addToCart")

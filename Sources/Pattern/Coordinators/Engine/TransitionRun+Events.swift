@@ -25,7 +25,11 @@ extension TransitionRun {
 
     private mutating func begin(_ event: BuiltInEvent, payload: JSON?) throws(NavigationError) {
         guard state.accepts(event) else {
-            if event == .open, state.alert != nil, !app.links.isEmpty { throw .answerFirst }
+            if event == .open, state.alert != nil, !app.links.isEmpty {
+                // Only a link that could be opened then is worth keeping.
+                _ = try link(in: payload)
+                throw .answerFirst
+            }
             let goesBack = event == .back || event == .backTo || event == .backToRoot
             throw state.alert == nil && goesBack ? .nothingToGoBack : .eventNotAccepted
         }
@@ -197,13 +201,17 @@ extension TransitionRun {
     }
 
     private mutating func open(_ payload: JSON?) throws(NavigationError) {
+        let link = try link(in: payload)
+        // If the event is held up, its payload is kept: not whatever the client sent, but the link's own path.
+        if event?.type == BuiltInEvent.open.rawValue { event?.payload = ["path": .string(link.path)] }
+        try open(link)
+    }
+
+    private func link(in payload: JSON?) throws(NavigationError) -> Link {
         guard case ("path", .string(let path))? = onlyMember(of: payload) else {
             throw .invalidPayload("must have “path”, a string, and nothing else")
         }
-        let link = try app.link(path)
-        // If the event is held up, its payload is kept: not whatever the client sent, but the link's own path.
-        if event?.type == BuiltInEvent.open.rawValue { event?.payload = ["path": .string(link.path)] }
-        if askToLeaveVisible(by: nil) { try open(link) }
+        return try app.link(path)
     }
 
     private mutating func relaunch() throws(NavigationError) {

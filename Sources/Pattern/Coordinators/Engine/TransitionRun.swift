@@ -111,6 +111,12 @@ public struct TransitionRun: Sendable {
             try settleLink()
             screens = state.screens
         } while dismissOrphan(among: screens) || retryPendingLink() || (prospect != nil && removeEmptyPlace())
+        // A link may lead to where the user is, or show something elsewhere: only one that leaves the screen asks.
+        if event?.type == BuiltInEvent.open.rawValue, state.visible?.key != original.visible?.key,
+            !askToLeaveVisible(by: nil)
+        {
+            return try resultWithAlert()
+        }
         if try redraw(screens) { screens = state.screens }
         return try checked(screens)
     }

@@ -96,6 +96,9 @@ extension SettingResolution {
         unused(
             all.storage.storeSize, without: store.location, unless: !choice.isPostgres,
             "is for a store in memory or in a file, not for PostgreSQL.")
+        unused(
+            all.storage.durability, without: store.location, unless: choice != .memory,
+            "is for a store that outlives the process, not for one in memory.")
 
         let adminPort = value(of: all.admin.adminPort)
         unused(all.admin.adminHost, without: all.admin.adminPort, unless: adminPort != nil, "is for --admin-port.")

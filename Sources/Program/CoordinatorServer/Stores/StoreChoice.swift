@@ -217,7 +217,7 @@ extension ExitCode {
             EX_DATAERR,
             """
             \(directory) is damaged, and this command cannot read it: \(what). Start a server on it, or restart the \
-            one that runs: the start repairs or rebuilds the store. If the start is refused, only a backup helps.
+            one that runs: the start rebuilds what is derived from the journal. If the start is refused, only a backup helps.
             """)
     }
 

@@ -58,8 +58,13 @@ extension CleanLogin {
         }
 
         func start(_ navigator: inout Navigator) {
-            let title = navigator.client.language == "de" ? "Anmelden" : "Login"
-            navigator.push(Screen("login", title: title, events: [Control(title, sends: "login")]))
+            navigator.push(Screen("login"))
+        }
+
+        func render(_ screen: inout Screen, in context: NavigationContext) {
+            let title = context.client.language == "de" ? "Anmelden" : "Login"
+            screen.title = title
+            screen.events = [Control(title, sends: "login")]
         }
 
         func handle(_ event: Event, _ navigator: inout Navigator) async throws {

@@ -115,15 +115,21 @@ extension Shop {
         func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
             switch link.pattern.text {
             case "/cart":
-                navigator.selectTab("cart")
+                showTab("cart", &navigator)
                 return .taken
             case "/checkout":
                 navigator.selectTab("cart")
                 return openCheckout(&navigator)
             default:
-                navigator.selectTab("home")
+                showTab("home", &navigator)
                 return .passedOn
             }
+        }
+
+        /// Ends what is presented over the tabs, so that the user sees the tab.
+        private func showTab(_ tab: String, _ navigator: inout Navigator) {
+            if navigator.isPresenting { navigator.dismissPresented() }
+            navigator.selectTab(tab)
         }
 
         private func openCheckout(_ navigator: inout Navigator) -> LinkDecision {
