@@ -151,10 +151,14 @@ import Testing
         let store = try await database.open()
         let stamp = try await store.commit(.make(1), versions: 1)
         // Both lanes have a connection.
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for number in 2..<10 { group.addTask { try await store.commit(.make(number), versions: 1) } }
-            try await group.waitForAll()
-        }
+        var numbers = 2..<10
+        repeat {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in numbers { group.addTask { try await store.commit(.make(number), versions: 1) } }
+                try await group.waitForAll()
+            }
+            numbers = numbers.upperBound..<numbers.upperBound + 8
+        } while try await database.query("SELECT count(DISTINCT lane) FROM batches") != "\(store.laneCount)"
         try await blocking { try cluster.setFrozen(true) }
 
         let change = try SessionChange.make(.make(1), after: stamp)
