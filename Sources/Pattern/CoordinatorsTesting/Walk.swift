@@ -80,7 +80,8 @@ struct Walk {
         case .handlerFailed(let coordinator, let call, let thrown):
             guard !expected.contains(thrown.type) else { return }
             throw Problem(kind: .thrown, reason: "\(call) of “\(coordinator)” threw \(thrown), which is not expected")
-        case .eventNotAccepted, .answerFirst, .unknownEvent, .invalidEvent, .staleScreen, .nothingToGoBack,
+        case .eventNotAccepted, .answerFirst, .unknownEvent, .signalNotAccepted, .unknownSignal, .invalidEvent,
+            .staleScreen, .nothingToGoBack,
             .impossibleRequest,
             .runawayTransition, .invariantViolated:
             throw Problem(kind: .refused, reason: "“\(event.type)” is listed, but was refused: \(error)")

@@ -165,6 +165,14 @@ extension Problem {
         case .unknownEvent:
             self.init(422, "unknown-event", "Unknown event", "GET /v1/apps/{app} lists the app's events.")
             self.pointer = "/type"
+        case .signalNotAccepted:
+            self.init(
+                409, "signal-not-accepted", "Signal not accepted now",
+                "No living coordinator of the session accepts the signal.")
+        case .unknownSignal:
+            self.init(
+                422, "unknown-signal", "Unknown signal", "GET /v1/apps/{app} lists the signals that the app accepts.")
+            self.pointer = "/type"
         case .invalidEvent(let event):
             let first = event.faults.first.map { "The value at \($0.pointer) \($0.reason)." } ?? ""
             let others = event.faults.count > 1 ? " “errors” lists \(event.faults.count) faults." : ""
@@ -230,6 +238,8 @@ extension InvariantViolation {
         case .strayCoordinator(let name): "“\(name)” would live without its parent."
         case .orphanedScreen(let key): "Screen \(key) would belong to no coordinator."
         case .repeatedKey(let key): "Two screens would have the key \(key)."
+        case .strayWork(let id):
+            "The effect or timer “\(id)” would have no coordinator, or not be the only one of that id."
         }
     }
 }

@@ -213,6 +213,7 @@ public final class App: Sendable {
             run.device = device
             run.state.draw(for: device)
         }
+        run.state.restartIdleTimers(at: now)
         try run.begin(event)
         return run
     }

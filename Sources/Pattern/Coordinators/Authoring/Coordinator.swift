@@ -10,6 +10,12 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     /// The events that this coordinator's screens can send.
     associatedtype Event: NavigationEvent = NoEvent
 
+    /// What reaches this coordinator from elsewhere than its screens.
+    associatedtype Signal: NavigationSignal = NoSignal
+
+    /// The work that this coordinator has done outside the session's turn.
+    associatedtype Effect: NavigationEffect = NoEffect
+
     /// The type of `blank`: the coordinator itself, or `NoBlank`.
     associatedtype Blank: Sendable = NoBlank
 
@@ -52,6 +58,29 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     /// Handles an event from one of this coordinator's screens. An event of `everywhere` may also come from a
     /// descendant's screen, unless a coordinator below this one accepts an event of that name.
     mutating func handle(_ event: Event, _ navigator: inout Navigator) async throws
+
+    /// Handles a signal: the outcome of one of this coordinator's effects, one of its timers, or what another system
+    /// has sent. Screens that it removes are left without asking, because there may be nobody to answer.
+    ///
+    /// If it throws for an effect or a timer, it is called again after 1, 2, 4 … seconds, five times at most. Then the
+    /// effect or timer is over, and the error is treated as that of an event's handler, see `onError` of `App`.
+    mutating func receive(_ signal: Signal, _ navigator: inout Navigator) async throws
+
+    /// Does the work of an effect, see `Navigator.perform`. It is called on a copy of the coordinator, as it was when the
+    /// attempt began, and may take up to 30 seconds; then its task is cancelled, and the attempt has failed.
+    ///
+    /// An attempt that throws is repeated after 1, 2, 4 … 60 seconds, as often as `retries` says and for ten minutes at
+    /// most. Then `effectDidFail` is called.
+    ///
+    /// - Returns: the outcome, which `receive` gets; `nil` if there is nothing to say.
+    func perform(_ effect: Effect, in context: EffectContext) async throws -> Signal?
+
+    /// How often an attempt that throws is repeated: by default 5 times.
+    static func retries(_ effect: Effect) -> Int
+
+    /// Handles the failure of the last attempt of an effect. By default it throws the error, which is then treated as
+    /// that of an event's handler, see `onError` of `App`.
+    mutating func effectDidFail(_ effect: Effect, _ error: any Error, _ navigator: inout Navigator) async throws
 
     /// Called after a child asked to finish and was removed, with its descendants and all their screens. The child's
     /// properties are its result.
@@ -116,6 +145,23 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     /// - Parameter version: the version of the app that saved it.
     /// - Returns: `nil` to remove the screen as `back` would, but without asking.
     static func migrate(_ screen: Screen, from version: Int) throws -> Screen?
+
+    /// Converts an effect or a timer that an older version of the app saved.
+    ///
+    /// - Parameter version: the version of the app that saved it.
+    /// - Returns: `nil` to remove it.
+    static func migrate(_ work: SavedWork, from version: Int) throws -> SavedWork?
+}
+
+/// An effect or a timer as an older version of the app saved it.
+public struct SavedWork: Sendable, Equatable {
+    public enum Kind: Sendable { case effect, timer }
+
+    public let kind: Kind
+    public var id: String
+    /// The effect, or the timer's signal, in the form in which Swift encodes an enum's case:
+    /// `{"hold": {"seat": "12A"}}`.
+    public var value: JSON
 }
 
 /// The `Blank` of a coordinator that declares no `blank`.
@@ -141,6 +187,7 @@ extension Coordinator {
 
     public static func migrate(_ saved: JSON, from version: Int) throws -> JSON { saved }
     public static func migrate(_ screen: Screen, from version: Int) throws -> Screen? { screen }
+    public static func migrate(_ work: SavedWork, from version: Int) throws -> SavedWork? { work }
 
     public func isEnabled(_ event: Event, in context: NavigationContext) -> Bool { true }
     public func render(_ screen: inout Screen, in context: NavigationContext) {}

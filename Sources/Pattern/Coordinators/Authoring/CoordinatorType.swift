@@ -25,6 +25,11 @@ final class CoordinatorType: Sendable {
     let everywhere: EventSet
     /// The events for which `isEnabled` returns `true`.
     let enabledEvents: @Sendable (any Coordinator, NavigationContext) -> EventSet
+    /// The signals that other systems may send.
+    let signals: [EventShape]
+    let work: WorkFunctions
+    /// The conduct of `perform`.
+    let conductOfEffects = FunctionConduct()
 
     init<C: Coordinator>(
         _ type: C.Type, named name: String = C.name, linksOfApp: [LinkPattern], version: Int,
@@ -52,11 +57,16 @@ final class CoordinatorType: Sendable {
             }
             return enabled
         }
+        let signals = EventShape.external(of: C.self)
+        self.signals = signals ?? []
+        self.work = WorkFunctions(of: C.self)
         let (blank, problemsOfBlank) = (C.blank as? C).map { JSON.saved($0, as: "\(name).blank") } ?? (nil, [])
         self.blank = blank
         self.problems =
             (C.blank is C || C.blank is NoBlank ? [] : ["\(name).blank must be a \(C.self)"])
             + (type is AnyClass ? ["\(name) must be a struct or an enum: an instance of a class is not copied"] : [])
+            + (signals.map { $0.flatMap(\.problems) }
+                ?? ["\(name).Signal must be an enum whose Codable conformance is the compiler's"])
             + problemsOfBlank + CoordinatorType.problems(of: C.self, shapes: shapes)
             + links.flatMap { link in link.problems.map { "\(name): link “\(link.text)” \($0)" } }
             + eventsEverywhere.filter { event in shapes?.contains { $0.name == event } != true }

@@ -60,7 +60,8 @@ public struct PostedEvent: Sendable, Equatable {
     }
 }
 
-/// A case of a coordinator's `Event`: its name and the form of its payload on the wire, derived from an example.
+/// A case of a coordinator's `Event`, or one of its `Signal` that other systems may send: its name and the form of its
+/// payload on the wire, derived from an example.
 ///
 /// Swift encodes an enum's case as `{"name": {"label": value}}` (SE-0295), or as its raw value. On the wire that is
 /// `{"type": "name", "payload": {"label": value}}`, where a single unlabelled value is the payload itself.
@@ -87,38 +88,41 @@ public final class EventShape: Sendable {
     let isDecodable: @Sendable (JSON) -> Bool
     /// The conduct of `handle` with this event.
     let conduct = FunctionConduct()
-    /// Decodes the event from the result of `decodable`, and calls `handle`.
+    /// Decodes the event from the result of `decodable`, and calls `handle`; for a signal `receive`.
     let handle: @Sendable (inout any Coordinator, JSON, inout Navigator) async throws -> Void
 
     /// - Parameter examples: the author's examples of the case, at least one.
-    private init<C: Coordinator>(_ event: EncodedEvent, examples: [C.Event], of type: C.Type, number: Int) {
+    private init<C: Coordinator, Event: Codable & Sendable>(
+        _ event: EncodedEvent, examples: [Event], title: String, fields: [Field], of type: C.Type, number: Int,
+        _ call: @escaping @Sendable (inout C, Event, inout Navigator) async throws -> Void
+    ) {
         let example = examples[0]
         let schema = JSONSchema.payloadSchema(of: example)
         // A case without a payload is its example: there is nothing to decode.
         let fixed = event.form == .rawValue || event.form == .noPayload ? example : nil
         self.name = event.name
         self.number = number
-        self.title = example.title
+        self.title = title
         self.form = event.form
         self.payload = event.payload
         self.unmaskedPayloads = examples.map { EncodedEvent($0, revealsSecrets: true)?.payload }
-        self.schema = schema.map { Field.describe(example.fields, in: $0) }
-        self.isConstrained = example.fields.contains(where: \.isConstraint)
+        self.schema = schema.map { Field.describe(fields, in: $0) }
+        self.isConstrained = fields.contains(where: \.isConstraint)
         // A value that is `nil` is not encoded, so the case looks as if it had no payload.
         let isHidden = event.form == .noPayload && !Mirror(reflecting: example).children.isEmpty
         self.problems =
             (isHidden
                 ? [
-                    "\(C.name).Event: the example of “\(event.name)” is nil: give one with a value, so that the payload is known"
+                    "\(C.name).\(Event.self): the example of “\(event.name)” is nil: give one with a value, so that the payload is known"
                 ]
                 : [])
-            + example.fields.filter { !$0.exists(in: schema) }.map { field in
-                "\(C.name).Event: “\(event.name)” has no field “\(field.name)”"
+            + fields.filter { !$0.exists(in: schema) }.map { field in
+                "\(C.name).\(Event.self): “\(event.name)” has no field “\(field.name)”"
             }
-        self.isDecodable = { (try? $0.decode(as: C.Event.self)) != nil }
+        self.isDecodable = { (try? $0.decode(as: Event.self)) != nil }
         self.handle = { coordinator, event, navigator in
             var handler = coordinator.known(as: C.self)
-            try await handler.handle(try fixed ?? event.decodedPayload(), &navigator)
+            try await call(&handler, try fixed ?? event.decodedPayload(), &navigator)
             coordinator = handler
         }
     }
@@ -127,8 +131,28 @@ public final class EventShape: Sendable {
     ///
     /// - Returns: `nil` if the type does not encode as an enum does.
     static func all<C: Coordinator>(of type: C.Type, _ numbers: inout EventNumbers) -> [EventShape]? {
-        var cases: [(event: EncodedEvent, examples: [C.Event])] = []
-        for example in C.Event.examples {
+        cases(of: C.Event.examples)?.map { event, examples in
+            EventShape(
+                event, examples: examples, title: examples[0].title, fields: examples[0].fields, of: type,
+                number: numbers.number(of: event.name)
+            ) { try await $0.handle($1, &$2) }
+        }
+    }
+
+    /// The shapes of the signals that other systems may send to a coordinator, in the order of their first examples.
+    ///
+    /// - Returns: `nil` if the type does not encode as an enum does.
+    static func external<C: Coordinator>(of type: C.Type) -> [EventShape]? {
+        cases(of: C.Signal.external)?.map { signal, examples in
+            EventShape(signal, examples: examples, title: signal.name.sentence, fields: [], of: type, number: 0) {
+                try await $0.receive($1, &$2)
+            }
+        }
+    }
+
+    private static func cases<Event: Encodable>(of examples: [Event]) -> [(EncodedEvent, examples: [Event])]? {
+        var cases: [(event: EncodedEvent, examples: [Event])] = []
+        for example in examples {
             guard let event = EncodedEvent(example) else { return nil }
             if let index = cases.firstIndex(where: { $0.event.name == event.name }) {
                 cases[index].examples.append(example)
@@ -136,9 +160,7 @@ public final class EventShape: Sendable {
                 cases.append((event, [example]))
             }
         }
-        return cases.map {
-            EventShape($0.event, examples: $0.examples, of: type, number: numbers.number(of: $0.event.name))
-        }
+        return cases.map { ($0.event, $0.examples) }
     }
 
     /// The event in the form that Swift's own decoding of the enum expects.
@@ -201,12 +223,12 @@ public struct EncodedEvent: Sendable {
     }
 
     /// - Returns: `nil` if the type does not encode as an enum does; `App.problems` reports such a type.
-    public init?(_ event: some NavigationEvent) {
+    public init?(_ event: some Encodable) {
         self.init(event, revealsSecrets: false)
     }
 
     /// - Parameter revealsSecrets: whether the payload holds secrets unmasked; such a payload must not be kept.
-    package init?(_ event: some NavigationEvent, revealsSecrets: Bool) {
+    package init?(_ event: some Encodable, revealsSecrets: Bool) {
         let userInfo: [CodingUserInfoKey: Any] = revealsSecrets ? [.revealsSecrets: true] : [:]
         guard let encoded = try? JSON(encoding: event, userInfo: userInfo) else { return nil }
         if let name = encoded.string {

@@ -19,6 +19,8 @@ public struct Navigator: Sendable {
     public let client: ClientInfo
     var requests: [Request] = []
     private let placed: PlacedScreen?
+    /// The coordinator's work.
+    let pending: [PendingWork]
     /// The id of the coordinator that makes the requests.
     private let coordinator: Int
     /// The id of the stack on which that coordinator was started.
@@ -38,6 +40,7 @@ public struct Navigator: Sendable {
         self.address = address
         self.client = state.client
         self.placed = state.visible
+        self.pending = state.pending.isEmpty ? [] : state.pending.filter { $0.coordinator == coordinator.id }
         self.coordinator = coordinator.id
         self.home = coordinator.home
         // Not the whole state: the engine is about to change the state's coordinators, which would then be copied.

@@ -1,3 +1,5 @@
+internal import JSONCoding
+
 /// A call of a `Navigator`'s function, to be performed later. Indirect, because requests are copied more often than
 /// made.
 indirect enum Request: Sendable {
@@ -23,6 +25,9 @@ indirect enum Request: Sendable {
     case rotateToken(TokenRotation)
     case changeUser(UserChange)
     case endSessions(SessionEnding)
+    case perform(any NavigationEffect, id: String?)
+    case schedule(any NavigationSignal, TimerTime, id: String?)
+    case cancel(String)
 }
 
 /// A screen by its key or by its name.
@@ -101,8 +106,16 @@ extension Request: CustomStringConvertible {
         case .changeUser(.signIn): "signIn(user:)"
         case .changeUser(.signOut): "signOut()"
         case .endSessions: "endSessions(ofUser:)"
+        case .perform(let effect, _): "perform(\(effect.caseName))"
+        case .schedule(let signal, _, _): "schedule(\(signal.caseName))"
+        case .cancel(let id): "cancel(\(id))"
         case .rotateToken(.revokingOthers): "rotateToken()"
         case .rotateToken(.keepingOthers): "rotateToken(revokingOthers: false)"
         }
     }
+}
+
+extension Encodable {
+    /// The name of an enum's case; empty if the value does not encode as an enum does.
+    fileprivate var caseName: String { (try? JSON(encoding: self))?.caseName ?? "" }
 }

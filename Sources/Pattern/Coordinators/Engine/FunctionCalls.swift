@@ -4,7 +4,8 @@ internal import Synchronization
 public struct RunningCall: Sendable {
     private enum Function {
         case transition(TransitionRun.Call)
-        case content(String)
+        /// A call outside a transition, by the function's name.
+        case other(String)
     }
 
     public let coordinator: String
@@ -23,15 +24,24 @@ public struct RunningCall: Sendable {
     /// - Parameter function: its name, with that of the screen.
     init(content function: String, of coordinator: LivingCoordinator) {
         self.coordinator = coordinator.name
-        self.called = .content(function)
+        self.called = .other(function)
         self.conduct = coordinator.type.conductOfContent
+    }
+
+    /// A call of `perform`.
+    ///
+    /// - Parameter function: its name, with that of the effect.
+    init(effect function: String, of coordinator: LivingCoordinator) {
+        self.coordinator = coordinator.name
+        self.called = .other(function)
+        self.conduct = coordinator.type.conductOfEffects
     }
 
     /// The function as its author knows it, without the values: `start`, `handle(login)`.
     public var function: String {
         switch called {
         case .transition(let call): call.name
-        case .content(let function): function
+        case .other(let function): function
         }
     }
 }

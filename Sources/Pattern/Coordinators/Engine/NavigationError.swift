@@ -8,7 +8,11 @@ public enum NavigationError: Error, Equatable, Sendable {
     case answerFirst
     /// No coordinator of the app has an event of that name.
     case unknownEvent
-    /// The event exists, but its payload does not fit.
+    /// No living coordinator accepts this signal of another system now.
+    case signalNotAccepted
+    /// No coordinator of the app accepts a signal of that name from other systems.
+    case unknownSignal
+    /// The event or signal exists, but its payload does not fit.
     case invalidEvent(InvalidEvent)
     /// The screen or the alert that the user acted on is no longer visible.
     case staleScreen

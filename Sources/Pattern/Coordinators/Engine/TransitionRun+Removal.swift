@@ -53,6 +53,7 @@ extension TransitionRun {
             return TransitionResult(state: state, transition: Transition(event: nil))
         }
         let isObjection = objection.failure == nil
+        if cause == .event { state.restartIdleTimers(at: now) }
         try check(objection.alert) { reason in
             .impossibleRequest(
                 coordinator: original[objection.coordinator]?.name ?? "",
@@ -70,7 +71,7 @@ extension TransitionRun {
         guard state.isWithinNumberLimit else { throw .stateLimit(bytes: app.sizeLimit) }
         let operations = (before.map { [.dismissAlert(key: $0.key)] } ?? []) + [Operation.alert(key: key)]
         return TransitionResult(
-            state: state, transition: Transition(event: event.type, operations: operations),
+            state: state, transition: Transition(event: event.type, cause: cause, operations: operations),
             caught: objection.failure, asksFirst: isObjection && !isKept)
     }
 
@@ -114,6 +115,7 @@ extension TransitionRun {
         }
         removed += state.coordinators.filter { ids.contains($0.id) }.map { ($0.id, $0.parent) }
         state.coordinators.removeAll { ids.contains($0.id) }
+        state.removeWork(of: ids)
         removeScreensWithoutAsking { ids.contains($0.coordinator) }
         if state.alert != nil { adoptAlerts() }
     }

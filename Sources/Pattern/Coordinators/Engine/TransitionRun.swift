@@ -18,6 +18,8 @@ public struct TransitionRun: Sendable {
         case didSelectTab(String)
         case receive(Message)
         case open(Link)
+        case receiveSignal(SentSignal)
+        case effectDidFail(FailedEffect)
     }
 
     enum Step: Sendable {
@@ -39,6 +41,10 @@ public struct TransitionRun: Sendable {
     package var observer: (any CallObserver)?
     /// The posted event; `nil` for the first transition of a session.
     var event: PostedEvent?
+    /// What the transition is made for. If it is no event, `event` has the signal's name, or the effect's.
+    var cause = Transition.Cause.event
+    /// Whether an error of a coordinator may become an alert.
+    var showsErrors = true
     /// The device that posted it; `nil` for the one that the state is drawn for.
     var device: Device?
     /// The state before the event.
@@ -112,7 +118,7 @@ public struct TransitionRun: Sendable {
             screens = state.screens
         } while dismissOrphan(among: screens) || retryPendingLink() || (prospect != nil && removeEmptyPlace())
         // A link may lead to where the user is, or show something elsewhere: only one that leaves the screen asks.
-        if event?.type == BuiltInEvent.open.rawValue, state.visible?.key != original.visible?.key,
+        if cause == .event, event?.type == BuiltInEvent.open.rawValue, state.visible?.key != original.visible?.key,
             !askToLeaveVisible(by: nil)
         {
             return try resultWithAlert()
@@ -145,7 +151,7 @@ public struct TransitionRun: Sendable {
         }
         if let alert = state.alert, alert.key != original.alert?.key { operations.append(.alert(key: alert.key)) }
         let transition = Transition(
-            event: event?.type, operations: operations, finished: finished, dismissed: dismissed,
+            event: event?.type, cause: cause, operations: operations, finished: finished, dismissed: dismissed,
             tokenRotation: tokenRotation, userChange: userChange, sessionEndings: sessionEndings)
         return TransitionResult(state: state, transition: transition)
     }
@@ -201,7 +207,7 @@ public struct TransitionRun: Sendable {
         with error: any Error, thrownBy call: Call, of coordinator: LivingCoordinator
     ) throws(NavigationError) {
         let failure = call.failure(error, of: coordinator)
-        guard prospect == nil, case .handlerFailed = failure, !(error is CancellationError),
+        guard prospect == nil, showsErrors, case .handlerFailed = failure, !(error is CancellationError),
             let alert = app.onError?(error),
             let owner = original[coordinator.id]?.id ?? original.visible?.coordinator
         else { throw failure }
@@ -270,6 +276,8 @@ extension TransitionRun.Call {
             try await delegate.didSelectTab(tab, &navigator)
             coordinator = delegate
         case .receive(let message): coordinator = try await message.deliver(coordinator, &navigator)
+        case .receiveSignal(let signal): try await signal.receive(&coordinator, &navigator)
+        case .effectDidFail(let effect): try await effect.didFail(&coordinator, &navigator)
         case .shouldSelectTab, .open: break
         }
     }
@@ -285,6 +293,8 @@ extension TransitionRun.Call {
         case .didSelectTab: "didSelectTab"
         case .receive(let message): message.name
         case .open: "open"
+        case .receiveSignal(let signal): "receive(\(signal.name))"
+        case .effectDidFail(let effect): "effectDidFail(\(effect.name))"
         }
     }
 
@@ -299,14 +309,20 @@ extension TransitionRun.Call {
         case .receive: 5
         case .open: 6
         case .shouldSelectTab: 7
+        case .receiveSignal: 8
+        case .effectDidFail: 9
         }
     }
 
-    static let kinds = 8
+    static let kinds = 10
 
     func failure(_ error: any Error, of coordinator: LivingCoordinator) -> NavigationError {
-        if case .handle(let shape, let event) = self, let unfit = error as? UnfitPayload {
-            return shape.refusal(of: event, unfit.cause)
+        if let unfit = error as? UnfitPayload {
+            switch self {
+            case .handle(let shape, let event): return shape.refusal(of: event, unfit.cause)
+            case .receiveSignal(let signal): if let refusal = signal.refusal(unfit.cause) { return refusal }
+            default: break
+            }
         }
         if let overloaded = error as? Overloaded { return .overloaded(retryAfter: overloaded.retryAfter) }
         return .handlerFailed(coordinator: coordinator.name, call: name, error: ThrownError(error))
@@ -347,6 +363,11 @@ extension TransitionRun {
         case .endSessions(let ending):
             try check(ending.user, request, by: coordinator)
             if !sessionEndings.contains(ending) { sessionEndings.append(ending) }
+        case .rotateToken where cause != .event:
+            throw coordinator.impossible(request, "there is no client that could get a new token")
+        case .perform(let effect, let id): try begin(effect, id: id, request, by: coordinator)
+        case .schedule(let signal, let time, let id): try schedule(signal, time, id: id, request, by: coordinator)
+        case .cancel(let id): state.pending.removeAll { $0.id == id && $0.coordinator == coordinator.id }
         case .rotateToken(let rotation): if tokenRotation != .revokingOthers { tokenRotation = rotation }
         }
     }

@@ -47,6 +47,10 @@ extension NavigationState {
                 }
             }
             writer.member("agreedEvent", ifAny: agreedEvent)
+            if !pending.isEmpty {
+                writer.name("pending")
+                writer.array { writer in for work in pending { work.save(to: &writer) } }
+            }
             if shared != base.shared {
                 writer.name("shared")
                 writer.encoded(shared.encoded)
@@ -65,7 +69,7 @@ extension NavigationState {
         size += stack.savedSize(beside: parts)
         for flow in presented { size += flow.stack.savedSize(beside: parts) }
         if shared != parts.shared { size += shared.encoded.count }
-        return size + alertSize + (client == parts.client ? 0 : clientSize)
+        return size + alertSize + pendingSize + (client == parts.client ? 0 : clientSize)
     }
 
     /// The size that `App.sizeLimit` bounds, in bytes.
@@ -73,11 +77,19 @@ extension NavigationState {
         var size = defaults.encoded.count + shared.encoded.count
         for coordinator in coordinators { size += coordinator.encodedSize }
         for screen in screens { size += screen.savedSize }
-        return size + alertSize + clientSize
+        return size + alertSize + pendingSize + clientSize
     }
 
     private var clientSize: Int {
         client.values.isEmpty ? 0 : JSONWriter.bytes(capacity: 256) { client.values.write(to: &$0) }.count
+    }
+
+    /// The saved size of all effects and timers, in bytes.
+    private var pendingSize: Int {
+        guard !pending.isEmpty else { return 0 }
+        var writer = JSONWriter()
+        for work in pending { work.save(to: &writer) }
+        return writer.count
     }
 
     /// The saved size of all alerts, with the events of their buttons, in bytes.
@@ -110,7 +122,7 @@ extension NavigationState: Equatable {
             && left.stack == right.stack && left.presented == right.presented
             && left.coordinators == right.coordinators && left.defaults == right.defaults && left.shared == right.shared
             && left.pendingLink == right.pendingLink && left.agreedEvent == right.agreedEvent
-            && left.client == right.client && left.drawnFor == right.drawnFor
+            && left.pending == right.pending && left.client == right.client && left.drawnFor == right.drawnFor
     }
 }
 
@@ -223,6 +235,25 @@ extension PresentedAlert {
             guard let next else { return }
             writer.name("next")
             next.save(to: &writer)
+        }
+    }
+}
+
+extension PendingWork {
+    fileprivate func save(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("id", id)
+            writer.member("number", number)
+            writer.member("coordinator", coordinator)
+            switch kind {
+            case .effect(let effect, let since):
+                writer.member("effect", effect)
+                writer.member("since", since)
+            case .timer(let signal, let due, let idle):
+                writer.member("signal", signal)
+                writer.member("due", due)
+                writer.member("idle", ifAny: idle)
+            }
         }
     }
 }

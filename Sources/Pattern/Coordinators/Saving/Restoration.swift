@@ -83,6 +83,7 @@ extension NavigationState {
             && coordinators.map(\.id).areDistinct(upTo: lastID) && stacks.areDistinct(upTo: lastID)
             && coordinators.first?.parent == nil && coordinators.first?.home == stack.id
             && presented.allSatisfy { self[$0.coordinator]?.home == $0.stack.id }
+            && pending.map(\.number).areDistinct(upTo: lastID)
     }
 }
 
@@ -112,6 +113,8 @@ public enum Loss: Equatable, Sendable {
     case shared(name: String, reason: String?)
     /// A link that a coordinator kept for later.
     case pendingLink
+    /// An effect under way or a timer; `reason` says in words why, `nil` if its coordinator was removed.
+    case work(id: String, coordinator: String, reason: String?)
 }
 
 extension Loss: CustomStringConvertible {
@@ -126,6 +129,8 @@ extension Loss: CustomStringConvertible {
         case .control(let event, let screen): "event “\(event)” of screen “\(screen)”"
         case .shared(let name, let reason): "shared state “\(name)”" + (reason.map { " (\($0))" } ?? "")
         case .pendingLink: "the pending link"
+        case .work(let id, let coordinator, let reason):
+            "effect or timer “\(id)” of coordinator “\(coordinator)”" + (reason.map { " (\($0))" } ?? "")
         }
     }
 }
@@ -169,6 +174,7 @@ struct Migration {
         state.pendingLink = saved.pendingLink
         state.agreedEvent = saved.agreedEvent
         if version < app.version { state.forEachScreen { migrate($0, in: state) } }
+        state.pending = saved.pending.compactMap { restored($0, in: state) }
         return state
     }
 
@@ -222,6 +228,24 @@ struct Migration {
             // A tab without a screen is removed.
             for screen in state.stack(label.stack)?.screens ?? [] { screensToRemove.insert(screen.key) }
         }
+    }
+
+    /// An effect or timer as this declaration of the app knows it; `nil` if it does not know it. That of a coordinator
+    /// which cannot be restored stays until the coordinator is removed.
+    private mutating func restored(_ work: PendingWork, in state: NavigationState) -> PendingWork? {
+        guard let living = state[work.coordinator], !coordinatorsToRemove.contains(living.id) else { return work }
+        var restored: PendingWork? = work
+        let reason: String
+        do {
+            if version < app.version { restored = try living.type.migrated(work, from: version) }
+            guard let restored else { return nil }
+            guard let problem = living.type.problem(of: restored) else { return restored }
+            reason = problem
+        } catch {
+            reason = "cannot be migrated from version \(version)"
+        }
+        losses.append(.work(id: work.id, coordinator: living.name, reason: reason))
+        return nil
     }
 
     /// The transition from `state` to the state that this declaration of the app can keep, up to the first call of a
@@ -278,6 +302,10 @@ struct Migration {
             losses.append(.alert(lacking: gone?.eventName))
         }
         if before.pendingLink != nil, after.pendingLink == nil { losses.append(.pendingLink) }
+        for work in before.pending where after.work(work.number) == nil {
+            losses.append(
+                .work(id: work.id, coordinator: before[work.coordinator]?.name ?? "", reason: nil))
+        }
     }
 }
 

@@ -27,6 +27,7 @@ struct SavedState: JSONReadable {
     let alert: SavedAlert?
     let pendingLink: PendingLink?
     let agreedEvent: String?
+    let pending: [PendingWork]
     let client: ClientInfo
     let drawnFor: Int
     let shared: JSONObject
@@ -41,6 +42,7 @@ struct SavedState: JSONReadable {
         alert = try json.member(ifAny: "alert")
         pendingLink = try json.member(ifAny: "pendingLink")
         agreedEvent = try json.member(ifAny: "agreedEvent")
+        pending = try json.member(ifAny: "pending") ?? []
         shared = try json.member(ifAny: "shared") ?? [:]
         drawnFor = try json.count(ifAny: "drawnFor") ?? NavigationState.firstDevice
         client =
@@ -228,6 +230,20 @@ extension PostedEvent: JSONReadable {
 extension PendingLink: JSONReadable {
     package init(json: JSON) throws(JSONDecodingError) {
         self.init(path: try json.member("path"), coordinator: try json.count("coordinator"))
+    }
+}
+
+extension PendingWork: JSONReadable {
+    package init(json: JSON) throws(JSONDecodingError) {
+        let kind: Kind =
+            if let effect = json["effect"] {
+                .effect(effect, since: try json.count("since"))
+            } else {
+                .timer(try json.member("signal"), due: try json.count("due"), idle: try json.count(ifAny: "idle"))
+            }
+        self.init(
+            id: try json.member("id"), number: try json.count("number"), coordinator: try json.count("coordinator"),
+            kind: kind)
     }
 }
 

@@ -12,7 +12,7 @@ public enum JSONSchema {
     /// `required`.
     ///
     /// - Returns: `nil` if the case takes no payload, or if the type does not encode as an enum does.
-    public static func payloadSchema<Event: NavigationEvent>(of example: Event) -> JSON? {
+    public static func payloadSchema<Event: Codable>(of example: Event) -> JSON? {
         guard let encoded = try? JSON(encoding: example).object, let event = encoded.members.first, encoded.count == 1
         else { return nil }
         let trace = SchemaTrace()

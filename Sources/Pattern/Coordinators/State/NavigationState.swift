@@ -18,6 +18,7 @@ public struct NavigationState: Sendable {
         var drawnFor = NavigationState.firstDevice
         var pendingLink: PendingLink?
         var agreedEvent: String?
+        var pending: [PendingWork] = []
         var lastKey = 0
         var lastID = 0
     }
@@ -104,8 +105,14 @@ public struct NavigationState: Sendable {
         _modify { yield &parts.agreedEvent }
     }
 
-    /// The last numbers given out: `lastKey` to a screen, flow or alert, `lastID` to a coordinator or stack. None is
-    /// reused.
+    /// The effects under way and the timers, in the order in which they were recorded.
+    public internal(set) var pending: [PendingWork] {
+        _read { yield parts.pending }
+        _modify { yield &parts.pending }
+    }
+
+    /// The last numbers given out: `lastKey` to a screen, flow or alert, `lastID` to a coordinator, stack, effect or timer. None
+    /// is reused.
     var lastKey: Int {
         _read { yield parts.lastKey }
         _modify { yield &parts.lastKey }
@@ -283,6 +290,8 @@ public enum InvariantViolation: Error, Equatable, Sendable {
     case orphanedScreen(key: String)
     /// Two screens have the same key.
     case repeatedKey(key: String)
+    /// An effect's or timer's coordinator is gone, or has another one of the same id.
+    case strayWork(id: String)
 }
 
 extension NavigationState {
@@ -310,7 +319,7 @@ extension NavigationState {
             }
             if isIdle(coordinator, among: screens) { return .idleCoordinator(name: coordinator.name) }
         }
-        return nil
+        return violationOfWork
     }
 
     /// Whether a coordinator has neither a screen nor a child.

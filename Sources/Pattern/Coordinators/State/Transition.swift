@@ -2,8 +2,10 @@ public import JSONCoding
 
 /// What one event did.
 public struct Transition: Sendable, Equatable {
-    /// The type of the event; `nil` for the first state of a session.
+    /// The type of the event; `nil` for the first state of a session. If something else than an event was the cause, the
+    /// name of the signal, or that of the effect if there was no signal.
     public let event: String?
+    public let cause: Cause
     /// The changes that a client animates, in the order in which they were made.
     public let operations: [Operation]
     /// The names of the coordinators that finished, in order.
@@ -17,15 +19,28 @@ public struct Transition: Sendable, Equatable {
     public let userChange: UserChange?
     /// The sessions that end, see `Navigator.endSessions`.
     public let sessionEndings: [SessionEnding]
-    /// The transition's members in answers and in the history, as JSON text: `event`, `operations`, `finished`,
+    /// The transition's members in answers and in the history, as JSON text: `event`, `cause`, `operations`, `finished`,
     /// `dismissed`.
     public let encodedMembers: [UInt8]
 
+    /// What a transition was made for.
+    public enum Cause: String, Sendable {
+        /// An event of a client, or what the operator did.
+        case event
+        /// The end of an effect.
+        case effect
+        case timer
+        /// A signal that another system has sent.
+        case signal
+    }
+
     public init(
-        event: String?, operations: [Operation] = [], finished: [String] = [], dismissed: [String] = [],
+        event: String?, cause: Cause = .event, operations: [Operation] = [], finished: [String] = [],
+        dismissed: [String] = [],
         tokenRotation: TokenRotation? = nil, userChange: UserChange? = nil, sessionEndings: [SessionEnding] = []
     ) {
         self.event = event
+        self.cause = cause
         self.operations = operations
         self.finished = finished
         self.dismissed = dismissed
@@ -33,7 +48,10 @@ public struct Transition: Sendable, Equatable {
         self.userChange = userChange
         self.sessionEndings = sessionEndings
         var members = JSONWriter()
-        members.member("event", ifAny: event)
+        if let event {
+            members.member("event", event)
+            members.member("cause", word: cause.word)
+        }
         members.member("operations", operations)
         members.member("finished", finished)
         members.member("dismissed", dismissed)
@@ -42,6 +60,17 @@ public struct Transition: Sendable, Equatable {
 
     /// Whether a coordinator asked for another token.
     public var rotatesToken: Bool { tokenRotation != nil }
+}
+
+extension Transition.Cause {
+    fileprivate var word: StaticString {
+        switch self {
+        case .event: "event"
+        case .effect: "effect"
+        case .timer: "timer"
+        case .signal: "signal"
+        }
+    }
 }
 
 /// What happens to a session's other tokens when a transition replaces the token of the client that posted its event.

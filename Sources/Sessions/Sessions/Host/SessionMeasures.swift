@@ -179,8 +179,9 @@ public enum EventOutcome: Int, CaseIterable, Sendable {
 
     private init(_ error: NavigationError) {
         switch error {
-        case .unknownEvent, .invalidEvent: self = .invalid
-        case .eventNotAccepted, .answerFirst, .staleScreen, .nothingToGoBack, .unknownLink, .linkNotTaken:
+        case .unknownEvent, .unknownSignal, .invalidEvent: self = .invalid
+        case .eventNotAccepted, .signalNotAccepted, .answerFirst, .staleScreen, .nothingToGoBack, .unknownLink,
+            .linkNotTaken:
             self = .refused
         case .overloaded: self = .limited
         case .handlerFailed, .impossibleRequest, .stackLimit, .depthLimit, .stateLimit, .runawayTransition,

@@ -1,0 +1,146 @@
+public import JSONCoding
+
+/// What reaches a coordinator from elsewhere than its screens: the end of an effect, a timer that is due, a message of
+/// another system. An enum whose associated values are the payload.
+///
+/// ```swift
+/// enum Signal: NavigationSignal {
+///     case held(until: Date), taken, holdExpired
+///     case paid(reference: String)
+///
+///     static let external: [Signal] = [.paid(reference: "r-1")]
+/// }
+/// ```
+public protocol NavigationSignal: Codable, Sendable {
+    /// One value of each case that other systems may send, with an example of its payload; by default none. All other
+    /// cases come only from the coordinator's own effects and timers.
+    static var external: [Self] { get }
+}
+
+extension NavigationSignal {
+    public static var external: [Self] { [] }
+}
+
+/// Work that a coordinator has done outside the session's turn, while its screens are shown: an enum whose associated
+/// values say what to do. They are saved with the session, so they must not hold secrets.
+public protocol NavigationEffect: Codable, Sendable {}
+
+/// The `Signal` of a coordinator that receives none.
+public enum NoSignal: NavigationSignal {
+    public init(from decoder: any Decoder) throws {
+        throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: "there is no signal"))
+    }
+
+    public func encode(to encoder: any Encoder) throws {}
+}
+
+/// The `Effect` of a coordinator that has none: there is no value of it. (A struct, because for an enum without cases the
+/// compiler warns of code that is never executed.)
+public struct NoEffect: NavigationEffect {
+    public init(from decoder: any Decoder) throws {
+        throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: "there is no effect"))
+    }
+
+    public func encode(to encoder: any Encoder) throws {}
+}
+
+extension Coordinator {
+    public static func retries(_ effect: Effect) -> Int { 5 }
+
+    public mutating func effectDidFail(_ effect: Effect, _ error: any Error, _ navigator: inout Navigator) throws {
+        throw error
+    }
+}
+
+extension Coordinator where Signal == NoSignal {
+    public mutating func receive(_ signal: NoSignal, _ navigator: inout Navigator) {}
+}
+
+extension Coordinator where Effect == NoEffect {
+    public func perform(_ effect: NoEffect, in context: EffectContext) -> Signal? { nil }
+}
+
+/// What an effect may depend on beside its values and its coordinator.
+public struct EffectContext: Sendable {
+    /// Identifies the effect to other systems, for example as the idempotency key of a payment: it is the same in every
+    /// attempt, also after a crash and on another server. It cannot be guessed.
+    public let effectID: String
+    /// 1 for the first attempt that this server makes, 2 for the first retry.
+    public let attempt: Int
+    /// The time at which the attempt began.
+    public let now: Date
+    public let session: SessionInfo
+    public let client: ClientInfo
+    /// What the session's coordinators shared when the attempt began.
+    public let shared: SharedValues
+    public let defaults: Defaults
+    private let dependencies: ResolvedDependencies
+
+    init(
+        _ state: NavigationState, of session: SessionInfo, effectID: String, attempt: Int, at now: Date,
+        _ dependencies: ResolvedDependencies
+    ) {
+        self.effectID = effectID
+        self.attempt = attempt
+        self.now = now
+        self.session = session
+        self.client = state.client
+        self.shared = state.shared
+        self.defaults = state.defaults
+        self.dependencies = dependencies
+    }
+
+    /// The service that the app registered for a type; the coordinator's `dependencies` should list the type.
+    public func resolve<Dependency: Sendable>(
+        _ type: Dependency.Type = Dependency.self
+    ) throws(DependencyError) -> Dependency {
+        try dependencies.resolve(type)
+    }
+}
+
+// Work that goes on after the transition. It begins once the transition is committed, never in a dry run, and ends with
+// its coordinator. Each piece of work has an id, unique in its coordinator: work that is recorded under the id of earlier
+// work replaces that.
+extension Navigator {
+    /// Has `Coordinator.perform` called, outside the session's turn: meanwhile the screens are shown, and events go on.
+    /// It is called at least once, also if the server crashes, and exactly one outcome counts: the signal that it
+    /// returns, or the error of its last attempt. An outcome that comes after the effect was cancelled or replaced, or
+    /// its coordinator has ended, is discarded.
+    ///
+    /// - Parameters:
+    ///   - effect: a value of this coordinator's `Effect`.
+    ///   - id: for `cancel`, and for clients, which are shown what is under way. By default the name of the case.
+    public mutating func perform(_ effect: some NavigationEffect, id: String? = nil) {
+        requests.append(.perform(effect, id: id))
+    }
+
+    /// Sends a signal to this coordinator when a time has passed.
+    ///
+    /// - Parameters:
+    ///   - signal: a value of this coordinator's `Signal`.
+    ///   - id: for `cancel`; by default the name of the case.
+    public mutating func schedule(_ signal: some NavigationSignal, after delay: Duration, id: String? = nil) {
+        requests.append(.schedule(signal, .after(delay), id: id))
+    }
+
+    /// Sends a signal to this coordinator at a time; at once if that has passed. A timer does not prolong the session's
+    /// life: if the session expires before, the signal is never sent.
+    public mutating func schedule(_ signal: some NavigationSignal, at time: Date, id: String? = nil) {
+        requests.append(.schedule(signal, .at(time), id: id))
+    }
+
+    /// Sends a signal to this coordinator when the user has done nothing for some time: each accepted event of the user
+    /// starts the wait again.
+    public mutating func scheduleWhenIdle(_ signal: some NavigationSignal, after delay: Duration, id: String? = nil) {
+        requests.append(.schedule(signal, .whenIdle(delay), id: id))
+    }
+
+    /// Ends this coordinator's effect or timer of that id, if there is one. The task of an effect is cancelled.
+    public mutating func cancel(_ id: String) {
+        requests.append(.cancel(id))
+    }
+
+    /// Whether this coordinator has an effect under way, or a timer, of that id. The value is from before the
+    /// coordinator's function was called.
+    public func isPending(_ id: String) -> Bool { pending.contains { $0.id == id } }
+}

@@ -1,0 +1,201 @@
+internal import JSONCoding
+
+/// Something that happened elsewhere than on the session's screens, and is carried out by a transition.
+public enum Occurrence: Sendable {
+    /// Another system has sent a signal.
+    case signal(PostedEvent)
+    /// The timer of that number is due.
+    case timer(Int)
+    /// The effect of that number has ended.
+    case effect(Int, EffectOutcome)
+}
+
+/// How an effect has ended.
+public enum EffectOutcome: Sendable {
+    /// With a signal, or without one.
+    case done(SentSignal?)
+    /// Its last attempt threw.
+    case failed(any Error)
+}
+
+extension App {
+    /// Begins the transition for something that happened elsewhere, up to the first call of a coordinator.
+    ///
+    /// - Parameter showsErrors: whether an error of a coordinator may become an alert; if not, the transition fails.
+    /// - Returns: `nil` if the effect or timer is over: then there is nothing to do.
+    /// - Throws: `signalNotAccepted`, `unknownSignal`, or `invalidEvent` for a signal of another system.
+    public func begin(
+        _ occurrence: Occurrence, on state: NavigationState, at now: Date, showsErrors: Bool = true
+    ) throws(NavigationError) -> TransitionRun? {
+        let (name, cause): (String, Transition.Cause)
+        let call: TransitionRun.Call?
+        let recipient: Int
+        var state = state
+        switch occurrence {
+        case .signal(let posted):
+            let (living, shape) = try state.recipient(ofSignal: posted.type, in: self)
+            call = .receiveSignal(SentSignal(shape, try shape.decodable(posted.payload)))
+            (name, cause, recipient) = (posted.type, .signal, living.id)
+        case .timer(let number):
+            guard let (work, living) = state.remove(number), case .timer(let signal, _, _) = work.kind,
+                let sent = living.type.work.signal(signal)
+            else { return nil }
+            call = .receiveSignal(sent)
+            (name, cause, recipient) = (sent.name, .timer, living.id)
+        case .effect(let number, let outcome):
+            guard let (work, living) = state.remove(number), case .effect(let effect, _) = work.kind else { return nil }
+            switch outcome {
+            case .done(let signal): call = signal.map { .receiveSignal($0) }
+            case .failed(let error):
+                call = .effectDidFail(FailedEffect(name: work.name, effect, error, living.type.work))
+            }
+            if case .done(let signal?) = outcome { name = signal.name } else { name = work.name }
+            (cause, recipient) = (.effect, living.id)
+        }
+        var run = TransitionRun(of: self, on: state, at: now, event: PostedEvent(name))
+        run.cause = cause
+        run.showsErrors = showsErrors
+        run.leavesWithoutAsking = true
+        if let call { run.agenda.append(.call(call, recipient)) }
+        return run
+    }
+
+    /// The transition that only removes an effect or timer, because its signal cannot be received.
+    ///
+    /// - Returns: `nil` if the effect or timer is over.
+    public func dropping(_ number: Int, from state: NavigationState) -> TransitionResult? {
+        var after = state
+        guard let (work, _) = after.remove(number) else { return nil }
+        let transition = Transition(event: work.name, cause: work.effect == nil ? .timer : .effect)
+        return TransitionResult(state: after, transition: transition)
+    }
+}
+
+extension NavigationState {
+    /// Removes an effect or a timer.
+    ///
+    /// - Returns: what was removed, and its coordinator; `nil` if it is over.
+    fileprivate mutating func remove(_ number: Int) -> (PendingWork, LivingCoordinator)? {
+        guard let work = work(number), let living = self[work.coordinator] else { return nil }
+        pending.removeAll { $0.number == number }
+        return (work, living)
+    }
+
+    /// The coordinator that receives a signal of another system: the first that has it, from the visible screen's up to
+    /// the root, then among all others, parents before their children.
+    fileprivate func recipient(
+        ofSignal name: String, in app: App
+    ) throws(NavigationError) -> (LivingCoordinator, EventShape) {
+        let visible = visible.map { lineage(of: $0.coordinator) } ?? []
+        let others = coordinators.lazy.map(\.id).filter { !visible.contains($0) }
+        for id in visible + others {
+            guard let living = self[id], let shape = living.type.signals.first(where: { $0.name == name }) else {
+                continue
+            }
+            return (living, shape)
+        }
+        throw app.types.contains { $0.signals.contains { $0.name == name } } ? .signalNotAccepted : .unknownSignal
+    }
+}
+
+/// Records work.
+extension TransitionRun {
+    mutating func begin(
+        _ effect: any NavigationEffect, id: String?, _ request: Request, by coordinator: LivingCoordinator
+    ) throws(NavigationError) {
+        guard coordinator.type.work.owns(effect) else {
+            throw coordinator.impossible(request, "it is no Effect of this coordinator")
+        }
+        let value = try saved(effect, request, by: coordinator)
+        guard coordinator.type.work.isEffect(value) else {
+            throw coordinator.impossible(request, "the effect cannot be decoded again")
+        }
+        try record(.effect(value, since: now.milliseconds), id: id ?? value.caseName, request, by: coordinator)
+    }
+
+    mutating func schedule(
+        _ signal: any NavigationSignal, _ time: TimerTime, id: String?, _ request: Request,
+        by coordinator: LivingCoordinator
+    ) throws(NavigationError) {
+        guard coordinator.type.work.owns(signal) else {
+            throw coordinator.impossible(request, "it is no Signal of this coordinator")
+        }
+        let value = try saved(signal, request, by: coordinator)
+        guard coordinator.type.work.signal(value) != nil else {
+            throw coordinator.impossible(request, "the signal cannot be decoded again")
+        }
+        let (due, idle) = time.due(from: now)
+        try record(.timer(value, due: due, idle: idle), id: id ?? value.caseName, request, by: coordinator)
+    }
+
+    private mutating func record(
+        _ kind: PendingWork.Kind, id: String?, _ request: Request, by coordinator: LivingCoordinator
+    ) throws(NavigationError) {
+        let id = id ?? ""
+        state.pending.removeAll { $0.id == id && $0.coordinator == coordinator.id }
+        guard state.pending.count < NavigationState.pendingLimit else {
+            throw coordinator.impossible(
+                request, "the session has \(NavigationState.pendingLimit) effects and timers already")
+        }
+        state.pending.append(PendingWork(id: id, number: state.nextID(), coordinator: coordinator.id, kind: kind))
+    }
+
+    /// An effect or a signal as it is saved.
+    private func saved(
+        _ value: any Encodable & Sendable, _ request: Request, by coordinator: LivingCoordinator
+    ) throws(NavigationError) -> JSON {
+        do {
+            let saved = try JSON(encoding: value)
+            guard saved == (try JSON(encoding: value, userInfo: [.revealsSecrets: true])) else {
+                throw coordinator.impossible(request, "it holds a secret, which is not saved")
+            }
+            var writer = JSONWriter()
+            writer.value(saved)
+            if writer.hasUnwritableNumber { throw JSONEncodingError(unwritable: saved) }
+            return saved
+        } catch let error as NavigationError {
+            throw error
+        } catch let error as JSONEncodingError {
+            throw .unsavable(error, of: request.description, by: coordinator.name)
+        } catch {
+            throw .handlerFailed(coordinator: coordinator.name, call: "encode", error: ThrownError(error))
+        }
+    }
+}
+
+/// A signal on its way to a coordinator of the type that it belongs to.
+public struct SentSignal: Sendable {
+    /// The name of its case.
+    public let name: String
+    let receive: @Sendable (inout any Coordinator, inout Navigator) async throws -> Void
+    /// The error to answer if the payload that another system has sent cannot be decoded.
+    let refusal: @Sendable (JSONDecodingError) -> NavigationError?
+
+    init<C: Coordinator>(_ signal: C.Signal, to type: C.Type) {
+        self.name = EncodedEvent(signal)?.name ?? ""
+        self.receive = { coordinator, navigator in
+            var receiver = coordinator.known(as: C.self)
+            try await receiver.receive(signal, &navigator)
+            coordinator = receiver
+        }
+        self.refusal = { _ in nil }
+    }
+
+    /// - Parameter signal: the result of `decodable`.
+    fileprivate init(_ shape: EventShape, _ signal: JSON) {
+        self.name = shape.name
+        self.receive = { try await shape.handle(&$0, signal, &$1) }
+        self.refusal = { shape.refusal(of: signal, $0) }
+    }
+}
+
+/// An effect whose last attempt has failed.
+struct FailedEffect: Sendable {
+    let name: String
+    let didFail: @Sendable (inout any Coordinator, inout Navigator) async throws -> Void
+
+    fileprivate init(name: String, _ effect: JSON, _ error: any Error, _ functions: WorkFunctions) {
+        self.name = name
+        self.didFail = { try await functions.didFail(&$0, effect, error, &$1) }
+    }
+}
