@@ -98,6 +98,11 @@ public struct EffectContext: Sendable {
     }
 }
 
+/// An attempt of an effect took longer than it may.
+public struct EffectDeadlineExceeded: Error, Equatable {
+    public init() {}
+}
+
 // Work that goes on after the transition. It begins once the transition is committed, never in a dry run, and ends with
 // its coordinator. Each piece of work has an id, unique in its coordinator: work that is recorded under the id of earlier
 // work replaces that.

@@ -46,13 +46,14 @@ public struct EffectRun: Sendable {
 
     /// - Parameters:
     ///   - number: the effect's.
-    ///   - session: the session, and who is signed in to it.
+    ///   - session: the session's id.
+    ///   - user: who is signed in to it; `nil` for nobody.
     ///   - id: see `EffectContext.effectID`.
     ///   - attempt: 1 for the first one.
     /// - Returns: `nil` if the effect is over.
     public init?(
-        of number: Int, in state: NavigationState, of app: App, session: SessionInfo, effectID id: String, attempt: Int,
-        at now: Date
+        of number: Int, in state: NavigationState, of app: App, session: String, user: String?, effectID id: String,
+        attempt: Int, at now: Date
     ) {
         guard let work = state.work(number), case .effect(let value, let since) = work.kind,
             let living = state[work.coordinator]
@@ -65,18 +66,26 @@ public struct EffectRun: Sendable {
         self.living = living
         self.value = value
         self.context = EffectContext(
-            state, of: session, effectID: id, attempt: attempt, at: now, app.dependencies)
+            state, of: SessionInfo(id: session, user: user), effectID: id, attempt: attempt, at: now, app.dependencies)
     }
 
     /// The function as its author knows it: `perform(hold)`.
     public var function: String { "perform(\(effect))" }
 
     /// Makes the attempt.
-    package func signal(observer: (any CallObserver)? = nil) async throws -> SentSignal? {
+    ///
+    /// - Parameter wrapper: `nil` if nobody traces the call.
+    package func signal(
+        observer: (any CallObserver)? = nil, wrapper: CallWrapper? = nil
+    ) async throws -> SentSignal? {
         let call = RunningCall(effect: function, of: living)
         if let observer, try !observer.enter(call) { try await observer.leaveThread(for: call) }
         defer { observer?.leave(call) }
-        return try await living.type.work.perform(living.coordinator, value, context)
+        let perform = living.type.work.perform
+        guard let wrapper else { return try await perform(living.coordinator, value, context) }
+        var signal: SentSignal?
+        try await wrapper(call) { signal = try await perform(living.coordinator, value, context) }
+        return signal
     }
 }
 

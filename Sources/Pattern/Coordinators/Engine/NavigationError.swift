@@ -82,7 +82,7 @@ public struct ThrownError: Equatable, Sendable, CustomStringConvertible {
         self.caseName = caseName
     }
 
-    init(_ error: any Error) {
+    package init(_ error: any Error) {
         // Its description names types, and no values.
         if let error = error as? DependencyError {
             type = "DependencyError"

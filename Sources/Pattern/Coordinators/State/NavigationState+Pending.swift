@@ -109,6 +109,13 @@ extension NavigationState {
 }
 
 extension JSON {
+    /// Removes the effects under way from a saved state.
+    package mutating func removeSavedEffects() {
+        guard let pending = self["pending"]?.array else { return }
+        let timers = pending.filter { $0["effect"] == nil }
+        self["pending"] = timers.isEmpty ? nil : .array(timers)
+    }
+
     /// The name of an enum's case in Swift's own encoding.
     var caseName: String? { string ?? object?.names.first }
 }

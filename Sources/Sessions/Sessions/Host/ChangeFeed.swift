@@ -125,7 +125,7 @@ extension SessionHost {
     ///
     /// - Returns: whether it has returned `true` for all.
     @discardableResult
-    fileprivate func forEach(_ ids: [SessionID], _ body: @escaping @Sendable (SessionID) async -> Bool) async -> Bool {
+    func forEach(_ ids: [SessionID], _ body: @escaping @Sendable (SessionID) async -> Bool) async -> Bool {
         await withTaskGroup(of: Bool.self) { group in
             var rest = ids[...]
             var areAllTrue = true

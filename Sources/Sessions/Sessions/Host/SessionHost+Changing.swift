@@ -100,7 +100,12 @@ extension SessionHost {
         guard try await commit(change, of: session) else { return false }
         session.publish(
             isNew ? applied.state : before.withAnswer(), answered: answer?.key, limit: retention.answers)
-        if isNew { feed.report(session.id, SessionUpdate(applied.state, applied.transition)) }
+        if isNew {
+            feed.report(session.id, SessionUpdate(applied.state, applied.transition))
+            if !before.navigation.pending.isEmpty || !applied.state.navigation.pending.isEmpty {
+                followEffects(of: applied.state)
+            }
+        }
         return true
     }
 

@@ -75,7 +75,7 @@ extension SessionHost {
     ) async throws(SessionError) -> CreatedSession {
         try await create(once) { (_) async throws(SessionError) in
             let past = try await session.past(version, toContinue: true)
-            var state = past.navigation
+            var state = past.navigation.withoutEffects
             state.drawnFor = NavigationState.firstDevice
             return (
                 session.live.app, TransitionResult(state: state, transition: Transition(event: nil)), past.identity
@@ -143,6 +143,7 @@ extension SessionHost {
         case .success(let conflicts) where !conflicts.isEmpty: return nil
         case .success: measures.count(origin == nil ? .created : .forked)
         }
+        if state.navigation.hasEffects { followEffects(of: state) }
         let outcome = answer.map { Outcome.answered($0, generation: state.stamp.generation) }
         return CreatedSession(outcome: outcome ?? .applied(applied), id: id, token: token)
     }

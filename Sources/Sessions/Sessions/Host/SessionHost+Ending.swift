@@ -28,6 +28,7 @@ extension SessionHost {
             session.end()
             live.withLock { $0.remove(session) }
             feed.reportEnd(of: session.id)
+            cancelEffects(of: session.id)
             // Another server may have forked it before the end was committed. One that forks it later finds out that it
             // has ended.
             if session.app.endsForks, store.isShared { try await endForks(of: session.id, after: ending) }
@@ -73,6 +74,7 @@ extension SessionHost {
         case .success(let conflicts) where conflicts.isEmpty:
             measures.count(.ended)
             feed.reportEnd(of: id)
+            cancelEffects(of: id)
             return true
         case .success: throw .conflict
         case .failure(let error): throw failure(error)

@@ -125,8 +125,11 @@ extension SessionHost {
                 build: settings.build))
         switch await commit(change) {
         case .failure(let error): throw failure(error)
-        case .success(let conflicts): return conflicts.isEmpty ? state : nil
+        case .success(let conflicts) where !conflicts.isEmpty: return nil
+        case .success: break
         }
+        if !state.navigation.pending.isEmpty { followEffects(of: state) }
+        return state
     }
 
     private func report(_ plan: RestorePlan, _ record: SessionRecord, of app: App) {

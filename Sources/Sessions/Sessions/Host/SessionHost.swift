@@ -23,6 +23,10 @@ public final class SessionHost: Sendable {
     let usage: LiveUsage
     let feed: ChangeFeed
     let callWatch: CallWatch
+    /// For the attempts of effects.
+    let effectWatch: CallWatch
+    let effects: EffectQueue
+    let timers = TimersUnderWay()
     /// How long handlers take; `nil` if that is not measured.
     public let timings: HandlerTimings?
     let creations = KeyedTurns()
@@ -46,13 +50,16 @@ public final class SessionHost: Sendable {
         self.pairings = store.pairings ?? PairingsInMemory()
         self.eventRate = RateLimit(perSecond: settings.eventRate)
         self.report = report
-        self.callWatch = CallWatch(limit: settings.handlerDeadline) { app, call in
+        let reportBlocking = { @Sendable (app: String, call: RunningCall) in
             report(
                 """
                 \(app): \(call.coordinator) has blocked its thread in \(call.function): other clients had to wait; now it \
                 is called on other threads
                 """)
         }
+        self.callWatch = CallWatch(limit: settings.handlerDeadline, reportBlocking: reportBlocking)
+        self.effectWatch = CallWatch(limit: settings.effectDeadline, reportBlocking: reportBlocking)
+        self.effects = EffectQueue(limit: settings.effectLimit)
         self.timings = settings.measuresHandlers ? HandlerTimings() : nil
         self.feed = ChangeFeed(limit: settings.watcherLimit, limitOfSession: SessionSettings.watchersOfSession)
         self.usage = LiveUsage(count: settings.liveLimit, bytes: settings.liveMemory)
@@ -156,7 +163,10 @@ public final class SessionHost: Sendable {
     public var liveFigures: (sessions: Int, bytes: Int, coordinators: Int) { usage.figures }
 
     /// The calls of coordinators' functions that are still running after their deadline.
-    public var lateCalls: Int { callWatch.lateCalls }
+    public var lateCalls: Int { callWatch.lateCalls + effectWatch.lateCalls }
+
+    /// How many effects run on this server, and how many wait or are repeated later.
+    public var effectFigures: (running: Int, waiting: Int) { effects.figures }
 
     /// The error of a request for which the store has failed. Counts the failure.
     func failure(_ error: StoreError) -> SessionError {
@@ -240,9 +250,14 @@ extension SessionHost {
 
     /// Makes each call of a coordinator's function in a transition of that session a span.
     func trace(_ run: inout TransitionRun, of id: SessionID) {
-        guard let tracer = settings.tracer else { return }
-        let app = run.appName
-        run.wrapper = { running, call in
+        guard settings.tracer != nil else { return }
+        run.wrapper = wrapper(of: id, run.appName)
+    }
+
+    /// Makes a call of a coordinator's function of that session a span.
+    func wrapper(of id: SessionID, _ app: String) -> CallWrapper? {
+        guard let tracer = settings.tracer else { return nil }
+        return { running, call in
             let span = tracer.startSpan("\(running.coordinator).\(running.function)")
             defer { span.end() }
             if span.isRecording {

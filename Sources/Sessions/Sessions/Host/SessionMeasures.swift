@@ -31,6 +31,7 @@ public final class SessionMeasures: Sendable {
     private let failures = Counts(StoreFailure.allCases.count)
     /// `nil` if they are not counted.
     public let events: EventMeasures?
+    public let signals = SignalMeasures()
 
     /// - Parameter apps: those whose events are counted.
     init(of apps: [App]?) {

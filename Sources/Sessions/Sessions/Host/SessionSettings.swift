@@ -12,6 +12,19 @@ public struct SessionSettings: Sendable {
     public var tombstoneLifetime: TimeInterval = 24 * 60 * 60
     /// How long a handler may take before it has failed.
     public var handlerDeadline: Duration = .seconds(10)
+    /// How many effects run at the same time; the others wait.
+    public var effectLimit = 256
+    /// How long one attempt of an effect may take.
+    public var effectDeadline = Duration.seconds(30)
+    /// How long after a first failure an effect or a signal is tried again; it doubles with each failure, up to 60 times
+    /// as long.
+    public var retryPause = Duration.seconds(1)
+    /// How long after it was recorded an effect is still repeated, in seconds.
+    static let effectLifetime: TimeInterval = 600
+    /// How often the outcome of an effect, or a timer, is repeated if its coordinator throws.
+    static let retriesOfSignals = 5
+    /// The sessions whose timers are fired at the same time.
+    static let timersAtOnce = 256
     /// Events of one session that may wait for their turn.
     public var waitingLimit = 32
     /// Events that one session accepts in a second; 0 for no limit.
@@ -60,6 +73,11 @@ public struct SessionSettings: Sendable {
     func expiryIfWatched(_ state: SessionState, of app: App, at now: Date) -> Date? {
         let expiresAt = expiry(of: app, createdAt: state.identity.createdAt, usedAt: now)
         return expiresAt.timeIntervalSince(state.expiresAt) >= max(1, idle(of: app) / 4) ? expiresAt : nil
+    }
+
+    /// The pause after so many failures. Random in part, so that what failed together is not repeated together.
+    func pause(afterFailure number: Int) -> Duration {
+        retryPause * min(60, Double(1 << min(number - 1, 6))) * Double.random(in: 0.75...1.25)
     }
 
     private func absoluteEnd(of app: App, createdAt: Date) -> Date {

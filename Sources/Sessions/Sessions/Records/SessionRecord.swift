@@ -261,6 +261,7 @@ extension SessionRecord {
         for counter in ["lastKey", "lastID"] {
             state[counter] = .integer(max(state[counter]?.integer ?? 0, last.state[counter]?.integer ?? 0))
         }
+        state.removeSavedEffects()
         let note = TransitionNote(
             event: BuiltInEvent.restoration, visible: content.note.visible, operations: [], finished: [], dismissed: [])
         return EncodedRecord(

@@ -113,6 +113,28 @@ func outcome(of content: ContentRun, _ watch: CallWatch) async -> CallOutcome<[U
     return ending.map { made.text.withLock { $0 } }
 }
 
+/// Makes an attempt of an effect, and waits for its end until the deadline, or until the current task is cancelled.
+func outcome(
+    of effect: EffectRun, _ watch: CallWatch, _ wrapper: CallWrapper?
+) async -> Result<SentSignal?, any Error> {
+    let call = AppCall(of: effect.app, watch)
+    let kept = EffectResult()
+    let ending = await call.ending(isCancellable: true) { () async throws(NavigationError) in
+        do {
+            let signal = try await effect.signal(observer: call, wrapper: wrapper)
+            kept.result.withLock { $0 = .success(signal) }
+        } catch {
+            kept.result.withLock { $0 = .failure(error) }
+        }
+    }
+    if case .late = ending { return .failure(EffectDeadlineExceeded()) }
+    return kept.result.withLock { $0 } ?? .failure(CancellationError())
+}
+
+private final class EffectResult: Sendable {
+    let result = Mutex<Result<SentSignal?, any Error>?>(nil)
+}
+
 private final class MadeText: Sendable {
     let text = Mutex<[UInt8]>([])
 }
@@ -158,7 +180,11 @@ private final class AppCall: CallObserver {
     }
 
     /// Begins at once, on the caller's thread. If the app neither suspends nor blocks, nothing more is needed.
-    func ending(of work: @escaping @Sendable () async throws(NavigationError) -> Void) async -> Ending {
+    ///
+    /// - Parameter isCancellable: whether the work is given up if the current task is cancelled, as at the deadline.
+    func ending(
+        isCancellable: Bool = false, of work: @escaping @Sendable () async throws(NavigationError) -> Void
+    ) async -> Ending {
         let start = MonotonicTime.nanoseconds
         let task = Task.immediate(executorPreference: HandlerPool.shared) {
             do throws(NavigationError) {
@@ -177,7 +203,17 @@ private final class AppCall: CallObserver {
             if expire() { task.cancel() }
         }
         defer { timer.cancel() }
-        return await withUnsafeContinuation { continuation in
+        guard isCancellable else { return await settled() }
+        return await withTaskCancellationHandler {
+            await settled()
+        } onCancel: {
+            if expire() { task.cancel() }
+        }
+    }
+
+    /// Waits for the ending.
+    private func settled() async -> Ending {
+        await withUnsafeContinuation { continuation in
             let ending = state.withLock { state in
                 if state.ending == nil { state.waiting = continuation }
                 return state.ending

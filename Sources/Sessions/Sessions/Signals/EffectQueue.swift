@@ -1,0 +1,195 @@
+internal import Synchronization
+
+/// The effects that this server performs, and those that wait for it: in order, so many at a time, and so many of one
+/// session. It only keeps account: `SessionHost` performs them.
+///
+/// An effect is known here from the commit that recorded it until its outcome is committed, or it is over otherwise.
+final class EffectQueue: Sendable {
+    struct Key: Hashable, Sendable {
+        let session: SessionID
+        /// The effect's, unique in the session.
+        let number: Int
+    }
+
+    /// An attempt to make, for which a task is to be started and attached.
+    struct Attempt: Sendable {
+        let key: Key
+        /// 1 for the first one that this server makes.
+        let number: Int
+    }
+
+    fileprivate enum Phase {
+        /// In the queue, or held back because its session has its share.
+        case waiting
+        /// The task is `nil` until it is attached.
+        case running(Task<Void, Never>?)
+        /// Its last attempt is over: its outcome is being committed, or it is repeated later.
+        case between
+    }
+
+    fileprivate struct Effect {
+        var phase = Phase.waiting
+        var attempts = 0
+    }
+
+    fileprivate struct Work {
+        var effects: [Int: Effect] = [:]
+        /// What waits until fewer effects of the session are running.
+        var held: [Int] = []
+        var running = 0
+    }
+
+    fileprivate struct State {
+        var work: [SessionID: Work] = [:]
+        /// What waits begins at `first`.
+        var queue: [Key] = []
+        var first = 0
+        var running = 0
+        var known = 0
+        var hasOverflowed = false
+        var isClosed = false
+    }
+
+    /// How many effects of one session run at the same time.
+    static let limitOfSession = 8
+    /// How many effects are known at most. The others stay in the store, see `hasRoomAgain`.
+    private let knownLimit: Int
+    private let limit: Int
+    private let state = Mutex(State())
+
+    init(limit: Int, knownLimit: Int = 100_000) {
+        self.limit = max(1, limit)
+        self.knownLimit = knownLimit
+    }
+
+    /// Takes over which effects of a session are under way.
+    ///
+    /// - Returns: the attempts to make, and the tasks of effects that are over.
+    func follow(_ session: SessionID, _ numbers: [Int]) -> (attempts: [Attempt], over: [Task<Void, Never>]) {
+        state.withLock { state in
+            var over: [Task<Void, Never>] = []
+            for (number, effect) in state.work[session]?.effects ?? [:] where !numbers.contains(number) {
+                if case .running(let task?) = effect.phase { over.append(task) }
+                state.forget(Key(session: session, number: number))
+            }
+            for number in numbers where state.work[session]?.effects[number] == nil {
+                guard state.known < knownLimit else {
+                    state.hasOverflowed = true
+                    break
+                }
+                state.known += 1
+                state.work[session, default: Work()].effects[number] = Effect()
+                state.queue.append(Key(session: session, number: number))
+            }
+            return (state.begin(limit), over)
+        }
+    }
+
+    /// - Returns: `false` if the effect is over already.
+    func attach(_ task: Task<Void, Never>, to key: Key) -> Bool {
+        state.withLock { state in
+            guard case .running? = state.work[key.session]?.effects[key.number]?.phase else { return false }
+            state.work[key.session]?.effects[key.number]?.phase = .running(task)
+            return true
+        }
+    }
+
+    /// An attempt is over. Call once for each attempt.
+    ///
+    /// - Returns: whether the effect is still under way, and the attempts to make.
+    func release(_ key: Key) -> (isUnderWay: Bool, attempts: [Attempt]) {
+        state.withLock { state in
+            state.running -= 1
+            guard var work = state.work[key.session] else { return (false, state.begin(limit)) }
+            work.running -= 1
+            if !work.held.isEmpty { state.queue.append(Key(session: key.session, number: work.held.removeFirst())) }
+            let isUnderWay = work.effects[key.number] != nil
+            work.effects[key.number]?.phase = .between
+            state.work[key.session] = work.effects.isEmpty && work.running == 0 ? nil : work
+            return (isUnderWay, state.begin(limit))
+        }
+    }
+
+    /// Another attempt is to be made.
+    ///
+    /// - Returns: the attempts to make.
+    func wait(_ key: Key) -> [Attempt] {
+        state.withLock { state in
+            guard state.work[key.session]?.effects[key.number] != nil else { return [] }
+            state.work[key.session]?.effects[key.number]?.phase = .waiting
+            state.queue.append(key)
+            return state.begin(limit)
+        }
+    }
+
+    /// The effect is over.
+    func forget(_ key: Key) { state.withLock { $0.forget(key) } }
+
+    /// Whether effects were left in the store because there were too many, and there is room for them now. It says so
+    /// once.
+    func hasRoomAgain() -> Bool {
+        state.withLock { state in
+            guard state.hasOverflowed, state.known < knownLimit / 2 else { return false }
+            state.hasOverflowed = false
+            return true
+        }
+    }
+
+    /// Whether more effects are known than can be taken from the store now.
+    var isFull: Bool { state.withLock { $0.known >= knownLimit } }
+
+    var isClosed: Bool { state.withLock(\.isClosed) }
+
+    /// How many effects are running, and how many are known besides: they wait, or are repeated later.
+    var figures: (running: Int, waiting: Int) {
+        state.withLock { ($0.running, max(0, $0.known - $0.running)) }
+    }
+
+    /// From now on nothing begins.
+    ///
+    /// - Returns: the tasks that are running.
+    func close() -> [Task<Void, Never>] {
+        state.withLock { state in
+            state.isClosed = true
+            return state.work.values.flatMap(\.effects.values).compactMap { effect in
+                if case .running(let task) = effect.phase { task } else { nil }
+            }
+        }
+    }
+}
+
+extension EffectQueue.State {
+    /// Takes as many effects from the queue as may begin.
+    fileprivate mutating func begin(_ limit: Int) -> [EffectQueue.Attempt] {
+        var attempts: [EffectQueue.Attempt] = []
+        while running < limit, first < queue.count, !isClosed {
+            let key = queue[first]
+            first += 1
+            if first > 64, first * 2 > queue.count {
+                queue.removeFirst(first)
+                first = 0
+            }
+            guard var work = work[key.session], var effect = work.effects[key.number], case .waiting = effect.phase
+            else { continue }
+            if work.running >= EffectQueue.limitOfSession {
+                work.held.append(key.number)
+            } else {
+                effect.phase = .running(nil)
+                effect.attempts += 1
+                work.effects[key.number] = effect
+                work.running += 1
+                running += 1
+                attempts.append(EffectQueue.Attempt(key: key, number: effect.attempts))
+            }
+            self.work[key.session] = work
+        }
+        return attempts
+    }
+
+    fileprivate mutating func forget(_ key: EffectQueue.Key) {
+        guard work[key.session]?.effects.removeValue(forKey: key.number) != nil else { return }
+        known -= 1
+        work[key.session]?.held.removeAll { $0 == key.number }
+        if let rest = work[key.session], rest.effects.isEmpty, rest.running == 0 { work[key.session] = nil }
+    }
+}

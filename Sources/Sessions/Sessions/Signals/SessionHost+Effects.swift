@@ -1,0 +1,135 @@
+internal import Coordinators
+internal import FoundationEssentials
+internal import Measures
+internal import Sodium
+
+// Effects: work that a transition has recorded, done outside the session's turn once the transition is committed. At
+// least once: an effect is over only when a later transition has removed it from the session's state, so after a crash
+// it is found there again. Exactly one outcome counts, because the transition that applies it also removes the effect.
+extension SessionHost {
+    /// Begins the effects that a committed state has, and cancels those that it does not have any longer.
+    func followEffects(of state: SessionState) {
+        follow(state.id, state.navigation.pending.compactMap { $0.effect == nil ? nil : $0.number })
+    }
+
+    /// Cancels the effects of a session that has ended.
+    func cancelEffects(of id: SessionID) { follow(id, []) }
+
+    private func follow(_ id: SessionID, _ numbers: [Int]) {
+        let (attempts, over) = effects.follow(id, numbers)
+        for task in over { task.cancel() }
+        make(attempts)
+    }
+
+    private func make(_ attempts: [EffectQueue.Attempt]) {
+        for attempt in attempts {
+            let task = Task { await make(attempt) }
+            if !effects.attach(task, to: attempt.key) { task.cancel() }
+        }
+    }
+
+    private enum AttemptEnding {
+        case done(EffectOutcome)
+        /// To be repeated.
+        case failed
+        /// The effect is over, or not this server's.
+        case over
+    }
+
+    private func make(_ attempt: EffectQueue.Attempt) async {
+        let ending = await ending(of: attempt)
+        let (isUnderWay, attempts) = effects.release(attempt.key)
+        make(attempts)
+        guard isUnderWay else { return measures.signals.count(.effectDiscarded) }
+        switch ending {
+        case .over: effects.forget(attempt.key)
+        case .done(let outcome):
+            await carryOut(.effect(attempt.key.number, outcome), of: attempt.key)
+            effects.forget(attempt.key)
+        case .failed:
+            measures.signals.count(.effectRepeated)
+            try? await Task.sleep(for: settings.pause(afterFailure: attempt.number))
+            make(effects.wait(attempt.key))
+        }
+    }
+
+    private func ending(of attempt: EffectQueue.Attempt) async -> AttemptEnding {
+        let (id, number) = (attempt.key.session, attempt.key.number)
+        let (state, app): (SessionState, App)
+        do {
+            let session = try await inMemory(id, for: nil)
+            (state, app) = (try session.current(for: nil, at: now()), session.app)
+        } catch {
+            return error.isTemporary ? .failed : .over
+        }
+        let now = now()
+        guard
+            let run = EffectRun(
+                of: number, in: state.navigation, of: app, session: id.text, user: state.identity.user,
+                effectID: effectID(of: attempt.key), attempt: attempt.number, at: now)
+        else { return .over }
+        measures.signals.count(.effectAttempted)
+        let error: any Error
+        switch await outcome(of: run, effectWatch, wrapper(of: id, run.app)) {
+        case .success(let signal): return .done(.done(signal))
+        case .failure(let failure): error = failure
+        }
+        let isLast = attempt.number > run.retries || now.timeIntervalSince(run.since) > SessionSettings.effectLifetime
+        guard isLast, !effects.isClosed else { return .failed }
+        measures.signals.count(.effectFailed)
+        report("\(run.app), session \(id.text): \(run.coordinator) failed in \(run.function): \(ThrownError(error))")
+        return .done(.failed(error))
+    }
+
+    /// See `EffectContext.effectID`.
+    private func effectID(of key: EffectQueue.Key) -> String {
+        let text = "effect \(key.session.text) \(key.number)"
+        return "f_" + Base64URL.text(of: Array(KeyedDigest(of: text, key: store.secret).bytes.prefix(18)))
+    }
+
+    /// Begins the effects that an earlier run of the server, or another server that is gone, has left, until the task is
+    /// cancelled.
+    public func resumeEffects() async {
+        var isDue = true
+        while !Task.isCancelled {
+            if isDue { isDue = await !resumeAll() }
+            try? await Task.sleep(for: .seconds(store.isShared ? 5 : 1))
+            if store.isShared || effects.hasRoomAgain() { isDue = true }
+        }
+        // The server stops: what is under way is begun again after the next start.
+        for task in effects.close() { task.cancel() }
+    }
+
+    /// - Returns: whether the store could be read to the end.
+    private func resumeAll() async -> Bool {
+        var last: SessionID?
+        while !Task.isCancelled, !effects.isFull {
+            guard let page = try? await store.sessionsWithEffects(after: last, limit: SessionHost.page) else {
+                return false
+            }
+            await forEach(page) { id in
+                guard let session = try? await self.inMemory(id, for: nil),
+                    let state = try? session.current(for: nil, at: self.now())
+                else { return false }
+                self.followEffects(of: state)
+                return true
+            }
+            guard page.count == SessionHost.page else { return true }
+            last = page.last
+        }
+        return true
+    }
+
+    private static let page = 256
+}
+
+extension SessionError {
+    /// Whether the request may succeed later although the session does not change.
+    var isTemporary: Bool {
+        switch self {
+        case .notApplied, .storageFull, .unknownOutcome, .tooManyWaiting, .deadlineExceeded: true
+        case .refused(.overloaded, _): true
+        default: false
+        }
+    }
+}

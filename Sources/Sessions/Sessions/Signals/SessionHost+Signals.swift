@@ -1,0 +1,249 @@
+public import Coordinators
+internal import FoundationEssentials
+internal import Measures
+internal import Synchronization
+
+// What reaches a session from elsewhere than its screens: each is carried out by a transition of its own, in turn with
+// the events of its clients. It is no use of the session: it does not prolong its life.
+extension SessionHost {
+    /// Carries out what has happened, and commits it.
+    ///
+    /// - Parameters:
+    ///   - showsErrors: whether an error of a coordinator may become an alert; if not, it is thrown.
+    ///   - once: if given, a signal that was already received under the same key is not received again.
+    /// - Returns: `nil` if the effect or timer is over.
+    private func apply(
+        _ occurrence: Occurrence, to id: SessionID, showsErrors: Bool, once: IdempotentRequest? = nil
+    ) async throws(SessionError) -> Outcome? {
+        let session = try await inMemory(id, for: nil)
+        let outcome = try await change(session, waiting: .max) { (live) async throws(SessionError) in
+            if let once, live.mayHaveAnswered(once.key), let answer = try await answer(to: once.key, of: id) {
+                return Attempt<Outcome?>.unchanged(try replay(answer, to: once, of: live))
+            }
+            let now = now()
+            let before = try live.current(for: nil, at: now)
+            guard let result = try await transition(occurrence, on: before, of: live, at: now, showsErrors) else {
+                return .unchanged(nil)
+            }
+            let identity = result.transition.userChange.map { before.identity.with(user: $0.user) }
+            let hasChanged = result.state != before.navigation || identity != nil
+            let state = hasChanged ? before.next(result.state, as: identity, expiresAt: before.expiresAt) : before
+            let applied = AppliedEvent(state: state, transition: result.transition)
+            let answer = once?.stored(applied)
+            guard hasChanged || answer != nil else { return .unchanged(.applied(applied)) }
+            guard try await commit(applied, after: before, at: now, keeping: answer, of: live) else { return .outdated }
+            return .committed(
+                answer.map { .answered($0, generation: before.stamp.generation) } ?? .applied(applied))
+        }
+        if let outcome, !outcome.endings.isEmpty { try await endSessions(outcome.endings, for: id) }
+        return outcome
+    }
+
+    private func replay(
+        _ answer: StoredAnswer, to once: IdempotentRequest, of live: Session
+    ) throws(SessionError) -> Outcome {
+        guard answer.fingerprint == once.fingerprint else {
+            measures.count(.keyReused)
+            throw .keyReused
+        }
+        guard answer.body != nil else { throw .answerForgotten(nil) }
+        measures.count(.replayed)
+        return .answered(answer, generation: live.stamp.generation, replayedAt: live.stamp.version)
+    }
+
+    /// - Returns: `nil` if the effect or timer is over.
+    private func transition(
+        _ occurrence: Occurrence, on state: SessionState, of live: Session, at now: Date, _ showsErrors: Bool
+    ) async throws(SessionError) -> TransitionResult? {
+        var run: TransitionRun
+        do throws(NavigationError) {
+            guard
+                let begun = try live.app.begin(occurrence, on: state.navigation, at: now, showsErrors: showsErrors)
+            else { return nil }
+            run = begun
+        } catch {
+            throw .refused(error, state: state)
+        }
+        run.origin = origin(of: occurrence.event, live.id, user: state.identity.user, version: state.version)
+        trace(&run, of: live.id)
+        let result = try await RunningTransition(run).outcome(callWatch).value { .refused($0, state: state) }
+        if let caught = result.caught { report(caught, in: live.id, of: live.app) }
+        return result
+    }
+
+    /// Receives a signal that another system has sent.
+    ///
+    /// - Parameter once: a signal that was already received under the same key is not received again.
+    public func receive(
+        _ signal: PostedEvent, for id: SessionID, once: IdempotentRequest
+    ) async throws(SessionError) -> Outcome {
+        do throws(SessionError) {
+            guard let outcome = try await apply(.signal(signal), to: id, showsErrors: true, once: once) else {
+                throw .unknownSession
+            }
+            measures.signals.count(outcome.isReplay ? .signalReplayed : .signalReceived)
+            return outcome
+        } catch {
+            measures.signals.count(.signalRefused)
+            if case .unauthorized = error { throw .unknownSession }
+            throw error
+        }
+    }
+
+    /// Carries out the end of an effect, whatever it takes: what fails is repeated; what fails for good is dropped.
+    func carryOut(_ occurrence: Occurrence, of key: EffectQueue.Key) async {
+        for attempt in 1... {
+            let isLast = attempt > SessionSettings.retriesOfSignals
+            do throws(SessionError) {
+                if try await apply(occurrence, to: key.session, showsErrors: isLast) == nil {
+                    measures.signals.count(.effectDiscarded)
+                } else {
+                    measures.signals.count(.effectEnded)
+                }
+                return
+            } catch {
+                guard error.isAboutSignal || error.isTemporary else { return }
+                if error.isAboutSignal, isLast { return await drop(key, because: error) }
+            }
+            // What the store refuses is repeated for as long as this server runs; afterwards the effect runs again.
+            guard !effects.isClosed else { return }
+            try? await Task.sleep(for: settings.pause(afterFailure: attempt))
+        }
+    }
+
+    /// Removes an effect or timer whose signal cannot be received.
+    private func drop(_ key: EffectQueue.Key, because error: SessionError) async {
+        measures.signals.count(.dropped)
+        report("session \(key.session.text): an effect or a timer is dropped: \(error.wordsForOperator)")
+        _ = try? await change(try await inMemory(key.session, for: nil), waiting: .max) {
+            (live) async throws(SessionError) in
+            let now = now()
+            let before = try live.current(for: nil, at: now)
+            guard let result = live.app.dropping(key.number, from: before.navigation) else { return .unchanged(()) }
+            let after = AppliedEvent(
+                state: before.next(result.state, as: nil, expiresAt: before.expiresAt), transition: result.transition)
+            return try await commit(after, after: before, at: now, of: live) ? .committed(()) : .outdated
+        }
+    }
+}
+
+// Timers, of sessions in memory and of all others alike: the store knows when each session's next one is due.
+extension SessionHost {
+    /// Fires timers as they fall due, until the task is cancelled.
+    public func fireTimers() async {
+        await withDiscardingTaskGroup { group in
+            while !Task.isCancelled {
+                let busy = timers.count
+                let free = SessionSettings.timersAtOnce - busy
+                let due = free > 0 ? (try? await store.dueTimers(at: now(), limit: busy + free)) ?? [] : []
+                let new = due.filter { timers.begin($0.session) }
+                for timer in new {
+                    group.addTask {
+                        await self.fire(timer)
+                        self.timers.end(timer.session)
+                    }
+                }
+                // With more to do, only as long as some of it takes.
+                try? await Task.sleep(for: .milliseconds(new.isEmpty && free > 0 ? 250 : 5))
+            }
+        }
+    }
+
+    /// Fires what is due in a session, in order.
+    private func fire(_ timer: DueTimer) async {
+        do throws(SessionError) {
+            while true {
+                let state = try await inMemory(timer.session, for: nil).current(for: nil, at: now())
+                guard let work = state.navigation.timersDue(at: now()).first, let due = work.due else {
+                    // The index is out of date, or another server was faster.
+                    let next = state.navigation.nextTimer.flatMap { $0 < state.expiresAt ? $0 : nil }
+                    return await postpone(timer, until: next)
+                }
+                let key = EffectQueue.Key(session: timer.session, number: work.number)
+                let isLast = timers.failures(of: key) >= SessionSettings.retriesOfSignals
+                do throws(SessionError) {
+                    if try await apply(.timer(work.number), to: timer.session, showsErrors: isLast) != nil {
+                        measures.signals.countTimer(late: now().timeIntervalSince(due))
+                    }
+                    timers.forgetFailures(of: key)
+                } catch {
+                    guard error.isAboutSignal else { throw error }
+                    if isLast {
+                        timers.forgetFailures(of: key)
+                        await drop(key, because: error)
+                    } else {
+                        let pause = settings.pause(afterFailure: timers.countFailure(of: key))
+                        return await postpone(timer, until: now() + pause / .seconds(1))
+                    }
+                }
+            }
+        } catch {
+            switch error {
+            case .ended, .expired, .unauthorized: await postpone(timer, until: nil)
+            // Nothing that this server could do makes a difference soon.
+            default: await postpone(timer, until: now() + (error.isTemporary ? 1 : 60))
+            }
+        }
+    }
+
+    private func postpone(_ timer: DueTimer, until time: Date?) async {
+        try? await store.postpone([timer], until: time)
+    }
+}
+
+/// The sessions whose timers are being fired, and the timers whose signals could not be received.
+final class TimersUnderWay: Sendable {
+    private struct State {
+        var sessions: Set<SessionID> = []
+        var failures: [EffectQueue.Key: Int] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    var count: Int { state.withLock(\.sessions.count) }
+
+    /// - Returns: `false` if the session's timers are being fired already.
+    func begin(_ session: SessionID) -> Bool { state.withLock { $0.sessions.insert(session).inserted } }
+
+    func end(_ session: SessionID) { state.withLock { _ = $0.sessions.remove(session) } }
+
+    func failures(of timer: EffectQueue.Key) -> Int { state.withLock { $0.failures[timer] ?? 0 } }
+
+    /// - Returns: the number of failures.
+    func countFailure(of timer: EffectQueue.Key) -> Int {
+        state.withLock { state in
+            state.failures[timer, default: 0] += 1
+            return state.failures[timer, default: 0]
+        }
+    }
+
+    func forgetFailures(of timer: EffectQueue.Key) {
+        state.withLock { if !$0.failures.isEmpty { $0.failures[timer] = nil } }
+    }
+}
+
+extension SessionError {
+    /// Whether a coordinator, or what it asked for, is the reason: then the same may happen again and again.
+    fileprivate var isAboutSignal: Bool {
+        switch self {
+        case .refused(.overloaded, _): false
+        case .refused, .deadlineExceeded: true
+        default: false
+        }
+    }
+
+    fileprivate var wordsForOperator: String {
+        switch self {
+        case .refused(let error, _): "\(error)"
+        case .deadlineExceeded(let slow): "\(slow.coordinator ?? slow.app) took longer than \(slow.limit)"
+        default: "\(self)"
+        }
+    }
+}
+
+extension Occurrence {
+    /// The signal of another system, for `Navigator.transitionID`.
+    fileprivate var event: PostedEvent? {
+        if case .signal(let event) = self { event } else { nil }
+    }
+}
