@@ -72,6 +72,9 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         api.creationRate = settings.clients.creationsPerSecond ?? (api.proxies.isEmpty ? 0 : 100)
         api.basePath = settings.address.basePath
         api.console = console?.settings
+        let keys = try settings.clients.serviceKeyFile.map { try ServiceKeyFile($0, Logger(label: "signals")) }
+        api.serviceKeys = keys
+        api.reportSignal = { [logger = Logger(label: "signals")] in logger.debug("\($0)") }
         let handler = NavigationHandler(
             host: host, settings: api, report: FailureLog(Logger(label: "requests")).report)
         // Before any client can connect: from here on a signal drains.
@@ -98,7 +101,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
             address: HTTPAuthority(host: settings.address.host, port: server.port), host: host, store: store,
             storeAnnouncement: settings.storage.announcement,
             console: console.map { "\(settings.address.basePath?.text ?? "")/console\($0.remark)" }, admin: admin,
-            manager: manager, logger: logger)
+            manager: manager, logger: logger, serviceKeys: keys)
         do {
             try await lifetime.run(setup.services, until: signals)
         } catch let error where !(error is ExitCode) {
@@ -119,6 +122,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         result.sessionLimit = given.sessions
         result.watcherLimit = given.watchers
         result.eventRate = given.eventsPerSecond
+        result.effectLimit = given.effects
         return result
     }
 

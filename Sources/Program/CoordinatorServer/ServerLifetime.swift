@@ -28,6 +28,7 @@ struct ServerLifetime {
     /// Notified of the start and the stop; `nil` if there is none.
     let manager: ServiceManager?
     let logger: Logger
+    let serviceKeys: ServiceKeyFile?
 
     /// How long the services of the apps may take to stop, in seconds.
     private static let serviceGrace = 5
@@ -44,7 +45,11 @@ struct ServerLifetime {
         defer { withExtendedLifetime(signals) {} }
         let (reasons, continuation) = (signals.reasons, signals.continuation)
         let services = RunningServices(services) { continuation.yield(.failure($0)) }
-        let chores = [Task { await sweep() }, Task { await host.follow() }, Task { await host.keepWatchedAlive() }]
+        let chores = [
+            Task { await sweep() }, Task { await host.follow() }, Task { await host.keepWatchedAlive() },
+            Task { await host.fireTimers() }, Task { await host.resumeEffects() },
+            Task { if let serviceKeys { await serviceKeys.follow() } },
+        ]
         announce()
         let first = await reasons.first { _ in true }
         if case .signal(let number) = first { logger.info("\(StopSignals.name(of: number))") }

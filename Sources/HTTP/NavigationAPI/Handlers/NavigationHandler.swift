@@ -15,6 +15,10 @@ public final class NavigationHandler: HTTPHandler {
         public var basePath: BasePath?
         /// The console; `nil` for none.
         public var console: ConsoleSettings?
+        /// The keys with which other systems send signals; `nil` if none may.
+        public var serviceKeys: (any ServiceKeys)?
+        /// Called with what became of each signal of a service, in words without any of its data.
+        public var reportSignal: @Sendable (String) -> Void = { _ in }
 
         public init() {}
     }
@@ -29,6 +33,8 @@ public final class NavigationHandler: HTTPHandler {
     private let descriptions: [String: Document]
     let report: @Sendable (ServerFailure) -> Void
     let console: Console?
+    let serviceKeys: (any ServiceKeys)?
+    let reportSignal: @Sendable (String) -> Void
     let draining = Atomic(false)
 
     /// - Parameter report: called with every 5xx answer.
@@ -45,6 +51,8 @@ public final class NavigationHandler: HTTPHandler {
         self.descriptions = Dictionary(host.apps.map { ($0.name, Document(AppBody($0))) }) { first, _ in first }
         self.report = report
         self.console = settings.console.map(Console.init)
+        self.serviceKeys = settings.serviceKeys
+        self.reportSignal = settings.reportSignal
     }
 
     /// From now on `/readyz` answers that the server is stopping, and no request waits for a session to change.
@@ -84,8 +92,9 @@ public final class NavigationHandler: HTTPHandler {
         return problem.response(to: request.id)
     }
 
-    /// Whether the request has a token of a session that is in memory.
+    /// Whether the request has a token of a session that is in memory, or a service's key.
     public func hasRight(_ target: HTTPTarget, _ headers: HTTPHeaders) -> Bool {
+        if target.segments.last == "signals" { return service(headers) != nil }
         guard let id = Route.of(target.segments)?.session(in: target.segments).flatMap({ SessionID($0) }),
             let token = BearerToken(headers.only("Authorization"))
         else { return false }
@@ -225,9 +234,19 @@ extension NavigationHandler {
         let event = try PostedEvent(body, from: client)
         do throws(SessionError) {
             guard isDryRun else {
+                let wait = Preference.wait(request.headers)
+                let before = wait == nil ? nil : try session.state()
                 let outcome = try await session.apply(event, if: condition, once: once)
                 console?.events.count()
-                return outcome.response(includesControls: includesControls)
+                guard let wait, let before else { return outcome.response(includesControls: includesControls) }
+                let settled = try await session.settled(outcome, after: before, within: .seconds(wait)) {
+                    request.hasHungUp
+                }
+                var response =
+                    settled.map { HTTPResponse($0, token: outcome.token, includesControls: includesControls) }
+                    ?? outcome.response(includesControls: includesControls)
+                response.headers.append("Preference-Applied", "wait=\(wait)")
+                return response
             }
             // Without an entity tag: the state in this answer is not a version of the session.
             let applied = try await session.preview(event, if: condition)

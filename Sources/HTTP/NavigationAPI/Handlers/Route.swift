@@ -12,6 +12,8 @@ struct Route: Sendable {
             "v1/sessions/{id}", .get(NavigationHandler.readState, query: .only(["include"])),
             .delete(NavigationHandler.endSession)),
         Route("v1/sessions", .post(NavigationHandler.createSession, query: .only(["include"]))),
+        Route("v1/sessions/{id}/signals", .post(NavigationHandler.postSignal)),
+        Route("v1/users/{user}/signals", .post(NavigationHandler.postSignalToUser)),
         Route("v1/sessions/{id}/updates", .get(NavigationHandler.sendUpdates, query: .only(["include"]))),
         Route("v1/sessions/{id}/pairings", .post(NavigationHandler.openPairing)),
         Route("v1/sessions/{id}/tokens", .get(NavigationHandler.listTokens)),

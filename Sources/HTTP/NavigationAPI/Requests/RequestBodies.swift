@@ -139,8 +139,9 @@ enum PairingRequest {
 
 extension PostedEvent {
     static let members = ["type", "payload", "screen"]
+    static let membersOfSignal = ["type", "payload"]
 
-    /// - Parameter body: of `POST /v1/sessions/{id}/events`.
+    /// - Parameter body: of an event, or of a signal.
     init(_ body: RequestBody, from address: ClientAddress? = nil) throws(Problem) {
         guard let type = try body.string("type") else { throw .invalidRequest("", "lacks “type”") }
         self.init(type, payload: body["payload"], screen: try body.string("screen"), address: address)

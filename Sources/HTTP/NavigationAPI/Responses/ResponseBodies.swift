@@ -54,7 +54,7 @@ struct AppsBody: JSONWritable {
     }
 }
 
-/// An app's coordinators, the events that can be posted to each, the built-in ones, the links and their origins.
+/// An app's coordinators, the events that clients can post to each, the signals that services can send, the built-in ones, the links and their origins.
 struct AppBody: JSONWritable {
     let app: App
 
@@ -72,6 +72,9 @@ struct AppBody: JSONWritable {
                     writer.object { writer in
                         writer.member("name", coordinator.name)
                         writer.member("events", coordinator.events.map(EventBody.init))
+                        if !coordinator.signals.isEmpty {
+                            writer.member("signals", coordinator.signals.map(EventBody.init))
+                        }
                     }
                 }
             }
@@ -82,7 +85,7 @@ struct AppBody: JSONWritable {
     }
 }
 
-/// An event: its type, the title of its button, the JSON Schema of its payload, an example that can be posted.
+/// An event or a signal: its type, the title of its button, the JSON Schema of its payload, an example that can be posted.
 private struct EventBody: JSONWritable {
     let type: String
     let title: String
@@ -236,6 +239,7 @@ struct HistoryBody: JSONWritable {
             writer.member("version", entry.version)
             writer.member("time", Timestamp.text(of: entry.time))
             writer.member("event", ifAny: entry.note.event)
+            writer.member("cause", ifAny: entry.note.cause)
             writer.member("visible", visible ?? entry.note.visible)
             writer.member("paramsOmitted", ifAny: visible.map { _ in true })
             writer.member("operations", entry.note.operations)

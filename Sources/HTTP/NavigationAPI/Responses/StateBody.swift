@@ -9,6 +9,8 @@ internal import Sessions
 struct StateBody: JSONWritable {
     private let state: SessionState
     private let transition: Transition?
+    /// A transition that consists of several, instead of `transition`.
+    private var joined: JSON?
     private let token: SessionToken?
     private let includesControls: Bool
 
@@ -19,6 +21,11 @@ struct StateBody: JSONWritable {
         self.transition = transition
         self.token = token
         self.includesControls = includesControls
+    }
+
+    init(_ event: SettledEvent, token: SessionToken?, includesControls: Bool) {
+        self.init(event.state, token: token, includesControls: includesControls)
+        joined = event.transition
     }
 
     func write(to writer: inout JSONWriter) {
@@ -51,6 +58,7 @@ struct StateBody: JSONWritable {
                 writer.back(plan, asks: navigation.asks(before: plan))
             }
             writer.member("events", navigation.acceptedEvents)
+            if !navigation.pending.isEmpty { writer.pending(navigation) }
             if includesControls {
                 writer.name("controls")
                 writer.array { writer in for control in navigation.controls { writer.control(control) } }
@@ -58,6 +66,8 @@ struct StateBody: JSONWritable {
             if let transition {
                 writer.name("transition")
                 writer.value(transition)
+            } else if let joined {
+                writer.member("transition", joined)
             }
         }
     }
@@ -94,6 +104,23 @@ extension JSONWriter {
         }
     }
 
+    /// The effects under way; nothing if there are none.
+    fileprivate mutating func pending(_ navigation: NavigationState) {
+        guard navigation.hasEffects else { return }
+        name("pending")
+        array { writer in
+            for work in navigation.pending {
+                guard let effect = work.effect, let since = work.since else { continue }
+                writer.object { writer in
+                    writer.member("id", work.id)
+                    writer.member("effect", effect)
+                    writer.member("coordinator", ifAny: navigation[work.coordinator]?.name)
+                    writer.member("since", Timestamp.text(of: since))
+                }
+            }
+        }
+    }
+
     fileprivate mutating func control(_ control: AcceptedControl) {
         object { writer in
             writer.member("type", control.type)
@@ -125,13 +152,15 @@ extension JSONWriter {
     }
 }
 
-extension Outcome {
-    func response(includesControls: Bool) -> HTTPResponse {
-        switch self {
-        case .applied(let applied): response(includesControls, token: applied.token)
-        case .answered(_, _, _, let token): response(includesControls, token: token)
-        }
+extension HTTPResponse {
+    init(_ event: SettledEvent, token: SessionToken?, includesControls: Bool) {
+        self = .json(StateBody(event, token: token, includesControls: includesControls))
+        headers.append("ETag", event.state.entityTag)
     }
+}
+
+extension Outcome {
+    func response(includesControls: Bool) -> HTTPResponse { response(includesControls, token: token) }
 
     /// - Parameters:
     ///   - includesControls: has no effect on a kept answer, which is sent as it was kept.

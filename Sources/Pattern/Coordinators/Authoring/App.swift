@@ -142,9 +142,9 @@ public final class App: Sendable {
         }
     }
 
-    /// The coordinators' names and events, the root first.
-    public var coordinators: [(name: String, events: [EventShape])] {
-        types.map { ($0.name, $0.events) }
+    /// The coordinators' names, their events and the signals that other systems may send them, the root first.
+    public var coordinators: [(name: String, events: [EventShape], signals: [EventShape])] {
+        types.map { ($0.name, $0.events, $0.signals) }
     }
 
     /// Whether any coordinator of the app has an event of that name.

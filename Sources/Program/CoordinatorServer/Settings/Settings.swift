@@ -107,6 +107,13 @@ struct Settings: SettingGroup {
                 advice: "Write scheme, host and port only, in lower case and without a final slash.",
                 value: { WebOrigin($0) }),
             "A web origin whose pages may use the API: https://app.example. May be given several times.")
+        let serviceKeyFile = Setting(
+            "service-key-file", .path("file"),
+            """
+            A file with the keys of the systems that may send signals: a name and a key of at least \
+            \(ServiceKeyFile.leastLength) characters in each line, such as "payments 3f1c…"; several lines may have the \
+            same name. It is read again when it changes.
+            """)
     }
 
     /// Where sessions are kept.
@@ -184,6 +191,9 @@ struct Settings: SettingGroup {
         let eventsPerSecond = Setting(
             "events-per-second", .number(0...Int.max), default: "10000",
             "Events that one session accepts in a second (429); 0 for any number.")
+        let effects = Setting(
+            "effects", .number(1...100_000), default: "256",
+            "Effects of the apps that run at a time, eight of one session at most; the others wait.")
     }
 
     /// What the apps are made with.

@@ -194,7 +194,7 @@ public enum EventOutcome: Int, CaseIterable, Sendable {
 
 extension Outcome {
     /// Whether it is the answer to an earlier request.
-    var isReplay: Bool {
+    public var isReplay: Bool {
         if case .answered(_, _, .some, _) = self { true } else { false }
     }
 }

@@ -91,6 +91,7 @@ extension EncodedRecord {
             guard let content = record.content else { return }
             writer.member("expiresAt", content.expiresAt.milliseconds)
             writer.member("event", ifAny: content.note.event)
+            writer.member("cause", ifAny: content.note.cause)
             writer.member("operations", content.note.operations)
             writer.member("finished", content.note.finished)
             writer.member("dismissed", content.note.dismissed)

@@ -4,7 +4,7 @@
 //
 //     {"session": "s_…", "app": "tabs", "token": "(SHA-256 in hexadecimal digits)", "createdAt": 1764500000000,
 //      "origin": "s_…", "version": 7, "time": …, "keptUntil": …,
-//      "expiresAt": …, "event": "item", "operations": […], "finished": […], "dismissed": […],
+//      "expiresAt": …, "event": "item", "cause": "event", "operations": […], "finished": […], "dismissed": […],
 //      "visible": {…}, "state": {…}}
 //
 // Only a fork has an `origin`. A session whose tokens have changed, or that has several, has a list instead of `token`,
@@ -82,6 +82,8 @@ public struct SessionRecord: Sendable {
 /// What the history shows of a transition: never a payload.
 public struct TransitionNote: Sendable, Equatable {
     public let event: String?
+    /// See `Transition.Cause`; `nil` where there is no event.
+    public let cause: String?
     /// The screen that the user saw after it: key, name, title, parameters.
     public let visible: JSON
     public let operations: JSON
@@ -138,7 +140,8 @@ extension SessionRecord.Content {
             self.state = state
         }
         note = TransitionNote(
-            event: json["event"]?.string, visible: visible, operations: json["operations"] ?? [],
+            event: json["event"]?.string, cause: json["cause"]?.string, visible: visible,
+            operations: json["operations"] ?? [],
             finished: json["finished"] ?? [], dismissed: json["dismissed"] ?? [])
         expiresAt = try json.time("expiresAt")
     }
@@ -263,7 +266,8 @@ extension SessionRecord {
         }
         state.removeSavedEffects()
         let note = TransitionNote(
-            event: BuiltInEvent.restoration, visible: content.note.visible, operations: [], finished: [], dismissed: [])
+            event: BuiltInEvent.restoration, cause: Transition.Cause.event.rawValue, visible: content.note.visible,
+            operations: [], finished: [], dismissed: [])
         return EncodedRecord(
             SessionRecord(
                 identity: identity, version: version + 1, time: now, keptUntil: keptUntil,

@@ -106,6 +106,22 @@ public indirect enum Outcome: Sendable {
 }
 
 extension Outcome {
+    /// The session's new token, if the event has replaced it.
+    public var token: SessionToken? {
+        switch self {
+        case .applied(let applied): applied.token
+        case .answered(_, _, _, let token): token
+        }
+    }
+
+    /// The session's version after the request, when it was carried out.
+    public var version: Int {
+        switch self {
+        case .applied(let applied): applied.state.version
+        case .answered(let answer, _, _, _): answer.version
+        }
+    }
+
     /// The sessions that the event ends.
     var endings: [SessionEnding] {
         switch self {

@@ -9,11 +9,13 @@ extension SessionHost {
     /// Carries out what has happened, and commits it.
     ///
     /// - Parameters:
+    ///   - user: if given, the session has to be that user's.
     ///   - showsErrors: whether an error of a coordinator may become an alert; if not, it is thrown.
     ///   - once: if given, a signal that was already received under the same key is not received again.
-    /// - Returns: `nil` if the effect or timer is over.
+    /// - Returns: `nil` if the effect or timer is over, or the session is not the user's.
     private func apply(
-        _ occurrence: Occurrence, to id: SessionID, showsErrors: Bool, once: IdempotentRequest? = nil
+        _ occurrence: Occurrence, to id: SessionID, of user: String? = nil, showsErrors: Bool,
+        once: IdempotentRequest? = nil
     ) async throws(SessionError) -> Outcome? {
         let session = try await inMemory(id, for: nil)
         let outcome = try await change(session, waiting: .max) { (live) async throws(SessionError) in
@@ -22,6 +24,7 @@ extension SessionHost {
             }
             let now = now()
             let before = try live.current(for: nil, at: now)
+            guard user == nil || before.identity.user == user else { return .unchanged(nil) }
             guard let result = try await transition(occurrence, on: before, of: live, at: now, showsErrors) else {
                 return .unchanged(nil)
             }
@@ -73,12 +76,14 @@ extension SessionHost {
 
     /// Receives a signal that another system has sent.
     ///
-    /// - Parameter once: a signal that was already received under the same key is not received again.
+    /// - Parameters:
+    ///   - user: if given, only while that user is signed in to the session.
+    ///   - once: a signal that was already received under the same key is not received again.
     public func receive(
-        _ signal: PostedEvent, for id: SessionID, once: IdempotentRequest
+        _ signal: PostedEvent, for id: SessionID, of user: String? = nil, once: IdempotentRequest
     ) async throws(SessionError) -> Outcome {
         do throws(SessionError) {
-            guard let outcome = try await apply(.signal(signal), to: id, showsErrors: true, once: once) else {
+            guard let outcome = try await apply(.signal(signal), to: id, of: user, showsErrors: true, once: once) else {
                 throw .unknownSession
             }
             measures.signals.count(outcome.isReplay ? .signalReplayed : .signalReceived)
@@ -88,6 +93,33 @@ extension SessionHost {
             if case .unauthorized = error { throw .unknownSession }
             throw error
         }
+    }
+
+    /// How many sessions of a user receive a signal at most.
+    private static let limitOfUser = 1000
+
+    /// Receives a signal for all sessions of a user.
+    ///
+    /// - Returns: what became of it in each session, in the order of their ids, and how many sessions of the user were
+    ///   left out because there are too many.
+    public func receive(
+        _ signal: PostedEvent, forUser user: String, once: IdempotentRequest
+    ) async throws(SessionError) -> (received: [(SessionID, Result<Outcome, SessionError>)], omitted: Int) {
+        let ids: [SessionID]
+        do { ids = try await store.sessions(ofUser: user).sorted { $0.text < $1.text } } catch { throw failure(error) }
+        let outcomes = SignalOutcomes()
+        await forEach(Array(ids.prefix(SessionHost.limitOfUser))) { id in
+            do throws(SessionError) {
+                outcomes.add(.success(try await self.receive(signal, for: id, of: user, once: once)), of: id)
+            } catch {
+                // The session is over, or another user's by now.
+                if error != .unknownSession, error != .ended, error != .expired {
+                    outcomes.add(.failure(error), of: id)
+                }
+            }
+            return true
+        }
+        return (outcomes.sorted, max(0, ids.count - SessionHost.limitOfUser))
     }
 
     /// Carries out the end of an effect, whatever it takes: what fails is repeated; what fails for good is dropped.
@@ -136,7 +168,7 @@ extension SessionHost {
                 let busy = timers.count
                 let free = SessionSettings.timersAtOnce - busy
                 let due = free > 0 ? (try? await store.dueTimers(at: now(), limit: busy + free)) ?? [] : []
-                let new = due.filter { timers.begin($0.session) }
+                let new = due.filter { isOwn($0) && timers.begin($0.session) }
                 for timer in new {
                     group.addTask {
                         await self.fire(timer)
@@ -149,13 +181,23 @@ extension SessionHost {
         }
     }
 
+    /// Whether this server fires the timer now. Of several servers on one store, the one that has the session in memory
+    /// is first, and the others wait, each for another while, so that they rarely meet.
+    private func isOwn(_ timer: DueTimer) -> Bool {
+        guard store.isShared, live.withLock({ $0[timer.session] }) == nil else { return true }
+        let wait = Double(UInt(bitPattern: timer.session.hashValue) % 400) / 1000
+        return now().timeIntervalSince(timer.due) > wait
+    }
+
     /// Fires what is due in a session, in order.
     private func fire(_ timer: DueTimer) async {
         do throws(SessionError) {
             while true {
-                let state = try await inMemory(timer.session, for: nil).current(for: nil, at: now())
+                let session = try await inMemory(timer.session, for: nil)
+                let state = try session.current(for: nil, at: now())
                 guard let work = state.navigation.timersDue(at: now()).first, let due = work.due else {
-                    // The index is out of date, or another server was faster.
+                    // The copy in memory or the index is out of date, or another server was faster.
+                    guard try await isCurrent(session) else { continue }
                     let next = state.navigation.nextTimer.flatMap { $0 < state.expiresAt ? $0 : nil }
                     return await postpone(timer, until: next)
                 }
@@ -245,5 +287,16 @@ extension Occurrence {
     /// The signal of another system, for `Navigator.transitionID`.
     fileprivate var event: PostedEvent? {
         if case .signal(let event) = self { event } else { nil }
+    }
+}
+
+/// What became of a signal in several sessions.
+private final class SignalOutcomes: Sendable {
+    private let outcomes = Mutex<[SessionID: Result<Outcome, SessionError>]>([:])
+
+    func add(_ outcome: Result<Outcome, SessionError>, of id: SessionID) { outcomes.withLock { $0[id] = outcome } }
+
+    var sorted: [(SessionID, Result<Outcome, SessionError>)] {
+        outcomes.withLock { outcomes in outcomes.sorted { $0.key.text < $1.key.text }.map { ($0.key, $0.value) } }
     }
 }

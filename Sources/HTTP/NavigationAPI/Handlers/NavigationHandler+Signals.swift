@@ -1,0 +1,124 @@
+internal import Coordinators
+internal import JSONCoding
+internal import MicroHTTP
+internal import Sessions
+
+/// The keys with which other systems send signals.
+public protocol ServiceKeys: Sendable {
+    /// The name of the service that has the key; `nil` if none has.
+    func service(withKey key: String) -> String?
+}
+
+// Signals of other systems: they have a service's key, never a session's token, and get no state in the answer.
+extension NavigationHandler {
+    func postSignal(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let sent = try SentSignalRequest(request, self)
+        guard let id = SessionID(request.name) else { throw Problem(.unknownSession) }
+        do throws(SessionError) {
+            let outcome = try await host.receive(sent.signal, for: id, once: sent.once)
+            report(sent, .success(outcome), of: id)
+            return outcome.response(includesControls: false)
+        } catch {
+            report(sent, .failure(error), of: id)
+            throw Problem(error)
+        }
+    }
+
+    func postSignalToUser(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let sent = try SentSignalRequest(request, self)
+        let outcomes = try await translatingErrors { () async throws(SessionError) in
+            try await host.receive(sent.signal, forUser: request.name, once: sent.once)
+        }
+        for (id, outcome) in outcomes.received { report(sent, outcome, of: id) }
+        return .json { writer in
+            writer.name("sessions")
+            writer.array { writer in
+                for (id, outcome) in outcomes.received { writer.object { $0.outcome(outcome, of: id) } }
+            }
+            writer.member("omitted", ifAny: outcomes.omitted == 0 ? nil : outcomes.omitted)
+        }
+    }
+
+    private func report(_ sent: SentSignalRequest, _ outcome: Result<Outcome, SessionError>, of id: SessionID) {
+        let words =
+            switch outcome {
+            case .success(let outcome): "received, version \(outcome.version)\(outcome.isReplay ? ", sent again" : "")"
+            case .failure(let error): "refused: \(Problem(error).name)"
+            }
+        reportSignal("signal from \(sent.service) to session \(id.text): \(words)")
+    }
+
+    /// The name of the service that sends the request; `nil` if it has no service's key.
+    func service(_ headers: HTTPHeaders) -> String? {
+        BearerToken(headers.only("Authorization")).flatMap { serviceKeys?.service(withKey: $0.text) }
+    }
+}
+
+/// A signal of another system, with the right to send it.
+private struct SentSignalRequest {
+    /// The name of the service.
+    let service: String
+    let signal: PostedEvent
+    let once: IdempotentRequest
+
+    init(_ request: HTTPRequest, _ handler: NavigationHandler) throws(Problem) {
+        guard let service = handler.service(request.headers) else { throw .unknownService }
+        let body = try RequestBody(request, PostedEvent.membersOfSignal)
+        guard let once = try IdempotentRequest(signal: request, body, from: service) else {
+            throw .invalidRequestHeader("Idempotency-Key", "given, so that a signal that is sent again counts once")
+        }
+        self.service = service
+        self.once = once
+        self.signal = try PostedEvent(body)
+    }
+}
+
+extension Problem {
+    fileprivate static var unknownService: Problem {
+        var problem = Problem(
+            401, "unauthorized", "No right to send signals", "Send Authorization: Bearer with the key of a service.")
+        problem.headers.append("WWW-Authenticate", "Bearer")
+        return problem
+    }
+}
+
+extension IdempotentRequest {
+    /// A service's keys are apart from those of clients and of other services: none of these can contain a line break.
+    fileprivate init?(signal request: HTTPRequest, _ body: RequestBody, from service: String) throws(Problem) {
+        guard let key = try IdempotencyKey(request.headers) else { return nil }
+        self.init(key: "\(service)\n\(key.text)", request: body.canonicalBytes) { applied in
+            JSONWriter.bytes(capacity: 100) { writer in
+                writer.object { writer in
+                    writer.name("session")
+                    writer.object { $0.session(applied.state.id, applied.state.version) }
+                }
+            }
+        }
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func session(_ id: SessionID, _ version: Int) {
+        member("id", id.text)
+        member("version", version)
+    }
+
+    /// What became of a signal in one of a user's sessions.
+    fileprivate mutating func outcome(
+        _ outcome: Result<Outcome, SessionError>, of id: SessionID
+    ) {
+        switch outcome {
+        case .success(let outcome): session(id, outcome.version)
+        case .failure(let error):
+            let problem = Problem(error)
+            member("id", id.text)
+            name("problem")
+            object { writer in
+                writer.member("type", "urn:coordinatord:problem:\(problem.name)")
+                writer.member("title", problem.title)
+                writer.member("status", problem.status)
+                writer.member("detail", problem.detail)
+            }
+        }
+    }
+}
