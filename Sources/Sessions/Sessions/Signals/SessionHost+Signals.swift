@@ -18,7 +18,9 @@ extension SessionHost {
         once: IdempotentRequest? = nil
     ) async throws(SessionError) -> Outcome? {
         let session = try await inMemory(id, for: nil)
-        let outcome = try await change(session, waiting: .max) { (live) async throws(SessionError) in
+        // Other systems can wait; what happens once must not be refused.
+        let limit = once == nil ? .max : settings.waitingLimit
+        let outcome = try await change(session, waiting: limit) { (live) async throws(SessionError) in
             if let once, live.mayHaveAnswered(once.key), let answer = try await answer(to: once.key, of: id) {
                 return Attempt<Outcome?>.unchanged(try replay(answer, to: once, of: live))
             }

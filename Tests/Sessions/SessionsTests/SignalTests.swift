@@ -1,0 +1,607 @@
+import Coordinators
+import Foundation
+import JSONCoding
+import Sessions
+import Synchronization
+import Testing
+
+/// A service whose work ends when the test wants it to.
+final class Desk: Sendable {
+    struct Failure: Error {}
+
+    private struct State {
+        var attempts: [(job: Int, id: String)] = []
+        var running = 0
+        var mostRunning = 0
+        var failures = 0
+        var isHeld = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+        var cancelled: [Int] = []
+    }
+
+    private let state = Mutex(State())
+
+    var attempts: [(job: Int, id: String)] { state.withLock(\.attempts) }
+    var mostRunning: Int { state.withLock(\.mostRunning) }
+    var running: Int { state.withLock(\.running) }
+    var cancelled: [Int] { state.withLock(\.cancelled) }
+
+    /// So many attempts fail from now on.
+    func fail(_ count: Int) { state.withLock { $0.failures = count } }
+
+    /// Work does not end, not even when it is cancelled, until `release`.
+    func hold() { state.withLock { $0.isHeld = true } }
+
+    func release() {
+        let waiting = state.withLock { state in
+            state.isHeld = false
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    func work(_ job: Int, id: String) async throws {
+        let fails = state.withLock { state in
+            state.attempts.append((job, id))
+            state.running += 1
+            state.mostRunning = max(state.mostRunning, state.running)
+            guard state.failures > 0 else { return false }
+            state.failures -= 1
+            return true
+        }
+        defer {
+            state.withLock { state in
+                state.running -= 1
+                if Task.isCancelled { state.cancelled.append(job) }
+            }
+        }
+        if fails { throw Failure() }
+        await withCheckedContinuation { continuation in
+            let isHeld = state.withLock { state in
+                if state.isHeld { state.waiting.append(continuation) }
+                return state.isHeld
+            }
+            if !isHeld { continuation.resume() }
+        }
+    }
+}
+
+struct JobsCoordinator: Coordinator {
+    var log: [String] = []
+    /// How many signals cannot be received.
+    var refusals = 0
+
+    enum Event: NavigationEvent {
+        case begin(Int), same(Int), cancel(Int), hire, refuse(Int), note
+        case remind(milliseconds: Int), whenIdle(milliseconds: Int)
+        static let examples: [Event] = [
+            .begin(1), .same(1), .cancel(1), .hire, .refuse(1), .note, .remind(milliseconds: 1),
+            .whenIdle(milliseconds: 1),
+        ]
+    }
+
+    enum Signal: NavigationSignal {
+        case done(Int), reminded, idle
+        case paid(reference: String)
+        static let external: [Signal] = [.paid(reference: "r-1")]
+    }
+
+    enum Effect: NavigationEffect { case job(Int) }
+
+    static let dependencies: [any Any.Type] = [Desk.self]
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("jobs")) }
+
+    mutating func handle(_ event: Event, _ navigator: inout Navigator) {
+        switch event {
+        case .begin(let job): navigator.perform(Effect.job(job), id: "job\(job)")
+        case .same(let job): navigator.perform(Effect.job(job))
+        case .cancel(let job): navigator.cancel("job\(job)")
+        case .hire: navigator.start(HelperCoordinator())
+        case .refuse(let count): refusals = count
+        case .note: log.append("note")
+        case .remind(let delay): navigator.schedule(Signal.reminded, after: .milliseconds(delay))
+        case .whenIdle(let delay): navigator.scheduleWhenIdle(Signal.idle, after: .milliseconds(delay))
+        }
+    }
+
+    mutating func receive(_ signal: Signal, _ navigator: inout Navigator) throws {
+        if refusals != 0 {
+            // A transition that throws changes nothing, so only the desk can count.
+            guard try navigator.resolve(Refusals.self).take(refusals) else { throw Desk.Failure() }
+        }
+        switch signal {
+        case .done(let job): log.append("done \(job)")
+        case .reminded: log.append("reminded")
+        case .idle: log.append("idle")
+        case .paid(let reference): log.append("paid \(reference)")
+        }
+    }
+
+    func perform(_ effect: Effect, in context: EffectContext) async throws -> Signal? {
+        guard case .job(let job) = effect else { return nil }
+        try await context.resolve(Desk.self).work(job, id: context.effectID)
+        return job == 0 ? nil : .done(job)
+    }
+
+    static func retries(_ effect: Effect) -> Int { 2 }
+
+    func render(_ screen: inout Screen, in context: NavigationContext) {
+        screen.params["log"] = .array(log.map(JSON.string))
+    }
+}
+
+/// Lets a signal be received after so many refusals.
+final class Refusals: Sendable {
+    private let count = Mutex(0)
+
+    func take(_ limit: Int) -> Bool {
+        count.withLock { count in
+            count += 1
+            return count > limit
+        }
+    }
+}
+
+/// A child with an effect of its own.
+struct HelperCoordinator: Coordinator {
+    enum Event: NavigationEvent {
+        case leave
+        static let examples: [Event] = [.leave]
+    }
+
+    enum Signal: NavigationSignal { case done }
+    enum Effect: NavigationEffect { case job }
+
+    func start(_ navigator: inout Navigator) {
+        navigator.push(Screen("helper"))
+        navigator.perform(Effect.job)
+    }
+
+    func handle(_ event: Event, _ navigator: inout Navigator) { navigator.finish() }
+    func receive(_ signal: Signal, _ navigator: inout Navigator) { navigator.push(Screen("late")) }
+
+    func perform(_ effect: Effect, in context: EffectContext) async throws -> Signal? {
+        try await context.resolve(Desk.self).work(99, id: context.effectID)
+        return .done
+    }
+}
+
+/// A host on a store in memory, with a desk.
+struct JobsHost {
+    let desk: Desk
+    let host: SessionHost
+    let store: MemoryStore
+    let reports = Reports()
+
+    init(
+        _ desk: Desk = Desk(), on store: MemoryStore = MemoryStore(), showsErrors: Bool = true,
+        _ change: (inout SessionSettings) -> Void = { _ in }
+    ) {
+        var dependencies = Dependencies()
+        dependencies.register(Desk.self) { _ in desk }
+        dependencies.register(Refusals.self) { _ in Refusals() }
+        let app = App(
+            "jobs", root: { JobsCoordinator() }, coordinators: [HelperCoordinator.self], dependencies: dependencies,
+            onError: { _ in showsErrors ? Alert("Sorry", buttons: [AlertButton("ok", title: "OK")]) : nil })
+        precondition(app.problems.isEmpty, "\(app.problems)")
+        var settings = SessionSettings()
+        settings.retryPause = .milliseconds(5)
+        change(&settings)
+        self.desk = desk
+        self.store = store
+        self.host = SessionHost(
+            apps: [app], store: store, settings: settings, report: { [reports] in reports.add($0) })
+    }
+
+    func session() async throws -> AuthorizedSession {
+        let created = try await host.create(SessionRequest(app: "jobs"))
+        return try await host.session(created.id, token: created.token.text)
+    }
+
+    /// Runs the host's chores meanwhile.
+    func running(_ work: () async throws -> Void) async throws {
+        let chores = [Task { await host.fireTimers() }, Task { await host.resumeEffects() }]
+        defer { for chore in chores { chore.cancel() } }
+        try await work()
+    }
+}
+
+final class Reports: Sendable {
+    private let lines = Mutex<[String]>([])
+    var all: [String] { lines.withLock { $0 } }
+    func add(_ line: String) { lines.withLock { $0.append(line) } }
+}
+
+extension AuthorizedSession {
+    var log: [String] {
+        get throws { try state().navigation.visible?.screen.params["log"]?.array?.compactMap(\.string) ?? [] }
+    }
+
+    var pendingIDs: [String] {
+        get throws { try state().navigation.pending.map(\.id) }
+    }
+
+    func post(_ type: String, _ payload: JSON? = nil) async throws {
+        _ = try await apply(PostedEvent(type, payload: payload), if: nil)
+    }
+}
+
+private func patiently(_ condition: () async throws -> Bool) async throws {
+    for _ in 0..<6000 {
+        if try await condition() { return }
+        try await Task.sleep(for: .milliseconds(10))
+    }
+    Issue.record("it has not happened within a minute")
+}
+
+@Suite struct EffectTests {
+    @Test func `an effect runs outside the turn, and its outcome is a version of its own`() async throws {
+        let jobs = JobsHost()
+        let session = try await jobs.session()
+        jobs.desk.hold()
+
+        try await session.post("begin", 1)
+        #expect(try session.pendingIDs == ["job1"])
+        try await session.post("note")
+        try await patiently { jobs.desk.running == 1 }
+        #expect(try session.log == ["note"])
+        jobs.desk.release()
+
+        try await patiently { try session.log == ["note", "done 1"] }
+        #expect(try session.pendingIDs == [])
+        let last = try await session.history(limit: 1).first?.note
+        #expect(last?.event == "done" && last?.cause == "effect")
+        #expect(try session.state().version == 4)
+    }
+
+    @Test func `an attempt that throws is repeated with the same id, and the last one's error becomes an alert`()
+        async throws
+    {
+        let jobs = JobsHost()
+        let session = try await jobs.session()
+        jobs.desk.fail(2)
+        try await session.post("begin", 1)
+        try await patiently { try session.log == ["done 1"] }
+        #expect(jobs.desk.attempts.count == 3)
+        #expect(Set(jobs.desk.attempts.map(\.id)).count == 1)
+
+        jobs.desk.fail(3)
+        try await session.post("begin", 2)
+        try await patiently { try session.state().navigation.alert?.alert.title == "Sorry" }
+        #expect(try session.pendingIDs == [])
+        #expect(jobs.desk.attempts.count == 6)
+        #expect(jobs.desk.attempts[5].id != jobs.desk.attempts[0].id)
+        #expect(jobs.reports.all.contains { $0.contains("perform(job)") })
+    }
+
+    @Test func `without an alert for errors, an effect that fails for good is dropped and reported`() async throws {
+        let jobs = JobsHost(showsErrors: false)
+        let session = try await jobs.session()
+        jobs.desk.fail(3)
+        try await session.post("begin", 1)
+        try await patiently { try session.pendingIDs == [] }
+        #expect(try session.log == [])
+        #expect(jobs.host.measures.signals[.dropped] == 1)
+        #expect(jobs.reports.all.contains { $0.contains("is dropped") })
+    }
+
+    @Test func `an effect of the same id replaces the earlier one, whose outcome is discarded`() async throws {
+        let jobs = JobsHost()
+        let session = try await jobs.session()
+        jobs.desk.hold()
+        try await session.post("same", 1)
+        try await patiently { jobs.desk.running == 1 }
+        try await session.post("same", 2)
+        try await patiently { jobs.desk.running == 2 }
+        jobs.desk.release()
+
+        try await patiently { try session.log == ["done 2"] }
+        try await patiently { jobs.desk.running == 0 }
+        #expect(jobs.desk.cancelled == [1])
+        #expect(jobs.host.effectFigures == (0, 0))
+    }
+
+    @Test(arguments: ["cancel", "relaunch", "end", "leave"])
+    func `an effect ends with its coordinator, its session, or when it is cancelled`(_ way: String) async throws {
+        let jobs = JobsHost()
+        let session = try await jobs.session()
+        jobs.desk.hold()
+        if way == "leave" { try await session.post("hire") } else { try await session.post("begin", 1) }
+        try await patiently { jobs.desk.running == 1 }
+        switch way {
+        case "cancel": try await session.post("cancel", 1)
+        case "leave": try await session.post("leave")
+        case "relaunch": try await session.post("relaunch")
+        default: try await session.end()
+        }
+        // The limit does not count it any longer, though it does not mind being cancelled.
+        try await patiently { jobs.host.effectFigures == (0, 0) }
+        jobs.desk.release()
+        try await patiently { jobs.desk.running == 0 }
+        #expect(jobs.desk.cancelled.count == 1)
+        if way != "end" { #expect(try session.log == []) }
+    }
+
+    @Test func `an effect that hangs has failed after its deadline, and holds up nobody`() async throws {
+        let jobs = JobsHost { $0.effectDeadline = .milliseconds(50) }
+        let session = try await jobs.session()
+        jobs.desk.hold()
+        try await session.post("begin", 1)
+        try await patiently { try session.state().navigation.alert != nil }
+        #expect(jobs.desk.attempts.count == 3)
+        #expect(jobs.host.lateCalls == 3)
+        jobs.desk.release()
+        try await patiently { jobs.host.lateCalls == 0 }
+    }
+
+    @Test func `so many effects run at a time, so many of one session, and the others wait in order`() async throws {
+        let jobs = JobsHost { $0.effectLimit = 10 }
+        let (first, second) = (try await jobs.session(), try await jobs.session())
+        jobs.desk.hold()
+        for job in 1...12 { try await first.post("begin", .integer(job)) }
+        for job in 21...24 { try await second.post("begin", .integer(job)) }
+        try await patiently { jobs.desk.running == 10 }
+        #expect(jobs.host.effectFigures == (10, 6))
+        #expect(Set(jobs.desk.attempts.map(\.job)) == Set(1...8).union(21...22))
+        jobs.desk.release()
+        try await patiently { try first.log.count == 12 }
+        try await patiently { try second.log.count == 4 }
+        #expect(jobs.desk.mostRunning == 10)
+        #expect(Set(try first.log) == Set((1...12).map { "done \($0)" }))
+        #expect(jobs.desk.attempts.count == 16)
+    }
+
+    @Test func `an effect without a signal is a version all the same, and one of a dry run never begins`() async throws
+    {
+        let jobs = JobsHost()
+        let session = try await jobs.session()
+        _ = try await session.preview(PostedEvent("begin", payload: 1))
+        try await session.post("begin", 0)
+        try await patiently { try session.pendingIDs == [] }
+        #expect(try session.state().version == 3)
+        #expect(jobs.desk.attempts.map(\.job) == [0])
+        let last = try await session.history(limit: 1).first?.note
+        #expect(last?.event == "job" && last?.cause == "effect")
+    }
+
+    @Test func `a signal that cannot be received is tried again, then its effect is dropped with an alert`()
+        async throws
+    {
+        let jobs = JobsHost()
+        let session = try await jobs.session()
+        try await session.post("refuse", 3)
+        try await session.post("begin", 1)
+        try await patiently { try session.log == ["done 1"] }
+        #expect(jobs.desk.attempts.count == 1)
+
+        try await session.post("refuse", 100)
+        try await session.post("begin", 2)
+        try await patiently { try session.state().navigation.alert?.alert.title == "Sorry" }
+        #expect(try session.pendingIDs == [])
+        #expect(jobs.desk.attempts.count == 2)
+    }
+
+    @Test func `after a restart, and only then, what was under way runs again, with the same id`() async throws {
+        let store = MemoryStore()
+        let before = JobsHost(on: store)
+        let session = try await before.session()
+        before.desk.hold()
+        try await session.post("begin", 1)
+        try await patiently { before.desk.running == 1 }
+
+        let after = JobsHost(on: store)
+        try await after.running {
+            try await patiently { after.desk.attempts.count == 1 }
+            try await patiently { try await after.host.sessionForOperator(session.id).log == ["done 1"] }
+        }
+        #expect(after.desk.attempts[0].id == before.desk.attempts[0].id)
+        #expect(after.desk.attempts.count == 1)
+        before.desk.release()
+    }
+
+    @Test func `a session that was evicted meanwhile gets its outcome`() async throws {
+        let jobs = JobsHost { $0.liveLimit = 1 }
+        let session = try await jobs.session()
+        jobs.desk.hold()
+        try await session.post("begin", 1)
+        try await patiently { jobs.desk.running == 1 }
+        for _ in 0..<5 { _ = try await jobs.session() }
+        jobs.desk.release()
+        try await patiently { try await jobs.host.sessionForOperator(session.id).log == ["done 1"] }
+    }
+
+    @Test func `a fork takes timers along, and no effects`() async throws {
+        let jobs = JobsHost()
+        let session = try await jobs.session()
+        jobs.desk.hold()
+        try await session.post("begin", 1)
+        try await session.post("remind", ["milliseconds": 3_600_000])
+        let fork = try await jobs.host.fork(session, version: nil)
+        let forked = try await jobs.host.session(fork.id, token: fork.token.text)
+        #expect(try forked.pendingIDs == ["reminded"])
+        #expect(try session.pendingIDs == ["job1", "reminded"])
+        try await patiently { jobs.desk.attempts.count == 1 }
+        jobs.desk.release()
+    }
+
+    @Test func `an event may wait for the effects that it begins`() async throws {
+        let jobs = JobsHost()
+        let session = try await jobs.session()
+        let before = try session.state()
+        let outcome = try await session.apply(PostedEvent("begin", payload: 1), if: nil)
+        let settled = try #require(
+            try await session.settled(outcome, after: before, within: .seconds(60)) { false })
+        #expect(settled.state.version == 3)
+        #expect(settled.state.navigation.pending.isEmpty)
+        #expect(settled.transition["event"] == "begin" && settled.transition["cause"] == "event")
+        #expect(settled.transition["operations"] == [["op": "update", "key": "k1"]])
+
+        jobs.desk.hold()
+        let held = try await session.apply(PostedEvent("begin", payload: 2), if: nil)
+        let late = try #require(
+            try await session.settled(held, after: settled.state, within: .milliseconds(50)) { false })
+        #expect(late.state.version == 4)
+        #expect(late.state.navigation.pending.map(\.id) == ["job2"])
+        // Earlier effects are not waited for.
+        let note = try await session.apply(PostedEvent("note"), if: nil)
+        #expect(try await session.settled(note, after: late.state, within: .seconds(60)) { false } == nil)
+        jobs.desk.release()
+    }
+}
+
+@Suite struct TimerTests {
+    @Test func `a timer fires once, in a version of its own that does not prolong the session's life`() async throws {
+        let jobs = JobsHost()
+        let session = try await jobs.session()
+        try await jobs.running {
+            try await session.post("remind", ["milliseconds": 20])
+            let expiresAt = try session.state().expiresAt
+            try await patiently { try session.log == ["reminded"] }
+            try await Task.sleep(for: .milliseconds(600))
+            #expect(try session.log == ["reminded"])
+            #expect(try session.state().expiresAt == expiresAt)
+        }
+        let last = try await session.history(limit: 1).first?.note
+        #expect(last?.event == "reminded" && last?.cause == "timer")
+        #expect(jobs.host.measures.signals[.timerFired] == 1)
+    }
+
+    @Test func `timers that fell due while no server ran fire at the start, also of sessions not in memory`()
+        async throws
+    {
+        let store = MemoryStore()
+        let before = JobsHost(on: store)
+        var ids: [SessionID] = []
+        for _ in 0..<50 {
+            let session = try await before.session()
+            try await session.post("remind", ["milliseconds": 1])
+            ids.append(session.id)
+        }
+        let after = JobsHost(on: store) { $0.liveLimit = 10 }
+        try await after.running { try await patiently { after.host.measures.signals[.timerFired] == 50 } }
+        for id in ids { #expect(try await after.host.sessionForOperator(id).log == ["reminded"]) }
+    }
+
+    @Test func `each accepted event restarts the wait for idleness`() async throws {
+        let jobs = JobsHost()
+        let session = try await jobs.session()
+        try await jobs.running {
+            try await session.post("whenIdle", ["milliseconds": 1200])
+            let first = try session.state().navigation.pending.first?.due
+            for _ in 0..<4 {
+                try await Task.sleep(for: .milliseconds(400))
+                try await session.post("note")
+            }
+            #expect(try session.log == ["note", "note", "note", "note"])
+            #expect(try #require(try session.state().navigation.pending.first?.due) > #require(first))
+            try await patiently { try session.log.last == "idle" }
+        }
+    }
+
+    @Test func `a timer whose signal cannot be received is dropped after some tries, and holds up no other session`()
+        async throws
+    {
+        let jobs = JobsHost(showsErrors: false)
+        let (bad, good) = (try await jobs.session(), try await jobs.session())
+        try await bad.post("refuse", 100)
+        try await jobs.running {
+            try await bad.post("remind", ["milliseconds": 1])
+            try await good.post("remind", ["milliseconds": 1])
+            try await patiently { try good.log == ["reminded"] }
+            try await patiently { try bad.pendingIDs == [] }
+        }
+        #expect(try bad.log == [])
+        #expect(jobs.host.measures.signals[.dropped] == 1)
+    }
+
+    @Test func `a timer beyond the session's expiry never fires`() async throws {
+        let jobs = JobsHost { $0.idleLifetime = 1 }
+        let session = try await jobs.session()
+        try await jobs.running {
+            try await session.post("remind", ["milliseconds": 1500])
+            try await Task.sleep(for: .seconds(3))
+        }
+        #expect(jobs.host.measures.signals[.timerFired] == 0)
+        #expect(try jobs.store.load(session.id)?.record.version == 2)
+    }
+}
+
+@Suite struct OutsideSignalTests {
+    private func once(_ key: String, _ body: String = "") -> IdempotentRequest {
+        IdempotentRequest(key: key, request: Array(body.utf8)) { _ in Array("{}".utf8) }
+    }
+
+    private let paid = PostedEvent("paid", payload: ["reference": "r-7"])
+
+    @Test func `a signal is received once under its key`() async throws {
+        let jobs = JobsHost()
+        let session = try await jobs.session()
+        let expiresAt = try session.state().expiresAt
+        for round in 1...3 {
+            let outcome = try await jobs.host.receive(paid, for: session.id, once: once("a"))
+            #expect(outcome.isReplay == (round > 1))
+            #expect(outcome.version == 2)
+        }
+        #expect(try session.log == ["paid r-7"])
+        #expect(try session.state().expiresAt == expiresAt)
+        await #expect(throws: SessionError.keyReused) {
+            _ = try await jobs.host.receive(paid, for: session.id, once: once("a", "other"))
+        }
+    }
+
+    @Test func `what is not external, not known, does not fit, or has no session is refused`() async throws {
+        let jobs = JobsHost()
+        let session = try await jobs.session()
+        func refusal(_ signal: PostedEvent, _ id: SessionID) async -> SessionError? {
+            do throws(SessionError) {
+                _ = try await jobs.host.receive(signal, for: id, once: once("\(signal)"))
+                return nil
+            } catch {
+                return error
+            }
+        }
+        for name in ["done", "reminded", "nothing"] {
+            guard case .refused(.unknownSignal, _) = await refusal(PostedEvent(name), session.id) else {
+                Issue.record("\(name) is not refused")
+                continue
+            }
+        }
+        guard
+            case .refused(.invalidEvent(let event), _) = await refusal(
+                PostedEvent("paid", payload: ["reference": 1]), session.id)
+        else { throw NotApplied() }
+        #expect(event.faults.map(\.path) == [["payload", "reference"]])
+        #expect(await refusal(paid, SessionID("s_aaaaaaaaaaaaa")!) == .unknownSession)
+        try await session.end()
+        #expect(await refusal(paid, session.id) == .ended)
+    }
+
+    @Test func `two thousand signals to one session all arrive, while others go on`() async throws {
+        let jobs = JobsHost()
+        let (session, other) = (try await jobs.session(), try await jobs.session())
+        let host = jobs.host
+        let signal = paid
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<2000 {
+                group.addTask {
+                    let once = IdempotentRequest(key: "k\(number)", request: []) { _ in [] }
+                    while true {
+                        do throws(SessionError) {
+                            _ = try await host.receive(signal, for: session.id, once: once)
+                            return
+                        } catch {
+                            guard error == .tooManyWaiting else { throw error }
+                            try? await Task.sleep(for: .milliseconds(Int.random(in: 1...50)))
+                        }
+                    }
+                }
+            }
+            for _ in 0..<100 { try await other.post("note") }
+            try await group.waitForAll()
+        }
+        #expect(try session.state().version == 2001)
+        #expect(try other.log.count == 100)
+    }
+}
