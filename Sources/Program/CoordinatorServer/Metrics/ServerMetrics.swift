@@ -22,7 +22,9 @@ final class ServerMetrics: Sendable {
     }
 
     /// Everything that the server measures.
-    static let all = HTTPMetrics.all + SessionMetrics.all + StoreMetrics.all + TraceMetrics.all + ProcessMetrics.all
+    static let all =
+        HTTPMetrics.all + SessionMetrics.all + SignalMetrics.all + StoreMetrics.all + TraceMetrics.all
+        + ProcessMetrics.all
 
     static func registry(_ figures: ServerFigures) -> MetricsRegistry {
         let registry = MetricsRegistry(app: figures.metrics.apps)
