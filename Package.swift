@@ -146,7 +146,8 @@ let package = Package(
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
         .testTarget(
-            name: "SessionsTests", dependencies: ["Sessions", "Measures", "Sodium", "Coordinators", "JSONCoding"]),
+            name: "SessionsTests",
+            dependencies: ["Sessions", "Measures", "Sodium", "Coordinators", "JSONCoding", "TestSupport"]),
         .testTarget(
             name: "StoreTests",
             dependencies: [

@@ -4,6 +4,7 @@ import JSONCoding
 import Sessions
 import Synchronization
 import Testing
+import TestSupport
 
 /// A service whose work ends when the test wants it to.
 final class Desk: Sendable {
@@ -14,6 +15,8 @@ final class Desk: Sendable {
         var running = 0
         var mostRunning = 0
         var failures = 0
+        /// One attempt in so many fails, and all take some milliseconds; 0 for none.
+        var faltering = 0
         var isHeld = false
         var waiting: [CheckedContinuation<Void, Never>] = []
         var cancelled: [Int] = []
@@ -28,6 +31,9 @@ final class Desk: Sendable {
 
     /// So many attempts fail from now on.
     func fail(_ count: Int) { state.withLock { $0.failures = count } }
+
+    /// From now on attempts take some milliseconds, and one in so many fails.
+    func falter(in number: Int) { state.withLock { $0.faltering = number } }
 
     /// Work does not end, not even when it is cancelled, until `release`.
     func hold() { state.withLock { $0.isHeld = true } }
@@ -46,6 +52,7 @@ final class Desk: Sendable {
             state.attempts.append((job, id))
             state.running += 1
             state.mostRunning = max(state.mostRunning, state.running)
+            if state.faltering > 0 { return Int.random(in: 0..<state.faltering) == 0 }
             guard state.failures > 0 else { return false }
             state.failures -= 1
             return true
@@ -56,6 +63,7 @@ final class Desk: Sendable {
                 if Task.isCancelled { state.cancelled.append(job) }
             }
         }
+        if state.withLock(\.faltering) > 0 { try await Task.sleep(for: .milliseconds(.random(in: 0...10))) }
         if fails { throw Failure() }
         await withCheckedContinuation { continuation in
             let isHeld = state.withLock { state in
@@ -73,10 +81,10 @@ struct JobsCoordinator: Coordinator {
     var refusals = 0
 
     enum Event: NavigationEvent {
-        case begin(Int), same(Int), cancel(Int), hire, refuse(Int), note
+        case begin(Int), same(Int), cancel(Int), cancelTimer, hire, refuse(Int), note
         case remind(milliseconds: Int), whenIdle(milliseconds: Int)
         static let examples: [Event] = [
-            .begin(1), .same(1), .cancel(1), .hire, .refuse(1), .note, .remind(milliseconds: 1),
+            .begin(1), .same(1), .cancel(1), .cancelTimer, .hire, .refuse(1), .note, .remind(milliseconds: 1),
             .whenIdle(milliseconds: 1),
         ]
     }
@@ -98,6 +106,7 @@ struct JobsCoordinator: Coordinator {
         case .begin(let job): navigator.perform(Effect.job(job), id: "job\(job)")
         case .same(let job): navigator.perform(Effect.job(job))
         case .cancel(let job): navigator.cancel("job\(job)")
+        case .cancelTimer: navigator.cancel("reminded")
         case .hire: navigator.start(HelperCoordinator())
         case .refuse(let count): refusals = count
         case .note: log.append("note")
@@ -176,7 +185,8 @@ struct JobsHost {
     let reports = Reports()
 
     init(
-        _ desk: Desk = Desk(), on store: MemoryStore = MemoryStore(), showsErrors: Bool = true,
+        _ desk: Desk = Desk(), on store: MemoryStore = MemoryStore(), retention: Retention = Retention(),
+        showsErrors: Bool = true,
         _ change: (inout SessionSettings) -> Void = { _ in }
     ) {
         var dependencies = Dependencies()
@@ -192,7 +202,8 @@ struct JobsHost {
         self.desk = desk
         self.store = store
         self.host = SessionHost(
-            apps: [app], store: store, settings: settings, report: { [reports] in reports.add($0) })
+            apps: [app], store: store, settings: settings, retention: retention,
+            report: { [reports] in reports.add($0) })
     }
 
     func session() async throws -> AuthorizedSession {
@@ -228,14 +239,6 @@ extension AuthorizedSession {
     }
 }
 
-private func patiently(_ condition: () async throws -> Bool) async throws {
-    for _ in 0..<6000 {
-        if try await condition() { return }
-        try await Task.sleep(for: .milliseconds(10))
-    }
-    Issue.record("it has not happened within a minute")
-}
-
 @Suite struct EffectTests {
     @Test func `an effect runs outside the turn, and its outcome is a version of its own`() async throws {
         let jobs = JobsHost()
@@ -245,11 +248,11 @@ private func patiently(_ condition: () async throws -> Bool) async throws {
         try await session.post("begin", 1)
         #expect(try session.pendingIDs == ["job1"])
         try await session.post("note")
-        try await patiently { jobs.desk.running == 1 }
+        try await eventually { jobs.desk.running == 1 }
         #expect(try session.log == ["note"])
         jobs.desk.release()
 
-        try await patiently { try session.log == ["note", "done 1"] }
+        try await eventually { try session.log == ["note", "done 1"] }
         #expect(try session.pendingIDs == [])
         let last = try await session.history(limit: 1).first?.note
         #expect(last?.event == "done" && last?.cause == "effect")
@@ -263,13 +266,13 @@ private func patiently(_ condition: () async throws -> Bool) async throws {
         let session = try await jobs.session()
         jobs.desk.fail(2)
         try await session.post("begin", 1)
-        try await patiently { try session.log == ["done 1"] }
+        try await eventually { try session.log == ["done 1"] }
         #expect(jobs.desk.attempts.count == 3)
         #expect(Set(jobs.desk.attempts.map(\.id)).count == 1)
 
         jobs.desk.fail(3)
         try await session.post("begin", 2)
-        try await patiently { try session.state().navigation.alert?.alert.title == "Sorry" }
+        try await eventually { try session.state().navigation.alert?.alert.title == "Sorry" }
         #expect(try session.pendingIDs == [])
         #expect(jobs.desk.attempts.count == 6)
         #expect(jobs.desk.attempts[5].id != jobs.desk.attempts[0].id)
@@ -281,7 +284,7 @@ private func patiently(_ condition: () async throws -> Bool) async throws {
         let session = try await jobs.session()
         jobs.desk.fail(3)
         try await session.post("begin", 1)
-        try await patiently { try session.pendingIDs == [] }
+        try await eventually { try session.pendingIDs == [] }
         #expect(try session.log == [])
         #expect(jobs.host.measures.signals[.dropped] == 1)
         #expect(jobs.reports.all.contains { $0.contains("is dropped") })
@@ -292,13 +295,13 @@ private func patiently(_ condition: () async throws -> Bool) async throws {
         let session = try await jobs.session()
         jobs.desk.hold()
         try await session.post("same", 1)
-        try await patiently { jobs.desk.running == 1 }
+        try await eventually { jobs.desk.running == 1 }
         try await session.post("same", 2)
-        try await patiently { jobs.desk.running == 2 }
+        try await eventually { jobs.desk.running == 2 }
         jobs.desk.release()
 
-        try await patiently { try session.log == ["done 2"] }
-        try await patiently { jobs.desk.running == 0 }
+        try await eventually { try session.log == ["done 2"] }
+        try await eventually { jobs.desk.running == 0 }
         #expect(jobs.desk.cancelled == [1])
         #expect(jobs.host.effectFigures == (0, 0))
     }
@@ -309,7 +312,7 @@ private func patiently(_ condition: () async throws -> Bool) async throws {
         let session = try await jobs.session()
         jobs.desk.hold()
         if way == "leave" { try await session.post("hire") } else { try await session.post("begin", 1) }
-        try await patiently { jobs.desk.running == 1 }
+        try await eventually { jobs.desk.running == 1 }
         switch way {
         case "cancel": try await session.post("cancel", 1)
         case "leave": try await session.post("leave")
@@ -317,9 +320,9 @@ private func patiently(_ condition: () async throws -> Bool) async throws {
         default: try await session.end()
         }
         // The limit does not count it any longer, though it does not mind being cancelled.
-        try await patiently { jobs.host.effectFigures == (0, 0) }
+        try await eventually { jobs.host.effectFigures == (0, 0) }
         jobs.desk.release()
-        try await patiently { jobs.desk.running == 0 }
+        try await eventually { jobs.desk.running == 0 }
         #expect(jobs.desk.cancelled.count == 1)
         if way != "end" { #expect(try session.log == []) }
     }
@@ -329,11 +332,11 @@ private func patiently(_ condition: () async throws -> Bool) async throws {
         let session = try await jobs.session()
         jobs.desk.hold()
         try await session.post("begin", 1)
-        try await patiently { try session.state().navigation.alert != nil }
+        try await eventually { try session.state().navigation.alert != nil }
         #expect(jobs.desk.attempts.count == 3)
         #expect(jobs.host.lateCalls == 3)
         jobs.desk.release()
-        try await patiently { jobs.host.lateCalls == 0 }
+        try await eventually { jobs.host.lateCalls == 0 }
     }
 
     @Test func `so many effects run at a time, so many of one session, and the others wait in order`() async throws {
@@ -342,12 +345,12 @@ private func patiently(_ condition: () async throws -> Bool) async throws {
         jobs.desk.hold()
         for job in 1...12 { try await first.post("begin", .integer(job)) }
         for job in 21...24 { try await second.post("begin", .integer(job)) }
-        try await patiently { jobs.desk.running == 10 }
+        try await eventually { jobs.desk.running == 10 }
         #expect(jobs.host.effectFigures == (10, 6))
         #expect(Set(jobs.desk.attempts.map(\.job)) == Set(1...8).union(21...22))
         jobs.desk.release()
-        try await patiently { try first.log.count == 12 }
-        try await patiently { try second.log.count == 4 }
+        try await eventually { try first.log.count == 12 }
+        try await eventually { try second.log.count == 4 }
         #expect(jobs.desk.mostRunning == 10)
         #expect(Set(try first.log) == Set((1...12).map { "done \($0)" }))
         #expect(jobs.desk.attempts.count == 16)
@@ -359,7 +362,7 @@ private func patiently(_ condition: () async throws -> Bool) async throws {
         let session = try await jobs.session()
         _ = try await session.preview(PostedEvent("begin", payload: 1))
         try await session.post("begin", 0)
-        try await patiently { try session.pendingIDs == [] }
+        try await eventually { try session.pendingIDs == [] }
         #expect(try session.state().version == 3)
         #expect(jobs.desk.attempts.map(\.job) == [0])
         let last = try await session.history(limit: 1).first?.note
@@ -373,12 +376,12 @@ private func patiently(_ condition: () async throws -> Bool) async throws {
         let session = try await jobs.session()
         try await session.post("refuse", 3)
         try await session.post("begin", 1)
-        try await patiently { try session.log == ["done 1"] }
+        try await eventually { try session.log == ["done 1"] }
         #expect(jobs.desk.attempts.count == 1)
 
         try await session.post("refuse", 100)
         try await session.post("begin", 2)
-        try await patiently { try session.state().navigation.alert?.alert.title == "Sorry" }
+        try await eventually { try session.state().navigation.alert?.alert.title == "Sorry" }
         #expect(try session.pendingIDs == [])
         #expect(jobs.desk.attempts.count == 2)
     }
@@ -389,12 +392,12 @@ private func patiently(_ condition: () async throws -> Bool) async throws {
         let session = try await before.session()
         before.desk.hold()
         try await session.post("begin", 1)
-        try await patiently { before.desk.running == 1 }
+        try await eventually { before.desk.running == 1 }
 
         let after = JobsHost(on: store)
         try await after.running {
-            try await patiently { after.desk.attempts.count == 1 }
-            try await patiently { try await after.host.sessionForOperator(session.id).log == ["done 1"] }
+            try await eventually { after.desk.attempts.count == 1 }
+            try await eventually { try await after.host.sessionForOperator(session.id).log == ["done 1"] }
         }
         #expect(after.desk.attempts[0].id == before.desk.attempts[0].id)
         #expect(after.desk.attempts.count == 1)
@@ -406,10 +409,10 @@ private func patiently(_ condition: () async throws -> Bool) async throws {
         let session = try await jobs.session()
         jobs.desk.hold()
         try await session.post("begin", 1)
-        try await patiently { jobs.desk.running == 1 }
+        try await eventually { jobs.desk.running == 1 }
         for _ in 0..<5 { _ = try await jobs.session() }
         jobs.desk.release()
-        try await patiently { try await jobs.host.sessionForOperator(session.id).log == ["done 1"] }
+        try await eventually { try await jobs.host.sessionForOperator(session.id).log == ["done 1"] }
     }
 
     @Test func `a fork takes timers along, and no effects`() async throws {
@@ -422,7 +425,7 @@ private func patiently(_ condition: () async throws -> Bool) async throws {
         let forked = try await jobs.host.session(fork.id, token: fork.token.text)
         #expect(try forked.pendingIDs == ["reminded"])
         #expect(try session.pendingIDs == ["job1", "reminded"])
-        try await patiently { jobs.desk.attempts.count == 1 }
+        try await eventually { jobs.desk.attempts.count == 1 }
         jobs.desk.release()
     }
 
@@ -458,7 +461,7 @@ private func patiently(_ condition: () async throws -> Bool) async throws {
         try await jobs.running {
             try await session.post("remind", ["milliseconds": 20])
             let expiresAt = try session.state().expiresAt
-            try await patiently { try session.log == ["reminded"] }
+            try await eventually { try session.log == ["reminded"] }
             try await Task.sleep(for: .milliseconds(600))
             #expect(try session.log == ["reminded"])
             #expect(try session.state().expiresAt == expiresAt)
@@ -480,7 +483,7 @@ private func patiently(_ condition: () async throws -> Bool) async throws {
             ids.append(session.id)
         }
         let after = JobsHost(on: store) { $0.liveLimit = 10 }
-        try await after.running { try await patiently { after.host.measures.signals[.timerFired] == 50 } }
+        try await after.running { try await eventually { after.host.measures.signals[.timerFired] == 50 } }
         for id in ids { #expect(try await after.host.sessionForOperator(id).log == ["reminded"]) }
     }
 
@@ -496,7 +499,7 @@ private func patiently(_ condition: () async throws -> Bool) async throws {
             }
             #expect(try session.log == ["note", "note", "note", "note"])
             #expect(try #require(try session.state().navigation.pending.first?.due) > #require(first))
-            try await patiently { try session.log.last == "idle" }
+            try await eventually { try session.log.last == "idle" }
         }
     }
 
@@ -509,8 +512,8 @@ private func patiently(_ condition: () async throws -> Bool) async throws {
         try await jobs.running {
             try await bad.post("remind", ["milliseconds": 1])
             try await good.post("remind", ["milliseconds": 1])
-            try await patiently { try good.log == ["reminded"] }
-            try await patiently { try bad.pendingIDs == [] }
+            try await eventually { try good.log == ["reminded"] }
+            try await eventually { try bad.pendingIDs == [] }
         }
         #expect(try bad.log == [])
         #expect(jobs.host.measures.signals[.dropped] == 1)

@@ -1,3 +1,4 @@
+internal import Measures
 internal import Prometheus
 internal import Sessions
 
