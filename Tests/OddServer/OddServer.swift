@@ -31,6 +31,7 @@ struct OddServer: NavigationServer {
             App("traced", root: { TracedCoordinator() }, coordinators: [TracedChild.self]),
             App("slow", root: { SlowCoordinator() }),
             App("freezing", root: { FreezingCoordinator() }),
+            App("workshop", root: { WorkshopCoordinator() }),
         ]
     }
 

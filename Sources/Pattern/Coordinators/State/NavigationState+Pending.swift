@@ -73,8 +73,12 @@ extension NavigationState {
 
     /// The timers that are due, in the order in which they are.
     package func timersDue(at now: Date) -> [PendingWork] {
-        let timers = pending.filter { $0.due.map { $0 <= now } ?? false }
-        return timers.sorted { ($0.due ?? now, $0.number) < ($1.due ?? now, $1.number) }
+        var timers: [(due: Date, work: PendingWork)] = []
+        for work in pending {
+            if let due = work.due, due <= now { timers.append((due, work)) }
+        }
+        timers.sort { ($0.due, $0.work.number) < ($1.due, $1.work.number) }
+        return timers.map(\.work)
     }
 
     /// Without the effects under way, which do not go on in another session, nor in one that returns to this state.

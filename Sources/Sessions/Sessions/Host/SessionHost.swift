@@ -50,15 +50,14 @@ public final class SessionHost: Sendable {
         self.pairings = store.pairings ?? PairingsInMemory()
         self.eventRate = RateLimit(perSecond: settings.eventRate)
         self.report = report
-        let reportBlocking = { @Sendable (app: String, call: RunningCall) in
+        self.callWatch = CallWatch(limit: settings.handlerDeadline) { app, call in
             report(
                 """
                 \(app): \(call.coordinator) has blocked its thread in \(call.function): other clients had to wait; now it \
                 is called on other threads
                 """)
         }
-        self.callWatch = CallWatch(limit: settings.handlerDeadline, reportBlocking: reportBlocking)
-        self.effectWatch = CallWatch(limit: settings.effectDeadline, reportBlocking: reportBlocking)
+        self.effectWatch = CallWatch(limit: settings.effectDeadline)
         self.effects = EffectQueue(limit: settings.effectLimit)
         self.timings = settings.measuresHandlers ? HandlerTimings() : nil
         self.feed = ChangeFeed(limit: settings.watcherLimit, limitOfSession: SessionSettings.watchersOfSession)

@@ -117,9 +117,9 @@ func outcome(of content: ContentRun, _ watch: CallWatch) async -> CallOutcome<[U
 func outcome(
     of effect: EffectRun, _ watch: CallWatch, _ wrapper: CallWrapper?
 ) async -> Result<SentSignal?, any Error> {
-    let call = AppCall(of: effect.app, watch)
+    let call = AppCall(of: effect.app, watch, isInBackground: true)
     let kept = EffectResult()
-    let ending = await call.ending(isCancellable: true) { () async throws(NavigationError) in
+    let ending = await call.ending { () async throws(NavigationError) in
         do {
             let signal = try await effect.signal(observer: call, wrapper: wrapper)
             kept.result.withLock { $0 = .success(signal) }
@@ -153,7 +153,7 @@ private final class AppCall: CallObserver {
         var ending: Ending?
         var waiting: Waiting?
         /// Whether this is the call's first part, which runs on its caller's thread: that of a connection.
-        var isOnCallersThread = true
+        var isOnCallersThread: Bool
         /// The function that is running, and since when, in nanoseconds of monotonic time.
         var running: RunningCall?
         var began = 0
@@ -172,19 +172,21 @@ private final class AppCall: CallObserver {
 
     private let app: String
     private let watch: CallWatch
-    private let state = Mutex(State())
+    private let isInBackground: Bool
+    private let state: Mutex<State>
 
-    init(of app: String, _ watch: CallWatch) {
+    /// - Parameter isInBackground: whether nobody waits for it on a thread that serves connections: then it never runs
+    ///   on its caller's thread, and is given up when the current task is cancelled, as at the deadline.
+    init(of app: String, _ watch: CallWatch, isInBackground: Bool = false) {
         self.app = app
         self.watch = watch
+        self.isInBackground = isInBackground
+        self.state = Mutex(State(isOnCallersThread: !isInBackground))
     }
 
     /// Begins at once, on the caller's thread. If the app neither suspends nor blocks, nothing more is needed.
-    ///
-    /// - Parameter isCancellable: whether the work is given up if the current task is cancelled, as at the deadline.
-    func ending(
-        isCancellable: Bool = false, of work: @escaping @Sendable () async throws(NavigationError) -> Void
-    ) async -> Ending {
+    func ending(of work: @escaping @Sendable () async throws(NavigationError) -> Void) async -> Ending {
+        if isInBackground { return await endingInBackground(of: work) }
         let start = MonotonicTime.nanoseconds
         let task = Task.immediate(executorPreference: HandlerPool.shared) {
             do throws(NavigationError) {
@@ -203,12 +205,24 @@ private final class AppCall: CallObserver {
             if expire() { task.cancel() }
         }
         defer { timer.cancel() }
-        guard isCancellable else { return await settled() }
-        return await withTaskCancellationHandler {
-            await settled()
-        } onCancel: {
-            if expire() { task.cancel() }
+        return await settled()
+    }
+
+    private func endingInBackground(
+        of work: @escaping @Sendable () async throws(NavigationError) -> Void
+    ) async -> Ending {
+        let task = Task(executorPreference: HandlerPool.shared) {
+            do throws(NavigationError) {
+                try await work()
+                self.settle(.done(()))
+            } catch {
+                self.settle(.failed(error))
+            }
         }
+        let giveUp = { @Sendable [self] in if expire() { task.cancel() } }
+        let timer = HandlerPool.shared.timer(after: watch.limit, giveUp)
+        defer { timer.cancel() }
+        return await withTaskCancellationHandler { await settled() } onCancel: { giveUp() }
     }
 
     /// Waits for the ending.
@@ -284,6 +298,8 @@ private final class AppCall: CallObserver {
         let (isOnCallersThread, isOver) = state.withLock { ($0.isOnCallersThread, $0.ending != nil) }
         // Its deadline has passed: nothing that it would do counts.
         if isOver { throw Overloaded() }
+        // A thread of the pool, but one that the function may hold.
+        if isInBackground { return false }
         if isOnCallersThread {
             switch call.conduct.begin(at: now) {
             case .here: break

@@ -1,0 +1,124 @@
+import Foundation
+import JSONCoding
+import Testing
+import TestSupport
+
+/// Effects and timers of real servers, which are killed while these are under way.
+@Suite struct SignalServerTests {
+    let storage: StorageTests
+    var ledger: String { "\(storage.directory.path)/ledger" }
+
+    init() throws {
+        storage = try StorageTests()
+    }
+
+    private func serve(_ store: String? = nil, _ flags: String...) async throws -> (Program, Connection) {
+        let program = try Program(
+            try Program.oddServer,
+            [
+                "serve", "--port", "0", "--store", store ?? storage.store, "--data-directory",
+                storage.directory.path + "/apps",
+            ] + flags, environment: ["ODD_LEDGER": ledger])
+        let line = try await program.line()
+        let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
+        return (program, try Connection(port: port))
+    }
+
+    private func post(_ event: String, to session: StorageTests.Session, _ connection: Connection) async throws {
+        let answer = try await connection.request(
+            "POST", "\(session.path)/events", headers: session.headers, body: Data(event.utf8))
+        #expect(answer.status == 200, "\(answer.text)")
+    }
+
+    private func state(_ session: StorageTests.Session, _ connection: Connection) async throws -> JSON {
+        let answer = try await connection.request("GET", session.path, headers: session.headers)
+        return try JSON(parsing: Array(answer.body))
+    }
+
+    private func isDone(
+        _ sessions: [StorageTests.Session], bells: Int, _ connection: Connection
+    ) async throws -> Bool {
+        for session in sessions {
+            let state = try await state(session, connection)
+            guard state["pending"] == nil, state["visible"]?["params"]?["rung"]?.array?.count == bells else {
+                return false
+            }
+        }
+        return true
+    }
+
+    /// Each job was done at least once, under one id, and has one outcome; each bell rang once, in order.
+    private func check(
+        _ sessions: [StorageTests.Session], jobs: Int, bells: Int, _ connection: Connection
+    ) async throws {
+        var ids: [String: Set<String>] = [:]
+        for line in try String(contentsOfFile: ledger, encoding: .utf8).split(separator: "\n") {
+            let words = line.split(separator: " ").map(String.init)
+            ids["\(words[0]) \(words[1])", default: []].insert(words[2])
+        }
+        for session in sessions {
+            let params = try #require(try await state(session, connection)["visible"]?["params"])
+            #expect(params["done"]?.array?.compactMap(\.integer).sorted() == Array(1...jobs), "\(session.id)")
+            #expect(params["rung"]?.array?.compactMap(\.integer) == Array(1..<bells + 1), "\(session.id)")
+            for job in 1...jobs { #expect(ids["\(session.id) \(job)"]?.count == 1, "\(session.id) \(job)") }
+            let answer = try await connection.request(
+                "GET", "\(session.path)/history?limit=100", headers: session.headers)
+            let history = try JSON(parsing: Array(answer.body))["history"]?.array ?? []
+            #expect(history.count { $0["cause"] == "effect" } == jobs, "\(session.id)")
+            #expect(history.count { $0["cause"] == "timer" } == bells, "\(session.id)")
+        }
+        #expect(Set(ids.values.flatMap(\.self)).count == ids.count, "two effects have the same id")
+    }
+
+    @Test func `kill -9 loses no effect and no timer, and applies no outcome twice`() async throws {
+        var (program, connection) = try await serve()
+        var sessions: [StorageTests.Session] = []
+        let (jobs, bells) = (8, 3)
+        for round in 0..<Scale.rounds(3, long: 20) {
+            for _ in 0..<Scale.rounds(10, long: 125) {
+                let session = try await storage.open(connection, app: "workshop")
+                sessions.append(session)
+                try await post(#"{"type":"begin","payload":{"jobs":\#(jobs)}}"#, to: session, connection)
+                let ring = #"{"type":"ring","payload":{"bells":\#(bells),"milliseconds":200}}"#
+                try await post(ring, to: session, connection)
+            }
+            try await Task.sleep(for: .milliseconds(.random(in: 0...150)))
+            program.signal(SIGKILL)
+            #expect(try await program.end() == -SIGKILL)
+            // Timers fall due meanwhile.
+            if round == 1 { try await Task.sleep(for: .milliseconds(700)) }
+            (program, connection) = try await serve()
+        }
+        try await eventually { try await isDone(sessions, bells: bells, connection) }
+        try await check(sessions, jobs: jobs, bells: bells, connection)
+        let lines = try String(contentsOfFile: ledger, encoding: .utf8).split(separator: "\n").count
+        #expect(lines > sessions.count * jobs, "no effect ran again")
+        try await storage.stop(program)
+    }
+
+    @Test func `when one of three replicas is killed, the others do its work`() async throws {
+        let database = try PostgresCluster.shared.makeDatabase()
+        var servers: [(Program, Connection)] = []
+        for _ in 0..<3 { servers.append(try await serve(database, "--durability", "relaxed")) }
+        var sessions: [StorageTests.Session] = []
+        let (jobs, bells) = (8, 3)
+        for _ in 0..<Scale.rounds(1, long: 20) {
+            for number in 0..<Scale.rounds(12, long: 125) {
+                let connection = servers[number % 3].1
+                let session = try await storage.open(connection, app: "workshop")
+                sessions.append(session)
+                let ring = #"{"type":"ring","payload":{"bells":\#(bells),"milliseconds":200}}"#
+                try await post(ring, to: session, connection)
+                try await post(#"{"type":"begin","payload":{"jobs":\#(jobs)}}"#, to: session, connection)
+            }
+            let (program, _) = servers.removeFirst()
+            program.signal(SIGKILL)
+            #expect(try await program.end() == -SIGKILL)
+            // A server that is gone counts as running for twenty seconds.
+            try await eventually { try await isDone(sessions, bells: bells, servers[0].1) }
+            servers.append(try await serve(database, "--durability", "relaxed"))
+        }
+        try await check(sessions, jobs: jobs, bells: bells, servers[0].1)
+        for (program, _) in servers { try await storage.stop(program) }
+    }
+}
