@@ -19,7 +19,8 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
                 session is restored as it is; migrated, if it is drawn differently or converted, but nothing is lost; \
                 reduced, if parts of it are removed; relaunched with its defaults, if no screen of it is left; or \
                 refused: it stays as it is, and its client gets an error. “over” are those that have ended or expired. \
-                Damaged sessions are also reported on standard error, and damaged pages of the store are listed. Exits \
+                Damaged sessions are also reported on standard error, and damaged pages of the store are listed; the \
+                next start rebuilds what is derived from the journal, if that is sound. Exits \
                 1 if anything is damaged, or if any session would be reduced, relaunched or refused and --allow does \
                 not name that.
 
@@ -70,6 +71,9 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
             return (summary, isWhole)
         }
         print(json ? summary.json : summary.text)
+        if summary.hasDamage, let outlook = settings.store.location.requestRebuild() {
+            StandardError.print("Warning: the store is damaged; \(outlook)")
+        }
         if explore { try await reportStrayScreens(summary.screens) }
         let isAllowed = (allow ?? AllowedOutcomes()).include(summary)
         if !isWhole || !summary.damagedPages.isEmpty || !isAllowed { throw ExitCode(1) }
@@ -164,6 +168,8 @@ struct CheckSummary: Encodable {
 
     /// How many reasons are listed, so that memory stays bounded. Sessions with further reasons are still counted.
     private static let reasonLimit = 1000
+
+    fileprivate var hasDamage: Bool { !damagedPages.isEmpty || counts["damaged"] != 0 }
 
     init(damagedPages: [Int]) {
         self.damagedPages = damagedPages

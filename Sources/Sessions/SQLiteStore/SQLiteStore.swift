@@ -14,6 +14,7 @@
 // `SQLiteStore.commit` and `CommitQueue.serve`.
 
 public import FoundationEssentials
+internal import Glibc
 internal import SQLite
 public import Sessions
 public import Sodium
@@ -110,6 +111,16 @@ public final class SQLiteStore: WritableStore {
     /// Makes the directory of a store, readable by its owner alone, if it is missing.
     public static func makeDirectory(_ path: String) throws(SQLiteStoreError) {
         try StoreDirectory.make(path)
+    }
+
+    /// Makes the next start rebuild what is derived from the journal, because a reader of the store has found damage. A
+    /// server may be running.
+    ///
+    /// - Returns: whether it will; `false` if the directory cannot be written.
+    public static func requestRebuild(in directory: String) -> Bool {
+        let marker = StoreDirectory.marker(in: directory)
+        StoreDirectory.touch(marker)
+        return access(marker, F_OK) == 0
     }
 
     public var sessionCount: Int { writer.sessionCount.load(ordering: .relaxed) }

@@ -139,6 +139,20 @@ extension StoreChoice {
         }
     }
 
+    /// Says what becomes of the damage that a command has found; makes the next start rebuild what is derived from the
+    /// journal, if the store has one.
+    ///
+    /// - Returns: a sentence without its full stop; `nil` if no start rebuilds such a store.
+    func requestRebuild() -> String? {
+        guard case .sqlite(let directory) = self else { return nil }
+        let isMarked = try? DirectoryOwner.act(in: directory) { SQLiteStore.requestRebuild(in: directory) }
+        let start =
+            isMarked == true
+            ? "the next start on \(directory)"
+            : "\(directory) cannot be written, so the next start only finds the damage, and the start after that"
+        return "\(start) rebuilds what is derived from the journal, if the journal is sound"
+    }
+
     /// The error that a command ends with: an exit code if the store cannot be read, otherwise the error itself.
     func reported(_ error: any Error) -> any Error {
         switch (self, error) {

@@ -16,7 +16,8 @@ final class StoreDirectory: Sendable {
     var database: String { "\(path)/sessions.sqlite" }
     var log: String { database + "-wal" }
     /// Exists from when the database was found damaged until it is rebuilt.
-    var marker: String { "\(path)/sessions.damaged" }
+    var marker: String { StoreDirectory.marker(in: path) }
+    static func marker(in path: String) -> String { "\(path)/sessions.damaged" }
     var hasDamageMarker: Bool { access(marker, F_OK) == 0 }
     /// Where a database is made, see `StoreDraft`.
     var draft: String { database + ".new" }
