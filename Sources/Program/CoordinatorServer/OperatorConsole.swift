@@ -30,7 +30,9 @@ extension SettingValues<Settings.Console> {
         return (settings, made.map { " (the operator's token: \($0))" } ?? "")
     }
 
-    private func token() throws -> String? {
+    /// - Returns: `nil` if no token is given.
+    /// - Throws: an exit code, after printing what is wrong with the token or its file.
+    func token() throws -> String? {
         let (text, place): (String, String)
         switch self.consoleToken {
         case nil: return nil

@@ -134,6 +134,38 @@ import TestSupport
         _ = directory
     }
 
+    @Test func `a secret that the server would refuse is refused by the check of a file, with the same exit code`()
+        async throws
+    {
+        let (directory, path) = try SettingTests.file(#"{"port": 0}"#)
+        let (token, line) = ("\(directory.path)/token", "\(directory.path)/password")
+        for file in [token, line] { try Data("\nshort".utf8).write(to: URL(filePath: file)) }
+        let database = ["COORDINATORD_STORE": "postgresql://db/x"]
+        let console = ["COORDINATORD_STORE": "memory", "COORDINATORD_CONSOLE": "true"]
+        let cases: [(environment: [String: String], code: Int32, reason: String)] = [
+            (
+                ["COORDINATORD_CONSOLE_TOKEN": "short"], 65,
+                "COORDINATORD_CONSOLE_TOKEN must have one token of 16 to 512"
+            ),
+            (["COORDINATORD_CONSOLE_TOKEN_FILE": token], 65, "\(token) of --console-token-file must have one token"),
+            (["COORDINATORD_CONSOLE_TOKEN_FILE": "/nowhere"], 66, "--console-token-file: /nowhere cannot be read"),
+            (["COORDINATORD_STORE_PASSWORD_FILE": line], 66, "the first line of \(line) is no password"),
+            (["COORDINATORD_STORE_PASSWORD_FILE": "/nowhere"], 66, "--store-password-file: /nowhere cannot be read"),
+            (["COORDINATORD_CONSOLE_TOKEN": "a-token-of-22-letters!"], 0, "\n"),
+        ]
+
+        for (environment, code, reason) in cases {
+            let isPassword = environment.keys.contains { $0.contains("PASSWORD") }
+            let all = environment.merging(isPassword ? database : console) { $1 }
+            let check = try await run(["config", "--check", path], all)
+            #expect(check.code == code && "\(check.errors)\n".contains(reason), "\(environment): \(check)")
+            if code != 0 {
+                let server = try await run(["serve", "--config", path], all)
+                #expect(server.code == check.code && server.errors == check.errors, "\(environment): \(server)")
+            }
+        }
+    }
+
     @Test func `the server takes its settings from the environment and a file`() async throws {
         let (directory, path) = try SettingTests.file(#"{"store": "memory", "base-path": "/nav"}"#)
         let token = "a-token-of-22-letters!"
@@ -141,8 +173,9 @@ import TestSupport
             Program.server, ["serve", "--port", "0"],
             environment: [
                 "COORDINATORD_CONFIG": path, "COORDINATORD_PORT": "1", "COORDINATORD_CONSOLE": "true",
-                "COORDINATORD_CONSOLE_TOKEN": token, "COORDINATORD_DATA_DIRECTORY": "\(directory.path)/data",
+                "COORDINATORD_CONSOLE_TOKEN": token,
             ])
+        defer { _ = directory }
 
         let line = try await program.line()
         let console = try await program.line()

@@ -11,7 +11,8 @@ struct ConfigCommand<Server: NavigationServer>: ParsableCommand {
             abstract: "Prints the settings that `serve` would have, and where each comes from.",
             discussion: """
                 Takes the flags of `serve`, and reads the same environment and file. Secrets are not shown. With \
-                --check, reports what another file would change; the exit code is 64 if that file is wrong.
+                --check, reports what another file would change; if `serve` would refuse that file or a secret, the \
+                exit code is that of `serve`.
                 """)
     }
 
@@ -55,6 +56,7 @@ struct ConfigCommand<Server: NavigationServer>: ParsableCommand {
         } catch {
             throw ExitCode.cannotUse(error)
         }
+        try changed.checkSecrets()
         let comparison = SettingComparison(from: present, to: changed, file: check)
         print(json ? comparison.json : comparison.text)
     }
@@ -92,6 +94,15 @@ extension SettingValue {
 }
 
 extension SettingResolution {
+    /// Reads the secrets that `serve` would read.
+    ///
+    /// - Throws: the exit code of `serve`, after printing what is wrong with one of them or its file.
+    fileprivate func checkSecrets() throws {
+        let settings = SettingValues<Settings>(resolution: self)
+        _ = try settings.storage.store.readPassword()
+        if settings.console.console || settings.apps.development { _ = try settings.console.token() }
+    }
+
     /// A line for each setting: name, value, origin.
     var table: String {
         let rows = [("SETTING", "VALUE", "ORIGIN")] + values.map { ($0.row.key, $0.shown, $0.shownOrigin) }
