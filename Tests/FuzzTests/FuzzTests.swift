@@ -22,10 +22,7 @@ internal import TestSupport
     }
 
     @Test func `mutated requests leave a server healthy`() async throws {
-        let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
-        defer { try? FileManager.default.removeItem(atPath: directory) }
-        let server = try Program.coordinatord(
-            "serve", "--port", "0", "--store", "memory", "--data-directory", directory)
+        let server = try Program.coordinatord("serve", "--port", "0", "--store", "memory")
         let line = try await server.line()
         let port = try #require(
             line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) }, "\(line)")

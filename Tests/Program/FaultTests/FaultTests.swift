@@ -65,11 +65,9 @@ final class ServerUnderTest: @unchecked Sendable {
         _ executable: String, _ directory: String, _ store: String, port: Int, _ flags: [String], _ wrapper: [String],
         _ environment: [String: String]
     ) throws -> Program {
-        let command =
-            wrapper + [
-                executable, "serve", "--port", "\(port)", "--store", store,
-                "--data-directory", "\(directory)/apps",
-            ] + flags
+        // In memory, apps store no data.
+        let data = flags.contains("memory") ? [] : ["--data-directory", "\(directory)/apps"]
+        let command = wrapper + [executable, "serve", "--port", "\(port)", "--store", store] + data + flags
         return try Program(URL(filePath: "/usr/bin/env"), command, environment: environment)
     }
 

@@ -160,7 +160,7 @@ extension Faults {
             _ = fcntl(writing, F_SETFL, 0)
             let server = Process()
             server.executableURL = URL(filePath: try ServerUnderTest.executable)
-            server.arguments = ["serve", "--port", "0", "--store", "memory", "--data-directory", directory.path]
+            server.arguments = ["serve", "--port", "0", "--store", "memory"]
             server.environment = ["COORDINATORD_ADDRESS_FILE": "\(directory.path)/address"]
             server.standardOutput = full
 

@@ -7,7 +7,7 @@ import TestSupport
     static let hasIPv6 = (try? String(contentsOfFile: "/proc/net/if_inet6", encoding: .utf8))?.contains(" lo") ?? false
 
     static func start(_ flags: [String], environment: [String: String] = [:]) async throws -> (Program, String) {
-        let common = ["serve", "--store", "memory", "--data-directory", ServerTests.dataDirectory]
+        let common = ["serve", "--store", "memory"]
         let program = try Program(Program.server, common + flags, environment: environment)
         let line = try await program.line()
         return (program, line)
@@ -29,8 +29,7 @@ import TestSupport
         #expect(read.output == "200")
         #expect(try await AddressTests.health(["--host", "::1", "--port", String(match.output.2)]) == 0)
         let second = try await Program.coordinatord(
-            "serve", "--host", "::1", "--port", String(match.output.2), "--store", "memory", "--data-directory",
-            ServerTests.dataDirectory
+            "serve", "--host", "::1", "--port", String(match.output.2), "--store", "memory"
         ).exit()
         #expect(
             second.errors == "Error: [::1]:\(match.output.2) is in use by another process; choose another --port\n")

@@ -85,16 +85,17 @@ import TestSupport
             .split(whereSeparator: \.isWhitespace).joined(separator: " ")
 
         #expect(help.ranges(of: ByteSize.form).count == 1)
-        for size in ["8K", "64K", "32M", "15s", "24h"] { #expect(help.contains("(default: \(size))")) }
+        for size in ["8K", "64K", "32M", "15s", "24h"] { #expect(help.contains("default: \(size))")) }
     }
 
     @Test(arguments: [("sqlite:", "192K"), ("memory", "64K")])
     func `a full store refuses sessions until there is room`(kind: String, size: String) async throws {
         let directory = try StorageTests.Directory()
-        let store = kind == "memory" ? kind : "\(kind)\(directory.path)/store"
-        let program = try Program.coordinatord(
-            "serve", "--port", "0", "--store", store, "--store-size", size, "--live-memory", "64K",
-            "--data-directory", directory.path)
+        let store =
+            kind == "memory" ? [kind] : ["\(kind)\(directory.path)/store", "--data-directory", directory.path]
+        let program = try Program(
+            Program.server,
+            ["serve", "--port", "0", "--store-size", size, "--live-memory", "64K", "--store"] + store)
         let line = try await program.line()
         let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
         let connection = try Connection(port: port)

@@ -17,12 +17,12 @@ struct MeteredServer {
     ) async throws {
         let storage = try storage ?? StorageTests()
         self.storage = storage
+        // In memory, apps store no data.
+        let data = flags.contains("memory") ? [] : ["--data-directory", storage.directory.path + "/apps"]
         program = try Program(
             try server ?? Program.server,
-            [
-                "serve", "--port", "0", "--admin-port", "0", "--store", storage.store, "--data-directory",
-                storage.directory.path + "/apps",
-            ] + flags, environment: environment)
+            ["serve", "--port", "0", "--admin-port", "0", "--store", storage.store] + data + flags,
+            environment: environment)
         let address = /http:\/\/127\.0\.0\.1:(\d+)/
         var line = try await program.line()
         port = try #require(line.firstMatch(of: address).flatMap { Int($0.output.1) })

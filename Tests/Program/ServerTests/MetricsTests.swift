@@ -324,8 +324,7 @@ private enum Held {
         let server = try await MeteredServer()
 
         let taken = try await Program.refused(
-            "serve", "--port", "0", "--admin-port", "\(server.admin)", "--store", "memory", "--data-directory",
-            ServerTests.dataDirectory)
+            "serve", "--port", "0", "--admin-port", "\(server.admin)", "--store", "memory")
         let wrong = try await Program.refused("serve", "--admin-port", "70000")
 
         #expect(taken.code == 69)

@@ -5,12 +5,9 @@ import TestSupport
 
 /// The program as an operator runs it.
 @Suite(.serialized) struct ServerTests {
-    /// The data directory of all servers of one run. They keep nothing in it, because their store is in memory.
-    static let dataDirectory = NSTemporaryDirectory() + "coordinatord-tests-\(getpid())"
-
     /// Starts a server on a free port.
     static func start(_ flags: String...) async throws -> (program: Program, port: Int, line: String) {
-        let common = ["serve", "--port", "0", "--development", "--store", "memory", "--data-directory", dataDirectory]
+        let common = ["serve", "--port", "0", "--development", "--store", "memory"]
         let program = try Program(Program.server, common + flags)
         let line = try await program.line()
         let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
@@ -80,7 +77,7 @@ import TestSupport
         let (program, port, _) = try await ServerTests.start()
 
         let second = try await Program.coordinatord(
-            "serve", "--port", "\(port)", "--store", "memory", "--data-directory", ServerTests.dataDirectory
+            "serve", "--port", "\(port)", "--store", "memory"
         ).exit()
 
         #expect(second.code == 69)

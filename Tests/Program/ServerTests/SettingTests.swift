@@ -125,7 +125,7 @@ import TestSupport
             (["--port", "70000"], [:], "{}", "--port: “70000” is not a number from 0 to 65535."),
             (
                 [], ["COORDINATORD_HEAD_TIME": "soon"], "{}",
-                "the environment variable COORDINATORD_HEAD_TIME: “soon” is no such time."
+                "the environment variable COORDINATORD_HEAD_TIME: “soon” is not a time from 1s to 1h. A time is a whole number"
             ),
             (
                 [], ["COORDINATORD_CONSOLE": "yes"], "{}",
@@ -184,6 +184,28 @@ import TestSupport
             ([], ["COORDINATORD_CONSOLE_TOKEN": "t"], "{}", "COORDINATORD_CONSOLE_TOKEN is for --console."),
             (["--admin-host", "::"], [:], "{}", "--admin-host is for --admin-port."),
             (["--admin-host", "::"], ["COORDINATORD_ADMIN_PORT": "0"], "{}", nil),
+            (
+                ["--data-directory", "d", "--store", "memory"], [:], "{}",
+                "--data-directory is for a store that outlives the process"
+            ),
+            (["--store", "memory"], ["COORDINATORD_DATA_DIRECTORY": "d"], "{}", nil),
+            (["--store", "memory"], [:], "{}", nil),
+            (
+                [], [:], #"{"access-log": "1%", "log-level": "warning"}"#,
+                "FILE: access-log writes lines of level info, which --log-level leaves out; add access=info to it."
+            ),
+            ([], [:], #"{"access-log": "all", "log-level": "error,access=info"}"#, nil),
+            (["--access-log", "all"], [:], #"{"log-level": "info,access=notice"}"#, "--access-log writes lines"),
+            (["--access-log", "off", "--log-level", "error"], [:], "{}", nil),
+            (["--log-level", "error"], ["COORDINATORD_ACCESS_LOG": "all"], "{}", nil),
+            (
+                ["--idle-expiry", "2h", "--absolute-expiry", "60m"], [:], "{}",
+                "--idle-expiry is longer than --absolute-expiry, after which a session ends anyway."
+            ),
+            (["--idle-expiry", "31d"], [:], "{}", "--idle-expiry is longer than"),
+            (["--idle-expiry", "2h", "--absolute-expiry", "120m"], [:], "{}", nil),
+            (["--absolute-expiry", "1h"], [:], "{}", nil),
+            (["--absolute-expiry", "1h"], [:], #"{"idle-expiry": "2h"}"#, nil),
         ] as [([String], [String: String], String, String?)])
     func `a mistake names its layer and the setting`(
         flags: [String], environment: [String: String], text: String, reason: String?
@@ -197,6 +219,25 @@ import TestSupport
         let first = try #require(failure?.reasons.first)
         #expect(first.contains(reason.replacing("FILE", with: path)), "\(first)")
         _ = directory
+    }
+
+    @Test(arguments: [
+        ("head-time", "1h"), ("body-time", "1h"), ("answer-time", "1h"), ("idle-time", "1h"), ("drain-delay", "1h"),
+        ("drain-time", "1h"), ("absolute-expiry", "3650d"), ("idle-expiry", "3650d"),
+    ])
+    func `a time has an upper bound, which the help and the error name`(name: String, most: String) throws {
+        let most = try #require(Span(most))
+        let least = name == "drain-delay" ? "0s" : "1s"
+        let expiry = name == "idle-expiry" ? ["--absolute-expiry", "\(most)"] : []
+
+        #expect(throws: Never.self) { try SettingTests.resolve(["--\(name)", "\(most)"] + expiry) }
+        for text in ["\(Int(most.seconds) + 1)s", "9223372036854775807d"] {
+            let failure = SettingTests.failure(["--\(name)", text])
+            #expect(
+                failure?.reasons == ["--\(name): “\(text)” is not a time from \(least) to \(most). \(Span.form)"])
+        }
+        #expect(Settings.all.first { $0.name == name }?.bounds == "a time from \(least) to \(most)")
+        #expect(Settings.all.count { $0.kind == .time } == 8)
     }
 
     @Test func `all mistakes of all layers are reported`() throws {

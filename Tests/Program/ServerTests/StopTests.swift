@@ -36,7 +36,6 @@ import TestSupport
             Program.oddServer,
             [
                 "serve", "--port", "0", "--store", "memory", "--drain-time", "1s", "--drain-delay", "0s",
-                "--data-directory", ServerTests.dataDirectory,
             ])
         var line = try await program.line()
         while !line.contains("listening on") { line = try await program.line() }
@@ -93,8 +92,7 @@ import TestSupport
         let program = try Program(
             URL(filePath: "/usr/bin/env"),
             [
-                "nohup", Program.server.path, "serve", "--port", "0", "--store", "memory", "--data-directory",
-                ServerTests.dataDirectory,
+                "nohup", Program.server.path, "serve", "--port", "0", "--store", "memory",
             ])
         let line = try await program.line()
         let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })

@@ -22,10 +22,11 @@ import TestSupport
     func serve(
         _ store: String? = nil, _ flags: [String] = [], with server: URL? = nil
     ) async throws -> (program: Program, connection: Connection) {
+        let store = store ?? self.store
+        // In memory, apps store no data.
+        let data = store == "memory" ? [] : ["--data-directory", directory.path + "/apps"]
         let program = try Program(
-            try server ?? Program.server,
-            ["serve", "--port", "0", "--store", store ?? self.store, "--data-directory", directory.path + "/apps"]
-                + flags)
+            try server ?? Program.server, ["serve", "--port", "0", "--store", store] + data + flags)
         let line = try await program.line()
         let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
         return (program, try Connection(port: port))

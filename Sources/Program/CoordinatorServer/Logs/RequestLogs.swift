@@ -6,13 +6,16 @@ internal import Synchronization
 
 /// A line in the log for requests, or for some of them.
 struct AccessLog {
+    static let label = "access"
+    static let level = Logger.Level.info
+
     /// Which requests get a line.
     let share: Share
 
     /// Writes the lines; `nil` if no request gets one.
     var report: (@Sendable (AnsweredRequest) -> Void)? {
         guard share.percent > 0 else { return nil }
-        let (logger, share) = (Logger(label: "access"), share.percent)
+        let (logger, share) = (Logger(label: AccessLog.label), share.percent)
         return { answer in
             guard share == 100 || .random(in: 0..<100) < share else { return }
             var metadata: Logger.Metadata = [
@@ -22,7 +25,7 @@ struct AccessLog {
             ]
             if let session = answer.session { metadata["session"] = "\(session.text)" }
             if let bytes = answer.bytes { metadata["bytes"] = .stringConvertible(bytes) }
-            logger.info("answered", metadata: metadata)
+            logger.log(level: AccessLog.level, "answered", metadata: metadata)
         }
     }
 }

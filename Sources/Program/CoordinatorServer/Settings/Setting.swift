@@ -57,7 +57,7 @@ enum Secret { case text(String), file(String) }
 
 /// A setting without the type of its value: all that flags, documents and the layers need.
 struct SettingRow: Sendable {
-    enum Kind: Sendable { case text, number, size, flag, list, secret }
+    enum Kind: Sendable { case text, number, size, time, flag, list, secret }
 
     /// As the flag, without `--`: `idle-expiry`.
     let name: String
@@ -95,6 +95,8 @@ struct SettingRow: Sendable {
 
     /// The default for people; `nil` if there is none.
     var defaultText: String? { standard ?? unset }
+    /// The bounds of a time, for the help; `nil` for every other value.
+    var bounds: String? { kind == .time ? form : nil }
 }
 
 /// A place that settings come from, in ascending precedence.

@@ -63,16 +63,13 @@ extension SettingForm<ByteSize> {
 }
 
 extension SettingForm<Span> {
-    static var time: Self { time { $0 > 0 } }
-    static var timeOrZero: Self { time { $0 >= 0 } }
-
-    private static func time(_ isRight: @escaping @Sendable (Double) -> Bool) -> Self {
-        Self("time", "a time") { text in
-            guard let span = Span(text), isRight(span.seconds) else {
-                throw ValidationError("“\(text)” is no such time. \(Span.form)")
-            }
-            return span
-        }
+    /// The bounds are part of the help. An upper bound catches a wrong unit, and a time that clocks cannot be added to.
+    static func time(from least: Span = Span(seconds: 1), to most: Span) -> Self {
+        Self(
+            "time", "a time from \(least) to \(most)", kind: .time, advice: Span.form,
+            value: { text in
+                Span(text).flatMap { (least.seconds...most.seconds).contains($0.seconds) ? $0 : nil }
+            })
     }
 }
 
@@ -99,13 +96,21 @@ extension SettingForm where Value: CaseIterable & RawRepresentable<String> {
 }
 
 /// A duration as it is given on the command line: a number and a unit.
-struct Span: Equatable {
+struct Span: Equatable, CustomStringConvertible {
     /// How it is written, for help and errors.
     static let form = "A time is a whole number with s, m, h or d: 10s."
 
     private static let units: [Character: Double] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
 
+    static let hour = Span(seconds: 3600)
+    /// As long as a session of the longest life is kept.
+    static let tenYears = Span(seconds: 3650 * 86_400)
+
     let seconds: Double
+
+    init(seconds: Double) {
+        self.seconds = seconds
+    }
 
     init?(_ text: String) {
         let text = text == "0" ? "0s" : text
@@ -114,9 +119,16 @@ struct Span: Equatable {
         seconds = Double(number) * unit
     }
 
-    /// At most thirty years: such a time can still be added to the system's clocks.
-    var milliseconds: Int { Int(min(seconds, 1e9) * 1000) }
+    /// The bounds of the settings keep it in range.
+    var milliseconds: Int { Int(seconds * 1000) }
     var duration: Duration { .milliseconds(milliseconds) }
+
+    /// In the largest unit that divides it.
+    var description: String {
+        let unit = Span.units.filter { seconds > 0 && seconds.remainder(dividingBy: $0.value) == 0 }
+            .max { $0.value < $1.value }
+        return unit.map { "\(Int(seconds / $0.value))\($0.key)" } ?? "\(Int(seconds))s"
+    }
 }
 
 /// The value of `--host`: a name or an address; an IPv6 address may be in brackets, as in URLs.

@@ -141,7 +141,8 @@ extension Setting {
 
     var option: Any {
         let standard = row.kind == .flag ? "--no-\(row.name)" : row.defaultText
-        let help = ArgumentHelp(row.help + (standard.map { " (default: \($0))" } ?? ""), valueName: row.word)
+        let remarks = [row.bounds, standard.map { "default: \($0)" }].compactMap(\.self).joined(separator: "; ")
+        let help = ArgumentHelp(row.help + (remarks.isEmpty ? "" : " (\(remarks))"), valueName: row.word)
         let name = NameSpecification.customLong(row.key)
         return switch row.kind {
         case .flag: Flag<Bool?>(name: name, inversion: .prefixedNo, help: help)

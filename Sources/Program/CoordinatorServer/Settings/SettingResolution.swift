@@ -99,6 +99,15 @@ extension SettingResolution {
         unused(
             all.storage.durability, without: store.location, unless: choice != .memory,
             "is for a store that outlives the process, not for one in memory.")
+        unused(
+            all.apps.data.directory, without: store.location, unless: choice != .memory,
+            "is for a store that outlives the process; with one in memory, apps store no data.")
+
+        let lifetimes = all.sessions.lifetimes
+        unused(
+            lifetimes.idleExpiry, without: lifetimes.absoluteExpiry,
+            unless: value(of: lifetimes.idleExpiry).seconds <= value(of: lifetimes.absoluteExpiry).seconds,
+            "is longer than --absolute-expiry, after which a session ends anyway.")
 
         let adminPort = value(of: all.admin.adminPort)
         unused(all.admin.adminHost, without: all.admin.adminPort, unless: adminPort != nil, "is for --admin-port.")
@@ -115,6 +124,13 @@ extension SettingResolution {
         let (endpoint, isTraced) = (all.traces.traceEndpoint, value(of: all.traces.traceEndpoint) != nil)
         unused(all.traces.traceSample, without: endpoint, unless: isTraced, "is for --trace-endpoint.")
         unused(all.traces.traceService, without: endpoint, unless: isTraced, "is for --trace-endpoint.")
+
+        let accessLevel = value(of: all.log.logLevel).level(of: AccessLog.label)
+        unused(
+            all.log.accessLog, without: all.log.logLevel,
+            unless: value(of: all.log.accessLog).percent == 0 || accessLevel <= AccessLog.level,
+            "writes lines of level \(AccessLog.level), which --log-level leaves out; add access=\(AccessLog.level) to it."
+        )
 
         let (console, token) = (all.console.console, all.console.consoleToken)
         let isDevelopment = value(of: all.apps.development)
@@ -220,7 +236,7 @@ extension SettingRow {
         case .flag: if case .bool(let value) = json { return ["\(value)"] } else { return nil }
         case .number: return json.integer.map { ["\($0)"] }
         case .size: return (json.string ?? json.integer.map { "\($0)" }).map { [$0] }
-        case .text, .secret: return json.string.map { [$0] }
+        case .text, .time, .secret: return json.string.map { [$0] }
         }
     }
 
@@ -231,7 +247,7 @@ extension SettingRow {
         case .flag: "true or false"
         case .number: "a whole number"
         case .size: "a string, or a number of bytes"
-        case .text, .secret: "a string"
+        case .text, .time, .secret: "a string"
         }
     }
 
@@ -241,7 +257,7 @@ extension SettingRow {
         case .list: .array(texts.map { .string($0) })
         case .flag: .bool(texts == ["true"])
         case .number: texts.first.flatMap { Int($0) }.map { .integer($0) } ?? .null
-        case .size, .text, .secret: texts.first.map { .string($0) } ?? .null
+        case .size, .text, .time, .secret: texts.first.map { .string($0) } ?? .null
         }
     }
 }

@@ -52,13 +52,13 @@ struct Settings: SettingGroup {
             "connections-per-address", .number(0...Int.max), default: "0",
             "Connections at a time from one address; 0 for any number, as behind a proxy.")
         let headTime = Setting(
-            "head-time", .time, default: "10s", "How long the head of a request may take to arrive.")
+            "head-time", .time(to: .hour), default: "10s", "How long the head of a request may take to arrive.")
         let bodyTime = Setting(
-            "body-time", .time, default: "15s", "How long the body of a request may take to arrive.")
+            "body-time", .time(to: .hour), default: "15s", "How long the body of a request may take to arrive.")
         let answerTime = Setting(
-            "answer-time", .time, default: "1m", "How long a client may take to receive an answer.")
+            "answer-time", .time(to: .hour), default: "1m", "How long a client may take to receive an answer.")
         let idleTime = Setting(
-            "idle-time", .time, default: "1m", "How long a connection without a request is kept.")
+            "idle-time", .time(to: .hour), default: "1m", "How long a connection without a request is kept.")
         let headSize = Setting(
             "head-size", .size(from: ByteSize(2 << 10), to: ByteSize(1 << 20)), default: "8K",
             "How large a request's head may be (431); each field, parameter and cookie counts for 64 bytes more.")
@@ -78,10 +78,10 @@ struct Settings: SettingGroup {
             cut off.
             """)
         let drainDelay = Setting(
-            "drain-delay", .timeOrZero, default: "0s",
+            "drain-delay", .time(from: Span(seconds: 0), to: .hour), default: "0s",
             "How long new connections are accepted after SIGTERM, while /readyz answers 503.")
         let drainTime = Setting(
-            "drain-time", .time, default: "6s",
+            "drain-time", .time(to: .hour), default: "6s",
             "How long the requests under way may take after that; the end takes up to 3s more.")
     }
 
@@ -161,10 +161,10 @@ struct Settings: SettingGroup {
         static let title = "Sessions"
 
         let idleExpiry = Setting(
-            "idle-expiry", .time, default: "24h",
+            "idle-expiry", .time(to: .tenYears), default: "24h",
             "How long a session lives after its last use, never longer than --absolute-expiry.")
         let absoluteExpiry = Setting(
-            "absolute-expiry", .time, default: "30d", "How long a session lives at most.")
+            "absolute-expiry", .time(to: .tenYears), default: "30d", "How long a session lives at most.")
     }
 
     /// How long sessions live, how many there may be, and what one of them may use.

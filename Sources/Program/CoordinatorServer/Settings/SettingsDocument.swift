@@ -102,11 +102,12 @@ struct ManualPage<Server: NavigationServer> {
         let flag =
             row.kind == .flag
             ? ".BR \(row.flag.roff) , \("--no-\(row.name)".roff)" : ".BI \(row.flag.roff) \" \(row.word.roff)\""
+        let bounds = row.bounds.map { " Write \($0)." } ?? ""
         let standard = row.defaultText.map { " Default: \($0)." } ?? ""
         return """
             .TP
             \(flag)
-            \((row.help + standard).roff)
+            \((row.help + bounds + standard).roff)
             .br
             Environment: \(row.variables.joined(separator: ", ").roff)
             """
