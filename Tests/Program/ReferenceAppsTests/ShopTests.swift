@@ -55,6 +55,38 @@ import Testing
         #expect(app.transition.rotatesToken == (event == "signOut"))
     }
 
+    @Test func `an item that is asked for from the address form is shown once the user has agreed and asks again`()
+        async throws
+    {
+        var app = try await ShopTests.open(link: "/products/1")
+        try await app.send("addToCart")
+        try await app.send("open", ["path": "/checkout"])
+        try await app.send("submit", ShopTests.right)
+        #expect(app.state.visible?.screen.params["items"] == [1])
+        try await app.send("type", "Main St")
+
+        try await app.send("showItem", ["id": 1])
+
+        #expect(app.alert?.title == "Discard your input?" && app.visible == "address")
+        await #expect(throws: CoordinatorTester.Failure(.answerFirst)) { try await app.send("showItem", ["id": 1]) }
+        try await app.answer("discard")
+        #expect(app.visible == "address", "the payload is not kept, so the user is still there")
+        try await app.send("showItem", ["id": 1])
+        #expect(app.stack == "shop[home*: home, product, product | search: search | cart: cart]")
+        #expect(!app.coordinators.contains("checkout"))
+    }
+
+    @Test func `an item is shown at once if nothing is typed`() async throws {
+        var app = try await ShopTests.open(link: "/products/1")
+        try await app.send("addToCart")
+        try await app.send("open", ["path": "/checkout"])
+        try await app.send("submit", ShopTests.right)
+
+        try await app.send("showItem", ["id": 1])
+
+        #expect(app.visible == "product" && app.alert == nil)
+    }
+
     @Test(arguments: [("/cart", "cart"), ("/products/7", "product"), ("/checkout", "address")])
     func `a link from the address form asks if it leads elsewhere, and is then followed`(link: String, screen: String)
         async throws

@@ -72,6 +72,8 @@ public final class PresentedAlert: Sendable {
     let heldUp: PostedEvent?
     /// The type of the event that `shouldLeave` held up, if the client has to post it again: its payload is not kept.
     let askedFor: String?
+    /// The type of the event that the alert is about, if it is from `shouldLeave`.
+    package var subject: String? { heldUp?.type ?? askedFor }
     /// The alert that is shown when this one is answered, see `NavigationState.alerts`.
     let next: PresentedAlert?
 

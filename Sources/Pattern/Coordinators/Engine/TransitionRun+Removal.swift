@@ -214,8 +214,7 @@ extension TransitionRun {
     }
 
     private func canBeAnswered(_ alert: PresentedAlert) -> Bool {
-        if let event = alert.heldUp?.type ?? alert.askedFor, BuiltInEvent(rawValue: event) == nil, !app.hasEvent(event)
-        {
+        if let event = alert.subject, BuiltInEvent(rawValue: event) == nil, !app.hasEvent(event) {
             return false
         }
         return state[alert.coordinator].map { alert.alert.canBeAnswered(to: $0.type) } ?? false

@@ -1,13 +1,15 @@
 internal import Coordinators
 
 extension NavigationState {
-    /// The parts of a state on which exploring distinguishes states: names and the alert's title, but no keys, numbers,
-    /// other titles or parameters. An app has finitely many outlines, however deep its stacks become.
+    /// The parts of a state on which exploring distinguishes states: names, the alert's title and the event that it is
+    /// about, but no keys, numbers, other titles or parameters. An app has finitely many outlines, however deep its
+    /// stacks become.
     var outline: JSON {
         [
             "stack": stack.outline,
             "presented": .array(withoutLoops(presented.map { [.string($0.style.rawValue), $0.stack.outline] })),
-            "alert": alert.map { .string($0.alert.title) } ?? .null,
+            // The same alert continues another event, and so leads elsewhere, if another one was held up.
+            "alert": alert.map { [.string($0.alert.title), .string($0.subject ?? "")] } ?? .null,
             "coordinators": .array(Set(coordinators.map(summary)).sorted().map { .string($0) }),
             "events": .array(acceptedEvents.map { .string($0) }),
             "asks": .bool(backPlan.map(asks) ?? false),

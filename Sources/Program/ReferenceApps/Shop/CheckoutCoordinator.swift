@@ -24,11 +24,13 @@ extension Shop {
         enum Event: NavigationEvent {
             case type(String)
             case submitAddress(Address)
+            /// Leaves the checkout for one of its items.
+            case showItem(id: Int)
             case pay(card: Secret)
             case done
             static let examples: [Event] = [
                 .type("Main St"), .submitAddress(Address(street: "1 Main Street", city: "Springfield")),
-                .pay(card: "4242 4242 4242 4242"), .done,
+                .showItem(id: 1), .pay(card: "4242 4242 4242 4242"), .done,
             ]
 
             var fields: [Field] {
@@ -37,6 +39,7 @@ extension Shop {
                 case .submitAddress:
                     [Field("street", minLength: 1), Field("city", minLength: 1), Field("note", "Note for the courier")]
                 case .pay: [Field("card", "Card number")]
+                case .showItem: [Field("id", "Item")]
                 case .done: []
                 }
             }
@@ -47,7 +50,10 @@ extension Shop {
         }
 
         func start(_ navigator: inout Navigator) {
-            navigator.push(Screen("address", title: "Address", events: ["type", "submitAddress"]))
+            navigator.push(
+                Screen(
+                    "address", title: "Address", params: ["items": .array(items.map { .integer($0) })],
+                    events: ["type", "submitAddress", Control(role: .navigation, sends: "showItem")]))
         }
 
         mutating func handle(_ event: Event, _ navigator: inout Navigator) {
@@ -58,6 +64,8 @@ extension Shop {
                 self.address = address
                 navigator.push(
                     Screen("payment", title: "Payment", events: [Control("Pay now", role: .primary, sends: "pay")]))
+            case .showItem(let id):
+                navigator.tell(TabCoordinator.self) { tabs, navigator in tabs.showProduct(id, &navigator) }
             case .pay:
                 guard let address else { return }
                 order = Order(items: items, address: address)

@@ -132,6 +132,12 @@ extension Shop {
             navigator.selectTab(tab)
         }
 
+        /// For the checkout, which it ends.
+        func showProduct(_ id: Int, _ navigator: inout Navigator) {
+            showTab("home", &navigator)
+            navigator.tellChildren(HomeCoordinator.self) { home, navigator in home.show(id, &navigator) }
+        }
+
         private func openCheckout(_ navigator: inout Navigator) -> LinkDecision {
             let isSignedIn = navigator.shared[Membership.self].isSignedIn
             // The sign-in or the checkout itself is open already: nothing is presented twice.
@@ -171,7 +177,7 @@ extension Shop {
 
         func handle(_ event: Event, _ navigator: inout Navigator) {
             switch event {
-            case .product(let id), .related(let id): navigator.push(product(id, ["id": .integer(id)]))
+            case .product(let id), .related(let id): show(id, &navigator)
             case .addToCart:
                 guard let id = navigator.visible?.params["id"]?.integer else { return }
                 navigator.shared[Cart.self].items.append(id)
@@ -183,6 +189,10 @@ extension Shop {
             navigator.popToRoot()
             navigator.push(product(id, link.params))
             return .taken
+        }
+
+        func show(_ id: Int, _ navigator: inout Navigator) {
+            navigator.push(product(id, ["id": .integer(id)]))
         }
 
         /// - Parameter params: `id`, and `ref` if the link says where it was found.
