@@ -132,4 +132,16 @@ struct OneAccount: LoginRepository {
         try await tester.send("describeClient", [:])
         #expect(tester.state.client.values.isEmpty)
     }
+
+    @Test func `what a client says beside the three known members is the app's, as in any payload`() async throws {
+        var tester = try await CoordinatorTester(CleanLogin.app(OneAccount()))
+        let client: JSON = ["locale": "de", "theme": "dark", "screen": ["width": 1920]]
+
+        try await tester.send("describeClient", client)
+
+        #expect(tester.state.client.values == client.object)
+        for wrong in [["locale": 1], "de"] as [JSON] {
+            await #expect(throws: CoordinatorTester.Failure.self) { try await tester.send("describeClient", wrong) }
+        }
+    }
 }

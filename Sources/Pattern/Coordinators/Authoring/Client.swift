@@ -6,7 +6,7 @@ public final class ClientInfo: Sendable {
     /// The most bytes that it may take as JSON text.
     public static let sizeLimit = 4096
 
-    /// Everything that the client has sent.
+    /// Everything that the client has sent: the three members below, and whatever else the app's own clients send.
     public let values: JSONObject
 
     /// The user's language and region, as BCP 47 writes them: `de-AT`.
