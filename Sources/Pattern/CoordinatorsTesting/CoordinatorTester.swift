@@ -56,7 +56,7 @@ public struct CoordinatorTester: Sendable {
         do throws(NavigationError) {
             var run = try app.beginLaunch(at: now, link: link, client: client)
             run.origin = .test(session: id)
-            let first = try await run.result()
+            let first = try await run.watchedResult(&findings)
             self.state = first.state
             self.transition = first.transition
             self.user = first.transition.userChange?.user
@@ -88,7 +88,7 @@ public struct CoordinatorTester: Sendable {
         var run = restoration.transition(at: now)
         run.origin = .test(session: id)
         do throws(NavigationError) {
-            let result = try await run.result()
+            let result = try await run.watchedResult(&findings)
             self.state = result.state
             self.transition = result.transition
         } catch {
@@ -115,9 +115,12 @@ public struct CoordinatorTester: Sendable {
     }
 
     /// Sentences about what the author can hardly want, though it is no error: screens that were pushed under a
-    /// presented flow, where the user does not see them, and screens that have no link now, because a text among their
-    /// parameters cannot be in a path: it is empty, `.` or `..`, or has a zero byte.
-    public var warnings: [String] { findings.hiddenScreens.map { "\($0)." } + state.warnings }
+    /// presented flow, where the user does not see them; functions of coordinators that blocked their thread for more
+    /// than a second, which on a server delays other clients; and screens that have no link now, because a text among
+    /// their parameters cannot be in a path: it is empty, `.` or `..`, or has a zero byte.
+    public var warnings: [String] {
+        (findings.hiddenScreens + findings.blockingCalls).map { "\($0)." } + state.warnings
+    }
 
     /// The session as a server saves it.
     public var saved: JSON { (try? JSON(parsing: state.encoded, maximumDepth: 512)) ?? .null }
@@ -130,7 +133,7 @@ public struct CoordinatorTester: Sendable {
     ) async throws(Failure) {
         do throws(NavigationError) {
             let event = PostedEvent(type, payload: payload, screen: screen, address: address)
-            let result = try await result(of: event, isDryRun: false)
+            let result = try await result(of: event, isDryRun: false, &findings)
             transitionCount += 1
             findings.note(type, from: state, to: result)
             state = result.state
@@ -144,12 +147,14 @@ public struct CoordinatorTester: Sendable {
         }
     }
 
-    private func result(of event: PostedEvent, isDryRun: Bool) async throws(NavigationError) -> TransitionResult {
+    private func result(
+        of event: PostedEvent, isDryRun: Bool, _ findings: inout Findings
+    ) async throws(NavigationError) -> TransitionResult {
         var run = try app.begin(event, on: state, at: now)
         run.origin = .test(
             session: id, transition: transitionCount + 1, user: user, isDryRun: isDryRun,
             directory: Directory(sessions: sessions))
-        return try await run.wholeResult()
+        return try await run.wholeResult(&findings)
     }
 
     /// The session after an event, which leaves this one as it is: for several sessions at the same time.
@@ -192,7 +197,7 @@ public struct CoordinatorTester: Sendable {
         var tester = self
         do throws(NavigationError) {
             let event = PostedEvent(type, payload: payload, address: address)
-            let result = try await result(of: event, isDryRun: true)
+            let result = try await result(of: event, isDryRun: true, &tester.findings)
             (tester.state, tester.transition) = (result.state, result.transition)
             return tester
         } catch {

@@ -15,10 +15,10 @@ public struct Coverage: Sendable, CustomStringConvertible {
     /// Sentences about what the author can hardly want, though it is no error: those of `CoordinatorTester.warnings`,
     /// and flows that nothing ends.
     public var warnings: [String] {
-        warned.sorted() + (findings.hiddenScreens + findings.endlessFlows).map { "\($0)." }
+        warned.sorted() + (findings.hiddenScreens + findings.blockingCalls + findings.endlessFlows).map { "\($0)." }
     }
 
-    private var findings = Findings()
+    var findings = Findings()
     private var known: Set<String> = []
     private var reached: Set<String> = []
     private var warned: Set<String> = []

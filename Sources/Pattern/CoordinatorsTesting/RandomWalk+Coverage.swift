@@ -31,7 +31,10 @@ extension RandomWalk {
         _ = try? await AppMap(
             exploring: explored, limit: exploredStates, client: client,
             visit: { coverage.note($0, in: explored, from: $1, to: $2) },
-            by: { (run) async throws(NavigationError) in try await run.wholeResult() })
+            by: { (run) async throws(NavigationError) in
+                var findings = Findings()
+                return try await run.wholeResult(&findings)
+            })
         for seed in seeds {
             let walk = RandomWalk(
                 app(), seed: seed, count: count, now: now, client: client, links: links, expecting: expected)

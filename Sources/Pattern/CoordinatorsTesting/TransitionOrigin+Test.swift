@@ -12,12 +12,3 @@ extension TransitionOrigin {
         }
     }
 }
-
-extension TransitionRun {
-    /// The result, whether or not a coordinator has to be called.
-    func wholeResult() async throws(NavigationError) -> TransitionResult {
-        if let result = try resultAtOnce() { return result }
-        var run = self
-        return try await run.result()
-    }
-}

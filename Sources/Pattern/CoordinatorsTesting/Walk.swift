@@ -41,7 +41,7 @@ struct Walk {
         do throws(NavigationError) {
             var run = try app.beginLaunch(at: now, client: client)
             run.origin = .test()
-            first = try await run.result()
+            first = try await run.watchedResult(&coverage.findings)
         } catch {
             throw Problem(kind: .refused, reason: "the app does not start: \(error)")
         }
@@ -58,7 +58,7 @@ struct Walk {
         do throws(NavigationError) {
             var run = try app.begin(event, on: state, at: now)
             run.origin = .test(transition: events.count + 1)
-            result = try await run.wholeResult()
+            result = try await run.wholeResult(&coverage.findings)
         } catch {
             try requireAllowed(error, of: event)
             return

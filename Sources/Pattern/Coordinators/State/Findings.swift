@@ -1,5 +1,5 @@
 /// What trying out an app has found that breaks no rule, but that its author can hardly want: a flow that nothing ends,
-/// and a screen that is pushed where the user cannot see it.
+/// a screen that is pushed where the user cannot see it, and a function that blocks its thread.
 package struct Findings: Sendable {
     /// The names of coordinators that were shown over screens of others.
     private var flows: Set<String> = []
@@ -7,6 +7,8 @@ package struct Findings: Sendable {
     private var ended: Set<String> = []
     /// See `hiddenScreens`.
     private var hidden: Set<String> = []
+    /// See `blockingCalls`.
+    private var blocking: Set<String> = []
 
     package init() {}
 
@@ -36,7 +38,14 @@ package struct Findings: Sendable {
         flows.formUnion(other.flows)
         ended.formUnion(other.ended)
         hidden.formUnion(other.hidden)
+        blocking.formUnion(other.blocking)
     }
+
+    /// - Parameter calls: sentences without their full stops.
+    package mutating func note(blocking calls: [String]) { blocking.formUnion(calls) }
+
+    /// The functions that held their thread for long, each as a sentence without its full stop, in alphabetical order.
+    package var blockingCalls: [String] { blocking.sorted() }
 
     /// The screens that were pushed under a presented flow, each as a sentence without its full stop, in alphabetical
     /// order.

@@ -1,5 +1,6 @@
 import Coordinators
 import CoordinatorsTesting
+import Foundation
 import Testing
 
 /// A coordinator's events on the screens of its descendants.
@@ -110,6 +111,49 @@ import Testing
         #expect(trap.warnings == [FindingTests.hidden, FindingTests.endless])
         #expect(open.warnings == [FindingTests.hidden])
         #expect(trap.description.hasSuffix(FindingTests.endless))
+    }
+
+    /// Does in one function what the event says.
+    private struct DozingCoordinator: Coordinator {
+        enum Event: NavigationEvent, CaseIterable { case block, blockAfterWait, blockAndFail, wait, hurry }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("bed")) }
+
+        func handle(_ event: Event, _ navigator: inout Navigator) async throws {
+            switch event {
+            case .block: usleep(1_100_000)
+            case .blockAfterWait:
+                try await Task.sleep(for: .milliseconds(1))
+                usleep(1_100_000)
+            case .blockAndFail:
+                usleep(1_100_000)
+                throw TestError()
+            case .wait:
+                usleep(100_000)
+                try await Task.sleep(for: .milliseconds(1100))
+                usleep(100_000)
+            case .hurry: navigator.push(Screen("door"))
+            }
+        }
+    }
+
+    @Test(arguments: ["block", "blockAfterWait", "blockAndFail"])
+    func `a tester names a function that blocks its thread`(event: String) async throws {
+        var app = try await CoordinatorTester(App("dozing", root: { DozingCoordinator() }))
+
+        try? await app.send(event)
+
+        #expect(
+            app.warnings == ["“dozing” blocks its thread in handle(\(event)) for more than a second, without await."])
+    }
+
+    @Test(arguments: ["wait", "hurry"])
+    func `a tester does not mind a function that awaits`(event: String) async throws {
+        var app = try await CoordinatorTester(App("dozing", root: { DozingCoordinator() }))
+
+        try await app.send(event)
+
+        #expect(app.warnings == [])
     }
 
     @Test func `a tester names a screen that nobody sees`() async throws {
