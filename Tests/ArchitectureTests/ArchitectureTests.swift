@@ -16,7 +16,7 @@ import Testing
         "Postgres": ["ByteText", "CPostgres", "Glibc"],
         // These compile on Apple's platforms, too.
         "Coordinators": ["ByteText", "JSONCoding", "Synchronization"],
-        "CoordinatorsTesting": ["Coordinators", "JSONCoding"],
+        "CoordinatorsTesting": ["Coordinators", "JSONCoding", "Dispatch", "Synchronization"],
         "Sessions": [
             "Coordinators", "JSONCoding", "Measures", "Sodium", "Tracing", "Dispatch", "FoundationEssentials",
             "Synchronization",
@@ -181,6 +181,33 @@ import Testing
 
         #expect(found.contains("wholeMatch("), "grep finds nothing")
         #expect(wrong == [])
+    }
+}
+
+/// `docs/signatures.md` repeats the declarations of the sources.
+@Suite struct SignatureTests {
+    /// The text without what the page leaves out: `public`, the lines of tests, and breaks of lines.
+    private static func plain(_ text: String) -> String {
+        text.replacing(/,?\s*fileID: String = #fileID,\s*line: UInt = #line/, with: "")
+            .replacing(/\bpublic (private\(set\) )?/, with: "").replacing(/\s+/, with: " ")
+            .replacing("( ", with: "(").replacing(" )", with: ")")
+    }
+
+    @Test func `every signature on the page is one of the sources, and the page has all of the navigator's`() throws {
+        let files = try ["Coordinators", "CoordinatorsTesting"].flatMap(Architecture.files)
+        let sources = SignatureTests.plain(
+            try files.map { try String(contentsOf: $0, encoding: .utf8) }.joined(separator: "\n"))
+        let page = try Architecture.text("docs/signatures.md")
+        let listed = page.matches(of: /(?m)^\| `([^`]+)` \|/).map { String($0.output.1) }
+
+        #expect(listed.count > 100)
+        for signature in listed { #expect(sources.contains(signature), "\(signature)") }
+        for file in ["Authoring/Navigator", "Links/Link"] {
+            let text = try Architecture.text("Sources/Pattern/Coordinators/\(file).swift")
+            for function in text.matches(of: /public (?:mutating )?func (\w+)/) {
+                #expect(listed.contains { $0.contains("func \(function.output.1)") }, "\(function.output.1)")
+            }
+        }
     }
 }
 

@@ -252,7 +252,8 @@ public protocol TabBarDelegate: Coordinator {
     /// Called when the user has selected another tab, by `selectTab` or by a `back` that changes tabs. Not called when
     /// a coordinator selects a tab, nor when the user selects the selected tab again.
     ///
-    /// If it selects yet another tab, the user has not seen this one: `back` does not lead to it.
+    /// If it selects yet another tab, the user has not seen this one: `back` does not lead to it. By default it does
+    /// nothing.
     ///
     /// - Parameter tab: the tab's id, as in `navigator.selectedTab`.
     mutating func didSelectTab(_ tab: String, _ navigator: inout Navigator) async throws
@@ -260,6 +261,7 @@ public protocol TabBarDelegate: Coordinator {
 
 extension TabBarDelegate {
     public mutating func shouldSelectTab(_ tab: String, _ navigator: inout Navigator) -> Bool { true }
+    public mutating func didSelectTab(_ tab: String, _ navigator: inout Navigator) {}
 }
 
 /// What `isEnabled`, `render` and `shouldLeave` may depend on beside the coordinator's own properties.

@@ -119,6 +119,9 @@ public final class EventShape: Sendable {
             + fields.filter { !$0.exists(in: schema) }.map { field in
                 "\(C.name).\(Event.self): “\(event.name)” has no field “\(field.name)”"
             }
+            + fields.filter { !$0.hasSoundBounds }.map { field in
+                "\(C.name).\(Event.self): “\(event.name)” has a bound for “\(field.name)” that is no number"
+            }
         self.isDecodable = { (try? $0.decode(as: Event.self)) != nil }
         self.handle = { coordinator, event, navigator in
             var handler = coordinator.known(as: C.self)
@@ -283,13 +286,14 @@ public struct Field: Sendable, Equatable {
     /// In Unicode scalars.
     public let minLength: Int?
     public let maxLength: Int?
-    public let minimum: Int?
-    public let maximum: Int?
+    /// A number: `1`, `0.5`, or `JSON(price)` for a `Decimal`.
+    public let minimum: JSON?
+    public let maximum: JSON?
 
     /// A field of a payload with several fields, or with one that has a label.
     public init(
         _ name: String, _ title: String? = nil, format: Format? = nil, minLength: Int? = nil, maxLength: Int? = nil,
-        minimum: Int? = nil, maximum: Int? = nil
+        minimum: JSON? = nil, maximum: JSON? = nil
     ) {
         self.name = name
         self.title = title
@@ -302,8 +306,8 @@ public struct Field: Sendable, Equatable {
 
     /// The payload itself, if it is a single value without a label.
     public init(
-        title: String, format: Format? = nil, minLength: Int? = nil, maxLength: Int? = nil, minimum: Int? = nil,
-        maximum: Int? = nil
+        title: String, format: Format? = nil, minLength: Int? = nil, maxLength: Int? = nil, minimum: JSON? = nil,
+        maximum: JSON? = nil
     ) {
         self.init(
             "", title, format: format, minLength: minLength, maxLength: maxLength, minimum: minimum, maximum: maximum)
@@ -312,7 +316,10 @@ public struct Field: Sendable, Equatable {
 
 extension Field {
     /// Whether a payload that can be decoded may violate the field's bounds.
-    var isConstraint: Bool { minLength ?? maxLength ?? minimum ?? maximum != nil }
+    var isConstraint: Bool { minLength ?? maxLength != nil || minimum ?? maximum != nil }
+
+    /// Whether each bound of a number is a number.
+    var hasSoundBounds: Bool { [minimum, maximum].allSatisfy { $0?.number != nil || $0 == nil } }
 
     /// - Parameter schema: the payload's schema, as derived from its type.
     func exists(in schema: JSON?) -> Bool {
@@ -347,9 +354,10 @@ extension Field {
         guard var object = schema.object else { return schema }
         if let format { object["format"] = .string(format.rawValue) }
         for (keyword, bound) in [
-            ("minLength", minLength), ("maxLength", maxLength), ("minimum", minimum), ("maximum", maximum),
+            ("minLength", minLength.map(JSON.integer)), ("maxLength", maxLength.map(JSON.integer)),
+            ("minimum", minimum), ("maximum", maximum),
         ] {
-            if let bound { object[keyword] = .integer(bound) }
+            if let bound { object[keyword] = bound }
         }
         return .object(object)
     }

@@ -24,6 +24,7 @@ public protocol NearMisses {
     associatedtype MigrationNearMiss = Undeclared
     associatedtype ScreenMigrationNearMiss = Undeclared
     associatedtype TabNearMiss = Undeclared
+    associatedtype TabSelectionNearMiss = Undeclared
 
     @available(*, deprecated, message: "write childDidFinish(_:_:)")
     mutating func childDidFinish(
@@ -55,6 +56,8 @@ public protocol NearMisses {
     static func migrate(_ screen: Screen, version: Int) throws -> ScreenMigrationNearMiss
     @available(*, deprecated, message: "write shouldSelectTab(_:_:)")
     mutating func shouldSelectTab(_ tab: String, navigator: inout Navigator) async throws -> TabNearMiss
+    @available(*, deprecated, message: "write didSelectTab(_:_:)")
+    mutating func didSelectTab(_ tab: String, navigator: inout Navigator) async throws -> TabSelectionNearMiss
 }
 
 /// The type of every function and list that a coordinator does not declare.
@@ -78,6 +81,7 @@ extension NearMisses {
     public static func migrate(_ saved: JSON, version: Int) -> Undeclared { .init() }
     public static func migrate(_ screen: Screen, version: Int) -> Undeclared { .init() }
     public mutating func shouldSelectTab(_ tab: String, navigator: inout Navigator) -> Undeclared { .init() }
+    public mutating func didSelectTab(_ tab: String, navigator: inout Navigator) -> Undeclared { .init() }
 }
 
 extension Coordinator {
@@ -99,6 +103,7 @@ extension Coordinator {
             (MigrationNearMiss.self, "migrate(_:version:)", "migrate(_:from:)"),
             (ScreenMigrationNearMiss.self, "migrate(_:version:)", "migrate(_:from:)"),
             (TabNearMiss.self, "shouldSelectTab(_:navigator:)", "shouldSelectTab(_:_:)"),
+            (TabSelectionNearMiss.self, "didSelectTab(_:navigator:)", "didSelectTab(_:_:)"),
         ]
         return suspects.filter { $0.type != Undeclared.self }.map {
             "\(name) declares \($0.declared), which nobody calls: write \($0.meant)"

@@ -13,11 +13,13 @@ private struct FormCoordinator: Coordinator {
 
     enum Event: NavigationEvent {
         case order(size: Size, count: Int, note: String?, addresses: [Address])
+        case weigh(kilograms: Double, price: Decimal)
         case type(String)
         case done
 
         static let examples: [Event] = [
             .order(size: .small, count: 1, note: "x", addresses: [Address(street: "x", zipCode: 1)]), .type("x"), .done,
+            .weigh(kilograms: 1, price: 1),
         ]
 
         var fields: [Field] {
@@ -28,6 +30,11 @@ private struct FormCoordinator: Coordinator {
                     Field("addresses", "Where to"),
                 ]
             case .type: [Field(title: "Street", format: .email, minLength: 2)]
+            case .weigh:
+                [
+                    Field("kilograms", minimum: 0.1, maximum: 0.3),
+                    Field("price", minimum: 0, maximum: JSON(Decimal(string: "1234567890123456789.01")!)),
+                ]
             case .done: []
             }
         }
@@ -80,6 +87,40 @@ private struct FormCoordinator: Coordinator {
                 ])
         #expect(try await faults("type", "ab").isEmpty)
         #expect(try await faults("type", "a").map(\.code) == [.minLength])
+    }
+
+    @Test func `bounds of floats and decimals are exact`() async throws {
+        func faults(_ payload: String) async throws -> [String] {
+            try await self.faults("weigh", JSON(parsing: Array(payload.utf8))).map { "\($0.path[1]) \($0.reason)" }
+        }
+
+        for kilograms in ["0.1", "0.3", "0.2999"] {
+            #expect(try await faults(#"{"kilograms":\#(kilograms),"price":1234567890123456789.01}"#) == [])
+        }
+        #expect(
+            try await faults(#"{"kilograms":0.09,"price":1234567890123456789.02}"#)
+                == ["kilograms must be at least 0.1", "price must be at most 1234567890123456789.01"])
+        #expect(
+            try await faults(#"{"kilograms":0.30001,"price":-1}"#)
+                == ["kilograms must be at most 0.3", "price must be at least 0"])
+    }
+
+    private struct BoundlessCoordinator: Coordinator {
+        enum Event: NavigationEvent {
+            case order(count: Int)
+            static let examples: [Event] = [.order(count: 1)]
+            var fields: [Field] { [Field("count", minimum: "1")] }
+        }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("form")) }
+        func handle(_ event: Event, _ navigator: inout Navigator) {}
+    }
+
+    @Test func `a bound that is no number is a mistake of the declaration`() {
+        #expect(
+            App("form", root: { BoundlessCoordinator() }).problems == [
+                "app “form”: boundless.Event: “order” has a bound for “count” that is no number"
+            ])
     }
 
     @Test func `a payload that is missing lacks each field`() async throws {

@@ -28,7 +28,7 @@ import Testing
         static func migrate(_ saved: JSON, version: Int) -> JSON { saved }
         static func migrate(_ screen: Screen, version: Int) -> Screen? { screen }
         func shouldSelectTab(_ tab: String, navigator: inout Navigator) -> Bool { true }
-        func didSelectTab(_ tab: String, _ navigator: inout Navigator) {}
+        func didSelectTab(_ tab: String, navigator: inout Navigator) {}
     }
 
     @Test func `a function that nobody calls is named with what was meant`() {
@@ -43,6 +43,7 @@ import Testing
             ("shouldLeave(_:context:)", "shouldLeave(_:in:)"), ("shouldLeave(_:_:)", "shouldLeave(_:in:)"),
             ("open(_:navigator:)", "open(_:_:)"), ("migrate(_:version:)", "migrate(_:from:)"),
             ("migrate(_:version:)", "migrate(_:from:)"), ("shouldSelectTab(_:navigator:)", "shouldSelectTab(_:_:)"),
+            ("didSelectTab(_:navigator:)", "didSelectTab(_:_:)"),
         ]
         #expect(
             app.problems

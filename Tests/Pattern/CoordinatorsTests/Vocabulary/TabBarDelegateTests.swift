@@ -39,6 +39,15 @@ struct CoverCoordinator: Coordinator {
     func start(_ navigator: inout Navigator) { navigator.push(Screen("cover")) }
 }
 
+/// Refuses a tab, and does not mind which one is selected.
+struct GateCoordinator: Coordinator, TabBarDelegate {
+    func start(_ navigator: inout Navigator) {
+        navigator.push(Screen("bar"), tabs: ["x", "y", "z"].map { Tab($0, Screen($0)) })
+    }
+
+    func shouldSelectTab(_ tab: String, _ navigator: inout Navigator) -> Bool { tab != "y" }
+}
+
 @Suite struct TabBarDelegateTests {
     static let app = App("bar", root: { BarCoordinator() }, coordinators: [CoverCoordinator.self])
 
@@ -55,6 +64,16 @@ struct CoverCoordinator: Coordinator {
 
         #expect(app.stack == "first, bar[x: x | y: y | z*: z, detail] + sheet[cover]")
         #expect(try TabBarDelegateTests.bar(app).current == [nil, "x", "z", "z", "z"])
+    }
+
+    @Test func `a delegate need not be called for the selected tab`() async throws {
+        var app = try await CoordinatorTester(App("gate", root: { GateCoordinator() }))
+
+        try await app.selectTab("y")
+        #expect(app.stack == "bar[x*: x | y: y | z: z]")
+        try await app.selectTab("z")
+
+        #expect(app.stack == "bar[x: x | y: y | z*: z]")
     }
 
     @Test func `the delegate is called when the user selects another tab, and only then`() async throws {
