@@ -135,8 +135,14 @@ final class EffectQueue: Sendable {
         }
     }
 
-    /// Whether more effects are known than can be taken from the store now.
-    var isFull: Bool { state.withLock { $0.known >= knownLimit } }
+    /// Whether so many effects are known that the others stay in the store.
+    func isFull() -> Bool {
+        state.withLock { state in
+            guard state.known >= knownLimit else { return false }
+            state.hasOverflowed = true
+            return true
+        }
+    }
 
     var isClosed: Bool { state.withLock(\.isClosed) }
 

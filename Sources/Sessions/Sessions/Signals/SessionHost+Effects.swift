@@ -100,24 +100,27 @@ extension SessionHost {
         for task in effects.close() { task.cancel() }
     }
 
-    /// - Returns: whether the store could be read to the end.
+    /// - Returns: whether everything could be read.
     private func resumeAll() async -> Bool {
         var last: SessionID?
-        while !Task.isCancelled, !effects.isFull {
+        var isComplete = true
+        while !Task.isCancelled, !effects.isFull() {
             guard let page = try? await store.sessionsWithEffects(after: last, limit: SessionHost.page) else {
                 return false
             }
-            await forEach(page) { id in
-                guard let session = try? await self.inMemory(id, for: nil),
-                    let state = try? session.current(for: nil, at: self.now())
-                else { return false }
-                self.followEffects(of: state)
-                return true
+            let isRead = await forEach(page) { id in
+                do {
+                    self.followEffects(of: try await self.inMemory(id, for: nil).current(for: nil, at: self.now()))
+                    return true
+                } catch {
+                    return !error.isTemporary
+                }
             }
-            guard page.count == SessionHost.page else { return true }
-            last = page.last
+            isComplete = isComplete && isRead
+            guard let end = page.last else { break }
+            last = end
         }
-        return true
+        return isComplete
     }
 
     private static let page = 256
