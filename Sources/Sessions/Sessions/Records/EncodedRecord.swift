@@ -18,12 +18,15 @@ public final class EncodedRecord: Sendable {
     public let isEnd: Bool
     /// The base version of a delta record; `nil` for a full record.
     public let baseVersion: Int?
+    /// What goes on after this version without a request.
+    public let pending: PendingWork
     /// One line of JSON.
     public let text: [UInt8]
 
     private init(
         _ identity: SessionIdentity, version: Int, time: Date, keptUntil: Date, isEnd: Bool = false,
-        baseVersion: Int? = nil, build: Int = 0, writeMembers: (inout JSONWriter) -> Void = { _ in }
+        baseVersion: Int? = nil, pending: PendingWork = .nothing, build: Int = 0,
+        writeMembers: (inout JSONWriter) -> Void = { _ in }
     ) {
         self.identity = identity
         self.version = version
@@ -31,6 +34,7 @@ public final class EncodedRecord: Sendable {
         self.keptUntil = keptUntil
         self.isEnd = isEnd
         self.baseVersion = baseVersion
+        self.pending = pending
         var writer = JSONWriter(capacity: 2000)
         writer.object { writer in
             if baseVersion == nil {
@@ -58,9 +62,11 @@ extension EncodedRecord {
     /// - Parameter build: see `SessionSettings.build`.
     convenience init(_ state: SessionState, _ transition: Transition, at time: Date, keptUntil: Date, build: Int = 0) {
         let base = state.base.flatMap { $0.version < state.version ? $0 : nil }
+        let pending = PendingWork(
+            nextTimer: state.navigation.nextTimer, hasEffects: state.navigation.hasEffects, expiresAt: state.expiresAt)
         self.init(
             state.identity, version: state.version, time: time, keptUntil: keptUntil, baseVersion: base?.version,
-            build: build
+            pending: pending, build: build
         ) { writer in
             writer.member("expiresAt", state.expiresAt.milliseconds)
             writer.encoded(transition.encodedMembers)
@@ -86,7 +92,7 @@ extension EncodedRecord {
     convenience init(_ record: SessionRecord) {
         self.init(
             record.identity, version: record.version, time: record.time, keptUntil: record.keptUntil,
-            isEnd: record.isEnd, build: record.build
+            isEnd: record.isEnd, pending: record.pending, build: record.build
         ) { writer in
             guard let content = record.content else { return }
             writer.member("expiresAt", content.expiresAt.milliseconds)

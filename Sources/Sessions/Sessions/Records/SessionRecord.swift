@@ -72,6 +72,11 @@ public struct SessionRecord: Sendable {
     /// The type of the event that led here; `nil` for the first version and the end.
     public var event: String? { note?.event }
 
+    /// What goes on after this version without a request.
+    public var pending: PendingWork {
+        content.map { PendingWork(inSaved: $0.state, expiresAt: $0.expiresAt) } ?? .nothing
+    }
+
     /// What the history shows of the transition; `nil` for the end.
     public var note: TransitionNote? { content?.note }
 

@@ -212,11 +212,11 @@ extension SessionIdentity: Equatable {
 
 extension Date {
     /// Since 1970, as in records.
-    var milliseconds: Int {
+    package var milliseconds: Int {
         Int(exactly: (bounded.timeIntervalSince1970 * 1000).rounded()) ?? 0
     }
 
-    init(milliseconds: Int) {
+    package init(milliseconds: Int) {
         self = Date(timeIntervalSince1970: TimeInterval(milliseconds) / 1000).bounded
     }
 

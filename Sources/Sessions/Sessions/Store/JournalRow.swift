@@ -32,12 +32,21 @@ public struct JournalRow: Sendable {
         public let origin: String?
         /// Of an answer: the SHA-256 of the request's `Idempotency-Key`.
         public let key: String?
+        /// Of a record: when the next timer is due, in milliseconds since 1970; see `PendingWork`.
+        public let timer: Int?
+        /// Of a record: whether effects are under way.
+        public let hasEffects: Bool
 
-        public init(tokens: String? = nil, user: String? = nil, origin: String? = nil, key: String? = nil) {
+        public init(
+            tokens: String? = nil, user: String? = nil, origin: String? = nil, key: String? = nil, timer: Int? = nil,
+            hasEffects: Bool = false
+        ) {
             self.tokens = tokens
             self.user = user
             self.origin = origin
             self.key = key
+            self.timer = timer
+            self.hasEffects = hasEffects
         }
     }
 
@@ -81,10 +90,13 @@ public struct JournalRow: Sendable {
     /// - Parameter isFirst: whether the store has nothing of the session yet.
     public init(_ record: EncodedRecord, isFirst: Bool) {
         var label: Label?
-        if record.baseVersion == nil {
+        let (isFull, pending) = (record.baseVersion == nil, record.pending)
+        if isFull || !pending.isEmpty {
             label = Label(
-                tokens: record.identity.tokens.map(\.digest.hex).joined(separator: " "),
-                user: record.isEnd ? nil : record.identity.user, origin: isFirst ? record.identity.origin?.text : nil)
+                tokens: isFull ? record.identity.tokens.map(\.digest.hex).joined(separator: " ") : nil,
+                user: isFull && !record.isEnd ? record.identity.user : nil,
+                origin: isFull && isFirst ? record.identity.origin?.text : nil,
+                timer: pending.nextTimer.map { $0.milliseconds }, hasEffects: pending.hasEffects)
         }
         self.init(
             session: record.id.text, kind: record.isEnd ? .end : isFirst ? .first : .next, version: record.version,

@@ -1,0 +1,55 @@
+public import FoundationEssentials
+internal import JSONCoding
+
+/// What goes on in a session without a request: timers and effects. Stores index it, so that a session wakes when it
+/// must, whoever has it in memory.
+public struct PendingWork: Sendable, Equatable {
+    /// When the session's earliest timer is due; `nil` if it has none that fires before the session expires.
+    public let nextTimer: Date?
+    /// Whether effects are under way.
+    public let hasEffects: Bool
+
+    /// - Parameters:
+    ///   - nextTimer: `nil` if there is none.
+    ///   - expiresAt: when the session expires. A timer that is not due before then never fires.
+    init(nextTimer: Date?, hasEffects: Bool, expiresAt: Date) {
+        self.nextTimer = nextTimer.flatMap { $0 < expiresAt ? $0 : nil }
+        self.hasEffects = hasEffects
+    }
+
+    /// Of a session that has ended, or that only waits for requests.
+    public static let nothing = PendingWork(nextTimer: nil, hasEffects: false, expiresAt: .distantPast)
+
+    /// Whether the session only waits for requests.
+    var isEmpty: Bool { nextTimer == nil && !hasEffects }
+}
+
+extension PendingWork {
+    /// - Parameter state: as `NavigationState.encoded` writes it. Its member `pending` has an object for each effect,
+    ///   with a member `effect`, and for each timer, which is `due` at a time in milliseconds since 1970.
+    init(inSaved state: JSON, expiresAt: Date) {
+        var timer: Int?
+        var hasEffects = false
+        for one in state["pending"]?.array ?? [] {
+            if one["effect"] != nil {
+                hasEffects = true
+            } else if let due = one["due"]?.integer {
+                timer = min(due, timer ?? due)
+            }
+        }
+        self.init(
+            nextTimer: timer.map { Date(milliseconds: $0) }, hasEffects: hasEffects, expiresAt: expiresAt)
+    }
+}
+
+/// A session whose next timer is due, as a store's index says.
+public struct DueTimer: Sendable, Hashable {
+    public let session: SessionID
+    /// When it was or is due.
+    public let due: Date
+
+    public init(_ session: SessionID, due: Date) {
+        self.session = session
+        self.due = due
+    }
+}
