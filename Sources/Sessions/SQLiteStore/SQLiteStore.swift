@@ -227,6 +227,24 @@ public final class SQLiteStore: WritableStore {
         try await writer.sweep(at: now, limit: limit)
     }
 
+    public func dueTimers(at now: Date, limit: Int) async throws(StoreError) -> [DueTimer] {
+        try await writer.run { [tail] writer throws(CommitFailure) in
+            try writer.dueTimers(at: now.milliseconds, limit: limit, tail)
+        }
+    }
+
+    public func postpone(_ timers: [DueTimer], until time: Date?) async throws(StoreError) {
+        try await writer.run { [tail] writer throws(CommitFailure) in
+            try writer.postpone(timers, until: time.map { $0.milliseconds }, tail)
+        }
+    }
+
+    public func sessionsWithEffects(after last: SessionID?, limit: Int) async throws(StoreError) -> [SessionID] {
+        try await writer.run { [tail] writer throws(CommitFailure) in
+            try writer.sessionsWithEffects(after: last, limit: limit, tail)
+        }
+    }
+
     /// - Throws: if what is derived from the journal is damaged. It is then rebuilt when the store is next opened, and
     ///   after that the session can be forgotten.
     public func forget(_ id: SessionID) async throws(StoreError) -> Bool {

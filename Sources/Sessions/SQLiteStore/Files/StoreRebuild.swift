@@ -111,7 +111,7 @@ private final class OldJournal {
             damage = try database.prepare("\(select) ORDER BY seq").firstNonNil { row in
                 // Only rows that are compacted may have been deleted.
                 let next = max(last, compacted ?? 0) + 1
-                guard let seq = row.integer(11), seq == next || seq <= compacted ?? .max else {
+                guard let seq = row.integer(JournalRow.columnCount), seq == next || seq <= compacted ?? .max else {
                     return "row \(next) of the journal is missing"
                 }
                 guard JournalRow(row, seq: seq) != nil else { return "row \(seq) of the journal is damaged" }
@@ -162,7 +162,7 @@ private final class OldJournal {
         var rows: [(Int, JournalRow)] = []
         var size = 0
         _ = try statement.firstNonNil { row -> Void? in
-            guard let seq = row.integer(11), let one = JournalRow(row, seq: seq) else { return () }
+            guard let seq = row.integer(JournalRow.columnCount), let one = JournalRow(row, seq: seq) else { return () }
             rows.append((seq, one))
             size += one.text.count
             return rows.count < OldJournal.batchSize && size < OldJournal.batchBytes ? nil : ()

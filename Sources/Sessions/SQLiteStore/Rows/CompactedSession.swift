@@ -26,6 +26,11 @@ struct CompactedSession {
     /// Whether the table has another user.
     private(set) var hasNewUser = false
     let origin: String?
+    /// When its next timer is due; `nil` if it has none, or that was postponed for ever.
+    private(set) var timer: Int?
+    private(set) var hasEffects: Bool
+    /// Whether the table has another timer, or says otherwise about effects.
+    private(set) var hasNewPending = false
     /// How many answers the session has in the table `answers`.
     var answers = 0
     private var count: Int
@@ -45,11 +50,13 @@ struct CompactedSession {
         self.tokens = tokens
         self.user = user
         self.origin = origin
+        self.timer = place.label?.timer
+        self.hasEffects = place.label?.hasEffects ?? false
         (self.rows, self.count, self.countFromFull, self.bytes) = ([], 0, 0, 0)
         add(place)
     }
 
-    static let columns = "version, rows, tokens, origin, answers, checksum, user"
+    static let columns = "version, rows, tokens, origin, answers, checksum, user, timer, effects"
 
     /// Reads a row that has these columns.
     ///
@@ -58,13 +65,14 @@ struct CompactedSession {
         guard let version = row.integer(0), let rows = row.utf8(1), let tokens = row.text(2) else { return nil }
         self.init(version: version, rows: rows, tokens: tokens, user: row.text(6), origin: row.text(3), of: id)
         answers = row.integer(4) ?? -1
+        (timer, hasEffects) = (row.integer(7), row.integer(8) != nil)
         guard checksum == row.integer(5) else { return nil }
     }
 
     /// - Returns: `nil` if no session can have these values.
     init?(version: Int, rows: [UInt8], tokens: String, user: String? = nil, origin: String?, of id: SessionID) {
         (self.id, self.version, self.rows, self.origin) = (id, version, rows, origin)
-        (self.tokens, self.user) = (tokens, user)
+        (self.tokens, self.user, self.hasEffects) = (tokens, user, false)
         (self.count, self.countFromFull, self.bytes) = (0, 0, 0)
         var position = 0
         repeat {
@@ -96,6 +104,10 @@ struct CompactedSession {
             self.tokens = tokens
             hasNewUser = hasNewUser || user != label.user
             user = label.user
+        }
+        let (timer, hasEffects) = (place.label?.timer, place.label?.hasEffects ?? false)
+        if timer != self.timer || hasEffects != self.hasEffects {
+            (self.timer, self.hasEffects, hasNewPending) = (timer, hasEffects, true)
         }
         add(place)
     }

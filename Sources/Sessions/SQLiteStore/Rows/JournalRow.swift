@@ -3,7 +3,10 @@ internal import Sessions
 
 // A row of the journal in the file, see `Schema`.
 extension JournalRow {
-    static let columns = "session, kind, version, kept_until, base, tokens, origin, key, record, checksum, user"
+    static let columns = """
+        session, kind, version, kept_until, base, tokens, origin, key, record, checksum, user, timer, effects
+        """
+    static let columnCount = 13
 
     /// Reads a row that has these columns.
     ///
@@ -13,10 +16,14 @@ extension JournalRow {
             let keptUntil = row.integer(3), let text = row.utf8(8), let checksum = row.integer(9)
         else { return nil }
         let (tokens, user, origin, key) = (row.text(5), row.text(10), row.text(6), row.text(7))
-        let isPlain = tokens == nil && user == nil && origin == nil && key == nil
+        let (timer, hasEffects) = (row.integer(11), row.integer(12) != nil)
+        let isPlain = tokens == nil && user == nil && origin == nil && key == nil && timer == nil && !hasEffects
         self.init(
             session: session, kind: kind, version: version, keptUntil: keptUntil, base: row.integer(4),
-            label: isPlain ? nil : Label(tokens: tokens, user: user, origin: origin, key: key), text: text)
+            label: isPlain
+                ? nil
+                : Label(tokens: tokens, user: user, origin: origin, key: key, timer: timer, hasEffects: hasEffects),
+            text: text)
         guard self.checksum(at: seq) == checksum else { return nil }
     }
 
@@ -31,6 +38,8 @@ extension JournalRow {
             sum.add(label.user)
             sum.add(label.origin)
             sum.add(label.key)
+            sum.add(label.timer ?? -1)
+            sum.add(label.hasEffects ? 1 : 0)
         }
         if kind == .answer {
             sum.add(version)

@@ -31,6 +31,10 @@ enum Schema {
             origin TEXT,
             -- Of an answer: the SHA-256 of the request's Idempotency-Key.
             key TEXT,
+            -- Of a record: when the session's next timer is due, in milliseconds since 1970.
+            timer INTEGER,
+            -- Of a record: 1 if effects are under way.
+            effects INTEGER,
             record TEXT NOT NULL,
             -- Of all columns, see `RowChecksum`.
             checksum INTEGER NOT NULL
@@ -51,12 +55,17 @@ enum Schema {
             origin TEXT,
             -- How many it has in the table answers.
             answers INTEGER NOT NULL,
-            -- Of all columns but due.
+            -- When to look whether a timer fires, in milliseconds since 1970, and 1 if effects are under way. Both as in
+            -- the last version's row, until the timer is postponed.
+            timer INTEGER, effects INTEGER,
+            -- Of all columns but due, timer and effects, which only say when to look.
             checksum INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX sessions_by_due ON sessions (due);
         CREATE INDEX sessions_by_origin ON sessions (origin) WHERE origin IS NOT NULL;
         CREATE INDEX sessions_by_user ON sessions (user) WHERE user IS NOT NULL;
+        CREATE INDEX sessions_by_timer ON sessions (timer) WHERE timer IS NOT NULL;
+        CREATE INDEX sessions_with_effects ON sessions (id, effects) WHERE effects IS NOT NULL;
 
         -- Compacted from the journal: where the kept answers of a session are.
         CREATE TABLE answers (

@@ -110,16 +110,25 @@ extension CommitQueue {
     ///
     /// - Returns: whether the session existed.
     func forget(_ id: SessionID) async throws(StoreError) -> Bool {
-        let outcome: Result<Bool, CommitFailure> = await withCheckedContinuation { continuation in
+        try await run { writer throws(CommitFailure) in
+            try writer.compactAll(self.tail)
+            let isKnown = try writer.forget(id, self.tail)
+            if isKnown { self.sessionCount.subtract(1, ordering: .relaxed) }
+            return isKnown
+        }
+    }
+
+    /// Runs something on the writer's thread, once the batch that is being written is done.
+    func run<Value: Sendable>(
+        _ body: @escaping @Sendable (JournalWriter) throws(CommitFailure) -> Value
+    ) async throws(StoreError) -> Value {
+        interruptions.add(1, ordering: .relaxed)
+        let outcome: Result<Value, CommitFailure> = await withCheckedContinuation { continuation in
             queue.async {
+                self.interruptions.subtract(1, ordering: .relaxed)
                 continuation.resume(
                     returning: Result { () throws(CommitFailure) in
-                        try self.withWriter { writer throws(CommitFailure) in
-                            try writer.compactAll(self.tail)
-                            let isKnown = try writer.forget(id, self.tail)
-                            if isKnown { self.sessionCount.subtract(1, ordering: .relaxed) }
-                            return isKnown
-                        }
+                        try self.withWriter { writer throws(CommitFailure) in try body(writer) }
                     })
             }
         }

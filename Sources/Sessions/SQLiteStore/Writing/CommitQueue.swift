@@ -39,6 +39,8 @@ final class CommitQueue: Sendable {
     let troubles: StoreTroubles
     let failed: @Sendable (String) -> Void
     let measures = StoreMeasures()
+    /// How many calls of `run` wait for the writer.
+    let interruptions = Atomic(0)
 
     init(
         _ writer: sending JournalWriter, _ tail: SharedTail, _ reader: ReadQueue, _ troubles: StoreTroubles,
@@ -86,7 +88,7 @@ final class CommitQueue: Sendable {
         var waiting: [Waiting] = []
         var batches = 0
         var idleTurns = 0
-        while batches < CommitQueue.maxBatches {
+        while batches < CommitQueue.maxBatches, interruptions.load(ordering: .relaxed) == 0 {
             // The next commits find room in this array, so that no memory is allocated under the lock.
             waiting.removeAll(keepingCapacity: true)
             let isSpinning = idleTurns < CommitQueue.idleSpins

@@ -70,7 +70,7 @@ extension JournalWriter {
     }
 
     /// Does all of the work or none of it, within a transaction.
-    private func isolated<Value>(_ work: () throws(SQLiteError) -> Value) throws(SQLiteError) -> Value {
+    func isolated<Value>(_ work: () throws(SQLiteError) -> Value) throws(SQLiteError) -> Value {
         try statements.setSavepoint.run()
         do throws(SQLiteError) {
             let value = try work()

@@ -31,6 +31,9 @@ final class JournalWriter {
     var round: CompactionRound?
     /// Sessions that cannot be compacted, because a page needed for this is damaged. They stay in the tail.
     var stuck: Set<SessionID> = []
+    /// Sessions whose timers cannot be postponed, because a page needed for this is damaged. They are not woken any
+    /// more.
+    var immovable: Set<SessionID> = []
     /// Compaction work that is due, see `sliceWork(beside:)`.
     var owedWork = 0
     /// Whether there may be dropped rows of the journal that are still to be deleted.
@@ -222,7 +225,7 @@ final class JournalWriter {
             "SELECT \(JournalRow.columns), seq FROM journal WHERE seq > ?1 ORDER BY seq")
         try select.bind(1, compacted)
         let damage = try select.firstNonNil { row -> String? in
-            guard let seq = row.integer(11), seq == last + 1 else {
+            guard let seq = row.integer(JournalRow.columnCount), seq == last + 1 else {
                 return "row \(last + 1) of the journal is missing"
             }
             guard let entry = JournalRow(row, seq: seq), let id = SessionID(entry.session) else {

@@ -16,6 +16,7 @@ final class Statements {
     private let setSession: SQLiteStatement
     private let setUser: SQLiteStatement
     private let setDue: SQLiteStatement
+    private let setPending: SQLiteStatement
     private let drop: SQLiteStatement
     private let addAnswer: SQLiteStatement
     private let answers: SQLiteStatement
@@ -34,6 +35,10 @@ final class Statements {
     private let deleteRow: SQLiteStatement
     private let deleteSession: SQLiteStatement
     private let deleteAnswers: SQLiteStatement
+    // Waking.
+    private let dueTimers: SQLiteStatement
+    private let performing: SQLiteStatement
+    private let postpone: SQLiteStatement
 
     init(_ database: borrowing SQLiteDatabase) throws(SQLiteError) {
         begin = try database.prepare("BEGIN IMMEDIATE")
@@ -43,17 +48,18 @@ final class Statements {
         releaseSavepoint = try database.prepare("RELEASE chore")
         rollbackToSavepoint = try database.prepare("ROLLBACK TO chore")
         append = try database.prepare(
-            "INSERT INTO journal (seq, \(JournalRow.columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+            "INSERT INTO journal (seq, \(JournalRow.columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
         )
         addSession = try database.prepare(
             """
-            INSERT OR REPLACE INTO sessions (id, version, rows, tokens, answers, checksum, origin, due, user)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+            INSERT OR REPLACE INTO sessions (id, version, rows, tokens, answers, checksum, origin, due, user, timer, effects)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
             """)
         setSession = try database.prepare(
             "UPDATE sessions SET version = ?2, rows = ?3, tokens = ?4, answers = ?5, checksum = ?6 WHERE id = ?1")
-        // On its own, because it changes an index, which the other columns do not.
+        // On their own, because they change indexes, which the other columns do not.
         setUser = try database.prepare("UPDATE sessions SET user = ?2 WHERE id = ?1")
+        setPending = try database.prepare("UPDATE sessions SET timer = ?2, effects = ?3 WHERE id = ?1")
         setDue = try database.prepare("UPDATE sessions SET due = ?2 WHERE id = ?1")
         drop = try database.prepare("INSERT INTO dropped VALUES (?1, ?2) ON CONFLICT DO NOTHING")
         addAnswer = try database.prepare("INSERT INTO answers VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING")
@@ -75,7 +81,17 @@ final class Statements {
         deleteRow = try database.prepare("DELETE FROM journal WHERE seq = ?1")
         deleteAnswers = try database.prepare("DELETE FROM answers WHERE session = ?1")
         deleteSession = try database.prepare("DELETE FROM sessions WHERE id = ?1")
+        dueTimers = try database.prepare(Statements.dueTimers)
+        performing = try database.prepare(Statements.performing)
+        postpone = try database.prepare("UPDATE sessions SET timer = ?3 WHERE id = ?1 AND timer = ?2")
     }
+
+    static let dueTimers = """
+        SELECT id, timer FROM sessions INDEXED BY sessions_by_timer WHERE timer <= ?1 ORDER BY timer, id
+        """
+    static let performing = """
+        SELECT id FROM sessions INDEXED BY sessions_with_effects WHERE effects IS NOT NULL AND id > ?1 ORDER BY id
+        """
 
     /// How many pages are given back at once.
     static let vacuumSize = 64
@@ -94,6 +110,8 @@ extension Statements {
         if let key = row.label?.key { try append.bind(9, key) }
         try append.bind(11, row.checksum(at: seq))
         if let user = row.label?.user { try append.bind(12, user) }
+        if let timer = row.label?.timer { try append.bind(13, timer) }
+        if row.label?.hasEffects == true { try append.bind(14, 1) }
         try append.withBound(10, utf8: row.text) { () throws(SQLiteError) in try append.run() }
     }
 
@@ -108,12 +126,22 @@ extension Statements {
             if let origin = session.origin { try statement.bind(7, origin) }
             try statement.bind(8, due)
             if let user = session.user { try statement.bind(9, user) }
+            if let timer = session.timer { try statement.bind(10, timer) }
+            if session.hasEffects { try statement.bind(11, 1) }
         }
         try statement.withBound(3, utf8: session.rows) { () throws(SQLiteError) in try statement.run() }
-        guard session.due == nil, session.hasNewUser else { return }
-        try setUser.bind(1, session.id.text)
-        if let user = session.user { try setUser.bind(2, user) }
-        try setUser.run()
+        guard session.due == nil else { return }
+        if session.hasNewUser {
+            try setUser.bind(1, session.id.text)
+            if let user = session.user { try setUser.bind(2, user) }
+            try setUser.run()
+        }
+        if session.hasNewPending {
+            try setPending.bind(1, session.id.text)
+            if let timer = session.timer { try setPending.bind(2, timer) }
+            if session.hasEffects { try setPending.bind(3, 1) }
+            try setPending.run()
+        }
     }
 
     func drop(_ rows: [SizedRow]) throws(SQLiteError) {
@@ -215,6 +243,33 @@ extension Statements {
             let text = row.text(0) ?? ""
             return (row.integer(1) ?? 0, SessionID(text), text)
         }
+    }
+
+    /// Calls `body` with each session whose timer is due, the earliest first, until it returns `false`. It is not called
+    /// for a row that has no valid id.
+    func dueTimers(at now: Int, _ body: (SessionID, Int) -> Bool) throws(SQLiteError) {
+        try dueTimers.bind(1, now)
+        _ = try dueTimers.firstNonNil { row -> Void? in
+            guard let id = row.text(0).flatMap(SessionID.init), let due = row.integer(1) else { return nil }
+            return body(id, due) ? nil : ()
+        }
+    }
+
+    /// Calls `body` with each session that has effects under way, in the order of their ids, until it returns `false`.
+    func sessionsWithEffects(after last: SessionID?, _ body: (SessionID) -> Bool) throws(SQLiteError) {
+        try performing.bind(1, last?.text ?? "")
+        _ = try performing.firstNonNil { row -> Void? in
+            guard let id = row.text(0).flatMap(SessionID.init) else { return nil }
+            return body(id) ? nil : ()
+        }
+    }
+
+    /// Changes a timer that is still due at `due`.
+    func postpone(due: Int, until time: Int?, of id: SessionID) throws(SQLiteError) {
+        try postpone.bind(1, id.text)
+        try postpone.bind(2, due)
+        if let time { try postpone.bind(3, time) }
+        try postpone.run()
     }
 
     func deleteRow(_ seq: Int) throws(SQLiteError) {

@@ -33,15 +33,36 @@ struct Tail {
     private var forks: [String: Set<SessionID>] = [:]
     /// The sessions in the tail, by each user who was signed in in one of their versions.
     private var users: [String: Set<SessionID>] = [:]
+    /// When the next timer is due of each session in the tail that has one, in milliseconds since 1970.
+    private var timers: [SessionID: Int] = [:]
+    /// The sessions in the tail that have effects under way.
+    private(set) var performing: Set<SessionID> = []
 
     mutating func append(_ place: Place, of id: SessionID) {
         recent[id, default: []].append(place)
         recentCount += 1
         recentSize += place.size
         lastSeq = place.seq
+        if place.isRecord { note(place.label, of: id) }
         guard let label = place.label else { return }
         if let origin = label.origin { forks[origin, default: []].insert(id) }
         if let user = label.user { users[user, default: []].insert(id) }
+    }
+
+    /// The label of a session's last record.
+    private mutating func note(_ label: JournalRow.Label?, of id: SessionID) {
+        if let timer = label?.timer { timers[id] = timer } else if !timers.isEmpty { timers[id] = nil }
+        if label?.hasEffects == true { performing.insert(id) } else if !performing.isEmpty { performing.remove(id) }
+    }
+
+    /// The timers that are due, in any order.
+    func timers(dueAt now: Int) -> [(due: Int, id: SessionID)] {
+        timers.compactMap { $0.value <= now ? ($0.value, $0.key) : nil }
+    }
+
+    /// Changes a timer that is still due at `due`.
+    mutating func postpone(due: Int, until time: Int?, of id: SessionID) {
+        if timers[id] == due { timers[id] = time }
     }
 
     /// Oldest first.
@@ -79,12 +100,16 @@ struct Tail {
         compacting = stuck.isEmpty ? [:] : compacting.filter { stuck.contains($0.key) }
         forks = sessionsInTail(forks)
         users = sessionsInTail(users)
+        if !timers.isEmpty { timers = timers.filter { hasSession($0.key) } }
+        if !performing.isEmpty { performing = performing.filter { hasSession($0) } }
     }
+
+    private func hasSession(_ id: SessionID) -> Bool { recent[id] != nil || compacting[id] != nil }
 
     private func sessionsInTail(_ index: [String: Set<SessionID>]) -> [String: Set<SessionID>] {
         index.isEmpty
             ? index
-            : index.mapValues { $0.filter { recent[$0] != nil || compacting[$0] != nil } }.filter { !$0.value.isEmpty }
+            : index.mapValues { $0.filter { hasSession($0) } }.filter { !$0.value.isEmpty }
     }
 
     /// Forgets the rows up to `seq`: they are in the tables. Visits all sessions, but only if there is something new to
