@@ -57,7 +57,7 @@ public final class PostgresStore: WritableStore {
         let (state, settings) = (opening.state, opening.settings)
         self.state = state
         let upkeep = Upkeep(
-            replica: opening.replica, sessionCount: opening.sessionCount, DatabaseLink(settings, state), state,
+            sessionCount: opening.sessionCount, DatabaseLink(settings, state), state,
             retention)
         upkeep.note(risks: opening.risks)
         upkeep.note(clock: opening.clock, local: opening.localClock)
@@ -213,6 +213,25 @@ public final class PostgresStore: WritableStore {
         let state = state
         return try await reads.read { link throws(PostgresError) in
             try FeedQuery.changes(since: position, state, link)
+        }
+    }
+
+    public func dueTimers(at now: Date, limit: Int) async throws(StoreError) -> [DueTimer] {
+        try await reads.read { link throws(PostgresError) in
+            try WakeQueries.dueTimers(at: now.milliseconds, limit: limit, link)
+        }
+    }
+
+    public func postpone(_ timers: [DueTimer], until time: Date?) async throws(StoreError) {
+        try await upkeep.run { link throws(PostgresError) in
+            try WakeQueries.postpone(timers, until: time.map { $0.milliseconds }, link)
+        }
+    }
+
+    public func sessionsWithEffects(after last: SessionID?, limit: Int) async throws(StoreError) -> [SessionID] {
+        let replica = state.replica
+        return try await upkeep.run { link throws(PostgresError) in
+            try WakeQueries.sessionsWithEffects(of: replica, after: last, limit: limit, link)
         }
     }
 

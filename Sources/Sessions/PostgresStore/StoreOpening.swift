@@ -9,7 +9,6 @@ struct StoreOpening: Sendable {
     let settings: PostgresSettings
     let state: StoreState
     let secret: [UInt8]
-    let replica: Int
     let sessionCount: Int
     /// Settings of the server because of which it may lose what it has acknowledged.
     let risks: [String]
@@ -76,13 +75,12 @@ extension StoreOpening {
         let values = try StoreOpening.values(settings, newSecret)
         secret = values.secret.bytes
         state = StoreState(isStrict: durability == .strict, report: report)
-        replica = Int.random(in: 1...Int.max)
         state.noteTimelines(of: settings)
         let link = DatabaseLink(settings, state)
         do throws(PostgresError) {
             risks = try Upkeep.risks(link)
             let lanes = try ReplicaQueries.newLanes(PostgresStore.laneCount, link)
-            try ReplicaQueries.register(replica, lanes: lanes, link)
+            try ReplicaQueries.register(state.replica, lanes: lanes, link)
             state.setLanes(lanes)
             sessionCount = try link.run(ReplicaQueries.count, within: .seconds(5)).integer(0, 0) ?? 0
             let start = Date()
@@ -139,7 +137,7 @@ extension StoreOpening {
             "adopt",
             """
             UPDATE store SET value = $1 WHERE name = 'secret' AND NOT EXISTS (SELECT FROM sessions)
-              AND NOT EXISTS (SELECT FROM replicas WHERE seen > clock_timestamp() - interval '20 seconds')
+              AND NOT EXISTS (SELECT FROM replicas r WHERE \(ReplicaQueries.isAlive("r")))
             """)
         do throws(PostgresError) {
             _ = try connection.run(adoption, [.text(Hexadecimal.text(of: secret.bytes))], until: .now + .seconds(120))

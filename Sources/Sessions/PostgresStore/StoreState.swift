@@ -20,6 +20,8 @@ final class StoreState: Sendable {
         var changedGenerationAt: ContinuousClock.Instant?
     }
 
+    /// This replica's number in the table `replicas`.
+    let replica = Int.random(in: 1...Int.max)
     /// Whether nothing is accepted while the server may lose what it acknowledges.
     let isStrict: Bool
     private let content = Mutex(Content())

@@ -15,10 +15,11 @@ enum SessionInsertion {
         "insert",
         """
         WITH n AS (
-          INSERT INTO sessions (id, stamp, version, oldest, due, tokens, account, origin)
-          SELECT id, stamp, version, oldest, due, tokens::bytea[], nullif(account, ''), origin
-          FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[])
-            AS t(id, stamp, version, oldest, due, tokens, account, origin)
+          INSERT INTO sessions (id, stamp, version, oldest, due, tokens, account, origin, timer, replica)
+          SELECT id, stamp, version, oldest, due, tokens::bytea[], nullif(account, ''), origin, timer, replica
+          FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[],
+            $20::bigint[], $21::bigint[])
+            AS t(id, stamp, version, oldest, due, tokens, account, origin, timer, replica)
           ON CONFLICT (id) DO NOTHING RETURNING id),
         j AS (
           INSERT INTO journal (session, version, base, kept_until, record, checksum)
@@ -73,6 +74,9 @@ private struct InsertedRows {
             .texts(answers.map(\.row.session)), .texts(answers.map(\.row.label?.key)),
             .integers(answers.map(\.stamp)), .utf8s(answers.map(\.row.text)), .integers(answers.map(\.bytes)),
             .integers(answers.map(\.row.checksum)),
+
+            .integers(last.map(\.label?.timer)),
+            .integers(last.map { $0.label?.hasEffects == true ? WakeQueries.nobody : nil }),
         ]
     }
 }

@@ -92,7 +92,7 @@ final class BatchWriter {
     private func send(_ items: [CommitItem], in generation: Int) -> Outcome {
         let lane = state.lane(index)
         let n = lane.settled + 1
-        let values = CommitStatement.values(items, lane: lane.id, n: n, generation: generation, secret: state.secret)
+        let values = CommitStatement.values(items, lane: lane.id, n: n, generation: generation, state)
         let limit = items.lazy.map(\.limit).min() ?? .now
         var backoff = Backoff()
         var unknownSince: ContinuousClock.Instant?
@@ -184,7 +184,7 @@ final class BatchWriter {
         var backoff = Backoff()
         while !isClosed() {
             let generation = state.generation
-            let values = CommitStatement.values([], lane: lane, n: next, generation: generation, secret: state.secret)
+            let values = CommitStatement.values([], lane: lane, n: next, generation: generation, state)
             do throws(PostgresError) {
                 let rows = try link.run(CommitStatement.statement, values, within: BatchWriter.answerTime)
                 if rows.warnings == 0 {

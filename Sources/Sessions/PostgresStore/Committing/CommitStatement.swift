@@ -12,21 +12,25 @@ enum CommitStatement {
         """
         WITH c AS (
           SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[],
-            $8::text[], $9::text[], $10::text[], $11::bigint[], $12::text[], $13::text[], $14::bigint[], $15::bigint[])
+            $8::text[], $9::text[], $10::text[], $11::bigint[], $12::text[], $13::text[], $14::bigint[], $15::bigint[],
+            $20::bigint[], $21::bigint[])
             AS t(id, stamp, version, base, kept_until, oldest, tokens, account, origin, record, checksum, key, answer,
-              size, answer_checksum)
+              size, answer_checksum, timer, replica)
           WHERE (SELECT value FROM store WHERE name = 'generation') = $18::text
             AND (SELECT value FROM store WHERE name = 'secret') = $19::text),
         n AS (
-          INSERT INTO sessions (id, stamp, version, oldest, due, tokens, account, origin)
-          SELECT id, 1, version, coalesce(oldest, 1), kept_until, coalesce(tokens, '{}')::bytea[], nullif(account, ''), origin
+          INSERT INTO sessions (id, stamp, version, oldest, due, tokens, account, origin, timer, replica)
+          SELECT id, 1, version, coalesce(oldest, 1), kept_until, coalesce(tokens, '{}')::bytea[], nullif(account, ''), origin,
+            timer, replica
           FROM c WHERE stamp = 0 ON CONFLICT (id) DO NOTHING RETURNING id),
         l AS MATERIALIZED (
           SELECT c.* FROM c JOIN sessions s ON s.id = c.id AND s.stamp = c.stamp FOR NO KEY UPDATE OF s SKIP LOCKED),
         u AS (
           UPDATE sessions s SET stamp = l.stamp + 1, version = l.version, oldest = coalesce(l.oldest, s.oldest),
             due = least(s.due, l.kept_until), tokens = coalesce(l.tokens::bytea[], s.tokens),
-            account = CASE WHEN l.account IS NULL THEN s.account ELSE nullif(l.account, '') END
+            account = CASE WHEN l.account IS NULL THEN s.account ELSE nullif(l.account, '') END,
+            timer = CASE WHEN l.record IS NULL THEN s.timer ELSE l.timer END,
+            replica = CASE WHEN l.record IS NULL THEN s.replica ELSE l.replica END
           FROM l WHERE s.id = l.id),
         w AS (SELECT * FROM l UNION ALL SELECT c.* FROM c JOIN n USING (id)),
         j AS (
@@ -49,13 +53,16 @@ enum CommitStatement {
     }
 
     /// Who is signed in: empty for nobody, and `nil` if the record does not say.
-    static func account(_ row: JournalRow?) -> String? { row?.label.map { $0.user ?? "" } }
+    static func account(_ row: JournalRow?) -> String? {
+        row?.label.flatMap { $0.tokens == nil ? nil : $0.user ?? "" }
+    }
 
     /// - Parameter items: at most one for each session.
     static func values(
-        _ items: [CommitItem], lane: Int, n: Int, generation: Int, secret: String
+        _ items: [CommitItem], lane: Int, n: Int, generation: Int, _ state: StoreState
     ) -> [PostgresValue] {
         let changes = items.map(\.change)
+        let replica = state.replica
         return [
             .texts(changes.map(\.id.text)), .integers(changes.map(\.expected.commits)),
             .integers(changes.map(\.version)), .integers(changes.map(\.record?.base)),
@@ -65,7 +72,8 @@ enum CommitStatement {
             .integers(changes.map(\.record?.checksum)), .texts(changes.map(\.answer?.label?.key)),
             .utf8s(changes.map(\.answer?.text)), .integers(changes.map(\.answer?.text.count)),
             .integers(changes.map(\.answer?.checksum)), .integer(lane),
-            .integer(n), .text("\(generation)"), .text(secret),
+            .integer(n), .text("\(generation)"), .text(state.secret), .integers(changes.map(\.record?.label?.timer)),
+            .integers(changes.map { $0.record?.label?.hasEffects == true ? replica : nil }),
         ]
     }
 

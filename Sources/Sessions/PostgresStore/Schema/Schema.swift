@@ -20,11 +20,16 @@ enum Schema {
           -- When to look whether it can be forgotten, in milliseconds since 1970. If it is used until then, it moves.
           due bigint NOT NULL,
           -- What is found without reading records: SHA-256 of each token, who is signed in, what it was forked from.
-          tokens bytea[] NOT NULL, account text COLLATE "C", origin text COLLATE "C"
+          tokens bytea[] NOT NULL, account text COLLATE "C", origin text COLLATE "C",
+          -- When to look whether a timer fires, in milliseconds since 1970; and while effects are under way, which
+          -- replica performs them: the one that has committed last, or that has taken over. 0 is none.
+          timer bigint, replica bigint
         ) WITH (fillfactor = 70);
         CREATE INDEX IF NOT EXISTS sessions_by_due ON sessions (due);
         CREATE INDEX IF NOT EXISTS sessions_by_account ON sessions (account) WHERE account IS NOT NULL;
         CREATE INDEX IF NOT EXISTS sessions_by_origin ON sessions (origin) WHERE origin IS NOT NULL;
+        CREATE INDEX IF NOT EXISTS sessions_by_timer ON sessions (timer) WHERE timer IS NOT NULL;
+        CREATE INDEX IF NOT EXISTS sessions_by_replica ON sessions (replica, id) WHERE replica IS NOT NULL;
 
         CREATE TABLE IF NOT EXISTS journal (
           session text COLLATE "C", version bigint, base bigint, kept_until bigint NOT NULL, record text NOT NULL,

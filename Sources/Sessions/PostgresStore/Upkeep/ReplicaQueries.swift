@@ -13,6 +13,11 @@ enum ReplicaQueries {
         ON CONFLICT (id) DO UPDATE SET lanes = excluded.lanes, seen = clock_timestamp()
         """)
 
+    /// Whether a replica is there. One that was killed, or is frozen, counts as there for a while.
+    ///
+    /// - Parameter row: the name of the row in the table `replicas`.
+    static func isAlive(_ row: String) -> String { "\(row).seen > clock_timestamp() - interval '20 seconds'" }
+
     private static let presence = PostgresStatement(
         "seen", "UPDATE replicas SET seen = clock_timestamp() WHERE id = $1 RETURNING id")
 

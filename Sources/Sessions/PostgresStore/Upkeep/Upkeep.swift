@@ -21,7 +21,6 @@ final class Upkeep: Sendable {
         var isClosed = false
     }
 
-    private let replica: Int
     private let store: StoreState
     private let retention: Retention
     /// Serial, so libdispatch runs it on a thread outside its pools, which may block on the network.
@@ -41,10 +40,7 @@ final class Upkeep: Sendable {
     /// How far the clocks may be apart, in seconds.
     static let clockLimit: TimeInterval = 10
 
-    init(
-        replica: Int, sessionCount: Int, _ link: sending DatabaseLink, _ store: StoreState, _ retention: Retention
-    ) {
-        self.replica = replica
+    init(sessionCount: Int, _ link: sending DatabaseLink, _ store: StoreState, _ retention: Retention) {
         self.sessionCount = Atomic(sessionCount)
         self.link = Mutex(link)
         self.store = store
@@ -163,7 +159,7 @@ final class Upkeep: Sendable {
             queue.async {
                 self.state.withLock { $0.isClosed = true }
                 self.withLink { link in
-                    try? ReplicaQueries.leave(self.replica, link)
+                    try? ReplicaQueries.leave(self.store.replica, link)
                     link.close()
                 }
                 continuation.resume()
@@ -183,8 +179,8 @@ final class Upkeep: Sendable {
         guard checkDatabase(link) else { return }
         pruneSome(link)
         runChore("its own registration") { () throws(PostgresError) in
-            if ticks.isMultiple(of: 5), try !ReplicaQueries.noteSeen(replica, link) {
-                try ReplicaQueries.register(replica, lanes: store.lanes.map(\.id), link)
+            if ticks.isMultiple(of: 5), try !ReplicaQueries.noteSeen(store.replica, link) {
+                try ReplicaQueries.register(store.replica, lanes: store.lanes.map(\.id), link)
             }
         }
         runChore("the database's settings") { () throws(PostgresError) in
