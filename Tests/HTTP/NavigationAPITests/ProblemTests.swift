@@ -56,6 +56,11 @@ final class FailingStore: SessionStore {
     func sessions(ofUser user: String) -> [SessionID] { store.sessions(ofUser: user) }
     func answer(to key: String, of id: SessionID) -> StoredAnswer? { store.answer(to: key, of: id) }
     func sweep(at now: Date, limit: Int) -> [SessionID] { store.sweep(at: now, limit: limit) }
+    func dueTimers(at now: Date, limit: Int) -> [DueTimer] { store.dueTimers(at: now, limit: limit) }
+    func postpone(_ timers: [DueTimer], until time: Date?) { store.postpone(timers, until: time) }
+    func sessionsWithEffects(after last: SessionID?, limit: Int) -> [SessionID] {
+        store.sessionsWithEffects(after: last, limit: limit)
+    }
     func history(
         of id: SessionID, from version: Int?, limit: Int, bytes: Int
     ) throws(StoreError) -> [SessionRecord] {

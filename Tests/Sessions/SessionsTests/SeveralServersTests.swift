@@ -91,6 +91,11 @@ final class SlowSharedStore: SessionStore {
     func forks(of id: SessionID) -> [SessionID] { store.forks(of: id) }
     func sessions(ofUser user: String) -> [SessionID] { store.sessions(ofUser: user) }
     func sweep(at now: Date, limit: Int) -> [SessionID] { store.sweep(at: now, limit: limit) }
+    func dueTimers(at now: Date, limit: Int) -> [DueTimer] { store.dueTimers(at: now, limit: limit) }
+    func postpone(_ timers: [DueTimer], until time: Date?) { store.postpone(timers, until: time) }
+    func sessionsWithEffects(after last: SessionID?, limit: Int) -> [SessionID] {
+        store.sessionsWithEffects(after: last, limit: limit)
+    }
     func history(
         of id: SessionID, from version: Int?, limit: Int, bytes: Int
     ) throws(StoreError) -> [SessionRecord] {

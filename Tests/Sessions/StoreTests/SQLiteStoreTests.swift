@@ -174,7 +174,7 @@ extension SQLiteStoreError {
 }
 
 /// Commits one version of a session after the other without a pause, until it is stopped or a minute is over.
-private final class TirelessWriter: Sendable {
+final class TirelessWriter: Sendable {
     private let store: SQLiteStore
     private let id: SessionID
     private let version = Atomic(0)
@@ -185,6 +185,9 @@ private final class TirelessWriter: Sendable {
         self.store = store
         self.id = id
     }
+
+    /// How many commits it has begun.
+    var count: Int { version.load(ordering: .relaxed) }
 
     var isRunning: Bool { !isStopped.load(ordering: .relaxed) && ContinuousClock.now < end }
 

@@ -45,12 +45,21 @@ extension EncodedRecord {
     /// - Parameters:
     ///   - size: of a text in place of the number, in bytes; 0 for the number.
     ///   - tokens: two hexadecimal digits for each, from which its digest is made.
+    ///   - timer: when its next timer is due, in seconds since 1970.
     static func make(
         _ id: SessionID, _ version: Int, keptUntil: Int = 2_000_000_000_000, isEnd: Bool = false,
-        origin: SessionID? = nil, size: Int = 0, tokens: [String] = ["ab"], user: String? = nil
+        origin: SessionID? = nil, size: Int = 0, tokens: [String] = ["ab"], user: String? = nil,
+        timer: Int? = nil, hasEffects: Bool = false
     ) throws -> EncodedRecord {
         let number = size > 0 ? "\"\(String(repeating: "x", count: size))\"" : "\(version)"
-        let state = isEnd ? "" : #","expiresAt":1900000000000,"event":"e\#(version)","state":{"number":\#(number)}"#
+        let pending =
+            (timer.map { [#"{"id":"t","due":\#($0 * 1000)}"#] } ?? [])
+            + (hasEffects ? [#"{"id":"e","effect":"hold"}"#] : [])
+        let state =
+            isEnd
+            ? ""
+            : #","expiresAt":1900000000000,"event":"e\#(version)","state":{"number":\#(number)"#
+                + (pending.isEmpty ? "" : #","pending":[\#(pending.joined(separator: ","))]"#) + "}"
         let origin = origin.map { "\"origin\":\"\($0.text)\"," } ?? ""
         let list = tokens.enumerated().map { index, digits in
             #"{"number":\#(index + 1),"token":"\#(String(repeating: digits, count: 32))","createdAt":1800000000000,"#

@@ -7,6 +7,10 @@ public final class MemoryStore: SessionStore {
     private struct Sessions {
         var kept: [SessionID: KeptSession] = [:]
         var due = DueHeap<KeptSession>()
+        /// The next timers of sessions that have any.
+        var timers = DueHeap<KeptTimer>()
+        /// The sessions with effects under way.
+        var performing: Set<SessionID> = []
         /// The ended sessions in the order in which they ended.
         var ended: Ring<SessionID>
         /// The forks of each session.
@@ -37,6 +41,7 @@ public final class MemoryStore: SessionStore {
                 if let record = change.record { move(session, to: record.identity.user) }
                 session.keep(change, retention)
                 bytes += session.footprint
+                if let record = change.record { set(record.pending, of: session) }
                 if let keptUntil = change.record?.keptUntil, keptUntil < session.due {
                     session.due = keptUntil
                     due.settle(session)
@@ -56,6 +61,7 @@ public final class MemoryStore: SessionStore {
             due.insert(session)
             bytes += session.footprint
             if !session.hasEnded { move(session, to: session.versions.newest?.identity.user) }
+            if let pending = session.versions.newest?.pending { set(pending, of: session) }
             if let origin { forks[origin, default: []].insert(session.id) }
         }
 
@@ -69,9 +75,41 @@ public final class MemoryStore: SessionStore {
             session.user = user
         }
 
+        private mutating func set(_ pending: PendingWork, of session: KeptSession) {
+            setTimer(pending.nextTimer, of: session)
+            guard pending.hasEffects != session.hasEffects else { return }
+            session.hasEffects = pending.hasEffects
+            if pending.hasEffects { performing.insert(session.id) } else { performing.remove(session.id) }
+        }
+
+        private mutating func setTimer(_ time: Date?, of session: KeptSession) {
+            guard time != session.timer?.due else { return }
+            if let timer = session.timer { timers.remove(timer) }
+            session.timer = time.map { KeptTimer($0, of: session.id) }
+            if let timer = session.timer { timers.insert(timer) }
+        }
+
+        mutating func dueTimers(at now: Date, limit: Int) -> [DueTimer] {
+            var found: [KeptTimer] = []
+            while found.count < limit, let timer = timers.first, timer.due <= now {
+                timers.remove(timer)
+                found.append(timer)
+            }
+            for timer in found { timers.insert(timer) }
+            return found.map { DueTimer($0.id, due: $0.due) }
+        }
+
+        mutating func postpone(_ timers: [DueTimer], until time: Date?) {
+            for timer in timers {
+                guard let session = kept[timer.session], session.timer?.due == timer.due else { continue }
+                setTimer(time, of: session)
+            }
+        }
+
         private mutating func forget(_ id: SessionID) {
             guard let session = kept.removeValue(forKey: id) else { return }
             move(session, to: nil)
+            set(.nothing, of: session)
             due.remove(session)
             bytes -= session.footprint
             guard let origin = session.versions.newest?.identity.origin else { return }
@@ -226,6 +264,21 @@ public final class MemoryStore: SessionStore {
         }
     }
 
+    public func dueTimers(at now: Date, limit: Int) -> [DueTimer] {
+        sessions.withLock { $0.dueTimers(at: now, limit: limit) }
+    }
+
+    public func postpone(_ timers: [DueTimer], until time: Date?) {
+        sessions.withLock { $0.postpone(timers, until: time) }
+    }
+
+    /// A store of several hosts returns the same to all of them.
+    public func sessionsWithEffects(after last: SessionID?, limit: Int) -> [SessionID] {
+        let performing = sessions.withLock { $0.performing }
+        let rest = performing.filter { $0.text > last?.text ?? "" }
+        return Array(rest.sorted { $0.text < $1.text }.prefix(limit))
+    }
+
     /// How many sessions are checked while the lock is held.
     private static let sweepSize = 100
 
@@ -258,6 +311,10 @@ final class KeptSession: DueHeapElement {
     var place = 0
     /// The user that the store lists it under.
     var user: String?
+    /// In the store's list of timers.
+    var timer: KeptTimer?
+    /// Whether the store lists it among the sessions with effects under way.
+    var hasEffects = false
 
     init(_ change: SessionChange, _ first: EncodedRecord, _ retention: Retention, commits: Int) {
         self.commits = commits
@@ -308,6 +365,18 @@ final class KeptSession: DueHeapElement {
         if let record = change.record { growth += MemoryEstimate.version + record.text.count }
         if let answer = change.answer { growth += MemoryEstimate.answer + answer.bodySize }
         return growth
+    }
+}
+
+/// The next timer of a session in `MemoryStore`.
+final class KeptTimer: DueHeapElement {
+    let id: SessionID
+    let due: Date
+    var place = 0
+
+    init(_ due: Date, of id: SessionID) {
+        self.id = id
+        self.due = due
     }
 }
 

@@ -86,6 +86,39 @@ public protocol SessionStore: Sendable {
     /// - Returns: the ids of the forgotten sessions.
     func sweep(at now: Date, limit: Int) async throws(StoreError) -> [SessionID]
 
+    /// Sessions whose next timer is due, the earliest first. What is committed when this is called counts, whoever
+    /// committed it; a session may have changed since, so its state says whether there is something to do.
+    ///
+    /// A session is returned again and again until a commit or `postpone` has changed its entry. Servers that share a
+    /// store may get the same ones: one of their commits wins.
+    ///
+    /// - Parameters:
+    ///   - now: to the millisecond.
+    ///   - limit: the most timers to return.
+    func dueTimers(at now: Date, limit: Int) async throws(StoreError) -> [DueTimer]
+
+    /// Changes when `dueTimers` returns these sessions again: for those that cannot be woken, which would be in the way
+    /// of others, and for those that have expired. An entry that was changed since it was returned stays as it is.
+    ///
+    /// It is not a commit: the session's state, version and stamp stay, and the store may forget it, for example when it
+    /// is opened again.
+    ///
+    /// - Parameter time: `nil` for never.
+    func postpone(_ timers: [DueTimer], until time: Date?) async throws(StoreError)
+
+    /// Sessions with effects under way that this server has to perform, in the order of their ids, a page at a time.
+    /// Call it when the server starts, and after it has lost track.
+    ///
+    /// A store that is not shared returns all of them. In a shared one, the server whose commit was a session's last one
+    /// performs its effects. Returned are the server's own sessions, and those of servers that are gone: from then on
+    /// these are its own, so that only one server takes them over. So call it now and then.
+    ///
+    /// - Parameters:
+    ///   - last: the last session of the page before; `nil` for the first page.
+    ///   - limit: the most sessions to return.
+    /// - Returns: no sessions at the end.
+    func sessionsWithEffects(after last: SessionID?, limit: Int) async throws(StoreError) -> [SessionID]
+
     /// Stops the store's background work. The store may not be used afterwards.
     func close() async
 }
