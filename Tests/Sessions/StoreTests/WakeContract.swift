@@ -58,7 +58,7 @@ extension SessionStore {
                 #expect(await store.commit([try .make(number, 1, timer: timer)]) == .success([]))
             }
 
-            try await WakeContract.twice(store) {
+            try await WakeContract.twice(store) { () async throws in
                 #expect(try await store.dueTimers(at: 9) == [])
                 #expect(try await store.dueTimers(at: 10) == [.make(2, 10)])
                 let all = try [DueTimer.make(2, 10), .make(4, 20), .make(1, 30)]
@@ -83,7 +83,7 @@ extension SessionStore {
                 id: id, expected: SessionStamp(version: 1), record: nil, answer: try .make(id, "a"))
             #expect(await store.commit([answer]) == .success([]))
 
-            try await WakeContract.twice(store) {
+            try await WakeContract.twice(store) { () async throws in
                 #expect(try await store.dueTimers(at: 19) == [.make(4, 10)])
                 #expect(try await store.dueTimers(at: 20) == [.make(4, 10), .make(1, 20)])
                 #expect(try await store.dueTimers(at: 20, limit: 1) == [.make(4, 10)])
@@ -91,7 +91,7 @@ extension SessionStore {
             // Earlier than before, and again after none.
             _ = await store.commit([try .make(1, 3, timer: 5)])
             _ = await store.commit([try .make(2, 3, timer: 6)])
-            try await WakeContract.twice(store) {
+            try await WakeContract.twice(store) { () async throws in
                 #expect(try await store.dueTimers(at: 6) == [.make(1, 5), .make(2, 6)])
             }
         }
@@ -104,7 +104,7 @@ extension SessionStore {
                 try .make(1, 1, timer: 1_899_999_999), try .make(2, 1, timer: 1_900_000_000),
             ])
 
-            try await WakeContract.twice(store) {
+            try await WakeContract.twice(store) { () async throws in
                 #expect(try await store.dueTimers(at: 1_999_999_999) == [.make(1, 1_899_999_999)])
             }
         }
@@ -145,7 +145,7 @@ extension SessionStore {
 
             // A commit makes a timer of its own, even if that is due as before.
             _ = await store.commit([try .make(2, 2, timer: 20), try .make(1, 2, timer: 11)])
-            try await WakeContract.twice(store) {
+            try await WakeContract.twice(store) { () async throws in
                 #expect(try await store.dueTimers(at: 20) == [.make(1, 11), .make(2, 20)])
             }
         }
@@ -162,7 +162,7 @@ extension SessionStore {
 
             try await store.delay(found, to: nil)
 
-            try await WakeContract.twice(store) {
+            try await WakeContract.twice(store) { () async throws in
                 #expect(try await store.dueTimers(at: 99) == [.make(1, 12), .make(2, 13)])
             }
         }
@@ -194,7 +194,7 @@ extension SessionStore {
                 return pages
             }
             let ids = try (1...5).map(SessionID.make)
-            try await WakeContract.twice(store) {
+            try await WakeContract.twice(store) { () async throws in
                 #expect(try await pages(3) == [[ids[0], ids[1], ids[3]], [ids[4]], []])
             }
 
@@ -203,7 +203,7 @@ extension SessionStore {
                 try .make(4, 2, hasEffects: true),
             ])
 
-            try await WakeContract.twice(store) {
+            try await WakeContract.twice(store) { () async throws in
                 #expect(try await pages(2) == [[ids[2], ids[3]], [ids[4]], []])
             }
         }
@@ -227,7 +227,7 @@ extension SessionStore {
             let store = try await to.open()
             #expect(try await store.insert(contents) == [])
 
-            try await WakeContract.twice(store) {
+            try await WakeContract.twice(store) { () async throws in
                 #expect(try await store.dueTimers(at: 99) == [.make(1, 10)])
                 #expect(try await store.sessionsWithEffects(after: nil, limit: 9) == [.make(2)])
             }
