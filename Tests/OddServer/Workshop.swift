@@ -44,9 +44,9 @@ struct WorkshopCoordinator: Coordinator {
     /// Appends a line in one step, as several servers do.
     private func note(_ line: String) {
         guard let path = ProcessInfo.processInfo.environment["ODD_LEDGER"] else { return }
-        let file = open(path, O_WRONLY | O_APPEND | O_CREAT, 0o600)
+        let file = Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT, 0o600)
         defer { close(file) }
-        _ = Array(line.utf8).withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
+        _ = Array(line.utf8).withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
     }
 
     mutating func receive(_ signal: Signal, _ navigator: inout Navigator) {

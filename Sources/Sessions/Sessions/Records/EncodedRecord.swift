@@ -19,13 +19,13 @@ public final class EncodedRecord: Sendable {
     /// The base version of a delta record; `nil` for a full record.
     public let baseVersion: Int?
     /// What goes on after this version without a request.
-    public let pending: PendingWork
+    public let pending: WakeEntry
     /// One line of JSON.
     public let text: [UInt8]
 
     private init(
         _ identity: SessionIdentity, version: Int, time: Date, keptUntil: Date, isEnd: Bool = false,
-        baseVersion: Int? = nil, pending: PendingWork = .nothing, build: Int = 0,
+        baseVersion: Int? = nil, pending: WakeEntry = .nothing, build: Int = 0,
         writeMembers: (inout JSONWriter) -> Void = { _ in }
     ) {
         self.identity = identity
@@ -62,7 +62,7 @@ extension EncodedRecord {
     /// - Parameter build: see `SessionSettings.build`.
     convenience init(_ state: SessionState, _ transition: Transition, at time: Date, keptUntil: Date, build: Int = 0) {
         let base = state.base.flatMap { $0.version < state.version ? $0 : nil }
-        let pending = PendingWork(
+        let pending = WakeEntry(
             nextTimer: state.navigation.nextTimer, hasEffects: state.navigation.hasEffects, expiresAt: state.expiresAt)
         self.init(
             state.identity, version: state.version, time: time, keptUntil: keptUntil, baseVersion: base?.version,

@@ -73,8 +73,8 @@ public struct SessionRecord: Sendable {
     public var event: String? { note?.event }
 
     /// What goes on after this version without a request.
-    public var pending: PendingWork {
-        content.map { PendingWork(inSaved: $0.state, expiresAt: $0.expiresAt) } ?? .nothing
+    public var pending: WakeEntry {
+        content.map { WakeEntry(inSaved: $0.state, expiresAt: $0.expiresAt) } ?? .nothing
     }
 
     /// What the history shows of the transition; `nil` for the end.

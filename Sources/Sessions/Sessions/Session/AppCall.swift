@@ -222,7 +222,11 @@ private final class AppCall: CallObserver {
         let giveUp = { @Sendable [self] in if expire() { task.cancel() } }
         let timer = HandlerPool.shared.timer(after: watch.limit, giveUp)
         defer { timer.cancel() }
-        return await withTaskCancellationHandler { await settled() } onCancel: { giveUp() }
+        return await withTaskCancellationHandler {
+            await settled()
+        } onCancel: {
+            giveUp()
+        }
     }
 
     /// Waits for the ending.

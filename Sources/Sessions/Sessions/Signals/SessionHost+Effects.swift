@@ -109,7 +109,7 @@ extension SessionHost {
                 return false
             }
             let isRead = await forEach(page) { id in
-                do {
+                do throws(SessionError) {
                     self.followEffects(of: try await self.inMemory(id, for: nil).current(for: nil, at: self.now()))
                     return true
                 } catch {

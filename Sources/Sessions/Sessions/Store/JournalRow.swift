@@ -32,7 +32,7 @@ public struct JournalRow: Sendable {
         public let origin: String?
         /// Of an answer: the SHA-256 of the request's `Idempotency-Key`.
         public let key: String?
-        /// Of a record: when the next timer is due, in milliseconds since 1970; see `PendingWork`.
+        /// Of a record: when the next timer is due, in milliseconds since 1970; see `WakeEntry`.
         public let timer: Int?
         /// Of a record: whether effects are under way.
         public let hasEffects: Bool

@@ -75,7 +75,7 @@ public final class MemoryStore: SessionStore {
             session.user = user
         }
 
-        private mutating func set(_ pending: PendingWork, of session: KeptSession) {
+        private mutating func set(_ pending: WakeEntry, of session: KeptSession) {
             setTimer(pending.nextTimer, of: session)
             guard pending.hasEffects != session.hasEffects else { return }
             session.hasEffects = pending.hasEffects

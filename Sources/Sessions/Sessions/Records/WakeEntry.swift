@@ -1,9 +1,9 @@
 public import FoundationEssentials
 internal import JSONCoding
 
-/// What goes on in a session without a request: timers and effects. Stores index it, so that a session wakes when it
-/// must, whoever has it in memory.
-public struct PendingWork: Sendable, Equatable {
+/// What a store indexes of a session, so that the session wakes when it must: its timers and effects, which go on without a
+/// request.
+public struct WakeEntry: Sendable, Equatable {
     /// When the session's earliest timer is due; `nil` if it has none that fires before the session expires.
     public let nextTimer: Date?
     /// Whether effects are under way.
@@ -18,13 +18,13 @@ public struct PendingWork: Sendable, Equatable {
     }
 
     /// Of a session that has ended, or that only waits for requests.
-    public static let nothing = PendingWork(nextTimer: nil, hasEffects: false, expiresAt: .distantPast)
+    public static let nothing = WakeEntry(nextTimer: nil, hasEffects: false, expiresAt: .distantPast)
 
     /// Whether the session only waits for requests.
     var isEmpty: Bool { nextTimer == nil && !hasEffects }
 }
 
-extension PendingWork {
+extension WakeEntry {
     /// - Parameter state: as `NavigationState.encoded` writes it. Its member `pending` has an object for each effect,
     ///   with a member `effect`, and for each timer, which is `due` at a time in milliseconds since 1970.
     init(inSaved state: JSON, expiresAt: Date) {

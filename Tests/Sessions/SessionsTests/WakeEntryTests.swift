@@ -5,11 +5,11 @@ import Testing
 @testable import Sessions
 
 /// What a store has to know of a session's timers and effects, as it is read from a saved state.
-@Suite struct PendingWorkTests {
+@Suite struct WakeEntryTests {
     static let expiry = Date(timeIntervalSince1970: 1_000)
 
-    static func pending(_ text: String) throws -> PendingWork {
-        PendingWork(inSaved: try JSON(parsing: Array(#"{"pending":\#(text)}"#.utf8)), expiresAt: expiry)
+    static func pending(_ text: String) throws -> WakeEntry {
+        WakeEntry(inSaved: try JSON(parsing: Array(#"{"pending":\#(text)}"#.utf8)), expiresAt: expiry)
     }
 
     @Test func `the earliest timer and whether there are effects are read from a saved state`() throws {
@@ -25,7 +25,7 @@ import Testing
             ("null", nil, false), (#"{"due":1}"#, nil, false), (#"[1,null,{},{"due":"1"},{"due":2.5}]"#, nil, false),
         ]
         for (text, timer, hasEffects) in examples {
-            let pending = try PendingWorkTests.pending(text)
+            let pending = try WakeEntryTests.pending(text)
 
             #expect(pending.nextTimer == timer.map { Date(timeIntervalSince1970: $0) }, "\(text)")
             #expect(pending.hasEffects == hasEffects, "\(text)")
@@ -43,20 +43,20 @@ import Testing
     }
 
     @Test func `a record that is read back, or returned to, has the timers and effects of its state`() throws {
-        let first = try PendingWorkTests.record(
+        let first = try WakeEntryTests.record(
             1, #","expiresAt":1000000,"state":{"pending":[{"due":4000},{"effect":"hold"}]}"#)
-        let second = try PendingWorkTests.record(2, #","expiresAt":1000000,"state":{}"#)
-        let end = try PendingWorkTests.record(3, "")
+        let second = try WakeEntryTests.record(2, #","expiresAt":1000000,"state":{}"#)
+        let end = try WakeEntryTests.record(3, "")
 
-        let expected = PendingWork(
-            nextTimer: Date(timeIntervalSince1970: 4), hasEffects: true, expiresAt: PendingWorkTests.expiry)
+        let expected = WakeEntry(
+            nextTimer: Date(timeIntervalSince1970: 4), hasEffects: true, expiresAt: WakeEntryTests.expiry)
         #expect(first.encoded.pending == expected)
         #expect(second.encoded.pending == .nothing && end.encoded.pending == .nothing)
         #expect(try second.returning(to: first, at: Date(timeIntervalSince1970: 1)).pending == expected)
     }
 
     @Test func `a row has a timer and effects without being a full record's`() throws {
-        let full = try PendingWorkTests.record(1, #","expiresAt":1000000,"state":{"a":[]}"#)
+        let full = try WakeEntryTests.record(1, #","expiresAt":1000000,"state":{"a":[]}"#)
         let delta = JournalRow(
             session: full.id.text, kind: .next, version: 2, keptUntil: 0, base: 1,
             label: JournalRow.Label(timer: 4000, hasEffects: true), text: [])
