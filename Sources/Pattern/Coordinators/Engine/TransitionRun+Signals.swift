@@ -22,7 +22,7 @@ extension App {
     /// Begins the transition for something that happened elsewhere, up to the first call of a coordinator.
     ///
     /// - Parameter showsErrors: whether an error of a coordinator may become an alert; if not, the transition fails.
-    /// - Returns: `nil` if the effect or timer is over: then there is nothing to do.
+    /// - Returns: `nil` if the effect or timer is over, or the timer is not due: then there is nothing to do.
     /// - Throws: `signalNotAccepted`, `unknownSignal`, or `invalidEvent` for a signal of another system.
     public func begin(
         _ occurrence: Occurrence, on state: NavigationState, at now: Date, showsErrors: Bool = true
@@ -37,8 +37,9 @@ extension App {
             call = .receiveSignal(SentSignal(shape, try shape.decodable(posted.payload)))
             (name, cause, recipient) = (posted.type, .signal, living.id)
         case .timer(let number):
-            guard let (work, living) = state.remove(number), case .timer(let signal, _, _) = work.kind,
-                let sent = living.type.work.signal(signal)
+            // An event may have restarted it meanwhile.
+            guard let due = state.work(number)?.due, due <= now, let (work, living) = state.remove(number),
+                case .timer(let signal, _, _) = work.kind, let sent = living.type.work.signal(signal)
             else { return nil }
             call = .receiveSignal(sent)
             (name, cause, recipient) = (sent.name, .timer, living.id)
