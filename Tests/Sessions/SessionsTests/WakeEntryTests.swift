@@ -42,7 +42,7 @@ import Testing
         return try SessionRecord(parsing: Array(text.utf8))
     }
 
-    @Test func `a record that is read back, or returned to, has the timers and effects of its state`() throws {
+    @Test func `a record that is read back, or returned to, has its timers, and only the former its effects`() throws {
         let first = try WakeEntryTests.record(
             1, #","expiresAt":1000000,"state":{"pending":[{"due":4000},{"effect":"hold"}]}"#)
         let second = try WakeEntryTests.record(2, #","expiresAt":1000000,"state":{}"#)
@@ -52,7 +52,8 @@ import Testing
             nextTimer: Date(timeIntervalSince1970: 4), hasEffects: true, expiresAt: WakeEntryTests.expiry)
         #expect(first.encoded.pending == expected)
         #expect(second.encoded.pending == .nothing && end.encoded.pending == .nothing)
-        #expect(try second.returning(to: first, at: Date(timeIntervalSince1970: 1)).pending == expected)
+        let returned = try second.returning(to: first, at: Date(timeIntervalSince1970: 1)).pending
+        #expect(returned.nextTimer == expected.nextTimer && !returned.hasEffects)
     }
 
     @Test func `a row has a timer and effects without being a full record's`() throws {

@@ -53,11 +53,13 @@ struct StateBody: JSONWritable {
                 writer.name("alert")
                 writer.alert(alert)
             }
-            if let plan = navigation.backPlan {
+            let plan = navigation.backPlan
+            if let plan {
                 writer.name("back")
                 writer.back(plan, asks: navigation.asks(before: plan))
             }
-            writer.member("events", navigation.acceptedEvents)
+            writer.name("events")
+            writer.array { writer in navigation.forEachAcceptedType(plan) { writer.value($0) } }
             if !navigation.pending.isEmpty { writer.pending(navigation) }
             if includesControls {
                 writer.name("controls")

@@ -24,7 +24,7 @@ extension TransitionRun {
     }
 
     private mutating func begin(_ event: BuiltInEvent, payload: JSON?) throws(NavigationError) {
-        guard state.accepts(event) else {
+        guard state.accepts(event, state.backPlan) else {
             if event == .open, state.alert != nil, !app.links.isEmpty {
                 // Only a link that could be opened then is worth keeping.
                 _ = try link(in: payload)

@@ -46,10 +46,16 @@ extension NavigationState {
     /// then the built-in ones. An event is accepted if, and only if, it is listed.
     public var acceptedEvents: [String] {
         var names: [String] = []
-        names.reserveCapacity(12)
-        forEachAcceptedEvent { _, event in names.append(event.name) }
-        forEachAcceptedBuiltIn { names.append($0.rawValue) }
+        forEachAcceptedType(backPlan) { names.append($0) }
         return names
+    }
+
+    /// Visits `acceptedEvents` without making a list.
+    ///
+    /// - Parameter plan: the state's `backPlan`.
+    package func forEachAcceptedType(_ plan: BackPlan?, _ visit: (String) -> Void) {
+        forEachAcceptedEvent { _, event in visit(event.name) }
+        forEachAcceptedBuiltIn(plan) { visit($0.rawValue) }
     }
 
     /// Visits the events that coordinators handle now, each with the first coordinator that has it.
@@ -112,18 +118,22 @@ extension NavigationState {
     }
 
     /// Visits the built-in events that are accepted now.
-    func forEachAcceptedBuiltIn(_ visit: (BuiltInEvent) -> Void) {
+    ///
+    /// - Parameter plan: the state's `backPlan`.
+    func forEachAcceptedBuiltIn(_ plan: BackPlan?, _ visit: (BuiltInEvent) -> Void) {
         if alert != nil {
-            if accepts(.back) { visit(.back) }
+            if plan != nil { visit(.back) }
             return visit(.answer)
         }
-        for event in BuiltInEvent.allCases where event != .answer && accepts(event) { visit(event) }
+        for event in BuiltInEvent.allCases where accepts(event, plan) { visit(event) }
     }
 
     /// While an alert is shown, only `answer` is accepted, and `back` if the alert can be cancelled.
-    func accepts(_ event: BuiltInEvent) -> Bool {
+    ///
+    /// - Parameter plan: the state's `backPlan`, which only `back` needs.
+    func accepts(_ event: BuiltInEvent, _ plan: @autoclosure () -> BackPlan?) -> Bool {
         switch event {
-        case .back: backPlan != nil
+        case .back: plan() != nil
         case .backTo, .backToRoot: mayGoBack && topStack.innermostToPop != nil
         case .selectTab: alert == nil && topStack.screens.last?.tabs != nil
         case .dismiss: lowestDismissable != nil
@@ -159,7 +169,7 @@ extension NavigationState {
     public var controls: [AcceptedControl] {
         var controls: [AcceptedControl] = []
         forEachAcceptedEvent { coordinator, event in controls.append(control(for: event, of: coordinator)) }
-        forEachAcceptedBuiltIn { controls.append(control(for: $0)) }
+        forEachAcceptedBuiltIn(backPlan) { controls.append(control(for: $0)) }
         return controls
     }
 
