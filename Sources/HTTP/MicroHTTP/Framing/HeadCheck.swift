@@ -92,7 +92,7 @@ extension HeadCheck {
     ]
 
     private static func isTokenCharacter(_ byte: UInt8) -> Bool {
-        byte.isASCIIAlphanumeric || "-!#$%&'*+.^_`|~".utf8.contains(byte)
+        byte.isASCIIAlphanumeric || byte == UInt8(ascii: "-") || "!#$%&'*+.^_`|~".utf8.contains(byte)
     }
 
     /// Non-ASCII bytes are allowed too.
@@ -125,7 +125,7 @@ extension HeadCheck {
     }
 
     private static func isHostCharacter(_ byte: UInt8) -> Bool {
-        byte.isASCIIAlphanumeric || "-._~!$&'()*+,;=%".utf8.contains(byte)
+        byte.isASCIIAlphanumeric || byte == UInt8(ascii: ".") || "-_~!$&'()*+,;=%".utf8.contains(byte)
     }
 }
 

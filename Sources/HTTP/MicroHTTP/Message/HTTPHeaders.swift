@@ -8,22 +8,14 @@ public struct HTTPHeaders: Sendable {
 
     /// The value of the first field of that name.
     public subscript(name: StaticString) -> String? {
-        withFields { fields in
-            while let field = fields.next() { if field.isNamed(name) { return field.text } }
-            return nil
-        }
+        withFields { fields in fields.next(named: name)?.text }
     }
 
     /// The value of the field of that name; `nil` if there is none, or more than one.
     public func only(_ name: StaticString) -> String? {
         withFields { fields in
-            var found: Field?
-            while let field = fields.next() {
-                guard field.isNamed(name) else { continue }
-                guard found == nil else { return nil }
-                found = field
-            }
-            return found?.text
+            guard let field = fields.next(named: name), fields.next(named: name) == nil else { return nil }
+            return field.text
         }
     }
 
@@ -31,7 +23,7 @@ public struct HTTPHeaders: Sendable {
     public func values(_ name: StaticString) -> [String] {
         withFields { fields in
             var values: [String] = []
-            while let field = fields.next() { if field.isNamed(name) { values.append(field.text) } }
+            while let field = fields.next(named: name) { values.append(field.text) }
             return values
         }
     }
@@ -101,14 +93,20 @@ extension HTTPHeaders {
         fileprivate var position = 0
 
         mutating func next() -> Field? {
-            guard position < bytes.count else { return nil }
+            guard position < bytes.count, let start = bytes.baseAddress else { return nil }
             let sizes = bytes.loadUnaligned(fromByteOffset: position, as: Sizes.self)
-            let name = position + MemoryLayout<Sizes>.size
+            let name = start + position + MemoryLayout<Sizes>.size
             let value = name + Int(sizes.name) + 1
-            position = value + Int(sizes.value) + 1
+            position += MemoryLayout<Sizes>.size + Int(sizes.name) + Int(sizes.value) + 2
             return Field(
-                name: UnsafeRawBufferPointer(rebasing: bytes[name..<value - 1]),
-                value: UnsafeRawBufferPointer(rebasing: bytes[value..<position - 1]))
+                name: UnsafeRawBufferPointer(start: name, count: Int(sizes.name)),
+                value: UnsafeRawBufferPointer(start: value, count: Int(sizes.value)))
+        }
+
+        /// The next field of that name.
+        mutating func next(named name: StaticString) -> Field? {
+            while let field = next() { if field.isNamed(name) { return field } }
+            return nil
         }
     }
 

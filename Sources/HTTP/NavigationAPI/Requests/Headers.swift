@@ -29,9 +29,10 @@ enum EntityTag {
     /// `"9"`; `"9.2"` in the second generation of the store; `"9-51c0ffee"` for a version that another build has made,
     /// as this build shows it.
     static func text(_ tag: VersionTag) -> String {
-        let generation = tag.generation > 1 ? ".\(tag.generation)" : ""
-        let build = tag.build == 0 ? "" : "-" + String(tag.build, radix: 16)
-        return "\"" + String(tag.version) + generation + build + "\""
+        var text = "\"" + String(tag.version)
+        if tag.generation > 1 { text += "." + String(tag.generation) }
+        if tag.build != 0 { text += "-" + String(tag.build, radix: 16) }
+        return text + "\""
     }
 
     /// - Parameter text: without its quotes.
