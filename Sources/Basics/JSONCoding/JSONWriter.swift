@@ -155,10 +155,19 @@ extension JSONWriter {
 
     /// Writes a value, or members of the object that is being written, given as JSON text.
     public mutating func encoded(_ text: [UInt8]) {
+        text.withUnsafeBufferPointer { encoded($0) }
+    }
+
+    /// Writes a value, or members of the object that is being written, given as a part of a JSON text.
+    public mutating func encoded(_ text: ArraySlice<UInt8>) {
+        text.withUnsafeBufferPointer { encoded($0) }
+    }
+
+    private mutating func encoded(_ text: UnsafeBufferPointer<UInt8>) {
         guard !text.isEmpty else { return }
         reserve(text.count + 1)
         separate()
-        text.withUnsafeBufferPointer { put($0) }
+        put(text)
         needsComma = true
     }
 

@@ -96,24 +96,24 @@ extension TransitionRun {
     ///
     /// - Parameter request: names the request or the function that the screen comes from, for its author.
     private func check(
-        _ placed: PlacedScreen, _ request: String, by coordinator: LivingCoordinator
+        _ placed: PlacedScreen, _ request: @autoclosure () -> String, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
         let screen = placed.screen
         for control in screen.events ?? [] where coordinator.type.event(control.event) == nil {
             throw .impossibleRequest(
-                coordinator: coordinator.name, request: request,
+                coordinator: coordinator.name, request: request(),
                 reason: "screen “\(screen.name)” offers the unknown event “\(control.event)”, or one without an example"
             )
         }
         if placed.hasUnwritableNumber {
             let error = JSONEncodingError(unwritable: .object(screen.params))
             throw .impossibleRequest(
-                coordinator: coordinator.name, request: request,
+                coordinator: coordinator.name, request: request(),
                 reason: "“params/\(error.path.joined(separator: "/"))” of screen “\(screen.name)” \(error.reason)")
         }
         if placed.lacksLinkParameters {
             throw .impossibleRequest(
-                coordinator: coordinator.name, request: request,
+                coordinator: coordinator.name, request: request(),
                 reason: "the parameters of screen “\(screen.name)” do not fill its link")
         }
     }
@@ -204,33 +204,31 @@ extension TransitionRun {
 
     /// - Parameter request: names the request or the function that the screen comes from, for its author.
     private mutating func redraw(
-        _ own: PlacedScreen, as screen: Screen, _ request: String, by coordinator: LivingCoordinator
+        _ own: PlacedScreen, as screen: Screen, _ request: @autoclosure () -> String, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
-        try check(PlacedScreen(own, screen: screen, of: coordinator), request, by: coordinator)
-        draw(own, as: screen, by: coordinator) { $0.drawn(as: screen.tabs) }
+        let drawn = PlacedScreen(own, screen: screen, of: coordinator)
+        try check(drawn, request(), by: coordinator)
+        draw(drawn, labels: screen.tabs) { $0.drawn(as: screen.tabs) }
     }
 
     /// Replaces a screen by its new form. Its tabs keep their stacks.
     ///
     /// - Parameters:
-    ///   - screen: the new form, with the labels of its tabs.
-    ///   - label: applies the labels to the screen's present tabs.
-    mutating func draw(
-        _ own: PlacedScreen, as screen: Screen, by coordinator: LivingCoordinator,
-        _ label: (PlacedTabs) -> PlacedTabs
-    ) {
+    ///   - screen: the new form. Only the labels of its tabs count.
+    ///   - labels: those labels.
+    ///   - label: applies them to the screen's present tabs.
+    mutating func draw(_ screen: PlacedScreen, labels: [TabLabel], _ label: (PlacedTabs) -> PlacedTabs) {
         var hasChanged = false
         state.changeFirstStack { stack in
-            guard let index = stack.screens.firstIndex(where: { $0.key == own.key }) else { return false }
-            // The stacks of its tabs may have changed since `own` was read.
+            guard let index = stack.screens.firstIndex(where: { $0.key == screen.key }) else { return false }
+            // The stacks of its tabs may have changed since `screen` was made.
             let before = stack.screens[index]
-            var drawn = PlacedScreen(before, screen: screen, of: coordinator)
-            if let tabs = before.tabs, screen.tabs != tabs.items.map(\.label) { drawn = drawn.with(label(tabs)) }
+            let drawn = before.tabs.map { screen.with(labels == $0.items.map(\.label) ? $0 : label($0)) } ?? screen
             hasChanged = drawn != before
             if hasChanged { stack.screens[index] = drawn }
             return true
         }
-        if hasChanged { operations.append(.update(key: own.key)) }
+        if hasChanged { operations.append(.update(key: screen.key)) }
     }
 
     mutating func selectTab(

@@ -134,7 +134,7 @@ extension LivingCoordinator: Equatable {
 
 extension PlacedScreen: Equatable {
     public static func == (left: PlacedScreen, right: PlacedScreen) -> Bool {
-        left === right || (left.savedMembers == right.savedMembers && left.tabs == right.tabs)
+        left === right || (left.hasSameMembers(as: right) && left.tabs == right.tabs)
     }
 }
 
@@ -163,7 +163,7 @@ extension ScreenStack {
 extension PlacedScreen {
     fileprivate func save(to writer: inout JSONWriter, against base: SharedParts?) {
         writer.object { writer in
-            writer.encoded(savedMembers)
+            saveMembers(to: &writer)
             if let tabs {
                 writer.name("tabs")
                 tabs.save(to: &writer, against: base)

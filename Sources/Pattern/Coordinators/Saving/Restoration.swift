@@ -276,7 +276,9 @@ struct Migration {
             return true
         }
         guard screen != placed.labelled else { return }
-        run.draw(placed, as: screen, by: coordinator) { $0.migrated(to: screen.tabs) }
+        run.draw(PlacedScreen(placed, screen: screen, of: coordinator), labels: screen.tabs) {
+            $0.migrated(to: screen.tabs)
+        }
     }
 
     private mutating func recordLosses(from before: NavigationState, to after: NavigationState) {

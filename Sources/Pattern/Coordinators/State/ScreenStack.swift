@@ -21,9 +21,12 @@ public final class PlacedScreen: Sendable {
     private let encoding: Encoding
 
     private struct Encoding {
-        let members: [UInt8]
-        let savedMembers: [UInt8]
-        /// The size of `savedMembers` in bytes, known without reading them.
+        /// The members that clients read and that are saved, then those for clients only, then those that are only
+        /// saved.
+        let text: [UInt8]
+        let endOfShared: Int
+        let endForClients: Int
+        /// The bytes that are saved, known without reading `text`.
         let savedSize: Int
         let lacksLinkParameters: Bool
         let isUnlinked: Bool
@@ -45,28 +48,29 @@ public final class PlacedScreen: Sendable {
     static let membersForEngine = ["events", "eventRoles", "linkPattern", "back"]
 
     private static func encoding(_ key: String, _ screen: Screen, _ coordinator: LivingCoordinator) -> Encoding {
-        var members = JSONWriter()
-        members.member("key", key)
-        members.member("name", screen.name)
-        members.member("title", ifAny: screen.title)
-        members.member("params", ifAny: screen.params.isEmpty ? nil : screen.params)
+        var writer = JSONWriter()
+        writer.member("key", key)
+        writer.member("name", screen.name)
+        writer.member("title", ifAny: screen.title)
+        writer.member("params", ifAny: screen.params.isEmpty ? nil : screen.params)
         let path = screen.link?.path(screen.params)
-        members.member("link", ifAny: path)
-        members.member("eventTitles", ifAny: screen.eventTitles)
-        members.member("hidesNavigationBar", ifAny: screen.hidesNavigationBar ? true : nil)
-        members.member("hasContent", ifAny: screen.hasContent ? true : nil)
-        var savedMembers = JSONWriter()
-        savedMembers.encoded(members.bytes)
-        savedMembers.member("events", ifAny: screen.events?.map { $0.event })
-        savedMembers.member("eventRoles", ifAny: screen.eventRoles)
-        savedMembers.member("linkPattern", ifAny: screen.link?.text)
-        savedMembers.member("back", ifAny: screen.back == .allowed ? nil : screen.back.rawValue)
-        savedMembers.member("coordinator", coordinator.id)
-        members.member("coordinator", coordinator.name)
+        writer.member("link", ifAny: path)
+        writer.member("eventTitles", ifAny: screen.eventTitles)
+        writer.member("hidesNavigationBar", ifAny: screen.hidesNavigationBar ? true : nil)
+        writer.member("hasContent", ifAny: screen.hasContent ? true : nil)
+        let endOfShared = writer.count
+        writer.member("coordinator", coordinator.name)
+        let endForClients = writer.count
+        writer.member("events", ifAny: screen.events?.map { $0.event })
+        writer.member("eventRoles", ifAny: screen.eventRoles)
+        writer.member("linkPattern", ifAny: screen.link?.text)
+        writer.member("back", ifAny: screen.back == .allowed ? nil : screen.back.rawValue)
+        writer.member("coordinator", coordinator.id)
         return Encoding(
-            members: members.bytes, savedMembers: savedMembers.bytes, savedSize: savedMembers.count,
+            text: writer.bytes, endOfShared: endOfShared, endForClients: endForClients,
+            savedSize: endOfShared + writer.count - endForClients,
             lacksLinkParameters: path == nil && screen.link?.isFilled(by: screen.params) == false,
-            isUnlinked: path == nil && screen.link != nil, hasUnwritableNumber: members.hasUnwritableNumber,
+            isUnlinked: path == nil && screen.link != nil, hasUnwritableNumber: writer.hasUnwritableNumber,
             offered: screen.events.map(coordinator.type.eventSet(of:)))
     }
 
@@ -91,11 +95,18 @@ public final class PlacedScreen: Sendable {
 
     /// The screen's members as clients read them, without the tabs, as JSON text. `coordinator` is the coordinator's
     /// name.
-    public var encodedMembers: [UInt8] { encoding.members }
+    public var encodedMembers: ArraySlice<UInt8> { encoding.text[..<encoding.endForClients] }
 
-    /// The same members as they are saved: with the coordinator's id instead of its name, and with what only the engine
-    /// reads: events, back rule, link pattern.
-    var savedMembers: [UInt8] { encoding.savedMembers }
+    /// Writes the same members as they are saved: with the coordinator's id instead of its name, and with what only the
+    /// engine reads: events, back rule, link pattern.
+    func saveMembers(to writer: inout JSONWriter) {
+        writer.encoded(encoding.text[..<encoding.endOfShared])
+        // Without the comma, which the writer adds itself.
+        writer.encoded(encoding.text[(encoding.endForClients + 1)...])
+    }
+
+    /// Whether two screens are written alike, without their tabs.
+    func hasSameMembers(as other: PlacedScreen) -> Bool { encoding.text == other.encoding.text }
 
     /// The events that the screen offers; `nil` if it names none and thereby offers all events of its coordinator.
     var offered: EventSet? { encoding.offered }
@@ -109,7 +120,7 @@ public final class PlacedScreen: Sendable {
     /// Whether the parameters hold a number that JSON cannot hold.
     var hasUnwritableNumber: Bool { encoding.hasUnwritableNumber }
 
-    /// The size of `savedMembers` in bytes.
+    /// The number of bytes that `saveMembers` writes.
     var savedSize: Int { encoding.savedSize }
 
     func with(_ tabs: PlacedTabs) -> PlacedScreen {
