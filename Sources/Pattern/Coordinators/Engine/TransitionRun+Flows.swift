@@ -15,7 +15,7 @@ extension TransitionRun {
         guard let type = app.type(of: child) else {
             throw parent.impossible(request, "the app's list of coordinators lacks it")
         }
-        newcomers.remove(parent.id)
+        newcomers.removeAll { $0 == parent.id }
         try add(child, type: type, parent: parent.id, home: stack)
     }
 
@@ -42,7 +42,7 @@ extension TransitionRun {
         state.coordinators.append(
             try LivingCoordinator(
                 id: id, parent: parent, home: home, type: type, coordinator: coordinator, in: state.context))
-        newcomers.insert(id)
+        newcomers.append(id)
         agenda.append(.call(.start, id))
     }
 

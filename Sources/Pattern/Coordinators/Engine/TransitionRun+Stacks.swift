@@ -61,7 +61,7 @@ extension TransitionRun {
         let placed = try placed(screen, tabs: tabs, key: key, request, by: coordinator)
         let stack = stack ?? state.stackID(for: coordinator)
         try change(stack, request, by: coordinator) { $0.screens.append(placed) }
-        newcomers.remove(coordinator.id)
+        newcomers.removeAll { $0 == coordinator.id }
         operations.append(.push(key: key, stack: state.name(ofStack: stack)))
     }
 

@@ -58,11 +58,11 @@ public struct TransitionRun: Sendable {
     var userChange: UserChange?
     var sessionEndings: [SessionEnding] = []
     /// The coordinators that were called.
-    private(set) var called: Set<Int> = []
+    private(set) var called: [Int] = []
     /// The ids of the coordinators that were removed, and of their parents.
     var removed: [(id: Int, parent: Int?)] = []
     /// Coordinators started in this transition that have not owned a screen or a child yet.
-    var newcomers: Set<Int> = []
+    var newcomers: [Int] = []
     /// Whether screens may be left without asking.
     var leavesWithoutAsking = false
     /// The alert that replaces everything else that the transition would do. With `failure` it is the app's alert for
@@ -231,7 +231,7 @@ public struct TransitionRun: Sendable {
         state.shared = navigator.shared
         try state.shared.keep(for: app.sharedTypes, by: living)
         state.coordinators[index] = try living.with(coordinator, in: state.context)
-        called.insert(living.id)
+        if !called.contains(living.id) { called.append(living.id) }
         if let finish = navigator.requests.firstIndex(where: \.isFinish),
             let late = navigator.requests[(finish + 1)...].first(where: { !$0.outlivesCoordinator })
         {

@@ -229,9 +229,9 @@ extension NavigationState {
     var isWithinNumberLimit: Bool { max(lastKey, lastID) <= NavigationState.numberLimit }
 
     /// - Parameter kind: the key's first letter: `k` for a screen, `p` for a presented flow, `a` for an alert.
-    mutating func nextKey(_ kind: Character) -> String {
+    mutating func nextKey(_ kind: String) -> String {
         lastKey += 1
-        return "\(kind)\(lastKey)"
+        return kind + String(lastKey)
     }
 
     mutating func nextID() -> Int {

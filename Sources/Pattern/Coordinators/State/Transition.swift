@@ -180,10 +180,7 @@ extension [Operation] {
             default: net.append(operation)
             }
         }
-        var keys = Set(state.presented.map(\.key))
-        state.forEachScreen { keys.insert($0.key) }
-        if let alert = state.alert { keys.insert(alert.key) }
-        return net.filter { !isNew($0.key) || keys.contains($0.key) && !$0.isDetail }
+        return net.filter { !isNew($0.key) || !$0.isDetail && state.contains(key: $0.key) }
     }
 
     /// The operations with at most one selection for each screen: the last one, and none if that tab was selected
@@ -217,6 +214,16 @@ extension [Operation] {
         case .replace(_, let replaced, let stack): self[index] = .replace(key: key, replaced: replaced, stack: stack)
         default: break
         }
+    }
+}
+
+extension NavigationState {
+    /// Whether there is a screen or a flow of that key, or it is the alert's.
+    fileprivate func contains(key: String) -> Bool {
+        if alert?.key == key || presented.contains(where: { $0.key == key }) { return true }
+        var isFound = false
+        forEachScreen { if $0.key == key { isFound = true } }
+        return isFound
     }
 }
 
