@@ -62,11 +62,9 @@ public struct SHA256Digest: Sendable, Hashable {
     private static let size = Int(crypto_hash_sha256_BYTES)
 
     public static func == (left: SHA256Digest, right: SHA256Digest) -> Bool {
-        withUnsafePointer(to: left.words) { left in
-            withUnsafePointer(to: right.words) { right in
-                sodium_memcmp(left, right, MemoryLayout.size(ofValue: left.pointee)) == 0
-            }
-        }
+        let (left, right) = (left.words, right.words)
+        // Nothing depends on where the words differ.
+        return (left.0 ^ right.0) | (left.1 ^ right.1) | (left.2 ^ right.2) | (left.3 ^ right.3) == 0
     }
 
     public func hash(into hasher: inout Hasher) {
