@@ -121,10 +121,6 @@ extension NavigationState {
     ///
     /// - Parameter plan: the state's `backPlan`.
     func forEachAcceptedBuiltIn(_ plan: BackPlan?, _ visit: (BuiltInEvent) -> Void) {
-        if alert != nil {
-            if plan != nil { visit(.back) }
-            return visit(.answer)
-        }
         for event in BuiltInEvent.allCases where accepts(event, plan) { visit(event) }
     }
 
