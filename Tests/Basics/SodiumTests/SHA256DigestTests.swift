@@ -11,6 +11,14 @@ import Testing
         #expect(SHA256Digest(hex: SHA256DigestTests.abc.uppercased()) == SHA256Digest(of: "abc"))
     }
 
+    @Test(arguments: 0..<32)
+    func `digests that differ in one byte are not equal`(index: Int) {
+        let digest = SHA256Digest(of: "abc")
+        var bytes = digest.bytes
+        bytes[index] ^= 1
+        #expect(SHA256Digest(bytes: bytes) != digest)
+    }
+
     @Test(arguments: [
         "", String(abc.dropLast()), abc + "0", abc + "00", abc.replacing("b", with: "g"), abc.dropLast() + "é",
         " " + abc.dropLast(), abc.dropLast() + "\0",
