@@ -24,11 +24,10 @@ let package = Package(
         .executable(name: "coordinatord", targets: ["coordinatord"]),
     ],
     traits: [
-        // Disabled with `--disable-default-traits` for a sanitizer, which has its own allocator. The only trait:
-        // SwiftPM passes several traits to the compiler in an order that changes from run to run, and compiles
-        // everything again when it has changed.
-        .trait(name: "Jemalloc", description: "Allocates memory with jemalloc."),
-        .default(enabledTraits: ["Jemalloc"]),
+        // What a small server does not need. The only trait: SwiftPM passes several traits to the compiler in an order
+        // that changes from run to run, and compiles everything again when it has changed.
+        .trait(name: "Complete", description: "PostgreSQL, traces for OpenTelemetry, and the console."),
+        .default(enabledTraits: ["Complete"]),
     ],
     dependencies: [
         // The command line: subcommands, flags, help, exit code 64 on a usage error.
@@ -57,7 +56,9 @@ let package = Package(
             name: "CPostgres", pkgConfig: "libpq",
             providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
         .systemLibrary(name: "CEpoll"),
-        .target(name: "CFiles", exclude: ["Console", "Template"]),
+        .target(
+            name: "CFiles", exclude: ["Console", "Template"],
+            cSettings: [.define("COMPLETE", .when(traits: ["Complete"]))]),
 
         .target(name: "ByteText"),
         .target(name: "JSONCoding"),
@@ -94,10 +95,10 @@ let package = Package(
         .target(
             name: "CoordinatorServer",
             dependencies: [
-                "CoordinatorsTesting", "NavigationAPI", "Sessions", "SQLiteStore", "PostgresStore", "Coordinators",
-                "MicroHTTP",
-                "ByteText", "JSONCoding", "Measures", "OpenTelemetry", "Prometheus", "Sodium",
-                .target(name: "CJemalloc", condition: .when(traits: ["Jemalloc"])),
+                "CoordinatorsTesting", "NavigationAPI", "Sessions", "SQLiteStore", "Coordinators", "MicroHTTP",
+                "ByteText", "JSONCoding", "Measures", "Prometheus", "Sodium",
+                .target(name: "PostgresStore", condition: .when(traits: ["Complete"])),
+                .target(name: "OpenTelemetry", condition: .when(traits: ["Complete"])),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Logging", package: "swift-log"),
@@ -200,6 +201,12 @@ if Context.environment["COORDINATORD_FUZZING"] == nil {
     ]
 }
 
+// A sanitizer has its own allocator.
+let hasJemalloc = Context.environment["COORDINATORD_SANITIZED"] == nil
+if hasJemalloc {
+    package.targets.first { $0.name == "CoordinatorServer" }?.dependencies.append("CJemalloc")
+}
+
 for target in package.targets where target.path == nil {
     let names = [target.name, target.isTest ? String(target.name.dropLast("Tests".count)) : ""]
     guard let floor = floors.first(where: { $0.value.contains(where: names.contains) })?.key else { continue }
@@ -210,4 +217,5 @@ for target in package.targets where target.type != .system {
         "ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility", "NonisolatedNonsendingByDefault",
     ]
     .map { .enableUpcomingFeature($0) }
+    if hasJemalloc { target.swiftSettings?.append(.define("JEMALLOC")) }
 }

@@ -90,14 +90,28 @@ import Testing
         }
     }
 
-    /// What opens a store, and the metrics of one kind.
+    /// What opens a store.
     @Test func `commands do not know which kinds of stores there are`() throws {
         let knowing = try Architecture.files(of: "CoordinatorServer").filter {
             try !Architecture.imports(in: $0).isDisjoint(with: ["SQLiteStore", "PostgresStore"])
         }
 
         #expect(
-            Set(knowing.map(\.lastPathComponent)) == ["StoreChoice.swift", "StoreCopies.swift", "ServerMetrics.swift"])
+            Set(knowing.map(\.lastPathComponent))
+                == ["StoreChoice.swift", "StoreCopies.swift", "PostgresDatabase.swift"])
+    }
+
+    /// So that the rest of the sources is the same for every server.
+    @Test func `only the folder Complete and the console's handlers depend on the trait`() throws {
+        let knowing = try Architecture.allowed.keys.flatMap(Architecture.files).filter {
+            try String(contentsOf: $0, encoding: .utf8).contains(/#(if|elseif) .*\bComplete\b/)
+        }
+
+        #expect(
+            Set(knowing.map(\.lastPathComponent)) == [
+                "PostgresDatabase.swift", "Traces.swift", "OperatorConsole.swift", "SmallServer.swift",
+                "NavigationHandler+Console.swift",
+            ])
     }
 
     @Test(arguments: allowed.keys.sorted())

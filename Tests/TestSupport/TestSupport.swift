@@ -24,6 +24,15 @@ public struct TestFailure: Error, CustomStringConvertible {
     public init(_ description: String) { self.description = description }
 }
 
+/// Whether the tests are built with the trait `Complete`, as the server beside them is.
+public var isComplete: Bool {
+    #if Complete
+    true
+    #else
+    false
+    #endif
+}
+
 /// The root folder of the repository.
 public let repository = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()

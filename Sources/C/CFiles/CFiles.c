@@ -15,6 +15,7 @@ static const unsigned char problems_md[] = {
 static const unsigned char Console_client_js[] = {
 #embed "Console/client.js"
 };
+#ifdef COMPLETE
 static const unsigned char Console_console_css[] = {
 #embed "Console/console.css"
 };
@@ -54,6 +55,7 @@ static const unsigned char Console_state_js[] = {
 static const unsigned char Console_tree_js[] = {
 #embed "Console/tree.js"
 };
+#endif
 static const unsigned char Template_App_swift[] = {
 #embed "Template/App.swift.template"
 };
@@ -86,6 +88,7 @@ static const struct {
     {"openapi.yaml", {openapi_yaml, sizeof openapi_yaml}},
     {"problems.md", {problems_md, sizeof problems_md}},
     {"Console/client.js", {Console_client_js, sizeof Console_client_js}},
+#ifdef COMPLETE
     {"Console/console.css", {Console_console_css, sizeof Console_console_css}},
     {"Console/console.html", {Console_console_html, sizeof Console_console_html}},
     {"Console/dom.js", {Console_dom_js, sizeof Console_dom_js}},
@@ -99,6 +102,7 @@ static const struct {
     {"Console/session.js", {Console_session_js, sizeof Console_session_js}},
     {"Console/state.js", {Console_state_js, sizeof Console_state_js}},
     {"Console/tree.js", {Console_tree_js, sizeof Console_tree_js}},
+#endif
     {"Template/App.swift", {Template_App_swift, sizeof Template_App_swift}},
     {"Template/AppTests.swift", {Template_AppTests_swift, sizeof Template_AppTests_swift}},
     {"Template/Dockerfile", {Template_Dockerfile, sizeof Template_Dockerfile}},

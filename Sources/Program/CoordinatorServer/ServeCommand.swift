@@ -93,7 +93,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
             metrics.map {
                 ServerFigures(
                     program: (Server.name, Server.version), metrics: $0, host: host, server: server,
-                    traces: traces?.exporter)
+                    traces: traces)
             },
             handler)
         let lifetime = ServerLifetime(

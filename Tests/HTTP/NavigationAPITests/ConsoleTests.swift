@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// The page for people: who may see what. What it shows is tested in a browser, see `scripts/test-console`.
-@Suite struct ConsoleTests {
+@Suite(.enabled(if: isComplete)) struct ConsoleTests {
     private static let token = "the operator's token of this test"
 
     private static func client(_ app: App? = nil, isDevelopment: Bool = false) async throws -> Client {

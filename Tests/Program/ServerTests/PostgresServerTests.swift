@@ -4,7 +4,7 @@ import Testing
 import TestSupport
 
 /// Servers and commands on a database that they share.
-@Suite struct PostgresServerTests {
+@Suite(.enabled(if: isComplete)) struct PostgresServerTests {
     let storage: StorageTests
     let database: String
     let cluster: PostgresCluster

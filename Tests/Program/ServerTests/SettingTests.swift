@@ -7,7 +7,7 @@ import TestSupport
 @testable import CoordinatorServer
 
 /// Where settings come from, and what is wrong with them.
-@Suite struct SettingTests {
+@Suite(.enabled(if: isComplete)) struct SettingTests {
     static func file(_ text: String) throws -> (directory: StorageTests.Directory, path: String) {
         let directory = try StorageTests.Directory()
         let path = "\(directory.path)/settings.json"

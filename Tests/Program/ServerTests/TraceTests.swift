@@ -1,3 +1,4 @@
+#if Complete
 import Foundation
 import JSONCoding
 import Testing
@@ -208,3 +209,4 @@ import TestSupport
                 == ["--trace-sample is for --trace-endpoint.", "--trace-service is for --trace-endpoint."])
     }
 }
+#endif

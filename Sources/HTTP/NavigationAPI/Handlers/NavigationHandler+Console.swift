@@ -1,3 +1,4 @@
+#if Complete
 internal import Coordinators
 internal import FoundationEssentials
 internal import JSONCoding
@@ -5,10 +6,37 @@ internal import MicroHTTP
 internal import Sessions
 internal import Sodium
 
+extension Route {
+    static let console = [
+        Route("console", .get(NavigationHandler.sendConsolePage, query: .ignored)),
+        Route("console/", .get(NavigationHandler.sendConsolePage, query: .ignored)),
+        Route("console/config", .get(NavigationHandler.describeConsole)),
+        Route("console/server", .get(NavigationHandler.sendConsolePage, query: .ignored)),
+        Route("console/sessions/{id}", .get(NavigationHandler.sendConsolePage, query: .ignored)),
+        Route("console/apps/{name}", .get(NavigationHandler.sendConsolePage, query: .ignored)),
+        Route("console/api/apps/{name}/map", .get(NavigationHandler.sendMap)),
+        Route("console/api/server", .get(NavigationHandler.describeServer)),
+        Route(
+            "console/api/sessions",
+            .get(
+                NavigationHandler.listSessions,
+                query: .only(["app", "screen", "version", "user", "after", "limit"])),
+            .delete(NavigationHandler.endSessionsOfUser, query: .only(["user"]))),
+        Route(
+            "console/api/sessions/{id}", .get(NavigationHandler.readState, query: .only(["include"])),
+            .delete(NavigationHandler.endSession)),
+        Route("console/api/sessions/{id}/updates", .get(NavigationHandler.sendUpdates, query: .only(["include"]))),
+        Route("console/api/sessions/{id}/coordinators", .get(NavigationHandler.readCoordinators)),
+        Route(
+            "console/api/sessions/{id}/history",
+            .get(NavigationHandler.readHistory, query: .only(["limit", "before"]))),
+        Route("console/api/sessions/{id}/history/{version}", .get(NavigationHandler.readVersion)),
+        Route("console/{file}", .get(NavigationHandler.sendConsoleFile, query: .ignored)),
+    ]
+}
+
 // The console: its files, the requests that it makes without a token, and those that it makes with the operator's.
 extension NavigationHandler {
-    func sendClientModule(_ request: HTTPRequest) -> HTTPResponse { ConsoleFiles.clientModule.response(to: request) }
-
     func sendConsolePage(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
         _ = try requireConsole()
 
@@ -173,3 +201,119 @@ extension HTTPRequest {
         target.query.first { $0.name == parameter }?.value
     }
 }
+
+/// The page's files, compiled in.
+enum ConsoleFiles {
+
+    static let all = Dictionary(
+        uniqueKeysWithValues: [
+            "console.css", "dom.js", "form.js", "history.js", "json.js", "main.js", "map.js", "phone.js", "server.js",
+            "session.js", "state.js", "tree.js",
+        ].map {
+            (
+                $0,
+                Document(
+                    file: "Console/\($0)", type: $0.hasSuffix(".css") ? "text/css; charset=utf-8" : Document.script)
+            )
+        })
+
+    /// - Parameter depth: the number of segments in the request's path, which the page's links are relative to.
+    static func page(depth: Int) -> Document { pages[min(depth, pages.count) - 1] }
+
+    private static let pages = ["console/", "./", "../"].map { base in
+        let text = StaticBytes(file: "Console/console.html").text
+            .replacing(#"<base href="./">"#, with: #"<base href="\#(base)">"#)
+        return Document(
+            Array(text.utf8), type: "text/html; charset=utf-8",
+            more: ["Content-Security-Policy": policy, "Referrer-Policy": "no-referrer"])
+    }
+
+    /// Allows nothing from other origins, nothing inline, and no embedding in frames.
+    private static let policy = """
+        default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+        base-uri 'self'; form-action 'none'; frame-ancestors 'none'
+        """
+}
+
+// What the operator sees of sessions and handlers.
+extension JSONWriter {
+    mutating func overview(of state: SessionState) {
+        member("id", state.id.text)
+        member("app", state.app)
+        member("version", state.version)
+        member("screen", ifAny: state.navigation.visible?.screen.name)
+        member("createdAt", Timestamp.text(of: state.identity.createdAt))
+        member("usedAt", Timestamp.text(of: state.usedAt))
+        member("expiresAt", Timestamp.text(of: state.expiresAt))
+        member("user", ifAny: state.identity.user)
+    }
+
+    mutating func timing(_ entry: HandlerTimings.Entry) {
+        func rounded(_ milliseconds: Double) -> JSON { .number((milliseconds * 100).rounded() / 100) }
+        member("app", entry.app)
+        member("event", entry.event)
+        member("count", entry.count)
+        member("p50Ms", rounded(entry.percentile(0.5)))
+        member("p99Ms", rounded(entry.percentile(0.99)))
+        member("maxMs", rounded(entry.longest))
+    }
+
+    /// How many sessions there are of each app, on each screen, and of each age.
+    mutating func census(of states: [SessionState], versions: (String) -> Int?) {
+        name("byApp")
+        array { writer in
+            for (app, states) in Dictionary(grouping: states, by: \.app).sorted(by: { $0.key < $1.key }) {
+                writer.object { writer in
+                    writer.member("app", app)
+                    writer.member("count", states.count)
+                    writer.name("screens")
+                    writer.array { writer in
+                        let screens = Dictionary(grouping: states) { $0.navigation.visible?.screen.name ?? "" }
+                        for (screen, states) in screens.sorted(by: {
+                            ($1.value.count, $0.key) < ($0.value.count, $1.key)
+                        }) {
+                            writer.object { writer in
+                                writer.member("screen", screen)
+                                writer.member("count", states.count)
+                            }
+                        }
+                    }
+                    writer.name("versions")
+                    writer.array { writer in
+                        // Sessions in memory have been brought to the app's version.
+                        writer.object { writer in
+                            writer.member("version", versions(app) ?? 1)
+                            writer.member("count", states.count)
+                        }
+                    }
+                }
+            }
+        }
+        let now = Date()
+        let ages = states.map { now.timeIntervalSince($0.usedAt) }
+        name("ages")
+        array { writer in
+            var least = -Double.infinity
+            for limit in [60, 600, 3600, 86_400, 30 * 86_400] {
+                writer.object { writer in
+                    writer.member("upTo", limit)
+                    writer.member("count", ages.count { $0 > least && $0 <= Double(limit) })
+                }
+                least = Double(limit)
+            }
+        }
+    }
+}
+#else
+internal import MicroHTTP
+internal import Sessions
+
+// The small server has no console.
+extension Route { static let console: [Route] = [] }
+
+extension NavigationHandler {
+    func sessionForOperator(_ id: String, _ request: HTTPRequest) async throws(SessionError) -> AuthorizedSession {
+        throw .unauthorized
+    }
+}
+#endif

@@ -122,6 +122,8 @@ extension NavigationHandler {
 
     func sendOpenAPI(_ request: HTTPRequest) -> HTTPResponse { Document.openAPI.response(to: request) }
 
+    func sendClientModule(_ request: HTTPRequest) -> HTTPResponse { Document.clientModule.response(to: request) }
+
     func sendProblems(_ request: HTTPRequest) -> HTTPResponse { Document.problems.response(to: request) }
 
     func sendProblem(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {

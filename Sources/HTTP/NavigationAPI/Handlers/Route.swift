@@ -5,8 +5,10 @@ internal import MicroHTTP
 struct Route: Sendable {
     typealias Action = @Sendable (NavigationHandler) -> (HTTPRequest) async throws(Problem) -> HTTPResponse
 
+    static let all = numbered(api + console)
+
     /// `{…}` matches any one segment.
-    static let all = numbered([
+    private static let api = [
         Route("v1/sessions/{id}/events", .post(NavigationHandler.postEvent, query: .only(["dryRun", "include"]))),
         Route(
             "v1/sessions/{id}", .get(NavigationHandler.readState, query: .only(["include"])),
@@ -24,30 +26,6 @@ struct Route: Sendable {
         Route("v1/sessions/{id}/history", .get(NavigationHandler.readHistory, query: .only(["limit", "before"]))),
         Route("v1/sessions/{id}/history/{version}", .get(NavigationHandler.readVersion)),
         Route("client.js", .get(NavigationHandler.sendClientModule, query: .ignored)),
-        Route("console", .get(NavigationHandler.sendConsolePage, query: .ignored)),
-        Route("console/", .get(NavigationHandler.sendConsolePage, query: .ignored)),
-        Route("console/config", .get(NavigationHandler.describeConsole)),
-        Route("console/server", .get(NavigationHandler.sendConsolePage, query: .ignored)),
-        Route("console/sessions/{id}", .get(NavigationHandler.sendConsolePage, query: .ignored)),
-        Route("console/apps/{name}", .get(NavigationHandler.sendConsolePage, query: .ignored)),
-        Route("console/api/apps/{name}/map", .get(NavigationHandler.sendMap)),
-        Route("console/api/server", .get(NavigationHandler.describeServer)),
-        Route(
-            "console/api/sessions",
-            .get(
-                NavigationHandler.listSessions,
-                query: .only(["app", "screen", "version", "user", "after", "limit"])),
-            .delete(NavigationHandler.endSessionsOfUser, query: .only(["user"]))),
-        Route(
-            "console/api/sessions/{id}", .get(NavigationHandler.readState, query: .only(["include"])),
-            .delete(NavigationHandler.endSession)),
-        Route("console/api/sessions/{id}/updates", .get(NavigationHandler.sendUpdates, query: .only(["include"]))),
-        Route("console/api/sessions/{id}/coordinators", .get(NavigationHandler.readCoordinators)),
-        Route(
-            "console/api/sessions/{id}/history",
-            .get(NavigationHandler.readHistory, query: .only(["limit", "before"]))),
-        Route("console/api/sessions/{id}/history/{version}", .get(NavigationHandler.readVersion)),
-        Route("console/{file}", .get(NavigationHandler.sendConsoleFile, query: .ignored)),
         Route("v1/apps", .get(NavigationHandler.listApps, query: .ignored)),
         Route("v1/apps/{name}", .get(NavigationHandler.describeApp, query: .ignored)),
         Route("livez", .get(NavigationHandler.reportLiveness, query: .ignored)),
@@ -55,7 +33,7 @@ struct Route: Sendable {
         Route("openapi.yaml", .get(NavigationHandler.sendOpenAPI, query: .ignored)),
         Route("problems", .get(NavigationHandler.sendProblems, query: .ignored)),
         Route("problems/{name}", .get(NavigationHandler.sendProblem, query: .ignored)),
-    ])
+    ]
 
     private static func numbered(_ routes: [Route]) -> [Route] {
         routes.enumerated().map { number, route in
@@ -71,15 +49,15 @@ struct Route: Sendable {
         let query: AcceptedQuery
         let action: Action
 
-        fileprivate static func get(_ action: @escaping Action, query: AcceptedQuery = .only([])) -> Method {
+        static func get(_ action: @escaping Action, query: AcceptedQuery = .only([])) -> Method {
             Method(name: "GET", query: query, action: action)
         }
 
-        fileprivate static func post(_ action: @escaping Action, query: AcceptedQuery = .only([])) -> Method {
+        static func post(_ action: @escaping Action, query: AcceptedQuery = .only([])) -> Method {
             Method(name: "POST", query: query, action: action)
         }
 
-        fileprivate static func delete(_ action: @escaping Action, query: AcceptedQuery = .only([])) -> Method {
+        static func delete(_ action: @escaping Action, query: AcceptedQuery = .only([])) -> Method {
             Method(name: "DELETE", query: query, action: action)
         }
     }
@@ -98,7 +76,7 @@ struct Route: Sendable {
     /// Which segment of the path names a session; `nil` if none does.
     private let sessionPlace: Int?
 
-    private init(_ path: String, _ methods: Method...) {
+    init(_ path: String, _ methods: Method...) {
         pattern = "/" + path
         let segments = path.parts(at: "/").map { $0.begins(with: "{") ? nil : String($0) }
         self.segments = segments

@@ -68,6 +68,10 @@ extension Document {
             })
     }()
 
+    /// The client library, which any page may load.
+    static let clientModule = Document(file: "Console/client.js", type: script)
+
+    static let script = "text/javascript; charset=utf-8"
     private static let markdown = "text/markdown; charset=utf-8"
 }
 

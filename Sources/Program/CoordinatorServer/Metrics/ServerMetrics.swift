@@ -5,8 +5,6 @@ internal import Glibc
 internal import Measures
 internal import MicroHTTP
 internal import NavigationAPI
-internal import OpenTelemetry
-internal import PostgresStore
 internal import Prometheus
 internal import Sessions
 
@@ -41,7 +39,7 @@ struct ServerFigures: Sendable {
     let host: SessionHost
     let server: HTTPServer
     /// `nil` if nothing is traced.
-    let traces: SpanExporter?
+    let traces: Traces?
 }
 
 /// A metric of the server, and how it is read. It is read at each scrape, so that metrics of what is counted anyway
@@ -227,7 +225,7 @@ enum HTTPMetrics {
 
 /// The store.
 enum StoreMetrics {
-    static let all = common + postgres
+    static let all = common + PostgresDatabase.metrics
 
     private static let common = [
         ServerMetric("coordinatord_store_info", .gauge, labels: ["store"], "Always 1; the kind of store is a label.") {
@@ -273,41 +271,6 @@ enum StoreMetrics {
     private static let failures: [(SessionMeasures.StoreFailure, String)] = [
         (.full, "full"), (.unavailable, "unavailable"), (.damaged, "damaged"), (.unknownOutcome, "unknown-outcome"),
     ]
-
-    private static let postgres = [
-        postgres("lanes", .gauge, "Connections that commit.") { Double($0.laneCount) },
-        postgres("batches_total", .counter, "Committed batches.") { Double($0.counters.batches) },
-        postgres(
-            "conflicts_total", .counter, "Changes whose session another server had changed, or was changing."
-        ) { Double($0.counters.conflicts) },
-        postgres("retries_total", .counter, "Batches that were sent again.") { Double($0.counters.retries) },
-        postgres(
-            "unknown_outcomes_total", .counter, "Batches of which it was unknown for a while what became of them."
-        ) { Double($0.counters.unknownOutcomes) },
-        postgres(
-            "lost_connections_total", .counter, "Connections to the database that were lost, or not made."
-        ) { Double($0.counters.lostConnections) },
-        postgres(
-            "feed_lag_seconds", .gauge,
-            "Time from a commit of any server until this one read of it, the last time that it read of one."
-        ) { $0.counters.feedLag },
-        postgres(
-            "clock_offset_seconds", .gauge,
-            "How much later the database's clock is than this machine's; not ready beyond 10 seconds."
-        ) { $0.counters.clockOffset },
-        postgres(
-            "generation", .gauge, "1, and more each time that another database server has taken over."
-        ) { Double($0.generation) },
-    ]
-
-    private static func postgres(
-        _ name: String, _ kind: MetricFamily.Kind, _ help: String,
-        _ value: @escaping @Sendable (PostgresStore) -> Double
-    ) -> ServerMetric {
-        ServerMetric("coordinatord_postgres_\(name)", kind, help) { figures in
-            (figures.host.store as? PostgresStore).map { [MetricSample(value: value($0))] } ?? []
-        }
-    }
 }
 
 /// The process and the build. The names that begin with `process_` are those of Prometheus' own client libraries.
@@ -399,17 +362,4 @@ enum SystemFile {
     static func text(_ path: String) -> String? {
         FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
     }
-}
-
-/// The spans that end here.
-enum TraceMetrics {
-    static let all = [
-        ServerMetric("coordinatord_trace_spans_sent_total", .counter, "Spans that the collector has accepted.") {
-            $0.traces?.counts.sent
-        },
-        ServerMetric(
-            "coordinatord_trace_spans_dropped_total", .counter,
-            "Spans that are lost, because the collector was slow, refused them or could not be reached."
-        ) { $0.traces?.counts.dropped },
-    ]
 }

@@ -9,10 +9,13 @@ protocol SettingGroup: SettingPart {
     /// A heading in the help, in `docs/settings.md` and in the manual page. Several groups may have the same heading; a
     /// group without one consists of groups that have headings.
     static var title: String { get }
+    /// Conflicts between its settings, or with others, one sentence each.
+    func conflicts(in settings: SettingResolution) -> [String]
 }
 
 extension SettingGroup {
     static var title: String { "" }
+    func conflicts(in settings: SettingResolution) -> [String] { [] }
 
     var parts: [any SettingPart] {
         if let parts = knownParts.withLock({ $0[ObjectIdentifier(Self.self)] }) { return parts }

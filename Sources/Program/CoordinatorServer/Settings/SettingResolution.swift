@@ -76,41 +76,30 @@ extension SettingResolution {
     private var contradictions: [String] {
         let all = Settings()
         var faults: [String] = []
-        /// Adds a fault if a setting has no effect because of another one. There is none if a layer of higher
-        /// precedence sets the other one: a flag may name another store than the environment, which also has a
-        /// password.
-        func unused<Value, Other>(
-            _ setting: Setting<Value>, without other: Setting<Other>, unless isUsed: Bool, _ reason: String
-        ) {
-            let (value, other) = (given(setting), given(other))
-            guard !isUsed, value.layer != .default, value.layer.rawValue >= other.layer.rawValue else { return }
-            faults.append("\(value.name) \(reason)")
-        }
 
         let store = all.storage.store
         let choice = value(of: store.location)
         do { try choice.validate() } catch { faults.append("\(given(store.location).name): \(error)") }
-        unused(
-            store.password, without: store.location, unless: choice.isPostgres,
-            "is for --store \(StoreChoice.postgresForm).")
-        unused(
+        faults += store.database.conflicts(in: self)
+        faults += unused(
             all.storage.storeSize, without: store.location, unless: !choice.isPostgres,
             "is for a store in memory or in a file, not for PostgreSQL.")
-        unused(
+        faults += unused(
             all.storage.durability, without: store.location, unless: choice != .memory,
             "is for a store that outlives the process, not for one in memory.")
-        unused(
+        faults += unused(
             all.apps.data.directory, without: store.location, unless: choice != .memory,
             "is for a store that outlives the process; with one in memory, apps store no data.")
 
         let lifetimes = all.sessions.lifetimes
-        unused(
+        faults += unused(
             lifetimes.idleExpiry, without: lifetimes.absoluteExpiry,
             unless: value(of: lifetimes.idleExpiry).seconds <= value(of: lifetimes.absoluteExpiry).seconds,
             "is longer than --absolute-expiry, after which a session ends anyway.")
 
         let adminPort = value(of: all.admin.adminPort)
-        unused(all.admin.adminHost, without: all.admin.adminPort, unless: adminPort != nil, "is for --admin-port.")
+        faults += unused(
+            all.admin.adminHost, without: all.admin.adminPort, unless: adminPort != nil, "is for --admin-port.")
         if let adminPort, adminPort != 0, adminPort == value(of: all.address.port) {
             faults.append("\(given(all.admin.adminPort).name) is the port of the API, too; choose another.")
         }
@@ -121,25 +110,23 @@ extension SettingResolution {
                 "\(given(requests).name) is less than four times --body-size, and an address has a quarter.")
         }
 
-        let (endpoint, isTraced) = (all.traces.traceEndpoint, value(of: all.traces.traceEndpoint) != nil)
-        unused(all.traces.traceSample, without: endpoint, unless: isTraced, "is for --trace-endpoint.")
-        unused(all.traces.traceService, without: endpoint, unless: isTraced, "is for --trace-endpoint.")
-
         let accessLevel = value(of: all.log.logLevel).level(of: AccessLog.label)
-        unused(
+        faults += unused(
             all.log.accessLog, without: all.log.logLevel,
             unless: value(of: all.log.accessLog).percent == 0 || accessLevel <= AccessLog.level,
             "writes lines of level \(AccessLog.level), which --log-level leaves out; add access=\(AccessLog.level) to it."
         )
+        return faults + all.traces.conflicts(in: self) + all.console.conflicts(in: self)
+    }
 
-        let (console, token) = (all.console.console, all.console.consoleToken)
-        let isDevelopment = value(of: all.apps.development)
-        if value(of: console), !isDevelopment, given(token).layer == .default {
-            faults.append(
-                "\(given(console).name) needs \(token.row.flag), or \(token.row.variable) in the environment.")
-        }
-        unused(token, without: console, unless: value(of: console) || isDevelopment, "is for --console.")
-        return faults
+    /// The fault that a setting has no effect because of another one. There is none if a layer of higher precedence
+    /// sets the other one: a flag may name another store than the environment, which also has a password.
+    func unused<Value, Other>(
+        _ setting: Setting<Value>, without other: Setting<Other>, unless isUsed: Bool, _ reason: String
+    ) -> [String] {
+        let (value, other) = (given(setting), given(other))
+        guard !isUsed, value.layer != .default, value.layer.rawValue >= other.layer.rawValue else { return [] }
+        return ["\(value.name) \(reason)"]
     }
 }
 
@@ -280,6 +267,7 @@ enum OtherVariables {
         ("COORDINATORD_TORTURE", "for this project's tests: how long they last"),
         ("COORDINATORD_CLUSTERS", "for this project's scripts: where PostgreSQL clusters are made"),
         ("COORDINATORD_FUZZING", "for building this project's fuzzer"),
+        ("COORDINATORD_SANITIZED", "for building with a sanitizer, which has its own allocator: without jemalloc"),
     ]
 
     /// The variable that some platforms set to the port that a program is to listen on.

@@ -3,7 +3,7 @@ internal import NavigationAPI
 
 /// The table of all settings. The flags and their help, the names in the environment and in a file, `config`,
 /// `docs/settings.md` and the manual page are made from it, in its order. `serve` has all groups, other commands have
-/// some.
+/// some. The groups of what only the complete server has are in the folder `Complete`.
 struct Settings: SettingGroup {
     let address = Address()
     let connections = Connections()
@@ -122,17 +122,14 @@ struct Settings: SettingGroup {
 
         let location = Setting(
             "store",
-            SettingForm(
-                "store", "sqlite:DIRECTORY, \(StoreChoice.postgresForm), or memory", mayHoldSecret: true,
-                parse: StoreChoice.parse),
+            SettingForm("store", StoreChoice.forms, mayHoldSecret: true, parse: StoreChoice.parse),
             default: "sqlite:./data",
             """
-            Where sessions are kept: sqlite:DIRECTORY; \(StoreChoice.postgresForm), which several servers may share; \
-            or memory (they end with the process).
+            Where sessions are kept: sqlite:DIRECTORY; \
+            \(PostgresDatabase.form.map { "\($0), which several servers may share; " } ?? "")or memory (they end with the \
+            process).
             """)
-        let password = Setting(
-            secret: "store-password", unset: "what libpq finds: PGPASSWORD, PGPASSFILE, ~/.pgpass",
-            "A file whose first line is the password of the database.")
+        let database = Database()
     }
 
     /// The store of a server, and how it keeps sessions there.
@@ -231,28 +228,6 @@ struct Settings: SettingGroup {
             "admin-host", .host, default: "127.0.0.1", "The name or address that the admin port listens on.")
     }
 
-    /// Which requests are traced, and where their spans go.
-    struct Traces: SettingGroup {
-        static let title = "Traces"
-
-        let traceEndpoint = Setting(
-            "trace-endpoint", SettingForm("url", TraceEndpoint.form, parse: TraceEndpoint.parse),
-            unset: "none, and nothing is traced",
-            """
-            Sends spans to an OpenTelemetry collector, as OTLP in JSON, to /v1/traces below this URL: \
-            http://localhost:4318. Without TLS: the collector is on this machine or in its pod.
-            """)
-        let traceSample = Setting(
-            "trace-sample", .share, default: "all",
-            """
-            How many of the traces that begin here are recorded: off, all, or a share such as 1%. A request that \
-            belongs to a trace already, by its field traceparent, is recorded if its caller says so.
-            """)
-        let traceService = Setting(
-            "trace-service", SettingForm("name", "a name", parse: { $0 }), unset: "the name of the program",
-            "The name of this service in traces, service.name; that of all servers that do the same.")
-    }
-
     /// What the server logs, and how.
     struct Log: SettingGroup {
         static let title = "Log"
@@ -274,19 +249,6 @@ struct Settings: SettingGroup {
             Which requests get a line in the log, as level info of the part access: off, all, or a share such as 1%. \
             duration is in seconds. Nothing that a client has sent is in it, except the ids of the request and the \
             session.
-            """)
-    }
-
-    /// The console at `/console`.
-    struct Console: SettingGroup {
-        static let title = "Console"
-
-        let console = Setting(flag: "console", "Serves a page for people at /console; so does --development.")
-        let consoleToken = Setting(
-            secret: "console-token", unset: "with --development, one is made and printed",
-            """
-            A file with the token for the operator's part of it: all sessions, and the server's figures. At least 16 \
-            characters.
             """)
     }
 

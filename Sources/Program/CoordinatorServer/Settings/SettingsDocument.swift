@@ -4,6 +4,7 @@ extension Settings {
     /// The settings by their headings.
     fileprivate static var topics: [(title: String, rows: [SettingRow])] {
         Settings().parts.map { (($0 as? any SettingGroup).map { type(of: $0).title } ?? "", $0.rows) }
+            .filter { !$0.1.isEmpty }
     }
 }
 

@@ -2,31 +2,28 @@ internal import ArgumentParser
 internal import ByteText
 internal import FoundationEssentials
 internal import Glibc
-internal import PostgresStore
 internal import SQLiteStore
 internal import Sessions
 
-/// The value of `--store`: the kind of store, and where it is. Only this file and `StoreCopies` know the kinds: the
-/// functions that open a store return a `StoreReader` or a `WritableStore`.
+/// The value of `--store`: the kind of store, and where it is. Only this file, `PostgresDatabase` and `StoreCopies` know
+/// the kinds: the functions that open a store return a `StoreReader` or a `WritableStore`.
 ///
 /// Functions that throw an exit code have printed the reason to standard error.
 enum StoreChoice: Equatable, CustomStringConvertible {
     case memory
     case sqlite(directory: String)
-    /// As libpq reads it, without a password.
-    case postgres(uri: String)
+    case postgres(PostgresDatabase)
 
-    /// How a database is written, for help and errors.
-    static let postgresForm = "postgresql://USER@HOST:PORT[,HOST:PORT]/DATABASE"
+    /// How each kind is written, for help and errors.
+    static let forms = "sqlite:DIRECTORY, \(PostgresDatabase.form.map { "\($0), " } ?? "")or memory"
 
     @Sendable static func parse(_ text: String) throws -> StoreChoice {
         let scheme = "sqlite:"
         if text == "memory" { return .memory }
         // Not checked here: the error for an argument repeats the argument, which may contain a password.
-        if ["postgresql:", "postgres:"].contains(where: text.begins) { return .postgres(uri: text) }
+        if ["postgresql:", "postgres:"].contains(where: text.begins) { return .postgres(PostgresDatabase(uri: text)) }
         if let (other, _) = text.cut(at: ":"), !text.begins(with: scheme), !other.has("/") {
-            throw ValidationError(
-                "There is no store “\(other)”: write sqlite:DIRECTORY, \(postgresForm) or memory.")
+            throw ValidationError("There is no store “\(other)”: write \(forms).")
         }
         guard text.begins(with: scheme), text != scheme else {
             let directory = text.isEmpty || text == scheme ? "DIRECTORY" : text
@@ -42,17 +39,7 @@ enum StoreChoice: Equatable, CustomStringConvertible {
     /// - Throws: `ValidationError`, if the URI is malformed or contains a secret, or if this program cannot use the
     ///   store.
     func validate() throws {
-        guard case .postgres(let uri) = self else { return }
-        do throws(PostgresStoreError) {
-            _ = try PostgresStore.location(of: uri)
-        } catch .secretInURI(let reason) {
-            throw ValidationError(
-                """
-                \(reason). --store-password-file names such a file, \(Settings.Store.passwordVariable) may have it, too.
-                """)
-        } catch {
-            throw ValidationError("\(error).")
-        }
+        if case .postgres(let database) = self { try database.validate() }
     }
 
     /// Without secrets.
@@ -60,7 +47,7 @@ enum StoreChoice: Equatable, CustomStringConvertible {
         switch self {
         case .memory: "memory"
         case .sqlite(let directory): "sqlite:\(directory)"
-        case .postgres(let uri): (try? PostgresStore.location(of: uri)) ?? "postgresql://"
+        case .postgres(let database): database.description
         }
     }
 }
@@ -80,7 +67,7 @@ extension StoreChoice {
         case .memory: throw ExitCode(EX_USAGE)
         case .sqlite(let directory):
             return try DirectoryOwner.act(in: directory) { try StoreSnapshot(directory: directory) }
-        case .postgres(let uri): return try PostgresSnapshot(uri: uri, password: password)
+        case .postgres(let database): return try database.reader(password)
         }
     }
 
@@ -120,14 +107,9 @@ extension StoreChoice {
             } catch {
                 throw ExitCode.cannotUse(directory, error, by: user)
             }
-        case .postgres(let uri):
-            do throws(PostgresStoreError) {
-                return try await PostgresStore.open(
-                    uri: uri, password: password, durability: durability == .strict ? .strict : .relaxed,
-                    retention: retention, newSecret: newSecret, report: report)
-            } catch {
-                throw ExitCode.cannotUse(description, error)
-            }
+        case .postgres(let database):
+            return try await database.open(
+                password, durability: durability, retention, newSecret: newSecret, report: report)
         }
     }
 
@@ -159,11 +141,7 @@ extension StoreChoice {
         case (.sqlite(let directory), let error as SQLiteStoreError): ExitCode.cannotRead(directory, error)
         case (.sqlite(let directory), let damage as SessionDamage):
             ExitCode.cannotRead(directory, .damaged(damage.what))
-        case (_, PostgresStoreError.noSchema):
-            ExitCode.cannotStart(
-                EX_NOINPUT,
-                "there is no store in \(self); name another database, or run `coordinatord migrate` first")
-        case (_, let error as PostgresStoreError): ExitCode.cannotUse(description, error)
+        case (.postgres(let database), _): database.reported(error)
         case (_, let damage as SessionDamage): ExitCode.cannotStart(EX_DATAERR, "\(damage)")
         default: error
         }
@@ -174,21 +152,8 @@ extension StoreChoice {
     /// - Returns: the schema before and after; with `contracting`, the oldest schema whose servers are admitted, before
     ///   and after; `nil` for a store that is upgraded when it is opened.
     func migrate(_ password: String?, contracting: Bool = false) async throws -> (before: Int, after: Int)? {
-        guard case .postgres(let uri) = self else { return nil }
-        do throws(PostgresStoreError) {
-            return contracting
-                ? try await PostgresStore.contract(uri: uri, password: password)
-                : try await PostgresStore.migrate(uri: uri, password: password)
-        } catch .noSchema {
-            throw ExitCode.cannotStart(
-                EX_NOPERM,
-                """
-                \(self): this role may not create tables: run this as the database's owner, or GRANT CREATE ON \
-                SCHEMA public to the role
-                """)
-        } catch {
-            throw ExitCode.cannotUse(description, error)
-        }
+        guard case .postgres(let database) = self else { return nil }
+        return try await database.migrate(password, contracting: contracting)
     }
 }
 
@@ -233,42 +198,5 @@ extension ExitCode {
             \(directory) is damaged, and this command cannot read it: \(what). Start a server on it, or restart the \
             one that runs: the start rebuilds what is derived from the journal. If the start is refused, only a backup helps.
             """)
-    }
-
-    /// A database cannot be used: prints to standard error what is wrong with it.
-    ///
-    /// - Parameter location: the database without secrets.
-    static func cannotUse(_ location: String, _ error: PostgresStoreError) -> ExitCode {
-        switch error {
-        case .unusableURI(let reason), .secretInURI(let reason): cannotStart(EX_USAGE, "--store: \(reason)")
-        case .noSchema, .olderSchema, .relaxed: cannotStart(EX_CONFIG, "\(location): \(error)")
-        case .newerSchema, .damaged: cannotStart(EX_DATAERR, "\(location): \(error)")
-        case .unavailable(let reason): unavailable(location, reason)
-        }
-    }
-
-    /// Advice is chosen by the text of the error, because a refused connection has no error code.
-    private static func unavailable(_ location: String, _ reason: String) -> ExitCode {
-        let reason = reason.substituting("\n", with: " ")
-        func says(_ words: String...) -> Bool { words.allSatisfy(reason.contains) }
-        let (code, advice): (CInt, String?) =
-            if says("password authentication failed") || says("no password supplied") {
-                (EX_NOPERM, "give the password with --store-password-file or \(Settings.Store.passwordVariable)")
-            } else if says("database", "does not exist") {
-                (EX_NOINPUT, "create it, for example with createdb, or name another one")
-            } else if says("role", "does not exist") || says("no pg_hba.conf entry") {
-                (EX_NOPERM, "name another user in the URI, or let the database's administrator admit this one")
-            } else if says("permission denied for schema") {
-                (EX_NOPERM, "run `coordinatord migrate` as a role that may create tables there")
-            } else if says("permission denied") {
-                (EX_NOPERM, "GRANT SELECT, INSERT, UPDATE, DELETE on the store's tables to this role")
-            } else if says("certificate") {
-                (EX_UNAVAILABLE, "see sslmode, sslrootcert and the server's certificate")
-            } else if says("could not translate host name") || says("did not accept a connection") {
-                (EX_UNAVAILABLE, "is the server running, and reachable from here?")
-            } else {
-                (EX_UNAVAILABLE, nil)
-            }
-        return cannotStart(code, "\(location): \(reason)" + (advice.map { "; \($0)" } ?? ""))
     }
 }

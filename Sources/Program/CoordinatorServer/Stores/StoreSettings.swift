@@ -67,34 +67,6 @@ extension SettingValues<Settings.Store> {
             _exit(EX_IOERR)
         }
     }
-
-    /// The password of a database; `nil` if libpq has to look for one in PGPASSWORD or its own file.
-    ///
-    /// - Throws: an exit code.
-    func readPassword() throws -> String? {
-        // A lower layer may have a password for another store than the one in use.
-        guard self.location.isPostgres, let password = self.password else { return nil }
-        let path: String
-        switch password {
-        case .text(let password): return password
-        case .file(let file): path = file
-        }
-        let bytes: [UInt8]
-        do throws(SmallFile.Unreadable) { bytes = try SmallFile.bytes(of: path) } catch {
-            throw ExitCode.cannotStart(EX_NOINPUT, "--store-password-file: \(error.reason)")
-        }
-        let line = bytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
-        // libpq would use only what precedes a NUL.
-        guard !line.isEmpty, !line.contains(0), let password = String(validating: line, as: UTF8.self) else {
-            throw ExitCode.cannotStart(EX_NOINPUT, "--store-password-file: the first line of \(path) is no password")
-        }
-        return password
-    }
-}
-
-extension Settings.Store {
-    /// The environment variable for the password itself.
-    static var passwordVariable: String { Settings.Store().password.row.variable }
 }
 
 /// The store of a server.

@@ -1,9 +1,11 @@
+#if Complete
 internal import ArgumentParser
 internal import ByteText
 internal import FoundationEssentials
 internal import Logging
 internal import MicroHTTP
 internal import OpenTelemetry
+internal import Prometheus
 internal import Tracing
 
 /// The tracer of a server, and the exporter of its spans.
@@ -16,6 +18,36 @@ struct Traces {
 
     /// Sends the last spans. Call at the end of the process.
     func finish() { exporter.finish(within: Traces.finishTime) }
+}
+
+extension Settings {
+    /// Which requests are traced, and where their spans go.
+    struct Traces: SettingGroup {
+        static let title = "Traces"
+
+        let traceEndpoint = Setting(
+            "trace-endpoint", SettingForm("url", TraceEndpoint.form, parse: TraceEndpoint.parse),
+            unset: "none, and nothing is traced",
+            """
+            Sends spans to an OpenTelemetry collector, as OTLP in JSON, to /v1/traces below this URL: \
+            http://localhost:4318. Without TLS: the collector is on this machine or in its pod.
+            """)
+        let traceSample = Setting(
+            "trace-sample", .share, default: "all",
+            """
+            How many of the traces that begin here are recorded: off, all, or a share such as 1%. A request that \
+            belongs to a trace already, by its field traceparent, is recorded if its caller says so.
+            """)
+        let traceService = Setting(
+            "trace-service", SettingForm("name", "a name", parse: { $0 }), unset: "the name of the program",
+            "The name of this service in traces, service.name; that of all servers that do the same.")
+
+        func conflicts(in settings: SettingResolution) -> [String] {
+            let isTraced = settings.value(of: traceEndpoint) != nil
+            return settings.unused(traceSample, without: traceEndpoint, unless: isTraced, "is for --trace-endpoint.")
+                + settings.unused(traceService, without: traceEndpoint, unless: isTraced, "is for --trace-endpoint.")
+        }
+    }
 }
 
 extension SettingValues<Settings.Traces> {
@@ -69,3 +101,17 @@ enum TraceEndpoint {
         return SpanCollector(authority: HTTPAuthority(host: host, port: url.port ?? 80), basePath: path)
     }
 }
+
+/// The spans that end here.
+enum TraceMetrics {
+    static let all = [
+        ServerMetric("coordinatord_trace_spans_sent_total", .counter, "Spans that the collector has accepted.") {
+            $0.traces?.exporter.counts.sent
+        },
+        ServerMetric(
+            "coordinatord_trace_spans_dropped_total", .counter,
+            "Spans that are lost, because the collector was slow, refused them or could not be reached."
+        ) { $0.traces?.exporter.counts.dropped },
+    ]
+}
+#endif

@@ -1,3 +1,4 @@
+#if Complete
 internal import ArgumentParser
 internal import ByteText
 internal import Coordinators
@@ -7,7 +8,34 @@ internal import Glibc
 internal import NavigationAPI
 internal import Sessions
 
-/// The console at `/console`.
+extension Settings {
+    /// The console at `/console`.
+    struct Console: SettingGroup {
+        static let title = "Console"
+
+        let console = Setting(flag: "console", "Serves a page for people at /console; so does --development.")
+        let consoleToken = Setting(
+            secret: "console-token", unset: "with --development, one is made and printed",
+            """
+            A file with the token for the operator's part of it: all sessions, and the server's figures. At least 16 \
+            characters.
+            """)
+
+        func conflicts(in settings: SettingResolution) -> [String] {
+            let isDevelopment = settings.value(of: Apps().development)
+            let isServed = settings.value(of: console)
+            var conflicts = settings.unused(
+                consoleToken, without: console, unless: isServed || isDevelopment, "is for --console.")
+            if isServed, !isDevelopment, settings.given(consoleToken).layer == .default {
+                let row = consoleToken.row
+                conflicts.append(
+                    "\(settings.given(console).name) needs \(row.flag), or \(row.variable) in the environment.")
+            }
+            return conflicts
+        }
+    }
+}
+
 extension SettingValues<Settings.Console> {
     /// - Returns: `nil` if there is no console; `remark` contains the token if one was made for this start.
     func settings(
@@ -60,3 +88,4 @@ extension SettingValues<Settings.Console> {
         return String(token[0])
     }
 }
+#endif

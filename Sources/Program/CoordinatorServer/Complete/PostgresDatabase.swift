@@ -1,0 +1,204 @@
+#if Complete
+internal import ArgumentParser
+internal import ByteText
+internal import Glibc
+internal import PostgresStore
+internal import Prometheus
+internal import Sessions
+
+/// A store in PostgreSQL: what the program knows of it is in this file.
+///
+/// Functions that throw an exit code have printed the reason to standard error.
+struct PostgresDatabase: Equatable, CustomStringConvertible {
+    /// As libpq reads it, without a password.
+    let uri: String
+
+    /// How a database is written, for help and errors; `nil` in a program without PostgreSQL.
+    static let form: String? = "postgresql://USER@HOST:PORT[,HOST:PORT]/DATABASE"
+
+    /// - Throws: `ValidationError`, if the URI is malformed or contains a secret.
+    func validate() throws {
+        do throws(PostgresStoreError) {
+            _ = try PostgresStore.location(of: uri)
+        } catch .secretInURI(let reason) {
+            throw ValidationError(
+                """
+                \(reason). --store-password-file names such a file, \(Settings.Database.passwordVariable) may have it, \
+                too.
+                """)
+        } catch {
+            throw ValidationError("\(error).")
+        }
+    }
+
+    /// Without secrets.
+    var description: String { (try? PostgresStore.location(of: uri)) ?? "postgresql://" }
+
+    // As the functions of `StoreChoice`.
+
+    func reader(_ password: String?) throws -> any StoreReader { try PostgresSnapshot(uri: uri, password: password) }
+
+    func open(
+        _ password: String?, durability: DurabilityChoice?, _ retention: Retention, newSecret: StoreSecret?,
+        report: @escaping @Sendable (_ text: String, _ isCritical: Bool) -> Void
+    ) async throws -> any WritableStore {
+        do throws(PostgresStoreError) {
+            return try await PostgresStore.open(
+                uri: uri, password: password, durability: durability == .strict ? .strict : .relaxed,
+                retention: retention, newSecret: newSecret, report: report)
+        } catch {
+            throw ExitCode.cannotUse(description, error)
+        }
+    }
+
+    func reported(_ error: any Error) -> any Error {
+        switch error {
+        case PostgresStoreError.noSchema:
+            ExitCode.cannotStart(
+                EX_NOINPUT, "there is no store in \(self); name another database, or run `coordinatord migrate` first")
+        case let error as PostgresStoreError: ExitCode.cannotUse(description, error)
+        case let damage as SessionDamage: ExitCode.cannotStart(EX_DATAERR, "\(damage)")
+        default: error
+        }
+    }
+
+    func migrate(_ password: String?, contracting: Bool) async throws -> (before: Int, after: Int) {
+        do throws(PostgresStoreError) {
+            return contracting
+                ? try await PostgresStore.contract(uri: uri, password: password)
+                : try await PostgresStore.migrate(uri: uri, password: password)
+        } catch .noSchema {
+            throw ExitCode.cannotStart(
+                EX_NOPERM,
+                """
+                \(self): this role may not create tables: run this as the database's owner, or GRANT CREATE ON \
+                SCHEMA public to the role
+                """)
+        } catch {
+            throw ExitCode.cannotUse(description, error)
+        }
+    }
+}
+
+extension Settings {
+    /// What a store in a database needs beside its location.
+    struct Database: SettingGroup {
+        static let title = Store.title
+
+        let password = Setting(
+            secret: "store-password", unset: "what libpq finds: PGPASSWORD, PGPASSFILE, ~/.pgpass",
+            "A file whose first line is the password of the database.")
+
+        /// The environment variable for the password itself.
+        static var passwordVariable: String { Database().password.row.variable }
+
+        func conflicts(in settings: SettingResolution) -> [String] {
+            let location = Store().location
+            return settings.unused(
+                password, without: location, unless: settings.value(of: location).isPostgres,
+                "is for --store \(PostgresDatabase.form ?? "").")
+        }
+    }
+}
+
+extension SettingValues<Settings.Store> {
+    /// The password of a database; `nil` if libpq has to look for one in PGPASSWORD or its own file.
+    ///
+    /// - Throws: an exit code.
+    func readPassword() throws -> String? {
+        // A lower layer may have a password for another store than the one in use.
+        guard self.location.isPostgres, let password = self.database.password else { return nil }
+        let path: String
+        switch password {
+        case .text(let password): return password
+        case .file(let file): path = file
+        }
+        let bytes: [UInt8]
+        do throws(SmallFile.Unreadable) { bytes = try SmallFile.bytes(of: path) } catch {
+            throw ExitCode.cannotStart(EX_NOINPUT, "--store-password-file: \(error.reason)")
+        }
+        let line = bytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
+        // libpq would use only what precedes a NUL.
+        guard !line.isEmpty, !line.contains(0), let password = String(validating: line, as: UTF8.self) else {
+            throw ExitCode.cannotStart(EX_NOINPUT, "--store-password-file: the first line of \(path) is no password")
+        }
+        return password
+    }
+}
+
+extension PostgresDatabase {
+    static let metrics = [
+        metric("lanes", .gauge, "Connections that commit.") { Double($0.laneCount) },
+        metric("batches_total", .counter, "Committed batches.") { Double($0.counters.batches) },
+        metric(
+            "conflicts_total", .counter, "Changes whose session another server had changed, or was changing."
+        ) { Double($0.counters.conflicts) },
+        metric("retries_total", .counter, "Batches that were sent again.") { Double($0.counters.retries) },
+        metric(
+            "unknown_outcomes_total", .counter, "Batches of which it was unknown for a while what became of them."
+        ) { Double($0.counters.unknownOutcomes) },
+        metric(
+            "lost_connections_total", .counter, "Connections to the database that were lost, or not made."
+        ) { Double($0.counters.lostConnections) },
+        metric(
+            "feed_lag_seconds", .gauge,
+            "Time from a commit of any server until this one read of it, the last time that it read of one."
+        ) { $0.counters.feedLag },
+        metric(
+            "clock_offset_seconds", .gauge,
+            "How much later the database's clock is than this machine's; not ready beyond 10 seconds."
+        ) { $0.counters.clockOffset },
+        metric(
+            "generation", .gauge, "1, and more each time that another database server has taken over."
+        ) { Double($0.generation) },
+    ]
+
+    private static func metric(
+        _ name: String, _ kind: MetricFamily.Kind, _ help: String,
+        _ value: @escaping @Sendable (PostgresStore) -> Double
+    ) -> ServerMetric {
+        ServerMetric("coordinatord_postgres_\(name)", kind, help) { figures in
+            (figures.host.store as? PostgresStore).map { [MetricSample(value: value($0))] } ?? []
+        }
+    }
+}
+
+extension ExitCode {
+    /// A database cannot be used: prints to standard error what is wrong with it.
+    ///
+    /// - Parameter location: the database without secrets.
+    fileprivate static func cannotUse(_ location: String, _ error: PostgresStoreError) -> ExitCode {
+        switch error {
+        case .unusableURI(let reason), .secretInURI(let reason): cannotStart(EX_USAGE, "--store: \(reason)")
+        case .noSchema, .olderSchema, .relaxed: cannotStart(EX_CONFIG, "\(location): \(error)")
+        case .newerSchema, .damaged: cannotStart(EX_DATAERR, "\(location): \(error)")
+        case .unavailable(let reason): unavailable(location, reason)
+        }
+    }
+
+    /// Advice is chosen by the text of the error, because a refused connection has no error code.
+    private static func unavailable(_ location: String, _ reason: String) -> ExitCode {
+        let reason = reason.substituting("\n", with: " ")
+        func says(_ words: String...) -> Bool { words.allSatisfy(reason.contains) }
+        let (code, advice): (CInt, String?) =
+            if says("password authentication failed") || says("no password supplied") {
+                (EX_NOPERM, "give the password with --store-password-file or \(Settings.Database.passwordVariable)")
+            } else if says("database", "does not exist") {
+                (EX_NOINPUT, "create it, for example with createdb, or name another one")
+            } else if says("role", "does not exist") || says("no pg_hba.conf entry") {
+                (EX_NOPERM, "name another user in the URI, or let the database's administrator admit this one")
+            } else if says("permission denied for schema") {
+                (EX_NOPERM, "run `coordinatord migrate` as a role that may create tables there")
+            } else if says("permission denied") {
+                (EX_NOPERM, "GRANT SELECT, INSERT, UPDATE, DELETE on the store's tables to this role")
+            } else if says("certificate") {
+                (EX_UNAVAILABLE, "see sslmode, sslrootcert and the server's certificate")
+            } else if says("could not translate host name") || says("did not accept a connection") {
+                (EX_UNAVAILABLE, "is the server running, and reachable from here?")
+            } else {
+                (EX_UNAVAILABLE, nil)
+            }
+        return cannotStart(code, "\(location): \(reason)" + (advice.map { "; \($0)" } ?? ""))
+    }
+}
+#endif
