@@ -142,7 +142,6 @@ extension StoreChoice {
         case (.sqlite(let directory), let damage as SessionDamage):
             ExitCode.cannotRead(directory, .damaged(damage.what))
         case (.postgres(let database), _): database.reported(error)
-        case (_, let damage as SessionDamage): ExitCode.cannotStart(EX_DATAERR, "\(damage)")
         default: error
         }
     }
