@@ -25,9 +25,13 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     associatedtype LinkList = Undeclared
     associatedtype EventList = Undeclared
 
-    /// See `NearMisses`, which does not know `Event`.
+    /// See `NearMisses`, which knows neither `Event` nor `Effect`.
     associatedtype EnablingNearMiss = Undeclared
     associatedtype BareEnablingNearMiss = Undeclared
+    associatedtype FailureNearMiss = Undeclared
+    associatedtype BareFailureNearMiss = Undeclared
+    associatedtype RetriesNearMiss = Undeclared
+    associatedtype BoundRetriesNearMiss = Undeclared
 
     /// The name in JSON, in logs and in saved sessions, unique in an app. By default the type's name without
     /// “Coordinator”, its first letter in lower case. Declare it before you rename the type, so that saved sessions can
@@ -81,6 +85,17 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     /// Handles the failure of the last attempt of an effect. By default it throws the error, which is then treated as
     /// that of an event's handler, see `onError` of `App`.
     mutating func effectDidFail(_ effect: Effect, _ error: any Error, _ navigator: inout Navigator) async throws
+
+    @available(*, deprecated, message: "write static func retries(_:)")
+    func retries(_ effect: Effect) throws -> BoundRetriesNearMiss
+    @available(*, deprecated, message: "write retries(_:)")
+    static func retries(for effect: Effect) throws -> RetriesNearMiss
+    @available(*, deprecated, message: "write effectDidFail(_:_:_:)")
+    mutating func effectDidFail(
+        _ effect: Effect, _ error: any Error, navigator: inout Navigator
+    ) async throws -> FailureNearMiss
+    @available(*, deprecated, message: "write effectDidFail(_:_:_:)")
+    mutating func effectDidFail(_ effect: Effect, _ error: any Error) async throws -> BareFailureNearMiss
 
     /// Called after a child asked to finish and was removed, with its descendants and all their screens. The child's
     /// properties are its result.
@@ -218,6 +233,12 @@ extension Coordinator where EventList == Undeclared {
 extension Coordinator {
     public func isEnabled(_ event: Event, context: NavigationContext) -> Undeclared { Undeclared() }
     public func isEnabled(_ event: Event, _ context: NavigationContext) -> Undeclared { Undeclared() }
+    public func retries(_ effect: Effect) -> Undeclared { Undeclared() }
+    public static func retries(for effect: Effect) -> Undeclared { Undeclared() }
+    public mutating func effectDidFail(
+        _ effect: Effect, _ error: any Error, navigator: inout Navigator
+    ) -> Undeclared { Undeclared() }
+    public mutating func effectDidFail(_ effect: Effect, _ error: any Error) -> Undeclared { Undeclared() }
 }
 
 extension Coordinator where Event == NoEvent {

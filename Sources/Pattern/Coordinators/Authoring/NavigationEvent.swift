@@ -146,7 +146,7 @@ public final class EventShape: Sendable {
     ///
     /// - Returns: `nil` if the type does not encode as an enum does.
     static func external<C: Coordinator>(of type: C.Type) -> [EventShape]? {
-        cases(of: C.Signal.external)?.map { signal, examples in
+        cases(of: C.externalSignals ?? [])?.map { signal, examples in
             EventShape(signal, examples: examples, title: signal.name.sentence, fields: [], of: type, number: 0) {
                 try await $0.receive($1, &$2)
             }

@@ -381,7 +381,7 @@ public struct SessionInfo: Sendable {
     /// `Coordinator.content`.
     public let user: String?
 
-    init(id: String, user: String? = nil) {
+    package init(id: String, user: String? = nil) {
         self.id = id
         self.user = user
     }

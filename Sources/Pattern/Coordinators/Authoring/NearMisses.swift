@@ -23,6 +23,7 @@ public protocol NearMisses {
     associatedtype OpeningNearMiss = Undeclared
     associatedtype MigrationNearMiss = Undeclared
     associatedtype ScreenMigrationNearMiss = Undeclared
+    associatedtype WorkMigrationNearMiss = Undeclared
     associatedtype TabNearMiss = Undeclared
     associatedtype TabSelectionNearMiss = Undeclared
 
@@ -54,6 +55,8 @@ public protocol NearMisses {
     static func migrate(_ saved: JSON, version: Int) throws -> MigrationNearMiss
     @available(*, deprecated, message: "write migrate(_:from:)")
     static func migrate(_ screen: Screen, version: Int) throws -> ScreenMigrationNearMiss
+    @available(*, deprecated, message: "write migrate(_:from:)")
+    static func migrate(_ work: SavedWork, version: Int) throws -> WorkMigrationNearMiss
     @available(*, deprecated, message: "write shouldSelectTab(_:_:)")
     mutating func shouldSelectTab(_ tab: String, navigator: inout Navigator) async throws -> TabNearMiss
     @available(*, deprecated, message: "write didSelectTab(_:_:)")
@@ -80,6 +83,7 @@ extension NearMisses {
     public mutating func open(_ link: Link, navigator: inout Navigator) -> Undeclared { .init() }
     public static func migrate(_ saved: JSON, version: Int) -> Undeclared { .init() }
     public static func migrate(_ screen: Screen, version: Int) -> Undeclared { .init() }
+    public static func migrate(_ work: SavedWork, version: Int) -> Undeclared { .init() }
     public mutating func shouldSelectTab(_ tab: String, navigator: inout Navigator) -> Undeclared { .init() }
     public mutating func didSelectTab(_ tab: String, navigator: inout Navigator) -> Undeclared { .init() }
 }
@@ -102,6 +106,11 @@ extension Coordinator {
             (OpeningNearMiss.self, "open(_:navigator:)", "open(_:_:)"),
             (MigrationNearMiss.self, "migrate(_:version:)", "migrate(_:from:)"),
             (ScreenMigrationNearMiss.self, "migrate(_:version:)", "migrate(_:from:)"),
+            (WorkMigrationNearMiss.self, "migrate(_:version:)", "migrate(_:from:)"),
+            (BoundRetriesNearMiss.self, "retries(_:)", "static func retries(_:)"),
+            (RetriesNearMiss.self, "retries(for:)", "retries(_:)"),
+            (FailureNearMiss.self, "effectDidFail(_:_:navigator:)", "effectDidFail(_:_:_:)"),
+            (BareFailureNearMiss.self, "effectDidFail(_:_:)", "effectDidFail(_:_:_:)"),
             (TabNearMiss.self, "shouldSelectTab(_:navigator:)", "shouldSelectTab(_:_:)"),
             (TabSelectionNearMiss.self, "didSelectTab(_:navigator:)", "didSelectTab(_:_:)"),
         ]
@@ -133,13 +142,23 @@ extension Coordinator {
         return (everywhere as? [Event])?.compactMap { EncodedEvent($0)?.name } ?? everywhere as? [String]
     }
 
+    /// The signals that other systems may send.
+    ///
+    /// - Returns: `nil` if what is declared as `external` is no list of signals.
+    static var externalSignals: [Signal]? {
+        let signals = Signal.external
+        return signals is Undeclared ? [] : signals as? [Signal]
+    }
+
     /// The problems of the lists that are declared with another type.
     static var unfitLists: [String] {
         let problem = { (list: String, type: String) in
-            "\(name).\(list) is no list of them: write “static let \(list): [\(type)] = […]”"
+            let declared = list.split(separator: ".").last ?? ""
+            return "\(name).\(list) is no list of them: write “static let \(declared): [\(type)] = […]”"
         }
         return (dependencyTypes == nil ? [problem("dependencies", "any Any.Type")] : [])
             + (linkPatterns == nil ? [problem("links", "LinkPattern")] : [])
             + (eventsEverywhere == nil ? [problem("everywhere", "Event")] : [])
+            + (externalSignals == nil ? [problem("Signal.external", "Signal")] : [])
     }
 }

@@ -116,6 +116,8 @@ extension Request: CustomStringConvertible {
 }
 
 extension Encodable {
-    /// The name of an enum's case; empty if the value does not encode as an enum does.
-    fileprivate var caseName: String { (try? JSON(encoding: self))?.caseName ?? "" }
+    /// The name of an enum's case, also if its values cannot be encoded; empty if the value is no enum.
+    fileprivate var caseName: String {
+        (try? JSON(encoding: self))?.caseName ?? Mirror(reflecting: self).children.first?.label ?? ""
+    }
 }

@@ -12,13 +12,16 @@ public import JSONCoding
 /// }
 /// ```
 public protocol NavigationSignal: Codable, Sendable {
-    /// One value of each case that other systems may send, with an example of its payload; by default none. All other
-    /// cases come only from the coordinator's own effects and timers.
-    static var external: [Self] { get }
+    /// The type of `external`: `[Self]`, or `Undeclared`. Swift infers it, so that a list of another type is noticed.
+    associatedtype ExternalList = Undeclared
+
+    /// One value of each case that other systems may send, with an example of its payload: `[Self]`, by default none.
+    /// All other cases come only from the coordinator's own effects and timers.
+    static var external: ExternalList { get }
 }
 
-extension NavigationSignal {
-    public static var external: [Self] { [] }
+extension NavigationSignal where ExternalList == Undeclared {
+    public static var external: Undeclared { Undeclared() }
 }
 
 /// Work that a coordinator has done outside the session's turn, while its screens are shown: an enum whose associated

@@ -6,6 +6,8 @@ struct WorkFunctions: Sendable {
     let owns: @Sendable (any Sendable) -> Bool
     /// Whether a saved effect can be decoded.
     let isEffect: @Sendable (JSON) -> Bool
+    /// A signal; `nil` if it is not of the coordinator's `Signal`.
+    let sent: @Sendable (any NavigationSignal) -> SentSignal?
     /// A saved signal; `nil` if it cannot be decoded.
     let signal: @Sendable (JSON) -> SentSignal?
     let retries: @Sendable (JSON) -> Int
@@ -14,9 +16,10 @@ struct WorkFunctions: Sendable {
 
     init<C: Coordinator>(of type: C.Type) {
         owns = { $0 is C.Effect || $0 is C.Signal }
+        sent = { ($0 as? C.Signal).map { SentSignal($0, to: C.self) } }
         isEffect = { (try? $0.decode(as: C.Effect.self)) != nil }
         signal = { saved in (try? saved.decode(as: C.Signal.self)).map { SentSignal($0, to: C.self) } }
-        retries = { effect in (try? effect.decode(as: C.Effect.self)).map(C.retries) ?? 0 }
+        retries = { effect in (try? effect.decode(as: C.Effect.self)).map { C.retries($0) } ?? 0 }
         perform = { coordinator, effect, context in
             let signal = try await coordinator.known(as: C.self).perform(try effect.decode(), in: context)
             return signal.map { SentSignal($0, to: C.self) }

@@ -53,23 +53,31 @@ extension TransitionRun {
             return TransitionResult(state: state, transition: Transition(event: nil))
         }
         let isObjection = objection.failure == nil
-        if cause == .event { state.restartIdleTimers(at: now) }
+        let before = state.alerts
+        if cause == .event {
+            state.restartIdleTimers(at: now)
+        } else if before.count >= NavigationState.alertLimit, let failure = objection.failure {
+            throw failure
+        }
         try check(objection.alert) { reason in
             .impossibleRequest(
                 coordinator: original[objection.coordinator]?.name ?? "",
                 request: isObjection ? "an answer to shouldLeave" : "an alert of onError", reason: reason)
         }
         let key = state.nextKey("a")
-        let before = state.alert
         // The payload of an author's event may hold anything, also secrets, so it is not kept.
         let isKept = BuiltInEvent(rawValue: event.type) != nil || event.payload == nil || event.payload == [:]
         state.agreedEvent = nil
-        state.alert = PresentedAlert(
+        let alert = PresentedAlert(
             key: key, alert: objection.alert, coordinator: objection.coordinator,
             heldUp: isObjection && isKept ? PostedEvent(event.type, payload: event.payload) : nil,
-            askedFor: isObjection && !isKept ? event.type : nil, next: before?.next)
+            askedFor: isObjection && !isKept ? event.type : nil)
+        // A user has answered the alert that is shown. Otherwise it stays, and the others before this one.
+        state.alerts = cause == .event ? [alert] + before.dropFirst() : before + [alert]
         guard state.isWithinNumberLimit else { throw .stateLimit(bytes: app.sizeLimit) }
-        let operations = (before.map { [.dismissAlert(key: $0.key)] } ?? []) + [Operation.alert(key: key)]
+        var operations: [Operation] = []
+        if cause == .event, let answered = before.first { operations.append(.dismissAlert(key: answered.key)) }
+        if state.alert?.key == key { operations.append(.alert(key: key)) }
         return TransitionResult(
             state: state, transition: Transition(event: event.type, cause: cause, operations: operations),
             caught: objection.failure, asksFirst: isObjection && !isKept)
@@ -159,6 +167,22 @@ extension TransitionRun {
                 coordinator: owner.name, request: "alert()",
                 reason: "a button of “\(alert.alert.title)” sends an event that nobody has any longer, "
                     + "because the coordinator that showed the alert was removed")
+        }
+    }
+
+    /// Removes the alerts, shown before a signal came, that it has made pointless: those with a button whose event
+    /// nobody has any longer, and the questions whether to leave a screen, if a screen is gone or another one is
+    /// visible.
+    mutating func removePointlessAlerts(among screens: [PlacedScreen]) {
+        guard let before = original.alert else { return }
+        let keys = Set(screens.map(\.key))
+        let isElsewhere =
+            state.visible?.key != original.visible?.key || original.screens.contains { !keys.contains($0.key) }
+        let known = Set(sequence(first: before, next: \.next).map(\.key))
+        state.alerts = state.alerts.filter { alert in
+            guard known.contains(alert.key) else { return true }
+            if isElsewhere, alert.heldUp != nil || alert.askedFor != nil { return false }
+            return state[alert.coordinator].map { alert.alert.canBeAnswered(to: $0.type) } ?? false
         }
     }
 

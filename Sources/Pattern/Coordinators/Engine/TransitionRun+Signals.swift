@@ -72,6 +72,22 @@ extension App {
     }
 }
 
+extension App {
+    /// The signals that other systems may send, each with the name of a coordinator that has it.
+    package var externalSignals: [(coordinator: String, signal: String)] {
+        types.flatMap { type in type.signals.map { (type.name, $0.name) } }
+    }
+}
+
+extension TransitionRun {
+    /// The signal that is received, and the name of the coordinator that receives it, until the transition is carried
+    /// out; `nil` if it is made for something else.
+    package var receivedSignal: (coordinator: String, signal: String)? {
+        guard case .call(.receiveSignal(let signal), let id)? = agenda.last, let living = state[id] else { return nil }
+        return (living.name, signal.name)
+    }
+}
+
 extension NavigationState {
     /// Removes an effect or a timer.
     ///
@@ -82,19 +98,25 @@ extension NavigationState {
         return (work, living)
     }
 
-    /// The coordinator that receives a signal of another system: the first that has it, from the visible screen's up to
-    /// the root, then among all others, parents before their children.
+    /// The signals that other systems may send now, each with the coordinator that receives it: the first that has it,
+    /// from the visible screen's up to the root, then among all others, parents before their children.
+    package var acceptedSignals: [(coordinator: LivingCoordinator, signal: EventShape)] {
+        let visible = visible.map { lineage(of: $0.coordinator) } ?? []
+        let others = coordinators.lazy.map(\.id).filter { !visible.contains($0) }
+        var accepted: [(coordinator: LivingCoordinator, signal: EventShape)] = []
+        for living in (visible + others).compactMap({ self[$0] }) {
+            for signal in living.type.signals where !accepted.contains(where: { $0.signal.name == signal.name }) {
+                accepted.append((living, signal))
+            }
+        }
+        return accepted
+    }
+
+    /// The coordinator that receives a signal of another system.
     fileprivate func recipient(
         ofSignal name: String, in app: App
     ) throws(NavigationError) -> (LivingCoordinator, EventShape) {
-        let visible = visible.map { lineage(of: $0.coordinator) } ?? []
-        let others = coordinators.lazy.map(\.id).filter { !visible.contains($0) }
-        for id in visible + others {
-            guard let living = self[id], let shape = living.type.signals.first(where: { $0.name == name }) else {
-                continue
-            }
-            return (living, shape)
-        }
+        if let accepted = acceptedSignals.first(where: { $0.signal.name == name }) { return accepted }
         throw app.types.contains { $0.signals.contains { $0.name == name } } ? .signalNotAccepted : .unknownSignal
     }
 }
@@ -171,6 +193,12 @@ public struct SentSignal: Sendable {
     let receive: @Sendable (inout any Coordinator, inout Navigator) async throws -> Void
     /// The error to answer if the payload that another system has sent cannot be decoded.
     let refusal: @Sendable (JSONDecodingError) -> NavigationError?
+
+    /// The signal that an author's value is for the coordinator that waits for some work; `nil` if it is of another type.
+    package init?(_ signal: any NavigationSignal, for work: PendingWork, in state: NavigationState) {
+        guard let sent = state[work.coordinator]?.type.work.sent(signal) else { return nil }
+        self = sent
+    }
 
     init<C: Coordinator>(_ signal: C.Signal, to type: C.Type) {
         self.name = EncodedEvent(signal)?.name ?? ""

@@ -123,6 +123,7 @@ public struct TransitionRun: Sendable {
         {
             return try resultWithAlert()
         }
+        if cause != .event, prospect == nil { removePointlessAlerts(among: screens) }
         if try redraw(screens) { screens = state.screens }
         return try checked(screens)
     }

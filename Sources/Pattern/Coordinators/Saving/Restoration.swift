@@ -174,7 +174,9 @@ struct Migration {
         state.pendingLink = saved.pendingLink
         state.agreedEvent = saved.agreedEvent
         if version < app.version { state.forEachScreen { migrate($0, in: state) } }
-        state.pending = saved.pending.compactMap { restored($0, in: state) }
+        for work in saved.pending {
+            if let work = restored(work, in: state) { state.pending.append(work) }
+        }
         return state
     }
 
@@ -234,13 +236,17 @@ struct Migration {
     /// which cannot be restored stays until the coordinator is removed.
     private mutating func restored(_ work: PendingWork, in state: NavigationState) -> PendingWork? {
         guard let living = state[work.coordinator], !coordinatorsToRemove.contains(living.id) else { return work }
-        var restored: PendingWork? = work
         let reason: String
         do {
-            if version < app.version { restored = try living.type.migrated(work, from: version) }
-            guard let restored else { return nil }
-            guard let problem = living.type.problem(of: restored) else { return restored }
-            reason = problem
+            let migrated = version < app.version ? try living.type.migrated(work, from: version) : work
+            if let migrated {
+                let isTaken = version < app.version && state.hasWork(migrated.id, of: living.id)
+                let problem = isTaken ? "its id “\(migrated.id)” is taken" : living.type.problem(of: migrated)
+                guard let problem else { return migrated }
+                reason = problem
+            } else {
+                reason = "migrate has removed it"
+            }
         } catch {
             reason = "cannot be migrated from version \(version)"
         }

@@ -16,9 +16,12 @@ package struct Findings: Sendable {
     package mutating func note(_ event: String?, from before: NavigationState, to result: TransitionResult) {
         let state = result.state
         for coordinator in state.coordinators where state.isFlow(coordinator) { flows.insert(coordinator.name) }
-        if event != BuiltInEvent.relaunch.rawValue {
+        let cause = result.transition.cause
+        if cause != .event || event != BuiltInEvent.relaunch.rawValue {
             ended.formUnion(result.transition.finished + result.transition.dismissed)
         }
+        // A signal comes without the user, who may have opened any flow meanwhile.
+        guard cause == .event else { return }
         let covering = Set(before.presented.map(\.key))
         for operation in result.transition.operations {
             switch operation {

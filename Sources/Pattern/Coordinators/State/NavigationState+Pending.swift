@@ -53,7 +53,7 @@ public struct PendingWork: Sendable, Equatable {
     fileprivate func restarted(at now: Int) -> PendingWork {
         guard case .timer(let signal, _, let idle?) = kind else { return self }
         var work = self
-        work.kind = .timer(signal, due: now + idle, idle: idle)
+        work.kind = .timer(signal, due: min(now + idle, NavigationState.numberLimit), idle: idle)
         return work
     }
 }
@@ -70,6 +70,11 @@ extension NavigationState {
 
     /// The work of that number; `nil` if it is over.
     func work(_ number: Int) -> PendingWork? { pending.first { $0.number == number } }
+
+    /// Whether a coordinator has work of that id.
+    func hasWork(_ id: String, of coordinator: Int) -> Bool {
+        pending.contains { $0.id == id && $0.coordinator == coordinator }
+    }
 
     /// The timers that are due, in the order in which they are.
     package func timersDue(at now: Date) -> [PendingWork] {

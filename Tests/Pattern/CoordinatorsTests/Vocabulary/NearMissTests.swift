@@ -10,8 +10,15 @@ import Testing
 
     struct MisspeltCoordinator: Coordinator, TabBarDelegate {
         enum Event: NavigationEvent, CaseIterable { case go }
+        enum Effect: NavigationEffect { case work }
 
         func start(_ navigator: inout Navigator) { navigator.push(Screen("misspelt")) }
+        func perform(_ effect: Effect, in context: EffectContext) -> NoSignal? { nil }
+        func retries(_ effect: Effect) -> Int { 1 }
+        static func retries(for effect: Effect) -> Int { 1 }
+        func effectDidFail(_ effect: Effect, _ error: any Error, navigator: inout Navigator) {}
+        mutating func effectDidFail(_ effect: Effect, _ error: any Error) async {}
+        static func migrate(_ work: SavedWork, version: Int) throws -> SavedWork? { work }
         func handle(_ event: Event, _ navigator: inout Navigator) {}
         mutating func childDidFinish(_ child: any Coordinator, navigator: inout Navigator) {}
         func childDidFinish(_ child: any Coordinator) async throws {}
@@ -42,7 +49,11 @@ import Testing
             ("render(_:_:)", "render(_:in:)"), ("content(of:context:)", "content(of:in:)"),
             ("shouldLeave(_:context:)", "shouldLeave(_:in:)"), ("shouldLeave(_:_:)", "shouldLeave(_:in:)"),
             ("open(_:navigator:)", "open(_:_:)"), ("migrate(_:version:)", "migrate(_:from:)"),
-            ("migrate(_:version:)", "migrate(_:from:)"), ("shouldSelectTab(_:navigator:)", "shouldSelectTab(_:_:)"),
+            ("migrate(_:version:)", "migrate(_:from:)"), ("migrate(_:version:)", "migrate(_:from:)"),
+            ("retries(_:)", "static func retries(_:)"), ("retries(for:)", "retries(_:)"),
+            ("effectDidFail(_:_:navigator:)", "effectDidFail(_:_:_:)"),
+            ("effectDidFail(_:_:)", "effectDidFail(_:_:_:)"),
+            ("shouldSelectTab(_:navigator:)", "shouldSelectTab(_:_:)"),
             ("didSelectTab(_:navigator:)", "didSelectTab(_:_:)"),
         ]
         #expect(
@@ -114,6 +125,54 @@ import Testing
         #expect(
             App("app", root: { StrangeCoordinator() }).problems == [
                 "app “app”: strange.everywhere has “leve”, which is no event of it"
+            ])
+    }
+
+    struct DeafCoordinator: Coordinator {
+        enum Signal: NavigationSignal {
+            case paid, refunded
+            static let external = Signal.paid
+        }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("deaf")) }
+        func receive(_ signal: Signal, _ navigator: inout Navigator) {}
+    }
+
+    struct NumberCoordinator: Coordinator {
+        struct Signal: NavigationSignal {
+            static let external = [Signal(amount: 1)]
+            let amount: Int
+            init(amount: Int) { self.amount = amount }
+            init(from decoder: any Decoder) throws { amount = try Int(from: decoder) }
+            func encode(to encoder: any Encoder) throws { try amount.encode(to: encoder) }
+        }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("number")) }
+        func receive(_ signal: Signal, _ navigator: inout Navigator) {}
+    }
+
+    struct HiddenCoordinator: Coordinator {
+        enum Signal: NavigationSignal {
+            case paid(reference: String?)
+            static let external: [Signal] = [.paid(reference: nil)]
+        }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("hidden")) }
+        func receive(_ signal: Signal, _ navigator: inout Navigator) {}
+    }
+
+    @Test func `signals that other systems could not send are refused with the form that they must have`() {
+        #expect(
+            App("app", root: { DeafCoordinator() }).problems == [
+                "app “app”: deaf.Signal.external is no list of them: write “static let external: [Signal] = […]”"
+            ])
+        #expect(
+            App("app", root: { NumberCoordinator() }).problems == [
+                "app “app”: number.Signal must be an enum whose Codable conformance is the compiler's"
+            ])
+        #expect(
+            App("app", root: { HiddenCoordinator() }).problems == [
+                "app “app”: hidden.Signal: the example of “paid” is nil: give one with a value, so that the payload is known"
             ])
     }
 }
