@@ -133,12 +133,7 @@ public struct CoordinatorTester: Sendable {
     ) async throws(Failure) {
         do throws(NavigationError) {
             let event = PostedEvent(type, payload: payload, screen: screen, address: address)
-            let result = try await result(of: event, isDryRun: false, &findings)
-            transitionCount += 1
-            findings.note(type, from: state, to: result)
-            state = result.state
-            transition = result.transition
-            if let change = transition.userChange { user = change.user }
+            keep(try await result(of: event, isDryRun: false, &findings))
         } catch {
             let isNotAccepted = error == .eventNotAccepted || error == .unknownEvent
             var accepted = isNotAccepted ? state.acceptedEvents : []
@@ -150,11 +145,31 @@ public struct CoordinatorTester: Sendable {
     private func result(
         of event: PostedEvent, isDryRun: Bool, _ findings: inout Findings
     ) async throws(NavigationError) -> TransitionResult {
-        var run = try app.begin(event, on: state, at: now)
+        try await result(of: app.begin(event, on: state, at: now), isDryRun: isDryRun, &findings)
+    }
+
+    private func result(
+        of begun: TransitionRun, isDryRun: Bool, _ findings: inout Findings
+    ) async throws(NavigationError) -> TransitionResult {
+        var run = begun
         run.origin = .test(
             session: id, transition: transitionCount + 1, user: user, isDryRun: isDryRun,
             directory: Directory(sessions: sessions))
         return try await run.wholeResult(&findings)
+    }
+
+    private mutating func keep(_ result: TransitionResult) {
+        transitionCount += 1
+        findings.note(result.transition.event, from: state, to: result)
+        state = result.state
+        transition = result.transition
+        if let change = transition.userChange { user = change.user }
+    }
+
+    /// Carries out what happened elsewhere than on the session's screens; nothing if the effect or timer is over.
+    mutating func carryOut(_ occurrence: Occurrence) async throws(NavigationError) {
+        guard let run = try app.begin(occurrence, on: state, at: now) else { return }
+        keep(try await result(of: run, isDryRun: false, &findings))
     }
 
     /// The session after an event, which leaves this one as it is: for several sessions at the same time.
@@ -231,9 +246,9 @@ extension CoordinatorTester {
         private let mistakes: [String]
         public let fileID: String
         public let line: UInt
-        /// The type of the event that was refused; `nil` if no event was posted.
+        /// The type of the event that was refused, or the name of the signal or effect; `nil` if there was none.
         public let event: String?
-        /// If the event was not accepted, the types of the events that are; if it was an `answer`, the ids of the
+        /// If the event or signal was not accepted, the types of those that are; if it was an `answer`, the ids of the
         /// alert's buttons.
         public let accepted: [String]
 
@@ -275,6 +290,7 @@ extension CoordinatorTester {
                     separator: ", ")
             case .unknownLink(let reason): reason
             case .unknownEvent: "no coordinator of the app has such an event with an example"
+            case .unknownSignal: "no coordinator of the app lists such a signal as external"
             default: "\(reason)"
             }
         }

@@ -1,0 +1,191 @@
+public import Coordinators
+public import JSONCoding
+
+/// What happens elsewhere than on the session's screens: effects that end, time that passes, messages of other systems.
+/// Nothing of it happens by itself, and nothing waits.
+///
+/// ```swift
+/// try await app.send(SeatCoordinator.Event.choose(seat: "12A"))
+/// #expect(app.pending.map(\.id) == ["hold"])
+/// try await app.performEffects()
+/// try await app.advance(by: .seconds(15 * 60))
+/// #expect(app.alert?.title == "Your seat was released")
+/// ```
+///
+/// A signal that a coordinator throws for changes nothing: the effect or timer that sent it stays, and sends it again.
+extension CoordinatorTester {
+    /// The effects under way and the timers, in the order in which they were recorded.
+    public var pending: [PendingWork] { state.pending }
+
+    /// The signals that other systems may send now.
+    public var signals: [String] { state.acceptedSignals.map(\.signal.name) }
+
+    /// Sends a signal as another system would.
+    public mutating func send(
+        signal type: String, _ payload: JSON? = nil, fileID: String = #fileID, line: UInt = #line
+    ) async throws(Failure) {
+        do throws(NavigationError) {
+            try await carryOut(.signal(PostedEvent(type, payload: payload)))
+        } catch {
+            let isNotAccepted = error == .signalNotAccepted || error == .unknownSignal
+            throw Failure(error, of: type, accepted: isNotAccepted ? signals : [], fileID: fileID, line: line)
+        }
+    }
+
+    /// Sends a signal as another system would; its secrets arrive unmasked.
+    public mutating func send(
+        signal: some NavigationSignal, fileID: String = #fileID, line: UInt = #line
+    ) async throws(Failure) {
+        guard let encoded = EncodedEvent(signal, revealsSecrets: true) else {
+            throw Failure(.unknownSignal, fileID: fileID, line: line)
+        }
+        try await send(signal: encoded.name, encoded.payload, fileID: fileID, line: line)
+    }
+
+    /// Lets time pass: `now` moves on, and the timers that fall due send their signals, each at its time, in the order in
+    /// which they are due.
+    public mutating func advance(
+        by duration: Duration, fileID: String = #fileID, line: UInt = #line
+    ) async throws(Failure) {
+        let end = now.later(by: duration)
+        var count = 0
+        while let timer = state.timersDue(at: end).first, let due = timer.due {
+            count = due > now ? 1 : count + 1
+            guard count <= CoordinatorTester.timersAtOnce else {
+                throw Failure(
+                    mistakes: ["timer “\(timer.id)” is scheduled again and again without delay"], fileID: fileID,
+                    line: line)
+            }
+            now = max(now, due)
+            do throws(NavigationError) {
+                try await carryOut(.timer(timer.number))
+            } catch {
+                throw Failure(error, of: timer.signal, accepted: [], fileID: fileID, line: line)
+            }
+        }
+        now = end
+    }
+
+    /// How many timers may be due at the same time.
+    static let timersAtOnce = 1000
+
+    /// Performs all effects under way, with the app's services, then applies their outcomes in the order in which the
+    /// effects were recorded. Effects that begin meanwhile stay pending.
+    ///
+    /// An attempt that throws is repeated at once, as often as `retries` says.
+    public mutating func performEffects(fileID: String = #fileID, line: UInt = #line) async throws(Failure) {
+        var outcomes: [(effect: PendingWork, outcome: EffectOutcome)] = []
+        for effect in state.effects {
+            if let outcome = await outcome(of: effect) { outcomes.append((effect, outcome)) }
+        }
+        for (effect, outcome) in outcomes { try await end(effect, with: outcome, fileID, line) }
+    }
+
+    /// Performs the effect of that id, and applies its outcome. If several coordinators have one, it is that of the
+    /// coordinator that was started last.
+    public mutating func perform(
+        effect id: String, fileID: String = #fileID, line: UInt = #line
+    ) async throws(Failure) {
+        let effect = try effect(id, fileID, line)
+        guard let outcome = await outcome(of: effect) else { return }
+        try await end(effect, with: outcome, fileID, line)
+    }
+
+    /// Ends the effect of that id without performing it, as if `perform` had returned `nil`.
+    public mutating func finish(
+        effect id: String, fileID: String = #fileID, line: UInt = #line
+    ) async throws(Failure) {
+        try await end(effect(id, fileID, line), with: .done(nil), fileID, line)
+    }
+
+    /// Ends the effect of that id without performing it, as if `perform` had returned this signal.
+    public mutating func finish(
+        effect id: String, with signal: some NavigationSignal, fileID: String = #fileID, line: UInt = #line
+    ) async throws(Failure) {
+        let effect = try effect(id, fileID, line)
+        guard let sent = SentSignal(signal, for: effect, in: state) else {
+            let owner = state[effect.coordinator]?.name ?? ""
+            throw Failure(
+                mistakes: ["\(type(of: signal)) is not the Signal of “\(owner)”, whose effect “\(id)” is"],
+                fileID: fileID, line: line)
+        }
+        try await end(effect, with: .done(sent), fileID, line)
+    }
+
+    /// Ends the effect of that id without performing it, as if its last attempt had thrown this error.
+    public mutating func fail(
+        effect id: String, with error: any Error = EffectFailure(), fileID: String = #fileID, line: UInt = #line
+    ) async throws(Failure) {
+        try await end(effect(id, fileID, line), with: .failed(error), fileID, line)
+    }
+
+    private func effect(_ id: String, _ fileID: String, _ line: UInt) throws(Failure) -> PendingWork {
+        if let effect = state.effect(id) { return effect }
+        let others = state.effects.isEmpty ? "none" : state.effects.map(\.id).joined(separator: ", ")
+        throw Failure(mistakes: ["no effect “\(id)” is under way, but: \(others)"], fileID: fileID, line: line)
+    }
+
+    private func outcome(of effect: PendingWork) async -> EffectOutcome? {
+        await EffectOutcome(of: effect, in: state, of: app, session: id, user: user, at: now)
+    }
+
+    private mutating func end(
+        _ effect: PendingWork, with outcome: EffectOutcome, _ fileID: String, _ line: UInt
+    ) async throws(Failure) {
+        do throws(NavigationError) {
+            try await carryOut(.effect(effect.number, outcome))
+        } catch {
+            throw Failure(error, of: effect.effect, accepted: [], fileID: fileID, line: line)
+        }
+    }
+}
+
+/// The failure of an effect that a test or a random walk has made up.
+public struct EffectFailure: Error {
+    public init() {}
+}
+
+extension NavigationState {
+    /// The effects under way.
+    var effects: [PendingWork] { pending.filter { $0.effect != nil } }
+
+    /// The effect of that id; if several coordinators have one, that of the coordinator that was started last.
+    func effect(_ id: String) -> PendingWork? {
+        effects.filter { $0.id == id }.max { $0.coordinator < $1.coordinator }
+    }
+}
+
+extension EffectOutcome {
+    /// Performs an effect, and repeats an attempt that throws at once, as often as `retries` says.
+    ///
+    /// - Returns: `nil` if the effect is over, or if it is none.
+    init?(
+        of work: PendingWork, in state: NavigationState, of app: App, session: String = CoordinatorTester.someID,
+        user: String? = nil, at now: Date
+    ) async {
+        let effectID = "e_\(session.dropFirst(2))_\(work.number)"
+        var attempt = 1
+        while true {
+            let run = EffectRun(
+                of: work.number, in: state, of: app, session: SessionInfo(id: session, user: user), effectID: effectID,
+                attempt: attempt, at: now)
+            guard let run else { return nil }
+            do {
+                self = .done(try await run.signal())
+                return
+            } catch {
+                self = .failed(error)
+                guard attempt <= run.retries else { return }
+                attempt += 1
+            }
+        }
+    }
+}
+
+extension Date {
+    /// The time after a duration, in whole milliseconds, as timers have it.
+    func later(by duration: Duration) -> Date {
+        let milliseconds = (timeIntervalSince1970 * 1000 + max(0, duration / .milliseconds(1))).rounded()
+        return Date(timeIntervalSince1970: milliseconds / 1000)
+    }
+}
