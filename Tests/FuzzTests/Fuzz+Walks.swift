@@ -27,10 +27,10 @@ extension Fuzz {
                 var walk = try await Walk(app, at: CoordinatorTester.someTime, expecting: [Numbers.Failure.self])
                 var states = [walk.state]
                 for _ in 0..<walkLength {
-                    try await walk.step(walk.chooseEvent(with: &numbers))
+                    try await walk.step(.event(walk.chooseEvent(with: &numbers)))
                     if walk.state != states.last { states.append(walk.state) }
                 }
-                walks.append(Walked(app: app, bodies: walk.events.map(\.body), states: states))
+                walks.append(Walked(app: app, bodies: walk.steps.events.map(\.body), states: states))
             }
         }
         return walks

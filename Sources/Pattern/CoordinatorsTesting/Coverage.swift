@@ -1,12 +1,13 @@
-internal import Coordinators
+package import Coordinators
 
 /// The parts of an app that random walks have reached, and those that they have not.
 ///
-/// The app's declaration names all coordinators, events and links. Screens and alerts are known only if a session has
-/// had them, or if the test names them.
+/// The app's declaration names all coordinators, events, links and the signals of other systems. Other signals are known
+/// only if a timer was to send them, or if an effect has; screens and alerts only if a session has had them, or if the
+/// test names them.
 public struct Coverage: Sendable, CustomStringConvertible {
     /// The parts that were not reached, in alphabetical order: `coordinator cart`, `event cart.pay`,
-    /// `link /films/{id}`, `screen receipt`, `alert Sure?`, `button Sure?/yes`.
+    /// `signal cart.paid`, `link /films/{id}`, `screen receipt`, `alert Sure?`, `button Sure?/yes`.
     public var missed: [String] { known.subtracting(reached).sorted() }
 
     /// The share of the known parts that was reached, from 0 to 1.
@@ -28,6 +29,7 @@ public struct Coverage: Sendable, CustomStringConvertible {
             known.insert("coordinator \(coordinator.name)")
             known.formUnion(coordinator.events.map { Coverage.event($0.name, of: coordinator.name) })
         }
+        known.formUnion(app.externalSignals.map(Coverage.signal))
         known.formUnion(app.links.map { "link \($0.text)" })
         known.formUnion(screens.map { "screen \($0)" } + alerts.map { "alert \($0)" })
     }
@@ -46,11 +48,27 @@ public struct Coverage: Sendable, CustomStringConvertible {
         findings.formUnion(other.findings)
     }
 
-    /// Notes what an event did.
-    mutating func note(_ event: PostedEvent?, in app: App, from before: NavigationState, to result: TransitionResult) {
-        if let event { note(event, in: app, before) }
-        findings.note(event?.type, from: before, to: result)
+    /// A transition that was tried.
+    package struct Visit {
+        /// `nil` for the first transition of a session, and if the cause was no event.
+        let event: PostedEvent?
+        /// The signal that a coordinator received.
+        var signal: (coordinator: String, signal: String)?
+        let before: NavigationState
+        package let result: TransitionResult
+    }
+
+    /// Notes what a transition did.
+    mutating func note(_ visit: Visit, in app: App) {
+        let (before, result) = (visit.before, visit.result)
+        if let event = visit.event { note(event, in: app, before) }
+        if let signal = visit.signal { reach(Coverage.signal(signal)) }
+        findings.note(visit.event?.type, from: before, to: result)
         let state = result.state
+        for work in state.pending {
+            guard let signal = work.signal, let coordinator = state[work.coordinator] else { continue }
+            known.insert(Coverage.signal((coordinator.name, signal)))
+        }
         warned.formUnion(state.warnings)
         for coordinator in state.coordinators { reach("coordinator \(coordinator.name)") }
         for name in result.transition.finished + result.transition.dismissed { reach("coordinator \(name)") }
@@ -92,6 +110,10 @@ public struct Coverage: Sendable, CustomStringConvertible {
     }
 
     private static func event(_ name: String, of coordinator: String) -> String { "event \(coordinator).\(name)" }
+
+    private static func signal(_ signal: (coordinator: String, signal: String)) -> String {
+        "signal \(signal.coordinator).\(signal.signal)"
+    }
 
     private static func button(_ id: String, of alert: Alert) -> String { "button \(alert.title)/\(id)" }
 }

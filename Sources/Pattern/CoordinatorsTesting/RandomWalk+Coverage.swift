@@ -30,7 +30,7 @@ extension RandomWalk {
         // What fails here fails in a walk, too, which says how.
         _ = try? await AppMap(
             exploring: explored, limit: exploredStates, client: client,
-            visit: { coverage.note($0, in: explored, from: $1, to: $2) },
+            visit: { coverage.note($0, in: explored) },
             by: { (run) async throws(NavigationError) in
                 var findings = Findings()
                 return try await run.wholeResult(&findings)

@@ -9,10 +9,12 @@ public import Coordinators
 /// }
 /// ```
 ///
-/// It posts events that the session lists as accepted, those of coordinators with the payloads of their examples. After
-/// each event it checks that
+/// It posts events that the session lists as accepted, those of coordinators with the payloads of their examples. In
+/// between it performs effects with the app's services, or lets them fail, sends the signals of other systems with the
+/// payloads of `external`, and lets time pass until the next timer is due, or for half as long. After each step it checks
+/// that
 ///
-/// - the event was not refused after all, no function of a coordinator threw an error that is not expected, and no
+/// - the step was not refused after all, no function of a coordinator threw an error that is not expected, and no
 ///   coordinator made a request that cannot be performed;
 /// - the invariants hold, `render` changes no screen when it is called again, and the state is the same after it was
 ///   saved and restored, byte for byte;
@@ -22,14 +24,14 @@ public import Coordinators
 /// - the visible screen's link, opened in a fresh session or in this one, leads to a screen of the same name,
 ///   parameters and link.
 ///
-/// If a handler throws `Overloaded` or an expected error, or if a limit is reached, nothing changes, and the walk
-/// continues. `cover` walks many times, and reports the parts of the app that no walk reached.
+/// If a handler throws `Overloaded` or an expected error, or if a limit is reached, nothing changes, except that an effect
+/// or timer is over, and the walk continues. `cover` walks many times, and reports the parts of the app that no walk reached.
 public struct RandomWalk: Sendable {
     public let app: App
     public let seed: UInt64
-    /// The number of events that are posted.
+    /// The number of steps: events that are posted, and what happens without the user.
     public let count: Int
-    /// The time that handlers see as `Navigator.now`.
+    /// The time that handlers see as `Navigator.now` at first.
     public let now: Date
     /// Paths that are opened beside those that screens show, such as examples of links with parameters.
     public let links: [String]
@@ -54,10 +56,10 @@ public struct RandomWalk: Sendable {
         self.expected = expected
     }
 
-    /// Posts the events.
+    /// Takes the steps.
     ///
     /// - Returns: the parts of the app that were reached.
-    /// - Throws: the first problem, with the shortest sequence of events found that leads to it.
+    /// - Throws: the first problem, with the shortest sequence of steps found that leads to it.
     @discardableResult
     public func run() async throws(Failure) -> Coverage {
         try await run { _, _ in nil }
@@ -67,7 +69,7 @@ public struct RandomWalk: Sendable {
     /// result, and returns a sentence about what is wrong; `nil` if nothing is.
     package typealias Check = @Sendable (NavigationState, TransitionResult) -> String?
 
-    /// Posts the events, and makes a further check after each.
+    /// Takes the steps, and makes a further check after each.
     @discardableResult
     package func run(andCheck check: @escaping Check) async throws(Failure) -> Coverage {
         var numbers = SplitMix64(seed: seed)
@@ -75,12 +77,12 @@ public struct RandomWalk: Sendable {
         do throws(Problem) {
             walk = try await begin(andCheck: check)
         } catch {
-            throw Failure(seed: seed, problem: error, events: [])
+            throw Failure(seed: seed, problem: error, steps: [])
         }
         do throws(Problem) {
-            for _ in 0..<count { try await walk.step(walk.chooseEvent(with: &numbers)) }
+            for _ in 0..<count { try await walk.step(walk.chooseStep(with: &numbers)) }
         } catch {
-            throw await shortened(walk.events, error, check)
+            throw await shortened(walk.steps, error, check)
         }
         return walk.coverage
     }
@@ -89,17 +91,17 @@ public struct RandomWalk: Sendable {
         try await Walk(app, at: now, client: client, links: links, expecting: expected, andCheck: check)
     }
 
-    /// Leaves out events, at first many at a time, at last one at a time, as long as the same kind of problem remains.
-    private func shortened(_ events: [PostedEvent], _ problem: Problem, _ check: @escaping Check) async -> Failure {
-        var best = (events: events, problem: problem)
+    /// Leaves out steps, at first many at a time, at last one at a time, as long as the same kind of problem remains.
+    private func shortened(_ steps: [Step], _ problem: Problem, _ check: @escaping Check) async -> Failure {
+        var best = (steps: steps, problem: problem)
         var attemptsLeft = RandomWalk.attempts
-        var size = max(1, events.count / 2)
+        var size = max(1, steps.count / 2)
         while true {
             var start = 0
             var isShorter = false
-            while start < best.events.count, attemptsLeft > 0 {
+            while start < best.steps.count, attemptsLeft > 0 {
                 attemptsLeft -= 1
-                var fewer = best.events
+                var fewer = best.steps
                 fewer.removeSubrange(start..<min(start + size, fewer.count))
                 if let found = await replay(fewer, check), found.problem.kind == best.problem.kind {
                     best = found
@@ -111,17 +113,15 @@ public struct RandomWalk: Sendable {
             guard attemptsLeft > 0, size > 1 || isShorter else { break }
             size = max(1, size / 2)
         }
-        return Failure(seed: seed, problem: best.problem, events: best.events)
+        return Failure(seed: seed, problem: best.problem, steps: best.steps)
     }
 
     private static let attempts = 1000
 
-    /// Posts these events, except those that are no longer accepted.
+    /// Takes these steps, except those that are no longer possible.
     ///
-    /// - Returns: the posted events and the problem to which they lead; `nil` if there is none.
-    private func replay(
-        _ events: [PostedEvent], _ check: @escaping Check
-    ) async -> (events: [PostedEvent], problem: Problem)? {
+    /// - Returns: the steps taken and the problem to which they lead; `nil` if there is none.
+    private func replay(_ steps: [Step], _ check: @escaping Check) async -> (steps: [Step], problem: Problem)? {
         var walk: Walk
         do throws(Problem) {
             walk = try await begin(andCheck: check)
@@ -129,34 +129,60 @@ public struct RandomWalk: Sendable {
             return ([], error)
         }
         do throws(Problem) {
-            for event in events where walk.state.acceptedEvents.contains(event.type) { try await walk.step(event) }
+            for step in steps where walk.accepts(step) { try await walk.step(step) }
             return nil
         } catch {
-            return (walk.events, error)
+            return (walk.steps, error)
         }
     }
 }
 
 extension RandomWalk {
+    /// What a walk does at a time, by the function of `CoordinatorTester` that does the same.
+    public enum Step: Sendable, Equatable {
+        /// `send(_:_:)`
+        case event(PostedEvent)
+        /// `send(signal:_:)`
+        case signal(PostedEvent)
+        /// `advance(by:)`
+        case advance(Duration)
+        /// `perform(effect:)`
+        case perform(effect: String)
+        /// `fail(effect:)`
+        case fail(effect: String)
+
+        /// The call of the function, as Swift source.
+        fileprivate var call: String {
+            switch self {
+            case .event(let event): "send(\(event.type.literal)\(payload(of: event)))"
+            case .signal(let signal): "send(signal: \(signal.type.literal)\(payload(of: signal)))"
+            case .advance(let duration): "advance(by: .milliseconds(\(Int64(duration / .milliseconds(1)))))"
+            case .perform(let id): "perform(effect: \(id.literal))"
+            case .fail(let id): "fail(effect: \(id.literal))"
+            }
+        }
+
+        private func payload(of event: PostedEvent) -> String { event.payload.map { ", \($0.literal)" } ?? "" }
+    }
+
     /// What went wrong, and how to reproduce it: the description can be pasted into a test.
     public struct Failure: Error, CustomStringConvertible {
         public let seed: UInt64
-        /// What went wrong after the last of the events, in a sentence.
+        /// What went wrong after the last of the steps, in a sentence.
         public let reason: String
-        /// The events that lead to it from a session's first state.
-        public let events: [PostedEvent]
+        /// The steps that lead to it from a session's first state.
+        public let steps: [Step]
+        /// The posted events among them.
+        public var events: [PostedEvent] { steps.events }
 
-        init(seed: UInt64, problem: Problem, events: [PostedEvent]) {
+        init(seed: UInt64, problem: Problem, steps: [Step]) {
             self.seed = seed
             self.reason = problem.reason
-            self.events = events
+            self.steps = steps
         }
 
         public var description: String {
-            let lines = events.map { event in
-                let payload = event.payload.map { ", \($0.literal)" } ?? ""
-                return "try await app.send(\(event.type.literal)\(payload))"
-            }
+            let lines = steps.map { "try await app.\($0.call)" }
             return (["// Seed \(seed): \(reason)", "var app = try await CoordinatorTester(app)"] + lines)
                 .joined(separator: "\n")
         }
@@ -164,9 +190,16 @@ extension RandomWalk {
 
     /// What went wrong. Shortening keeps the kind.
     struct Problem: Error {
-        enum Kind { case refused, invariant, thrown, content, drawing, restoring, back, removed, link, other }
+        enum Kind { case refused, invariant, thrown, content, drawing, restoring, back, removed, link, timers, other }
 
         let kind: Kind
         let reason: String
+    }
+}
+
+extension [RandomWalk.Step] {
+    /// The posted events.
+    var events: [PostedEvent] {
+        compactMap { if case .event(let event) = $0 { event } else { nil } }
     }
 }

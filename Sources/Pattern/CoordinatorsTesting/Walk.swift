@@ -1,13 +1,13 @@
 internal import Coordinators
 internal import JSONCoding
 
-/// A random walk under way: the session, what was posted, and the checks after each event.
+/// A random walk under way: the session, what was done to it, and the checks after each step.
 struct Walk {
     private let app: App
-    private let now: Date
+    private var now: Date
     private(set) var state: NavigationState
-    /// The events posted so far.
-    private(set) var events: [PostedEvent] = []
+    /// The steps so far.
+    private(set) var steps: [RandomWalk.Step] = []
     /// The paths that `open` may be posted with: those of the app and of the caller, and those of the visible screens
     /// so far.
     private var links: [String]
@@ -32,7 +32,7 @@ struct Walk {
         self.now = now
         self.otherCheck = otherCheck
         self.links = app.links.compactMap { $0.path([:]) } + links
-        self.expected = Set(expected.map { String(describing: $0) })
+        self.expected = Set((expected + [EffectFailure.self]).map { String(describing: $0) })
         self.coverage = Coverage(of: app)
         guard app.problems.isEmpty else {
             throw Problem(kind: .refused, reason: app.problems.joined(separator: "; "))
@@ -46,51 +46,144 @@ struct Walk {
             throw Problem(kind: .refused, reason: "the app does not start: \(error)")
         }
         state = first.state
-        coverage.note(nil, in: app, from: NavigationState(), to: first)
+        coverage.note(Coverage.Visit(event: nil, before: NavigationState(), result: first), in: app)
         try await check(first, since: NavigationState())
     }
 
-    /// Posts an event that is accepted, and checks the result.
-    mutating func step(_ event: PostedEvent) async throws(Problem) {
-        events.append(event)
-        let before = state
-        let result: TransitionResult
-        do throws(NavigationError) {
-            var run = try app.begin(event, on: state, at: now)
-            run.origin = .test(transition: events.count + 1)
-            result = try await run.wholeResult(&coverage.findings)
-        } catch {
-            try requireAllowed(error, of: event)
-            return
+    /// Takes a step that `accepts` has allowed, and checks the result.
+    mutating func step(_ step: RandomWalk.Step) async throws(Problem) {
+        steps.append(step)
+        let app = app
+        switch step {
+        case .event(let event):
+            try await apply(event, named: event.type) { state, now throws(NavigationError) in
+                try app.begin(event, on: state, at: now)
+            }
+        case .signal(let signal): try await carryOut(.signal(signal), named: signal.type)
+        case .advance(let duration): try await advance(by: duration)
+        case .perform(let id):
+            guard let effect = state.effect(id),
+                let outcome = await EffectOutcome(of: effect, in: state, of: app, at: now)
+            else { return }
+            try await carryOut(.effect(effect.number, outcome), named: effect.id)
+        case .fail(let id):
+            guard let effect = state.effect(id) else { return }
+            try await carryOut(.effect(effect.number, .failed(EffectFailure())), named: effect.id)
         }
-        coverage.note(event, in: app, from: before, to: result)
+    }
+
+    private mutating func advance(by duration: Duration) async throws(Problem) {
+        let end = now.later(by: duration)
+        var count = 0
+        while let timer = state.timersDue(at: end).first, let due = timer.due {
+            count = due > now ? 1 : count + 1
+            guard count <= CoordinatorTester.timersAtOnce else {
+                throw Problem(
+                    kind: .timers, reason: "timer “\(timer.id)” is scheduled again and again without delay")
+            }
+            now = max(now, due)
+            try await carryOut(.timer(timer.number), named: timer.id)
+        }
+        now = end
+    }
+
+    private mutating func carryOut(_ occurrence: Occurrence, named name: String) async throws(Problem) {
+        let app = app
+        let isOver = try await apply(nil, named: name) { state, now throws(NavigationError) in
+            try app.begin(occurrence, on: state, at: now)
+        }
+        guard !isOver else { return }
+        // A server tries again a few times, then gives up.
+        switch occurrence {
+        case .timer(let number), .effect(let number, _): state = app.dropping(number, from: state)?.state ?? state
+        case .signal: break
+        }
+    }
+
+    /// Carries out a transition.
+    ///
+    /// - Returns: whether it was; `false` if it was refused for a reason that is no problem.
+    @discardableResult
+    private mutating func apply(
+        _ event: PostedEvent?, named name: String,
+        begin: (NavigationState, Date) throws(NavigationError) -> TransitionRun?
+    ) async throws(Problem) -> Bool {
+        let before = state
+        let visit: Coverage.Visit
+        do throws(NavigationError) {
+            guard var run = try begin(state, now) else { return true }
+            run.origin = .test(transition: steps.count + 1)
+            let signal = run.receivedSignal
+            visit = Coverage.Visit(event: event, signal: signal, before: before, result: try await run.wholeResult(&coverage.findings))
+        } catch {
+            try requireAllowed(error, of: name, isBuiltIn: event.flatMap { BuiltInEvent(rawValue: $0.type) } != nil)
+            return false
+        }
+        let result = visit.result
+        coverage.note(visit, in: app)
         // A long walk must not keep other tasks waiting.
         await Task.yield()
         state = result.state
-        if event.type == BuiltInEvent.back.rawValue { try check(before, result.transition.operations) }
+        if event?.type == BuiltInEvent.back.rawValue { try check(before, result.transition.operations) }
         try checkRemoved(since: before, result.transition)
         try await check(result, since: before)
+        return true
     }
 
-    /// Returns if a walk goes on after the refusal of an event that is listed as accepted, otherwise throws.
-    private func requireAllowed(_ error: NavigationError, of event: PostedEvent) throws(Problem) {
+    /// Returns if a walk goes on after the refusal of a step that is listed as accepted, otherwise throws.
+    private func requireAllowed(
+        _ error: NavigationError, of name: String, isBuiltIn: Bool
+    ) throws(Problem) {
         switch error {
         case .overloaded, .stackLimit, .depthLimit, .stateLimit, .linkNotTaken, .unknownLink: return
-        case .invalidEvent where BuiltInEvent(rawValue: event.type) != nil: return
+        case .invalidEvent where isBuiltIn: return
         case .handlerFailed(let coordinator, let call, let thrown):
             guard !expected.contains(thrown.type) else { return }
             throw Problem(kind: .thrown, reason: "\(call) of “\(coordinator)” threw \(thrown), which is not expected")
         case .eventNotAccepted, .answerFirst, .unknownEvent, .signalNotAccepted, .unknownSignal, .invalidEvent,
-            .staleScreen, .nothingToGoBack,
-            .impossibleRequest,
-            .runawayTransition, .invariantViolated:
-            throw Problem(kind: .refused, reason: "“\(event.type)” is listed, but was refused: \(error)")
+            .staleScreen, .nothingToGoBack, .impossibleRequest, .runawayTransition, .invariantViolated:
+            throw Problem(kind: .refused, reason: "“\(name)” is listed, but was refused: \(error)")
         }
     }
 }
 
-// What is posted next.
+// What comes next.
 extension Walk {
+    /// Whether a step can be taken now.
+    func accepts(_ step: RandomWalk.Step) -> Bool {
+        switch step {
+        case .event(let event): state.acceptedEvents.contains(event.type)
+        case .signal(let signal): state.acceptedSignals.contains { $0.signal.name == signal.type }
+        case .perform(let id), .fail(let id): state.effect(id) != nil
+        case .advance: true
+        }
+    }
+
+    func chooseStep(with numbers: inout SplitMix64) -> RandomWalk.Step {
+        let others = stepsWithoutUser
+        guard !others.isEmpty, Int.random(in: 0..<Walk.stepsPerOther, using: &numbers) == 0,
+            let step = others.randomElement(using: &numbers)
+        else { return .event(chooseEvent(with: &numbers)) }
+        return step
+    }
+
+    /// While something else than an event is possible: how many steps there are for each that is none.
+    private static let stepsPerOther = 3
+
+    /// Each outcome of each effect, the signals of other systems, and the time until the next timer, and half of it, so
+    /// that timers that wait for idleness may be overtaken.
+    private var stepsWithoutUser: [RandomWalk.Step] {
+        var steps = state.effects.flatMap { [.perform(effect: $0.id), .fail(effect: $0.id)] as [RandomWalk.Step] }
+        for (_, signal) in state.acceptedSignals {
+            steps += signal.unmaskedPayloads.map { .signal(PostedEvent(signal.name, payload: $0)) }
+        }
+        if let due = state.nextTimer {
+            let time = max(0, (due.timeIntervalSince(now) * 1000).rounded())
+            steps += [.advance(.milliseconds(time)), .advance(.milliseconds((time / 2).rounded()))]
+        }
+        return steps
+    }
+
     func chooseEvent(with numbers: inout SplitMix64) -> PostedEvent {
         let accepted = state.acceptedEvents
         let others = accepted.filter { $0 != BuiltInEvent.relaunch.rawValue }

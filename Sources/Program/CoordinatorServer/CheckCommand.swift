@@ -93,7 +93,7 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
             let watch = CallWatch(limit: .seconds(3))
             _ = try? await AppMap(
                 exploring: app, limit: 500,
-                visit: { _, _, result in found.formUnion(result.state.screens.map(\.screen.name)) },
+                visit: { found.formUnion($0.result.state.screens.map(\.screen.name)) },
                 by: { (run) async throws(NavigationError) in try await result(of: run, watch) })
             for (screen, count) in counts.sorted(by: { $0.key < $1.key }) where !found.contains(screen) {
                 StandardError.print(

@@ -12,9 +12,10 @@ struct GraphCommand<Server: NavigationServer>: AsyncParsableCommand {
         CommandConfiguration(
             commandName: "graph", abstract: "Draws the screens and alerts of an app, and the events between them.",
             discussion: """
-                Starting from a new session, every accepted event is posted with its example. The handlers run with \
-                the app's development dependencies. Screens that no example leads to are not on the map. Of the \
-                built-in events, such as back, only those are drawn by which a screen was found: broken lines.
+                Starting from a new session, every accepted event is posted with its example. Timers fire, effects \
+                are performed, and also made to fail, and other systems' signals are sent: thick lines. The handlers \
+                run with the app's development dependencies. Screens that no example leads to are not on the map. Of \
+                the built-in events, such as back, only those are drawn by which a screen was found: broken lines.
                 """)
     }
 

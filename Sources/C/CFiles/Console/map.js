@@ -56,7 +56,7 @@ function graph(app, { nodes, edges }) {
   return { nodes: [{ id: "start", name: app, coordinator: "", kind: "start" }, ...nodes.map(({ id, screen, alert,
     coordinator }) => ({ id, name: screen ?? alert, coordinator, kind: screen === undefined ? "alert" : "screen" }))],
   edges: [...nodes.slice(0, 1).map(({ id }) => ({ from: "start", to: id, event: "start", builtIn: false })),
-    ...edges.flatMap(({ from, to, events, isBuiltIn }) => events.map(event => ({ from, to, event,
+    ...edges.flatMap(({ from, to, events, signals, isBuiltIn }) => (events ?? signals).map(event => ({ from, to, event,
       builtIn: isBuiltIn })))] };
 }
 

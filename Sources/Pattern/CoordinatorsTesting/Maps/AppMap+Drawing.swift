@@ -18,8 +18,8 @@ extension AppMap {
         }
     }
 
-    /// A Mermaid flowchart: a box for each coordinator, a hexagon for each alert, a broken line for built-in events. A
-    /// stadium-shaped node with the app's name leads to its first screen.
+    /// A Mermaid flowchart: a box for each coordinator, a hexagon for each alert, a thick line for signals, a broken one
+    /// for built-in events. A stadium-shaped node with the app's name leads to its first screen.
     private func mermaid(_ edges: [Edge]) -> String {
         var lines = ["flowchart TD", #"    app(["\#(AppMap.mermaid(app))"])"#]
         for (number, coordinator) in coordinators.enumerated() {
@@ -32,7 +32,12 @@ extension AppMap {
         }
         if !nodes.isEmpty { lines.append("    app --> n1") }
         lines += edges.map { edge in
-            let line = edge.isBuiltIn ? "-.->" : "-->"
+            let line =
+                switch edge.kind {
+                case .event: "-->"
+                case .signal: "==>"
+                case .builtIn: "-.->"
+                }
             return #"    \#(id(edge.from)) \#(line)|"\#(AppMap.mermaid(edge.label))"| \#(id(edge.to))"#
         }
         return lines.joined(separator: "\n")
@@ -58,7 +63,12 @@ extension AppMap {
         }
         if !nodes.isEmpty { lines.append("    app -> n1;") }
         lines += edges.map { edge in
-            let style = edge.isBuiltIn ? ", style=dashed" : ""
+            let style =
+                switch edge.kind {
+                case .event: ""
+                case .signal: ", style=bold"
+                case .builtIn: ", style=dashed"
+                }
             return "    \(id(edge.from)) -> \(id(edge.to)) [label=\(AppMap.dot(edge.label))\(style)];"
         }
         return lines.joined(separator: "\n") + "\n}"
@@ -78,7 +88,8 @@ extension AppMap {
                 edges.map { edge in
                     [
                         "from": .string(id(edge.from)), "to": .string(id(edge.to)),
-                        "events": .array(edge.events.map { .string($0) }), "isBuiltIn": .bool(edge.isBuiltIn),
+                        edge.kind == .signal ? "signals" : "events": .array(edge.events.map { .string($0) }),
+                        "isBuiltIn": .bool(edge.kind == .builtIn),
                     ]
                 }),
             "isComplete": .bool(isComplete),

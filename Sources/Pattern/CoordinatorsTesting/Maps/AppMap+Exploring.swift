@@ -4,72 +4,74 @@ extension AppMap {
     /// Carries out a transition; `nil` if it takes too long.
     package typealias Carrier = (TransitionRun) async throws(NavigationError) -> TransitionResult?
 
-    /// Explores an app breadth first: starts with a new session, and posts every accepted event with each of its
-    /// examples.
+    /// Explores an app breadth first: starts with a new session, and tries in each state whatever may happen: posts every
+    /// accepted event with each of its examples, sends every signal of other systems with each of its examples, waits for
+    /// the next timer, and performs each effect, or lets it fail.
     ///
-    /// Handlers run, and act on their dependencies as in any session. An event that fails leads nowhere and is not on
-    /// the map. Nor is a screen that opens only for a payload that is not among the examples. An event that takes too
-    /// long is not tried again.
+    /// Handlers run, and act on their dependencies as in any session. What fails leads nowhere and is not on the map. Nor
+    /// is a screen that opens only for a payload that is not among the examples, or for an outcome that an effect does
+    /// not have with these dependencies. An event or an effect that takes too long is not tried again.
     ///
     /// - Parameters:
     ///   - limit: the most states that are explored; states with the same `outline` count as one.
     ///   - client: what the client says about itself.
     ///   - progress: receives how many states have been explored.
-    ///   - visit: receives each transition: the event, `nil` for the first one, and the state before.
+    ///   - visit: receives each transition.
     /// - Throws: the error that prevents a session from starting.
     /// - Returns: `nil` if a session takes too long to start.
     package init?(
         exploring app: App, limit: Int, client: ClientInfo? = nil, progress: (Int) -> Void = { _ in },
-        visit: (PostedEvent?, NavigationState, TransitionResult) -> Void = { _, _, _ in }, by carryOut: Carrier
+        visit: (Coverage.Visit) -> Void = { _ in }, by carryOut: Carrier
     ) async throws(NavigationError) {
         self.init(app: app.name)
-        let now = CoordinatorTester.someTime
-        var run = try app.beginLaunch(at: now, client: client)
+        var run = try app.beginLaunch(at: CoordinatorTester.someTime, client: client)
         run.origin = .test()
         guard let launch = try await carryOut(run) else { return nil }
         let first = launch.state
         var findings = Findings()
         findings.note(nil, from: NavigationState(), to: launch)
-        visit(nil, NavigationState(), launch)
+        visit(Coverage.Visit(event: nil, before: NavigationState(), result: launch))
         _ = position(of: first)
         var known: Set = [first.outline]
         var errors: [(attempt: String, error: ThrownError)] = []
         var done: Set<String> = []
-        var queue = [first]
+        var queue = [(state: first, now: CoordinatorTester.someTime)]
         var next = 0
         while next < queue.count {
-            let state = queue[next]
+            let (state, now) = queue[next]
             next += 1
             guard let from = position(of: state) else { continue }
             for attempt in state.attempts(in: app) where !slowEvents.contains(attempt.name) {
                 progress(next - 1)
-                let result: TransitionResult
+                let tried: Tried?
                 do throws(NavigationError) {
-                    var run = try app.begin(attempt.event, on: state, at: now)
-                    run.origin = .test()
-                    guard let inTime = try await carryOut(run) else {
-                        slowEvents.append(attempt.name)
-                        continue
-                    }
-                    result = inTime
+                    tried = try await attempt.tried(on: state, of: app, at: now, by: carryOut)
                 } catch {
                     if case .handlerFailed(_, _, let thrown) = error { errors.append((attempt.name, thrown)) }
                     continue
                 }
+                guard let (visited, then) = tried else {
+                    slowEvents.append(attempt.name)
+                    continue
+                }
+                let result = visited.result
                 done.insert(attempt.name)
-                findings.note(attempt.event.type, from: state, to: result)
-                visit(attempt.event, state, result)
-                // A built-in event without a visible effect, such as selecting the selected tab, is not drawn.
-                if attempt.isBuiltIn, result.transition.operations.isEmpty { continue }
+                findings.note(visited.event?.type, from: state, to: result)
+                visit(visited)
                 let count = nodes.count
-                guard let to = position(of: result.state) else { continue }
-                connect(
-                    from, to: to, by: attempt.label, isBuiltIn: attempt.isBuiltIn, isFirst: nodes.count > count)
+                // What has no visible effect and is not of the user is not drawn, such as selecting the selected tab.
+                if attempt.kind == .event || !result.transition.operations.isEmpty {
+                    guard let to = position(of: result.state) else { continue }
+                    let label = visited.signal?.signal ?? attempt.label
+                    connect(from, to: to, by: label, attempt.kind, isFirst: nodes.count > count)
+                } else if attempt.kind == .builtIn {
+                    continue
+                }
                 let outline = result.state.outline
                 if known.contains(outline) { continue }
                 if known.count < limit {
                     known.insert(outline)
-                    queue.append(result.state)
+                    queue.append((result.state, then))
                 } else {
                     isComplete = false
                 }
@@ -91,5 +93,75 @@ extension AppMap {
             return position(of: Node(kind: .alert, name: alert.alert.title, coordinator: author.name))
         }
         return position(of: Node(kind: .screen, name: visible.screen.name, coordinator: coordinator.name))
+    }
+}
+
+/// What an attempt has done, and the time afterwards.
+private typealias Tried = (visit: Coverage.Visit, now: Date)
+
+extension Attempt {
+    /// - Returns: `nil` if it takes too long.
+    fileprivate func tried(
+        on state: NavigationState, of app: App, at now: Date, by carryOut: AppMap.Carrier
+    ) async throws(NavigationError) -> Tried? {
+        let occurrence: Occurrence
+        var now = now
+        switch action {
+        case .post(let event):
+            var run = try app.begin(event, on: state, at: now)
+            run.origin = .test()
+            guard let result = try await carryOut(run) else { return nil }
+            return (Coverage.Visit(event: event, before: state, result: result), now)
+        case .send(let signal): occurrence = .signal(signal)
+        case .await(let timer):
+            now = max(now, timer.due ?? now)
+            occurrence = .timer(timer.number)
+        case .perform(let effect):
+            guard let outcome = await Attempt.outcome(of: effect, in: state, of: app, at: now) else { return nil }
+            occurrence = .effect(effect.number, outcome)
+        case .fail(let effect): occurrence = .effect(effect.number, .failed(EffectFailure()))
+        }
+        guard var run = try app.begin(occurrence, on: state, at: now) else { return nil }
+        run.origin = .test()
+        let signal = run.receivedSignal
+        let result: TransitionResult
+        do throws(NavigationError) {
+            guard let inTime = try await carryOut(run) else { return nil }
+            result = inTime
+        } catch {
+            // If nobody handles the failure that was made up, the effect is merely over.
+            guard case .fail(let effect) = action, error.isOfEffectFailure,
+                let dropped = app.dropping(effect.number, from: state)
+            else { throw error }
+            result = dropped
+        }
+        return (Coverage.Visit(event: nil, signal: signal, before: state, result: result), now)
+    }
+
+    /// Performs an effect.
+    ///
+    /// - Returns: `nil` if it takes too long. Its task is cancelled then.
+    private static func outcome(
+        of effect: PendingWork, in state: NavigationState, of app: App, at now: Date
+    ) async -> EffectOutcome? {
+        await withTaskGroup(of: EffectOutcome?.self) { group in
+            group.addTask { await EffectOutcome(of: effect, in: state, of: app, at: now) }
+            group.addTask {
+                try? await Task.sleep(for: effectLimit)
+                return nil
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? nil
+        }
+    }
+
+    /// How long an effect may take, with its repetitions.
+    private static let effectLimit = Duration.seconds(3)
+}
+
+extension NavigationError {
+    fileprivate var isOfEffectFailure: Bool {
+        guard case .handlerFailed(_, _, let thrown) = self else { return false }
+        return thrown.type == String(describing: EffectFailure.self)
     }
 }

@@ -1,4 +1,4 @@
-/// A directed graph of an app: its screens and alerts, and the events that lead from one to another.
+/// A directed graph of an app: its screens and alerts, and the events and signals that lead from one to another.
 package struct AppMap: Equatable {
     /// A screen or an alert, and the coordinator that shows it. It is drawn once, however many events lead to it.
     package struct Node: Hashable {
@@ -10,14 +10,16 @@ package struct AppMap: Equatable {
         let coordinator: String
     }
 
-    /// The events that lead from one node to another. `from` and `to` are positions in `nodes`.
+    /// What leads from one node to another. `from` and `to` are positions in `nodes`.
     package struct Edge: Equatable {
+        enum Kind: Int { case event, signal, builtIn }
+
         let from: Int
         let to: Int
-        /// The names of events, and the titles of an alert's buttons.
+        /// The names of events, and the titles of an alert's buttons; or the names of signals, and of effects that have
+        /// none or fail.
         fileprivate(set) var events: [String]
-        /// Whether these are built-in events.
-        let isBuiltIn: Bool
+        let kind: Kind
         /// Whether this was the first edge found that leads to `to`.
         let isFirst: Bool
     }
@@ -28,9 +30,9 @@ package struct AppMap: Equatable {
     private var allEdges: [Edge] = []
     /// Whether all states were explored, not only as many as the limit allowed.
     package internal(set) var isComplete = true
-    /// The events that took too long, each as `coordinator.event`.
+    /// The events and effects that took too long, each as `coordinator.event`.
     package internal(set) var slowEvents: [String] = []
-    /// The events that made a coordinator throw wherever they were tried, each as `coordinator.event`, with the error.
+    /// The events and signals that made a coordinator throw wherever they were tried, each as `coordinator.event`, with the error.
     package internal(set) var failedEvents: [String] = []
 
     /// Sentences, without a full stop, about what the author can hardly want.
@@ -45,8 +47,8 @@ package struct AppMap: Equatable {
     /// - Parameter withBuiltIn: whether to include all edges of built-in events, and not only those by which a node was
     ///   found.
     func edges(withBuiltIn: Bool) -> [Edge] {
-        allEdges.filter { withBuiltIn || !$0.isBuiltIn || $0.isFirst }
-            .sorted { ($0.from, $0.to, $0.isBuiltIn ? 1 : 0) < ($1.from, $1.to, $1.isBuiltIn ? 1 : 0) }
+        allEdges.filter { withBuiltIn || $0.kind != .builtIn || $0.isFirst }
+            .sorted { ($0.from, $0.to, $0.kind.rawValue) < ($1.from, $1.to, $1.kind.rawValue) }
     }
 
     /// The coordinators, each with the positions of its nodes, in the order in which they were found.
@@ -70,10 +72,10 @@ package struct AppMap: Equatable {
     }
 
     /// Adds an event to the edge between two nodes.
-    mutating func connect(_ from: Int, to: Int, by event: String, isBuiltIn: Bool, isFirst: Bool) {
-        let same = allEdges.firstIndex { $0.from == from && $0.to == to && $0.isBuiltIn == isBuiltIn }
+    mutating func connect(_ from: Int, to: Int, by event: String, _ kind: Edge.Kind, isFirst: Bool) {
+        let same = allEdges.firstIndex { $0.from == from && $0.to == to && $0.kind == kind }
         guard let same else {
-            return allEdges.append(Edge(from: from, to: to, events: [event], isBuiltIn: isBuiltIn, isFirst: isFirst))
+            return allEdges.append(Edge(from: from, to: to, events: [event], kind: kind, isFirst: isFirst))
         }
         if !allEdges[same].events.contains(event) { allEdges[same].events.append(event) }
     }

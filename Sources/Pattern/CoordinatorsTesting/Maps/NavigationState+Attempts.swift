@@ -1,42 +1,82 @@
 internal import Coordinators
 
-/// An event that may be posted, and how a map names it.
+/// What may be tried in a state, and how a map names it.
 struct Attempt {
-    let event: PostedEvent
-    /// The label of its edge.
+    enum Action {
+        case post(PostedEvent)
+        /// Sends a signal as another system.
+        case send(PostedEvent)
+        /// Lets time pass until this timer is due.
+        case await(PendingWork)
+        case perform(PendingWork)
+        /// Lets an effect fail, whatever `perform` would do.
+        case fail(PendingWork)
+    }
+
+    let action: Action
+    /// The label of its edge; for an effect only if it ends without a signal.
     let label: String
-    /// Identifies the event among those of the app: `coordinator.event`, or the label of a built-in event.
+    /// Identifies it among those of the app: `coordinator.event`, `coordinator.perform(effect)`, or the label of a
+    /// built-in event.
     let name: String
-    /// Whether the event means the same in every app. The answer to an alert does not.
-    let isBuiltIn: Bool
+    /// The kind of its edge. A built-in event means the same in every app. The answer to an alert does not.
+    let kind: AppMap.Edge.Kind
 }
 
 extension NavigationState {
-    /// The events that may be posted now, each with every example; a built-in event with every payload that a map
-    /// shows.
+    /// What may happen now: each accepted event with every example, a built-in event with every payload that a map
+    /// shows, each signal of other systems with every example, the next timer, and each outcome of each effect.
     func attempts(in app: App) -> [Attempt] {
-        acceptedEvents.flatMap { name -> [Attempt] in
+        let events = acceptedEvents.flatMap { name -> [Attempt] in
             if let event = BuiltInEvent(rawValue: name) { return attempts(of: event, in: app) }
             guard let (coordinator, event) = recipient(of: name) else { return [] }
             return event.unmaskedPayloads.map { payload in
                 let posted = PostedEvent(name, payload: payload)
-                return Attempt(event: posted, label: name, name: "\(coordinator.name).\(name)", isBuiltIn: false)
+                return Attempt(action: .post(posted), label: name, name: "\(coordinator.name).\(name)", kind: .event)
             }
         }
+        return events + attemptsWithoutUser
+    }
+
+    private var attemptsWithoutUser: [Attempt] {
+        func attempt(_ action: Attempt.Action, _ label: String, _ call: String, of coordinator: Int) -> Attempt {
+            let owner = self[coordinator]?.name ?? ""
+            return Attempt(action: action, label: label, name: "\(owner).\(call)", kind: .signal)
+        }
+        let signals = acceptedSignals.flatMap { coordinator, signal in
+            signal.unmaskedPayloads.map { payload in
+                let posted = PostedEvent(signal.name, payload: payload)
+                return attempt(.send(posted), signal.name, "receive(\(signal.name))", of: coordinator.id)
+            }
+        }
+        let timers = timersDue(at: nextTimer ?? .distantPast).prefix(1).map { timer in
+            let signal = timer.signal ?? ""
+            return attempt(.await(timer), signal, "receive(\(signal))", of: timer.coordinator)
+        }
+        let effects = self.effects.flatMap { work in
+            let name = work.effect ?? ""
+            return [
+                attempt(.perform(work), name, "perform(\(name))", of: work.coordinator),
+                attempt(.fail(work), "\(name) fails", "effectDidFail(\(name))", of: work.coordinator),
+            ]
+        }
+        return signals + timers + effects
     }
 
     /// Empty for the events that add nothing to a map: `relaunch` and `describeClient` are possible everywhere, and
     /// `backTo` and `backToRoot` are repeated `back`.
     private func attempts(of event: BuiltInEvent, in app: App) -> [Attempt] {
-        func attempt(_ payload: JSON?, _ label: String = event.rawValue, isBuiltIn: Bool = true) -> Attempt {
+        func attempt(
+            _ payload: JSON?, _ label: String = event.rawValue, _ kind: AppMap.Edge.Kind = .builtIn
+        ) -> Attempt {
             let posted = PostedEvent(event.rawValue, payload: payload)
-            return Attempt(event: posted, label: label, name: label, isBuiltIn: isBuiltIn)
+            return Attempt(action: .post(posted), label: label, name: label, kind: kind)
         }
         return switch event {
         case .back, .dismiss: [attempt(nil)]
         case .selectTab: visibleTabs.map { attempt(["tab": .string($0)]) }
         case .answer:
-            alert?.alert.buttons.map { attempt(["button": .string($0.id)], "“\($0.title)”", isBuiltIn: false) } ?? []
+            alert?.alert.buttons.map { attempt(["button": .string($0.id)], "“\($0.title)”", .event) } ?? []
         case .open: paths(in: app).map { attempt(["path": .string($0)], $0) }
         case .backTo, .backToRoot, .relaunch, .describeClient: []
         }

@@ -13,8 +13,14 @@ extension NavigationState {
             "coordinators": .array(Set(coordinators.map(summary)).sorted().map { .string($0) }),
             "events": .array(acceptedEvents.map { .string($0) }),
             "asks": .bool(backPlan.map(asks) ?? false),
+            "pending": .array(Set(pending.map(summary)).sorted().map { .string($0) }),
             "agreed": agreedEvent.map { .string($0) } ?? .null,
         ]
+    }
+
+    /// The names of an effect or a timer's signal and of its coordinator. An id may be another one each time.
+    private func summary(_ work: PendingWork) -> String {
+        "\(self[work.coordinator]?.name ?? "") \(work.effect.map { "performs \($0)" } ?? "awaits \(work.signal ?? "")")"
     }
 
     /// The names of a coordinator, its parent and its enabled events.
