@@ -149,6 +149,7 @@ import Testing
 
         #expect(failure?.steps.contains(.fail(effect: "pack")) == true)
         let lines = failure?.description.split(separator: "\n").map(String.init) ?? []
+        try #require(lines.count > 3)
         #expect(lines[0].contains("“late” is listed, but was refused: impossibleRequest"))
         #expect(lines[2] == "try await app.send(\"order\")")
         #expect(lines.contains("try await app.fail(effect: \"pack\")"))
