@@ -8,6 +8,7 @@ Writes every answer into ANSWERS, with the name of its schema, for the tests of 
 import json
 import re
 import sys
+import time
 
 import yaml
 from coordinatord_client import AuthenticatedClient, Client, models
@@ -64,6 +65,15 @@ class Session:
         flows = self.state.presented or []
         stack = flows[-1].stack if flows else self.state.stack
         assert [screen.name for screen in stack] == list(names), self.state
+
+    def wait_for(self, name):
+        """Waits for the effects under way to lead to a screen."""
+        for _ in range(100):
+            self.state = check_kept(get_session.sync_detailed(self.id, client=self.client))
+            if self.state.visible.name == name:
+                return
+            time.sleep(0.1)
+        raise AssertionError(self.state)
 
     def end(self):
         assert end_session.sync_detailed(self.id, client=self.client).status_code == 204
@@ -125,7 +135,8 @@ shop.post("answer", {"button": "cancel"})
 shop.post("submitAddress", {"street": "1 Main Street", "city": "Springfield"})
 shop.expect("address", "payment")
 shop.post("pay", {"card": "4242"})
-shop.expect("receipt")
+shop.expect("address", "payment", "paying")
+shop.wait_for("receipt")
 assert shop.post("back").type_.endswith(":nothing-to-go-back")
 shop.post("done")
 shop.end()

@@ -5,7 +5,7 @@ internal import ReferenceApps
 
 /// Where the seeds come from: simulated users post what the reference apps offer, with payloads from the `examples`.
 extension Fuzz {
-    static let apps = ReferenceApps.all(accounts: OneAccount())
+    static let apps = ReferenceApps.all(accounts: OneAccount(), latency: .zero)
 
     /// A few steps through an app.
     struct Walked {

@@ -7,11 +7,16 @@ public import Coordinators
 public enum ReferenceApps {
     /// The first one is the default, for a client that names none.
     ///
-    /// - Parameter accounts: the accounts that `clean-login` and `shop` sign in with.
-    public static func all(accounts: any LoginRepository) -> [App] {
+    /// - Parameters:
+    ///   - accounts: the accounts that `clean-login` and `shop` sign in with.
+    ///   - latency: how long the services in memory take, which stand for other systems.
+    public static func all(accounts: any LoginRepository, latency: Duration = .milliseconds(400)) -> [App] {
         [
-            Tabs.app, LoginHome.app, LoginHomeDelegate.app, ListDetail.app, Main.app, CleanLogin.app(accounts),
-            Shop.app(accounts), Numbers.app,
+            Tabs.app, LoginHome.app, LoginHomeDelegate.app, ListDetail.app,
+            Main.app, CleanLogin.app(accounts),
+            Shop.app(
+                accounts, payments: PaymentsInMemory(latency: latency), catalog: CatalogInMemory(latency: latency)),
+            Numbers.app,
         ]
     }
 }

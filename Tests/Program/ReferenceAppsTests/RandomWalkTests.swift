@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite struct RandomWalkTests {
-    static let apps = ReferenceApps.all(accounts: OneAccount())
+    static let apps = ReferenceApps.all(accounts: OneAccount(), latency: .zero)
 
     @Test(arguments: apps.map(\.name))
     func `ten thousand random events break nothing`(name: String) async throws {

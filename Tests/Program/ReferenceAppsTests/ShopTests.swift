@@ -7,8 +7,11 @@ import Testing
     static let right: JSON = ["email": "ann@example.com", "password": "correct horse"]
     static let address: JSON = ["street": "1 Main Street", "city": "Springfield"]
 
-    static func open(link: String? = nil) async throws -> CoordinatorTester {
-        var app = try await CoordinatorTester(Shop.app(OneAccount()))
+    static func open(
+        link: String? = nil, payments: any Payments = PaymentsInMemory(latency: .zero)
+    ) async throws -> CoordinatorTester {
+        var app = try await CoordinatorTester(
+            Shop.app(OneAccount(), payments: payments, catalog: CatalogInMemory(latency: .zero)))
         if let link { try await app.send("open", ["path": .string(link)]) }
         return app
     }
@@ -24,6 +27,10 @@ import Testing
         #expect(app.stack.hasSuffix("+ fullScreen[address]"))
         try await app.send("submitAddress", ShopTests.address)
         try await app.send("pay", ["card": "4242"])
+        #expect(app.stack.hasSuffix("+ fullScreen[address, payment, paying]"))
+        #expect(app.pending == ["charge"] && app.backPlan == nil)
+
+        try await app.performEffects()
 
         #expect(app.stack.hasSuffix("+ fullScreen[receipt]"))
         await #expect(throws: (any Error).self) { try await app.back() }
@@ -31,6 +38,76 @@ import Testing
         #expect(app.stack == "shop[home: home, product | search: search | cart*: cart]")
         #expect(app.state.visible?.screen.params["items"] == [])
         #expect(app.coordinators == ["app", "tab", "home", "search"])
+    }
+
+    static func paying(with card: String, payments: any Payments) async throws -> CoordinatorTester {
+        var app = try await ShopTests.open(link: "/products/1", payments: payments)
+        try await app.send("addToCart")
+        try await app.send("open", ["path": "/checkout"])
+        try await app.send("submit", ShopTests.right)
+        try await app.send("submitAddress", ShopTests.address)
+        try await app.send("pay", ["card": .string(card)])
+        return app
+    }
+
+    /// A bank that cannot be reached.
+    struct Unreachable: Payments, Error {
+        func token(for card: Secret) -> String { "card-1" }
+        func charge(_ token: String, for items: [Int], key: String) throws -> Bool { throw self }
+    }
+
+    @Test func `a card is charged once, and its number is not saved`() async throws {
+        let payments = PaymentsInMemory(latency: .zero)
+        var app = try await ShopTests.paying(with: "4242 4242", payments: payments)
+        #expect(!String(decoding: app.state.encoded, as: UTF8.self).contains("4242 "))
+        let afterCrash = app
+
+        try await app.performEffects()
+        app = afterCrash
+        try await app.performEffects()
+
+        #expect(app.visible == "receipt")
+        #expect(Array(payments.charges.values) == [[1]])
+    }
+
+    @Test(arguments: [(true, "Your card was declined"), (false, "We could not reach your bank")])
+    func `a payment that fails can be made again`(isDeclined: Bool, title: String) async throws {
+        let payments: any Payments = isDeclined ? PaymentsInMemory(latency: .zero) : Unreachable()
+        var app = try await ShopTests.paying(with: "4000 0000 0000 0002", payments: payments)
+
+        try await app.performEffects()
+
+        #expect(app.alert?.title == title && app.visible == "payment")
+        try await app.answer("ok")
+        try await app.send("pay", ["card": "4242"])
+        #expect(app.pending == ["charge"])
+    }
+
+    @Test func `who leaves during the payment is asked first`() async throws {
+        var app = try await ShopTests.paying(with: "4242", payments: PaymentsInMemory(latency: .zero))
+        try await app.send("signOut")
+        #expect(app.alert?.title == "Leave the payment?")
+
+        try await app.answer("leave")
+
+        #expect(app.coordinators == ["app", "tab", "home", "search"] && app.pending == [])
+    }
+
+    @Test func `the next search replaces the one under way`() async throws {
+        var app = try await ShopTests.open()
+        try await app.selectTab("search")
+        try await app.send("search", "prod")
+        try await app.send("search", "product 42")
+        #expect(app.pending == ["find"])
+
+        try await app.performEffects()
+
+        #expect(app.state.visible?.screen.params["products"] == [["id": 42, "title": "Product 42"]])
+        try await app.send("show", ["id": 42])
+        #expect(app.stack == "shop[home*: home, product | search: search | cart: cart]")
+        try await app.selectTab("search")
+        try await app.send("search", "")
+        #expect(app.state.visible?.screen.params["products"] == [] && app.pending == [])
     }
 
     @Test(arguments: ["back", "dismiss", "signOut"])
@@ -119,6 +196,7 @@ import Testing
         #expect(app.stack == "shop[home: home, product | search: search | cart*: cart] + fullScreen[address]")
         try await app.send("submitAddress", ShopTests.address)
         try await app.send("pay", ["card": "4242"])
+        try await app.performEffects()
         try await app.send("done")
         #expect(app.stack == "shop[home: home, product | search: search | cart*: cart]")
     }
@@ -169,6 +247,7 @@ import Testing
             try await app.send("submit", ShopTests.right)
             try await app.send("submitAddress", ShopTests.address)
             try await app.send("pay", ["card": "4242"])
+            try await app.performEffects()
             try await app.send("done")
             try await app.send("selectTab", ["tab": "search"])
         }

@@ -3,6 +3,8 @@ internal import Coordinators
 extension Shop {
     /// Address, payment, receipt. The order is the result.
     struct CheckoutCoordinator: Coordinator {
+        static let dependencies: [any Any.Type] = [(any Payments).self]
+
         let items: [Int]
         private(set) var order: Order?
         /// What is typed into the address form and not sent yet.
@@ -45,6 +47,10 @@ extension Shop {
             }
         }
 
+        enum Effect: NavigationEffect { case charge(token: String) }
+
+        enum Signal: NavigationSignal { case charged, declined }
+
         init(items: [Int]) {
             self.items = items
         }
@@ -56,7 +62,7 @@ extension Shop {
                     events: ["type", "submitAddress", Control(role: .navigation, sends: "showItem")]))
         }
 
-        mutating func handle(_ event: Event, _ navigator: inout Navigator) {
+        mutating func handle(_ event: Event, _ navigator: inout Navigator) async throws {
             switch event {
             case .type(let text): draft = text
             case .submitAddress(let address):
@@ -66,22 +72,55 @@ extension Shop {
                     Screen("payment", title: "Payment", events: [Control("Pay now", role: .primary, sends: "pay")]))
             case .showItem(let id):
                 navigator.tell(TabCoordinator.self) { tabs, navigator in tabs.showProduct(id, &navigator) }
-            case .pay:
-                guard let address else { return }
-                order = Order(items: items, address: address)
+            case .pay(let card):
+                // An effect is saved with the session, so it must not hold the card's number.
+                let token = try await navigator.resolve((any Payments).self).token(for: card)
+                navigator.perform(Effect.charge(token: token))
+                navigator.push(Screen("paying", title: "One moment", events: [], back: .forbidden))
+            case .done: navigator.finish()
+            }
+        }
+
+        func perform(_ effect: Effect, in context: EffectContext) async throws -> Signal? {
+            switch effect {
+            case .charge(let token):
+                let payments = try context.resolve((any Payments).self)
+                return try await payments.charge(token, for: items, key: context.effectID) ? .charged : .declined
+            }
+        }
+
+        mutating func receive(_ signal: Signal, _ navigator: inout Navigator) {
+            switch signal {
+            case .charged:
+                order = address.map { Order(items: items, address: $0) }
                 navigator.setStack([
                     Screen(
                         "receipt", title: "Receipt", events: [Control(role: .primary, sends: Event.done)],
                         back: .forbidden)
                 ])
-            case .done: navigator.finish()
+            case .declined: payAgain("Your card was declined", &navigator)
             }
         }
 
+        mutating func effectDidFail(_ effect: Effect, _ error: any Error, _ navigator: inout Navigator) {
+            payAgain("We could not reach your bank", &navigator)
+        }
+
+        private func payAgain(_ title: String, _ navigator: inout Navigator) {
+            navigator.pop()
+            navigator.alert(Alert(title, message: "Nothing was charged."))
+        }
+
         func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? {
-            guard screen.name == "address", !draft.isEmpty else { return nil }
-            return Alert(
-                "Discard your input?", buttons: [.leave("discard", title: "Discard"), .cancel])
+            switch screen.name {
+            case "address" where !draft.isEmpty:
+                Alert("Discard your input?", buttons: [.leave("discard", title: "Discard"), .cancel])
+            case "paying":
+                Alert(
+                    "Leave the payment?", message: "We will tell you by e-mail whether it succeeded.",
+                    buttons: [.leave("leave", title: "Leave"), AlertButton("stay", title: "Wait", role: .cancel)])
+            default: nil
+            }
         }
     }
 }

@@ -1,16 +1,21 @@
 public import Coordinators
 
-/// Everything at once: tabs, links, a sign-in in between, a full-screen checkout with a result, a sign-out from
-/// anywhere.
+/// Everything at once: tabs, links, a search as the user types, a sign-in in between, a full-screen checkout with a
+/// payment and a result, a sign-out from anywhere.
 public enum Shop {
     /// - Parameter repository: where the accounts are stored.
-    public static func app(_ repository: any LoginRepository) -> App {
-        App(
+    public static func app(
+        _ repository: any LoginRepository, payments: any Payments, catalog: any Catalog
+    ) -> App {
+        var dependencies = Dependencies.accounts(repository)
+        dependencies.register((any Payments).self) { _ in payments }
+        dependencies.register((any Catalog).self) { _ in catalog }
+        return App(
             "shop", root: AppCoordinator.init,
             coordinators: [
                 TabCoordinator.self, HomeCoordinator.self, SearchCoordinator.self, SignInCoordinator.self,
                 CheckoutCoordinator.self,
-            ], shared: [Cart.self, Membership.self], dependencies: .accounts(repository),
+            ], shared: [Cart.self, Membership.self], dependencies: dependencies,
             origins: ["https://shop.example.com"], endsForks: true)
     }
 }
@@ -132,10 +137,12 @@ extension Shop {
             navigator.selectTab(tab)
         }
 
-        /// For the checkout, which it ends.
+        /// For the search, and for the checkout, which it ends.
         func showProduct(_ id: Int, _ navigator: inout Navigator) {
             showTab("home", &navigator)
-            navigator.tellChildren(HomeCoordinator.self) { home, navigator in home.show(id, &navigator) }
+            navigator.tellChildren(HomeCoordinator.self) { home, navigator in
+                home.show(id, ["id": .integer(id)], &navigator)
+            }
         }
 
         private func openCheckout(_ navigator: inout Navigator) -> LinkDecision {
@@ -177,7 +184,7 @@ extension Shop {
 
         func handle(_ event: Event, _ navigator: inout Navigator) {
             switch event {
-            case .product(let id), .related(let id): show(id, &navigator)
+            case .product(let id), .related(let id): navigator.push(product(id, ["id": .integer(id)]))
             case .addToCart:
                 guard let id = navigator.visible?.params["id"]?.integer else { return }
                 navigator.shared[Cart.self].items.append(id)
@@ -186,13 +193,14 @@ extension Shop {
 
         func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
             guard let id = link.integer("id") else { return .passedOn }
-            navigator.popToRoot()
-            navigator.push(product(id, link.params))
+            show(id, link.params, &navigator)
             return .taken
         }
 
-        func show(_ id: Int, _ navigator: inout Navigator) {
-            navigator.push(product(id, ["id": .integer(id)]))
+        /// Shows a product directly above the home screen.
+        func show(_ id: Int, _ params: JSONObject, _ navigator: inout Navigator) {
+            navigator.popToRoot()
+            navigator.push(product(id, params))
         }
 
         /// - Parameter params: `id`, and `ref` if the link says where it was found.
@@ -203,12 +211,6 @@ extension Shop {
                     Control(role: .primary, sends: "addToCart"), Control(role: .navigation, sends: "related"),
                 ],
                 link: HomeCoordinator.productLink)
-        }
-    }
-
-    struct SearchCoordinator: Coordinator {
-        func start(_ navigator: inout Navigator) {
-            navigator.push(Screen("search", title: "Search"))
         }
     }
 }

@@ -1,0 +1,61 @@
+internal import Coordinators
+
+extension Shop {
+    /// Searches while the user types. Of several searches only the last one goes on.
+    struct SearchCoordinator: Coordinator {
+        static let dependencies: [any Any.Type] = [(any Catalog).self]
+
+        private var text = ""
+        private var products: [Int] = []
+
+        enum Event: NavigationEvent {
+            case search(String)
+            case show(id: Int)
+            static let examples: [Event] = [.search("product 4"), .show(id: 4)]
+            var fields: [Field] { if case .search = self { [Field(title: "Product", maxLength: 100)] } else { [] } }
+        }
+
+        enum Effect: NavigationEffect { case find(String) }
+
+        enum Signal: NavigationSignal { case found([Int]) }
+
+        func start(_ navigator: inout Navigator) {
+            navigator.push(Screen("search", title: "Search"))
+        }
+
+        func render(_ screen: inout Screen, in context: NavigationContext) {
+            screen.params["text"] = .string(text)
+            screen.params["products"] = .array(
+                products.map { ["id": .integer($0), "title": .string("Product \($0)")] })
+        }
+
+        mutating func handle(_ event: Event, _ navigator: inout Navigator) {
+            switch event {
+            case .search(let text):
+                self.text = text
+                // The same id: the search under way is cancelled.
+                if !text.isEmpty { return navigator.perform(Effect.find(text), id: "find") }
+                navigator.cancel("find")
+                products = []
+            case .show(let id):
+                navigator.tell(TabCoordinator.self) { tabs, navigator in tabs.showProduct(id, &navigator) }
+            }
+        }
+
+        func perform(_ effect: Effect, in context: EffectContext) async throws -> Signal? {
+            switch effect {
+            case .find(let text): .found(try await context.resolve((any Catalog).self).products(matching: text))
+            }
+        }
+
+        mutating func receive(_ signal: Signal, _ navigator: inout Navigator) {
+            switch signal {
+            case .found(let products): self.products = products
+            }
+        }
+
+        mutating func effectDidFail(_ effect: Effect, _ error: any Error, _ navigator: inout Navigator) {
+            products = []
+        }
+    }
+}
