@@ -12,7 +12,7 @@ public enum ReferenceApps {
     ///   - latency: how long the services in memory take, which stand for other systems.
     public static func all(accounts: any LoginRepository, latency: Duration = .milliseconds(400)) -> [App] {
         [
-            Tabs.app, LoginHome.app, LoginHomeDelegate.app, ListDetail.app,
+            Tabs.app, LoginHome.app, LoginHomeDelegate.app, ListDetail.app(ForgetfulItemStore(latency: latency)),
             Main.app, CleanLogin.app(accounts),
             Shop.app(
                 accounts, payments: PaymentsInMemory(latency: latency), catalog: CatalogInMemory(latency: latency)),

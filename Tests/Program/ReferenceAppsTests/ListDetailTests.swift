@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct ListDetailTests {
     @Test func `the detail shows an edited title`() async throws {
-        var app = try await CoordinatorTester(ListDetail.app)
+        var app = try await CoordinatorTester(ListDetail.app(ForgetfulItemStore(latency: .zero)))
         #expect(app.stack == "list")
         try await app.send("select", ["id": 2])
         #expect(app.stack == "list, detail")
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func `the list shows an edited title, and so does the detail when it is opened again`() async throws {
-        var app = try await CoordinatorTester(ListDetail.app)
+        var app = try await CoordinatorTester(ListDetail.app(ForgetfulItemStore(latency: .zero)))
         try await app.send("select", ["id": 2])
         try await app.send("edit")
         try await app.send("save", ["title": "New"])
@@ -40,8 +40,30 @@ import Testing
         #expect(app.state.visible?.screen.title == "Item")
     }
 
+    /// A store that cannot be reached.
+    struct Unreachable: ItemStore, Error {
+        func save(_ title: String, of id: Int) throws { throw self }
+    }
+
+    @Test func `a title is stored while the user goes on`() async throws {
+        var app = try await CoordinatorTester(ListDetail.app(Unreachable()))
+        for title in ["Old", "New"] {
+            try await app.send("select", ["id": 2])
+            try await app.send("edit")
+            try await app.send("save", ["title": .string(title)])
+            try await app.back()
+        }
+        #expect(app.pending == ["store 2"], "a later title replaces the one before")
+        try await app.send("select", ["id": 3])
+
+        try await app.performEffects()
+
+        #expect(app.alert?.title == "“New” could not be saved")
+        #expect(app.state.visible?.screen.params["id"] == 3 && app.pending == [])
+    }
+
     @Test func `an empty title is not saved`() async throws {
-        var app = try await CoordinatorTester(ListDetail.app)
+        var app = try await CoordinatorTester(ListDetail.app(ForgetfulItemStore(latency: .zero)))
         try await app.send("select", ["id": 2])
         try await app.send("edit")
 
@@ -56,7 +78,7 @@ import Testing
 
     @Test(arguments: ["dismiss", "cancel", "back"])
     func `leaving the editor removes its coordinator`(event: String) async throws {
-        var app = try await CoordinatorTester(ListDetail.app)
+        var app = try await CoordinatorTester(ListDetail.app(ForgetfulItemStore(latency: .zero)))
         try await app.send("select", ["id": 2])
         try await app.send("edit")
 
@@ -68,7 +90,7 @@ import Testing
     }
 
     @Test func `selecting an unknown item shows an alert`() async throws {
-        var app = try await CoordinatorTester(ListDetail.app)
+        var app = try await CoordinatorTester(ListDetail.app(ForgetfulItemStore(latency: .zero)))
 
         try await app.send("select", ["id": 99])
 
@@ -78,7 +100,7 @@ import Testing
     }
 
     @Test func `ten thousand edits leave the session as large as it was`() async throws {
-        var app = try await CoordinatorTester(ListDetail.app)
+        var app = try await CoordinatorTester(ListDetail.app(ForgetfulItemStore(latency: .zero)))
         try await app.send("select", ["id": 2])
         let before = savedShape(app.state)
 

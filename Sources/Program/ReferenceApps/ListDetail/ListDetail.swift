@@ -1,10 +1,15 @@
 public import Coordinators
 
 /// MVVM-C: the user's action goes to a view model, which does the work and then asks for the transition through a
-/// protocol; the coordinator only navigates.
+/// protocol; the coordinator only navigates. A new title is stored while the user goes on.
 public enum ListDetail {
-    public static let app = App(
-        "list-detail", root: ListCoordinator.init, coordinators: [EditorCoordinator.self])
+    public static func app(_ store: any ItemStore) -> App {
+        var dependencies = Dependencies()
+        dependencies.register((any ItemStore).self) { _ in store }
+        return App(
+            "list-detail", root: ListCoordinator.init, coordinators: [EditorCoordinator.self],
+            dependencies: dependencies)
+    }
 }
 
 extension ListDetail {
@@ -17,6 +22,10 @@ extension ListDetail {
             case edit
             static let examples: [Event] = [.select(id: 2), .edit]
         }
+
+        enum Effect: NavigationEffect { case store(title: String, id: Int) }
+
+        static let dependencies: [any Any.Type] = [(any ItemStore).self]
 
         // Sessions are saved under these names.
         private enum CodingKeys: String, CodingKey { case viewModel = "model" }
@@ -32,6 +41,20 @@ extension ListDetail {
             switch event {
             case .select(let id): viewModel?.select(id, coordinator, &navigator)
             case .edit: viewModel?.edit(coordinator, &navigator)
+            }
+        }
+
+        func perform(_ effect: Effect, in context: EffectContext) async throws -> Signal? {
+            switch effect {
+            case .store(let title, let id): try await context.resolve((any ItemStore).self).save(title, of: id)
+            }
+            return nil
+        }
+
+        mutating func effectDidFail(_ effect: Effect, _ error: any Error, _ navigator: inout Navigator) {
+            let coordinator = self
+            switch effect {
+            case .store(let title, _): viewModel?.storingFailed(title, coordinator, &navigator)
             }
         }
 
@@ -87,7 +110,16 @@ extension ListDetail.ListCoordinator: ListNavigation {
         navigator.update("list") { $0.params = ["items": items] }
     }
 
+    func store(_ title: String, of id: Int, _ navigator: inout Navigator) {
+        // A later title of the same item replaces this one, if it is not stored by then.
+        navigator.perform(Effect.store(title: title, id: id), id: "store \(id)")
+    }
+
     func showNotFound(_ navigator: inout Navigator) {
         navigator.alert(Alert("Not found"))
+    }
+
+    func showNotSaved(_ title: String, _ navigator: inout Navigator) {
+        navigator.alert(Alert("“\(title)” could not be saved"))
     }
 }

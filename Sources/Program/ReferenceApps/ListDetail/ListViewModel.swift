@@ -5,7 +5,9 @@ protocol ListNavigation {
     func showItem(_ id: Int, title: String, _ navigator: inout Navigator)
     func showEditor(_ navigator: inout Navigator)
     func showTitle(_ title: String, in items: JSON, _ navigator: inout Navigator)
+    func store(_ title: String, of id: Int, _ navigator: inout Navigator)
     func showNotFound(_ navigator: inout Navigator)
+    func showNotSaved(_ title: String, _ navigator: inout Navigator)
 }
 
 /// The items, and the selected one. Knows no screen.
@@ -28,10 +30,17 @@ struct ListViewModel: Codable, Sendable {
         coordinator.showEditor(&navigator)
     }
 
+    /// Shows a new title at once, and has it stored meanwhile.
     mutating func save(_ title: String, _ coordinator: some ListNavigation, _ navigator: inout Navigator) {
         guard let selected else { return }
         titles[selected] = title
         coordinator.showTitle(title, in: items, &navigator)
+        coordinator.store(title, of: selected, &navigator)
+    }
+
+    /// A title could not be stored.
+    func storingFailed(_ title: String, _ coordinator: some ListNavigation, _ navigator: inout Navigator) {
+        coordinator.showNotSaved(title, &navigator)
     }
 
     /// What the detail of an item shows beside its title.
