@@ -207,6 +207,27 @@ def shop():
     page.tab("Home")
 
 
+def kiosk():
+    page.open("kiosk", "Check in here")
+    page.click("Begin")
+    page.shows("Your booking", back="Check in here")
+    page.fill("Booking code", "ABC123")
+    page.click("Look up")
+    # The airline takes its time; the screen follows by itself.
+    page.shows("Who checks in?", back="Your booking")
+    shot("kiosk-passengers")
+    page.click("Next")
+    page.shows("Your seats", back="Who checks in?")
+    page.fill("Seat", "12A")
+    page.click("Choose")
+    page.until("no seat is held", lambda: "Held until" in page.text())
+    shot("kiosk-seats")
+    page.escape()
+    page.alert("Give up your seat?")
+    page.click("Give it up", ".alert")
+    page.shows("Who checks in?", back="Your booking")
+
+
 def numbers():
     page.open("numbers", "Number")
     shot("numbers")
@@ -432,7 +453,7 @@ def widths():
 
 walks = [shop] if "images" in sys.argv else [
     tabs, lambda: login_home("login-home"), lambda: login_home("login-home-delegate"), list_detail, main, clean_login,
-    shop, numbers, forms, long_numbers, problems, motion, widths]
+    shop, numbers, kiosk, forms, long_numbers, problems, motion, widths]
 if "images" in sys.argv:
     page.size(360, 640, scale=2)
 try:

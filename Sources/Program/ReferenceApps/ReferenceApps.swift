@@ -11,12 +11,13 @@ public enum ReferenceApps {
     ///   - accounts: the accounts that `clean-login` and `shop` sign in with.
     ///   - latency: how long the services in memory take, which stand for other systems.
     public static func all(accounts: any LoginRepository, latency: Duration = .milliseconds(400)) -> [App] {
-        [
+        let airport = AirportInMemory(latency: latency)
+        return [
             Tabs.app, LoginHome.app, LoginHomeDelegate.app, ListDetail.app(ForgetfulItemStore(latency: latency)),
             Main.app, CleanLogin.app(accounts),
             Shop.app(
                 accounts, payments: PaymentsInMemory(latency: latency), catalog: CatalogInMemory(latency: latency)),
-            Numbers.app,
+            Numbers.app, Kiosk.app(airline: airport, terminal: airport),
         ]
     }
 }

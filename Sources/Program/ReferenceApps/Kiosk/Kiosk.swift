@@ -1,0 +1,180 @@
+public import Coordinators
+
+/// An airport's check-in, which strangers use one after the other: work that takes time and may fail, seats that are held
+/// until a time, a payment that another system reports.
+public enum Kiosk {
+    public static func app(airline: any Airline, terminal: any CardTerminal) -> App {
+        var dependencies = Dependencies()
+        dependencies.register((any Airline).self) { _ in airline }
+        dependencies.register((any CardTerminal).self) { _ in terminal }
+        return App(
+            "kiosk", root: KioskCoordinator.init,
+            coordinators: [
+                BookingCoordinator.self, SeatCoordinator.self, BagsCoordinator.self, UpsellCoordinator.self,
+                PaymentCoordinator.self, BoardingCoordinator.self,
+            ], shared: [CheckIn.self, Language.self], dependencies: dependencies)
+    }
+}
+
+extension Kiosk {
+    /// What the check-in under way has chosen so far.
+    struct CheckIn: SharedState {
+        var booking: Booking?
+        /// The ids of those who check in.
+        var chosen: [Int] = []
+        /// Names what is held for them.
+        var hold: String?
+        var seats: [String] = []
+        var heldUntil: Date?
+        /// Identifies the payment that the terminal waits for.
+        var payment: String?
+
+        var passengers: [Passenger] { booking?.passengers.filter { chosen.contains($0.id) } ?? [] }
+
+        mutating func endHold() {
+            hold = nil
+            seats = []
+            heldUntil = nil
+        }
+    }
+
+    /// Shows the first screen, and returns to it when a check-in is over, given up, or left alone.
+    struct KioskCoordinator: Coordinator {
+        static let dependencies: [any Any.Type] = [(any Airline).self, (any CardTerminal).self]
+        static let links: [LinkPattern] = ["/checkin/{code}?lang={lang}"]
+        static let everywhere: [Event] = [.callOperator, .startOver]
+
+        enum Event: NavigationEvent, CaseIterable {
+            case begin, changeLanguage, callOperator, startOver
+
+            /// In both languages, because it is shown on the screens of all coordinators.
+            var title: String {
+                switch self {
+                case .callOperator: "Help · Hilfe"
+                case .startOver: "Start over · Von vorn"
+                default: readableName
+                }
+            }
+        }
+
+        /// What an unfinished check-in has reserved is given back.
+        enum Effect: NavigationEffect {
+            case release(hold: String)
+            case cancelPayment(reference: String)
+        }
+
+        enum Signal: NavigationSignal { case idle }
+
+        func start(_ navigator: inout Navigator) {
+            navigator.push(Screen("attract"))
+        }
+
+        func render(_ screen: inout Screen, in context: NavigationContext) {
+            let say = context.language
+            screen.title = say("Check in here", "Hier einchecken")
+            screen.events = [
+                Control(say("Begin", "Beginnen"), role: .primary, sends: Event.begin),
+                Control(say("Deutsch", "English"), role: .secondary, sends: Event.changeLanguage),
+            ]
+        }
+
+        func isEnabled(_ event: Event, in context: NavigationContext) -> Bool {
+            // A client that names its language has it already.
+            if case .changeLanguage = event { context.client.language == nil } else { true }
+        }
+
+        func handle(_ event: Event, _ navigator: inout Navigator) {
+            switch event {
+            case .begin:
+                // The phones of earlier passengers have nothing to do with this check-in.
+                navigator.rotateToken()
+                begin(BookingCoordinator(), &navigator)
+            case .changeLanguage: navigator.shared[Language.self].toggle()
+            case .callOperator:
+                let say = navigator.language
+                navigator.alert(Alert(say("Somebody is coming to help you", "Wir kommen und helfen Ihnen")))
+            case .startOver: startOver(&navigator)
+            }
+        }
+
+        func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
+            startOver(&navigator)
+            if let code = link.string("lang").flatMap(Language.Code.init) {
+                navigator.shared[Language.self].code = code
+            }
+            begin(BookingCoordinator(lookingUp: link.string("code")), &navigator)
+            return .taken
+        }
+
+        func receive(_ signal: Signal, _ navigator: inout Navigator) {
+            switch signal {
+            // Who pays looks at the terminal.
+            case .idle where navigator.visible?.name == "payment": waitForIdleness(&navigator)
+            case .idle: startOver(&navigator)
+            }
+        }
+
+        func childDidFinish(_ child: any Coordinator, _ navigator: inout Navigator) {
+            startOver(&navigator)
+        }
+
+        func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) {
+            startOver(&navigator)
+        }
+
+        /// All is paid: the seats are the passengers', and there is no way back.
+        func board(_ navigator: inout Navigator) {
+            navigator.endChildren()
+            navigator.start(BoardingCoordinator(navigator.shared[CheckIn.self]))
+            navigator.shared[CheckIn.self] = CheckIn()
+        }
+
+        /// Gives back the seats that are held.
+        func releaseSeats(_ navigator: inout Navigator) {
+            guard let hold = navigator.shared[CheckIn.self].hold else { return }
+            navigator.shared[CheckIn.self].endHold()
+            navigator.perform(Effect.release(hold: hold), id: "release \(hold)")
+        }
+
+        /// Nothing was paid: the passenger has time for another try.
+        func paymentFailed(_ navigator: inout Navigator) {
+            cancelPayment(&navigator)
+            waitForIdleness(&navigator)
+        }
+
+        /// Has the terminal wait no longer.
+        private func cancelPayment(_ navigator: inout Navigator) {
+            guard let reference = navigator.shared[CheckIn.self].payment else { return }
+            navigator.shared[CheckIn.self].payment = nil
+            navigator.perform(Effect.cancelPayment(reference: reference), id: "cancel \(reference)")
+        }
+
+        func perform(_ effect: Effect, in context: EffectContext) async throws -> Signal? {
+            switch effect {
+            case .release(let hold): try await context.resolve((any Airline).self).release(hold)
+            case .cancelPayment(let reference): try await context.resolve((any CardTerminal).self).cancel(reference)
+            }
+            return nil
+        }
+
+        /// What could not be given back expires where it is reserved.
+        func effectDidFail(_ effect: Effect, _ error: any Error, _ navigator: inout Navigator) {}
+
+        private func begin(_ booking: BookingCoordinator, _ navigator: inout Navigator) {
+            navigator.start(booking)
+            waitForIdleness(&navigator)
+        }
+
+        private func waitForIdleness(_ navigator: inout Navigator) {
+            navigator.scheduleWhenIdle(Signal.idle, after: .seconds(60))
+        }
+
+        private func startOver(_ navigator: inout Navigator) {
+            navigator.endChildren()
+            navigator.cancel("idle")
+            releaseSeats(&navigator)
+            cancelPayment(&navigator)
+            navigator.shared[CheckIn.self] = CheckIn()
+        }
+    }
+}
