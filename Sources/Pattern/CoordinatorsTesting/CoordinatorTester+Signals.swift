@@ -167,7 +167,7 @@ extension EffectOutcome {
         var attempt = 1
         while true {
             let run = EffectRun(
-                of: work.number, in: state, of: app, session: SessionInfo(id: session, user: user), effectID: effectID,
+                of: work.number, in: state, of: app, session: session, user: user, effectID: effectID,
                 attempt: attempt, at: now)
             guard let run else { return nil }
             do {

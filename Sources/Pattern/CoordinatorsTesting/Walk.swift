@@ -114,7 +114,8 @@ struct Walk {
             guard var run = try begin(state, now) else { return true }
             run.origin = .test(transition: steps.count + 1)
             let signal = run.receivedSignal
-            visit = Coverage.Visit(event: event, signal: signal, before: before, result: try await run.wholeResult(&coverage.findings))
+            visit = Coverage.Visit(
+                event: event, signal: signal, before: before, result: try await run.wholeResult(&coverage.findings))
         } catch {
             try requireAllowed(error, of: name, isBuiltIn: event.flatMap { BuiltInEvent(rawValue: $0.type) } != nil)
             return false

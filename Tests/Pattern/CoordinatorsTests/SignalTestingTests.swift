@@ -201,7 +201,8 @@ import Testing
 
     private func map(of app: App) async throws -> AppMap {
         let map = try await AppMap(exploring: app, limit: 500) { (run) async throws(NavigationError) in
-            try await run.wholeResult()
+            var run = run
+            return try await run.result()
         }
         return try #require(map)
     }
