@@ -193,6 +193,12 @@ extension Navigator {
         requests.append(.alert(alert))
     }
 
+    /// Dismisses the alert that is shown and those that wait, unanswered: when a signal begins something new, such as a
+    /// kiosk that is left alone. Those that this transition shows afterwards stay.
+    public mutating func dismissAlerts() {
+        requests.append(.dismissAlerts)
+    }
+
     /// Ends this coordinator: removes it, its descendants and all their screens, then calls its parent's
     /// `childDidFinish`. No request may follow except `alert`, `tell`, `rotateToken`, `signIn`, `signOut` and
     /// `endSessions`.

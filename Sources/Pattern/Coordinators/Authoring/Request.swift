@@ -14,6 +14,7 @@ indirect enum Request: Sendable {
     case selectTab(String)
     case setBadge(String?, tab: String)
     case alert(Alert)
+    case dismissAlerts
     case start(any Coordinator)
     case present(any Coordinator, Presentation)
     case dismiss
@@ -95,6 +96,7 @@ extension Request: CustomStringConvertible {
         case .selectTab(let id): "selectTab(\(id))"
         case .setBadge(_, let id): "setBadge(ofTab: \(id))"
         case .alert: "alert()"
+        case .dismissAlerts: "dismissAlerts()"
         case .start(let child): "start(\(type(of: child).name))"
         case .present(let child, _): "present(\(type(of: child).name))"
         case .dismiss: "dismiss()"

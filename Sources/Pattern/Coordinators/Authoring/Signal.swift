@@ -101,6 +101,12 @@ public struct EffectContext: Sendable {
     }
 }
 
+/// `receive` throws this to refuse a signal of another system, for example with a reference that nobody waits for.
+/// Nothing changes, and the system gets 409 `signal-not-accepted`.
+public struct SignalNotAccepted: Error, Equatable {
+    public init() {}
+}
+
 /// An attempt of an effect took longer than it may.
 public struct EffectDeadlineExceeded: Error, Equatable {
     public init() {}

@@ -325,6 +325,7 @@ extension TransitionRun.Call {
             default: break
             }
         }
+        if case .receiveSignal = self, error is SignalNotAccepted { return .signalNotAccepted }
         if let overloaded = error as? Overloaded { return .overloaded(retryAfter: overloaded.retryAfter) }
         return .handlerFailed(coordinator: coordinator.name, call: name, error: ThrownError(error))
     }
@@ -351,6 +352,7 @@ extension TransitionRun {
         case .selectTab(let id): try selectTab(id, request, by: coordinator)
         case .setBadge(let badge, let tab): try setBadge(badge, ofTab: tab, request, by: coordinator)
         case .alert(let alert): try show(alert, request, by: coordinator)
+        case .dismissAlerts: state.alerts = []
         case .start(let child): try start(child, on: state.stackID(for: coordinator), request, by: coordinator)
         case .present(let child, let presentation): try present(child, presentation, request, by: coordinator)
         case .dismiss, .dismissPresented: try dismiss(request, by: coordinator)

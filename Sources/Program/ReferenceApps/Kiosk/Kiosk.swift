@@ -110,7 +110,10 @@ extension Kiosk {
             switch signal {
             // Who pays looks at the terminal.
             case .idle where navigator.visible?.name == "payment": waitForIdleness(&navigator)
-            case .idle: startOver(&navigator)
+            case .idle:
+                // Nobody is there to answer.
+                navigator.dismissAlerts()
+                startOver(&navigator)
             }
         }
 

@@ -45,7 +45,7 @@ extension Kiosk {
             return nil
         }
 
-        mutating func receive(_ signal: Signal, _ navigator: inout Navigator) {
+        mutating func receive(_ signal: Signal, _ navigator: inout Navigator) throws {
             let say = navigator.language
             switch signal {
             case .paid(reference):
@@ -54,7 +54,7 @@ extension Kiosk {
             case .refused(reference): refuse(say("Your card was refused", "Ihre Karte wurde abgelehnt"), &navigator)
             case .timedOut: refuse(say("Nothing was paid", "Es wurde nicht bezahlt"), &navigator)
             // Of a payment that was given up.
-            case .paid, .refused: break
+            case .paid, .refused: throw SignalNotAccepted()
             }
         }
 

@@ -44,7 +44,7 @@ extension JournalWriter {
         return Array(found.sorted { $0.text < $1.text }.prefix(limit))
     }
 
-    /// See `SessionStore.postpone`. A timer in the tail is postponed until its row is compacted, which restores it.
+    /// See `SessionStore.postpone`. A timer in the tail is postponed there, and so in what is compacted later.
     ///
     /// - Parameter time: in milliseconds since 1970.
     func postpone(_ timers: [DueTimer], until time: Int?, _ tail: SharedTail) throws(CommitFailure) {

@@ -10,10 +10,18 @@ struct Place: Sendable {
     let size: Int
     /// Milliseconds since 1970.
     let keptUntil: Int
-    let label: JournalRow.Label?
+    private(set) var label: JournalRow.Label?
 
     var isRecord: Bool { kind != .answer }
     var key: String? { label?.key }
+
+    /// Changes when the next timer is due, as the tables will have it. The row keeps what was committed.
+    fileprivate mutating func postpone(until time: Int?) {
+        label = label.map {
+            JournalRow.Label(
+                tokens: $0.tokens, user: $0.user, origin: $0.origin, key: $0.key, timer: time, hasEffects: $0.hasEffects)
+        }
+    }
 }
 
 /// The uncompacted tail of the journal: where the rows are that are not in the tables yet.
@@ -62,7 +70,13 @@ struct Tail {
 
     /// Changes a timer that is still due at `due`.
     mutating func postpone(due: Int, until time: Int?, of id: SessionID) {
-        if timers[id] == due { timers[id] = time }
+        guard timers[id] == due else { return }
+        timers[id] = time
+        if let index = recent[id]?.lastIndex(where: \.isRecord) {
+            recent[id]?[index].postpone(until: time)
+        } else if let index = compacting[id]?.lastIndex(where: \.isRecord) {
+            compacting[id]?[index].postpone(until: time)
+        }
     }
 
     /// Oldest first.
