@@ -171,6 +171,7 @@ import Testing
         "text.wholeMatch(", "$0.wholeMatch(of: pattern)",
         // Elements of a list.
         #".parts(at: ",").contains("memory")"#, #"words.lastIndex(of: "SERVICE")"#, #"segments.first == "console""#,
+        #"segments.last == "signals""#,
         #"segments.contains("")"#,
         // Our own texts.
         "MHD_get_version()", "crypto_pwhash_STRPREFIX", #"$0.hasSuffix(".css")"#, #"section.prefix { $0 != "\n" }"#,

@@ -1,6 +1,6 @@
 """Uses the console as a person does.
 
-python console.py COORDINATORD
+python console.py COORDINATORD ODDSERVER
 
 The environment says more, see scripts/test-console.
 """
@@ -22,7 +22,7 @@ from browser import Page
 from relay import Relay
 from selenium.webdriver.common.keys import Keys
 
-binary = sys.argv[1]
+binary, odd = sys.argv[1:3]
 work = Path(tempfile.mkdtemp(prefix="test-console-"))
 screenshots, isPictured = os.environ.get("CONSOLE_SCREENSHOTS"), os.environ.get("CONSOLE_IMAGES")
 images = Path(__file__).parents[2] / "docs/images"
@@ -37,15 +37,15 @@ def free_port():
 class Server:
     """The server, which can be stopped and started again with what it has stored."""
 
-    def __init__(self, *options, port=None):
-        self.port, self.options = port or free_port(), options
+    def __init__(self, *options, port=None, binary=binary):
+        self.port, self.options, self.binary = port or free_port(), options, binary
         self.directory = Path(tempfile.mkdtemp(dir=work))
         self.start()
 
     def start(self):
         log = open(self.directory / "log", "a")
         self.process = subprocess.Popen([
-            binary, "serve", "--port", str(self.port), "--development", "--data-directory", self.directory,
+            self.binary, "serve", "--port", str(self.port), "--development", "--data-directory", self.directory,
             "--store", f"sqlite:{self.directory}/store", *self.options], stdout=log, stderr=log)
         until(f"the server is not ready: {self.directory}/log", self.is_ready)
 
@@ -792,6 +792,83 @@ def pages():
     shot("no-map")
 
 
+def waiting():
+    """What is under way, timers with the time that is left, the cause of what was no event, and signals."""
+    global base, server
+    usual = base, server
+    key = "a-key-of-the-payment-provider-of-tests"
+    (work / "services").write_text(f"payments {key}\n")
+    server = Server(*options, "--service-key-file", str(work / "services"), binary=odd)
+    base = f"http://127.0.0.1:{server.port}"
+    try:
+        page.start("booking")
+        assert not page.marked(".work, .working")
+        page.click("Hold")
+        page.says("Working: Hold seat", ".phone .working")
+        page.says("holdSeat for", ".tree")
+        page.click("Remind")
+        page.says("reminded in 1 min 2", ".tree")
+        page.says("nobodyThere idle in 59 min", ".tree")
+        page.says("s, if the user does nothing", ".tree")
+        left = page.marked(".tree [data-due]")[0]
+        page.until("the time does not go on", lambda: page.marked(".tree [data-due]")[0] not in (left, " due"))
+        shot("waiting", "light")
+
+        # Work that ends, and signals: of the console, and of a service.
+        page.click("Ask")
+        page.says("Working: Hold seat, Ask desk", ".phone .working")
+        page.says("answered (effect)", "footer")
+        assert page.marked(".phone .working") == ["Working: Hold seat"], page.marked(".phone .working")
+        page.click("Signals of other systems", ".screenside")
+        page.fill("Reference", "r-7", ".others")
+        page.click("Paid", ".others")
+        page.says("paid (signal)", "footer")
+        page.says("The session has received “paid”.", "#note")
+        page.says("paid r-7", ".phone")
+        page.click("Cancelled", ".others")
+        page.says("cancelled (signal)", ".last")
+        urllib.request.urlopen(urllib.request.Request(
+            f"{base}/v1/sessions/{page.id()}/signals", b'{"type": "paid", "payload": {"reference": "r-8"}}',
+            {"Authorization": f"Bearer {key}", "Content-Type": "application/json", "Idempotency-Key": "k"}))
+        page.says("paid r-8", ".phone")
+        shot("signals")
+        text = copied()
+        assert text.count("Not posted here.") == 4 and "# 5: answered, the end of work" in text, text
+        assert '"type":"paid"' not in text and run_script(text).splitlines()[-1].startswith("4  ")
+
+        # In the past nothing is under way, and nothing can be sent.
+        page.press(Keys.ARROW_LEFT)
+        page.says("Nothing can be posted in the past.", ".banner")
+        assert not page.marked(".work, .working") and page.button("Cancelled", ".others") is None
+        page.press(Keys.ESCAPE)
+        page.click("Release")
+        page.until("the work is still shown", lambda: not page.marked(".working"))
+        page.until("the tree shows it, too", lambda: "holdSeat" not in page.marked(".tree")[0])
+
+        # In production signals need the operator's token.
+        server.stop()
+        server.options = (*server.options, "--no-development")
+        server.start()
+        page.start("booking")
+        page.click("Signals of other systems", ".screenside")
+        page.field("The operator's token", ".others").send_keys("wrong", Keys.ENTER)
+        page.click("Cancelled", ".others")
+        page.says("No right", "#note")
+        page.field("The operator's token", ".others").send_keys(operator, Keys.ENTER)
+        page.click("Cancelled", ".others")
+        page.says("cancelled (signal)", "footer")
+        # Without the session's token, the operator sends signals all the same.
+        page.run("sessionStorage.removeItem(arguments[0])", f"console token {page.id()}")
+        page.driver.refresh()
+        page.says("Read only.", ".banner")
+        page.click("Signals of other systems", ".screenside")
+        page.click("Cancelled", ".others")
+        page.version(3)
+    finally:
+        server.stop()
+        base, server = usual
+
+
 def motion():
     """Screens move as the operations say, in less than 200 ms, and not at all for those who prefer that."""
     page.start("main")
@@ -815,7 +892,7 @@ def motion():
 
 faults = []
 walks = {walk.__name__: walk for walk in [
-    tabs, shop, address, numbers, hostile, script, fork, motion, keyboard, two_windows, broken, endings, pages]}
+    tabs, shop, address, numbers, hostile, script, fork, waiting, motion, keyboard, two_windows, broken, endings, pages]}
 chosen = os.environ.get("CONSOLE_WALKS", " ".join(walks)).split()
 (work / "operator").write_text(operator)
 options = ["--console", "--console-token-file", str(work / "operator")]

@@ -27,7 +27,7 @@ struct OddServer: NavigationServer {
         }
         return [
             App(setup.isDevelopment ? "development" : "production", root: OddCoordinator.init), Library.app,
-            Ledger.app,
+            Ledger.app, Booking.app,
             App("traced", root: { TracedCoordinator() }, coordinators: [TracedChild.self]),
             App("slow", root: { SlowCoordinator() }),
             App("freezing", root: { FreezingCoordinator() }),

@@ -26,10 +26,10 @@ final class ServiceKeyFile: ServiceKeys {
         self.path = path
         self.logger = logger
         seen = Mutex(FileVersion(of: path))
-        do throws(SmallFile.Unreadable) {
+        do throws(Unusable) {
             services = Mutex(try ServiceKeyFile.services(in: path))
         } catch {
-            throw ExitCode.cannotStart(EX_NOINPUT, "--service-key-file: \(error.reason)")
+            throw ExitCode.cannotStart(error.exitCode, "--service-key-file: \(error.reason)")
         }
     }
 
@@ -45,7 +45,7 @@ final class ServiceKeyFile: ServiceKeys {
             try? await Task.sleep(for: .seconds(1))
             guard let version = FileVersion(of: path), version != seen.withLock({ $0 }) else { continue }
             seen.withLock { $0 = version }
-            do throws(SmallFile.Unreadable) {
+            do throws(Unusable) {
                 let new = try ServiceKeyFile.services(in: path)
                 services.withLock { $0 = new }
                 logger.info("\(path) has changed: it has \(new.count) keys of services now")
@@ -55,14 +55,25 @@ final class ServiceKeyFile: ServiceKeys {
         }
     }
 
-    private static func services(in path: String) throws(SmallFile.Unreadable) -> [SHA256Digest: String] {
-        let text = String(decoding: try SmallFile.bytes(of: path), as: UTF8.self)
+    /// Why the file cannot be used: a sentence without its full stop.
+    private struct Unusable: Error {
+        let exitCode: CInt
+        let reason: String
+    }
+
+    private static func services(in path: String) throws(Unusable) -> [SHA256Digest: String] {
+        let text: String
+        do throws(SmallFile.Unreadable) {
+            text = String(decoding: try SmallFile.bytes(of: path), as: UTF8.self)
+        } catch {
+            throw Unusable(exitCode: EX_NOINPUT, reason: error.reason)
+        }
         var services: [SHA256Digest: String] = [:]
         for (index, line) in text.parts(at: "\n").enumerated() {
             let words = line.words
             if words.isEmpty || words[0].begins(with: "#") { continue }
             let fault = { (reason: String) in
-                SmallFile.Unreadable(reason: "line \(index + 1) of \(path) \(reason)")
+                Unusable(exitCode: EX_DATAERR, reason: "line \(index + 1) of \(path) \(reason)")
             }
             guard words.count == 2 else { throw fault("has not a name and a key, with a space between them") }
             guard words[0].utf8.count <= 64,

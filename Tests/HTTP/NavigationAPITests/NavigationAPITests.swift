@@ -449,7 +449,8 @@ extension Answer {
                 "alert": ["key": "a3", "title": "Sure?", "buttons": [["id": "ok", "title": "OK", "role": "cancel"]]],
                 "back": ["effect": "dismissAlert"], "events": ["back", "answer"],
                 "transition": [
-                    "event": "ask", "operations": [["op": "alert", "key": "a3"]], "finished": [], "dismissed": [],
+                    "event": "ask", "cause": "event", "operations": [["op": "alert", "key": "a3"]], "finished": [],
+                    "dismissed": [],
                 ],
             ])
     }

@@ -55,9 +55,11 @@ const isProblem = body => String(body?.type).startsWith("urn:coordinatord:proble
 /**
  * Sends a request until an answer says what happened. After a lost answer, or one that says “later”, it repeats the
  * request with the same key: the server carries it out once. Meanwhile `onWaiting` gets `{ status, seconds, retry }`,
- * where a status of 0 means no connection and `retry()` ends the pause, and at the end `undefined`.
+ * where a status of 0 means no connection and `retry()` ends the pause, and at the end `undefined`. With `wait` the
+ * server may take so many seconds longer to answer.
  */
-export async function send(url, { method = "GET", token, body, headers = {}, onWaiting = () => {} } = {}) {
+export async function send(url, { method = "GET", token, body, headers = {}, wait = 0, onWaiting = () => {} } = {}) {
+  if (wait) headers = { ...headers, Prefer: `wait=${wait}` };
   const options = { method, headers: { ...headers }, cache: "no-store" };
   if (token) options.headers.Authorization = `Bearer ${token}`;
   if (body !== undefined) {
@@ -68,7 +70,7 @@ export async function send(url, { method = "GET", token, body, headers = {}, onW
   for (let attempt = 1; ; attempt++) {
     let response, answer;
     try {
-      response = await fetch(url, { ...options, signal: AbortSignal.timeout(30_000) });
+      response = await fetch(url, { ...options, signal: AbortSignal.timeout(1000 * (30 + wait)) });
       answer = [204, 304].includes(response.status) ? undefined : parse(await response.text());
       if (!response.ok && response.status !== 304 && !isProblem(answer)) throw new Error("from a gateway");
     } catch {
@@ -117,13 +119,15 @@ export class Session {
 
   /**
    * Posts an event, with the screen on which the user acted, after those posted before, and returns the newest state.
-   * With `version` it is carried out only on that version. Throws a `Problem`; a state that came with it is kept.
+   * With `version` it is carried out only on that version. With `wait` the answer comes when the work in the background
+   * that the event began is done, or after so many seconds, at most 50; what is posted meanwhile waits for its turn.
+   * Throws a `Problem`; a state that came with it is kept.
    */
-  post(type, payload, { screen = this.state?.visible.key, version } = {}) {
+  post(type, payload, { screen = this.state?.visible.key, version, wait } = {}) {
     const headers = version === undefined ? {} : { "If-Match": `"${version}"` };
     const work = this.#posted.then(async () => {
       try {
-        const { response, answer } = await this.#send("POST", "/events", { type, payload, screen }, headers);
+        const { response, answer } = await this.#send("POST", "/events", { type, payload, screen }, { headers, wait });
         this.#accept(answer, tagOf(response));
         const newest = Math.max(Number(response.headers.get("Session-Version")), this.state.session.version);
         return answer.session.version < newest ? this.read() : this.state;
@@ -137,8 +141,8 @@ export class Session {
   }
 
   /** Reads something else of the session, such as `get("/history?limit=20")`; ends it, for every client. */
-  async get(suffix) { return (await this.#send("GET", suffix, undefined, {}, "")).answer; }
-  async end() { await this.#send("DELETE", "", undefined, {}, ""); }
+  async get(suffix) { return (await this.#send("GET", suffix, undefined, { query: "" })).answer; }
+  async end() { await this.#send("DELETE", "", undefined, { query: "" }); }
 
   /**
    * Follows the session until it ends or `signal` is aborted. `onConnection(true)` says that the stream is open, and
@@ -171,8 +175,8 @@ export class Session {
     return `${this.server.replace(/\/+$/, "")}/${this.path}${this.id ? `/${this.id}` : ""}${suffix}${query}`;
   }
 
-  #send(method, suffix, body, headers, query) {
-    return send(this.#url(suffix, query), { method, token: this.token, body, headers, onWaiting: this.onWaiting });
+  #send(method, suffix, body, { query, ...more } = {}) {
+    return send(this.#url(suffix, query), { method, token: this.token, body, onWaiting: this.onWaiting, ...more });
   }
 
   /**

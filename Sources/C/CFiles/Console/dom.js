@@ -71,6 +71,17 @@ export function duration(seconds) {
   return found.join(" ") || "0 s";
 }
 
+/** Says that something is under way; it is seen only after 300 ms. */
+export const spinner = () => h("i.spinner", { "aria-hidden": "true" });
+
+/** Writes how long work has been under way, and how long it takes until a timer is due. */
+export function tick(host) {
+  for (const element of host.querySelectorAll("[data-since], [data-due]")) {
+    const { since, due } = element.dataset, seconds = (Date.parse(since ?? due) - Date.now()) / 1000;
+    element.textContent = since ? ` for ${duration(-seconds)}` : seconds < 0.5 ? " due" : ` in ${duration(seconds)}`;
+  }
+}
+
 /** A message where there is nothing else to show, with what the user can do. */
 export const notice = (title, sentence, ...actions) => h("section.notice", {},
   h("h2", {}, title), h("p", {}, sentence), actions.length > 0 && h(".actions", {}, actions));

@@ -1,6 +1,7 @@
 /** The versions of a session as a line to drag along, and as a script that makes them again. */
 import { stringify } from "../client.js";
 import { clock, h, titleOf } from "./dom.js";
+import { causeText } from "./state.js";
 
 /**
  * The line. `versions` are those of the history, oldest first; `shown` is the version that is drawn, and `newest` the
@@ -9,7 +10,7 @@ import { clock, h, titleOf } from "./dom.js";
 export function historyView({ versions, open, shown, newest, onShow, onFork, whyNoFork }) {
   const first = versions[0]?.version ?? newest, at = shown ?? newest,
     entry = versions.find(({ version }) => version === at);
-  const text = entry ? [entry.event ?? "start", titleOf(entry.visible), clock(entry.time)] : [];
+  const text = entry ? [causeText(entry), titleOf(entry.visible), clock(entry.time)] : [];
   const before = open.findLast(version => version < at), after = open.find(version => version > at);
   const go = version => onShow(version >= newest ? undefined : version);
   const range = h("input", { type: "range", min: first, max: newest, value: at, step: 1, "data-focus": "range",
@@ -19,10 +20,11 @@ export function historyView({ versions, open, shown, newest, onShow, onFork, why
         : open.findLast(version => version <= to);
       if (nearest === at) range.value = at; else go(nearest ?? newest);
     }, disabled: !before && !after });
-  const dots = versions.map(({ version, event, visible }) => {
+  const dots = versions.map(({ version, event, cause = "event", visible }) => {
     const isClosed = version !== at && !open.includes(version);
-    const style = `${version === at ? ".at" : version > at ? ".later" : ""}${event ? "" : ".start"}`;
-    const name = `${version} ${event ?? "start"}, ${titleOf(visible)}${isClosed ? ", cannot be shown" : ""}`;
+    const style = [version === at ? ".at" : version > at ? ".later" : "", !event ? ".start" : cause === "event" ? ""
+      : ".signal"].join("");
+    const name = `${version} ${causeText({ event, cause })}, ${titleOf(visible)}${isClosed ? ", cannot be shown" : ""}`;
     const dot = h(`i${style}${isClosed ? ".closed" : ""}`, { title: name });
     dot.style.setProperty("--at", newest === first ? 1 : (version - first) / (newest - first));
     return dot;
@@ -41,6 +43,9 @@ export function historyView({ versions, open, shown, newest, onShow, onFork, why
       h("button.primary", { onclick: () => onShow(undefined), "data-focus": "now" }, "Now")));
 }
 
+/** What a client does not post. */
+const elsewhere = { effect: "the end of work in the background", timer: "a timer", signal: "a signal" };
+
 const quoted = text => `'${text.replaceAll("'", "'\\''")}'`;
 
 /**
@@ -50,7 +55,9 @@ const quoted = text => `'${text.replaceAll("'", "'\\''")}'`;
  */
 export function scriptOf({ app, id, body: opening, versions, typed, schemas, server }) {
   const isWhole = versions[0]?.version === 1, needs = [];
-  const posts = versions.filter(({ event }) => event && event !== "migrate").map(({ version, event, visible }) => {
+  const steps = versions.filter(({ event }) => event && event !== "migrate");
+  const posts = steps.map(({ version, event, cause, visible }) => {
+    if (elsewhere[cause]) return `# ${version}: ${event.replace(/[^\w-]/g, "")}, ${elsewhere[cause]}. Not posted here.`;
     const known = typed[version], left = known?.left ?? [],
       comment = `# ${version}: ${titleOf(visible).replace(/[\r\n]+/g, " ")}`;
     const whole = payload => `${comment}\npost ${quoted(stringify({ type: event, payload }))}`;

@@ -1,5 +1,5 @@
 /** The phone: a state as its user sees it. It is drawn as a whole each time; only forms stay, with what is typed. */
-import { draw, h, isObject, plain, titleOf, words } from "./dom.js";
+import { draw, h, isObject, plain, spinner, titleOf, words } from "./dom.js";
 import { formView } from "./form.js";
 import { markNames, screensOf, symbols } from "./state.js";
 
@@ -29,15 +29,15 @@ export class Phone {
   /**
    * Draws a state. `operations` are the changes since what is drawn now, if it directly follows. With `isPast` nothing
    * can be posted; `titles` has the events' titles for that. `marks` says what became of each screen; `content` is what
-   * the visible screen has beside its state.
+   * the visible screen has beside its state, and `pending` the work that is under way.
    */
-  show(state, { operations = [], isPast = false, titles, marks = new Map(), content } = {}) {
+  show(state, { operations = [], isPast = false, titles, marks = new Map(), content, pending } = {}) {
     const picture = JSON.stringify([{ ...state, session: state.session.id, transition: 0 }, isPast, [...marks],
-      content]);
+      content, pending]);
     if (picture === this.#picture) return;
     this.#picture = picture;
     const active = this.#host.contains(document.activeElement) ? document.activeElement : undefined;
-    const old = this.#layers, make = { state, isPast, titles, marks, content, forms: new Map() };
+    const old = this.#layers, make = { state, isPast, titles, marks, content, pending, forms: new Map() };
     this.#layers = new Map([{ key: "main", stack: state.stack }, ...state.presented ?? []]
       .map(flow => [flow.key, this.#layer(flow, make)]));
     this.#forms = make.forms;
@@ -75,7 +75,7 @@ export class Phone {
   }
 
   #screen(screen, make) {
-    const { state, isPast, titles, marks, content } = make, isVisible = screen.key === state.visible.key;
+    const { state, isPast, titles, marks, content, pending } = make, isVisible = screen.key === state.visible.key;
     const mark = marks.get(screen.key), isInFront = isVisible && !state.alert;
     if (isInFront && state.controls) {
       this.#controls.set(screen.key, state.controls.filter(({ place, coordinator }) => place === "screen"
@@ -98,6 +98,8 @@ export class Phone {
           : h("span"),
         title,
         canClose ? h("button", { ...pressed("dismiss"), "aria-label": "Close" }, icon("close")) : h("span")),
+      isVisible && pending && h("p.working.quiet", { role: "status" }, spinner(),
+        `Working: ${[...new Set(pending.map(({ effect }) => words(effect)))].join(", ")}`),
       h(".content", {},
         mark && h(`p.mark.${mark}`, {}, `${symbols[mark]} ${markNames[mark]} in this version`),
         paramsView(screen.params, select) ?? h("p.kind", { "aria-hidden": "true" }, icon(screen.name)
@@ -108,21 +110,21 @@ export class Phone {
           h("button.button", { disabled: true }, screen.eventTitles?.[type] ?? titles.get(type)))));
   }
 
-  #control(control, { forms }, screen) {
+  #control(control, { forms }, screen, post = this.#post) {
     const { type, title, role, schema } = control;
     if (!schema) {
-      return h(`button.button.${role}`, { onclick: () => this.#post(type), "data-event": type }, title,
+      return h(`button.button.${role}`, { onclick: () => post(type), "data-event": type }, title,
         role === "navigation" && icon("forward"));
     }
     const name = `${screen} ${JSON.stringify(control)}`;
-    const form = this.#forms.get(name) ?? formView(control, (payload, form) => this.#post(type, payload, form));
+    const form = this.#forms.get(name) ?? formView(control, (payload, form) => post(type, payload, form));
     forms.set(name, form);
     return form;
   }
 
-  /** The controls of the app and the built-in ones, beside the phone. */
-  drawControls(host, controls) {
-    host.replaceChildren(...controls.map(control => this.#control(control, { forms: new Map() }, "")));
+  /** Controls beside the phone: of the app, the built-in ones, or those of signals, which `post` sends elsewhere. */
+  drawControls(host, controls, post) {
+    host.replaceChildren(...controls.map(control => this.#control(control, { forms: new Map() }, "", post)));
   }
 
   #alert({ key, title, message, buttons }, isPast) {

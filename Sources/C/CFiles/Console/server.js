@@ -11,7 +11,8 @@ export function askForOperator(config, onToken) {
   const input = h("input", { type: "password", autocomplete: "off", required: true,
     placeholder: "The operator's token", "aria-label": "The operator's token" });
   return notice("For the operator",
-    "The operator's token opens any session, read only, and shows the server's figures. It stays in this tab.",
+    "The operator's token opens any session, read only, sends signals, and shows the server's figures. It stays in "
+      + "this tab.",
     h("form.inline", { onsubmit: event => { event.preventDefault(); kept.set("operator", input.value.trim());
       hush();
       onToken(); } },

@@ -1,11 +1,12 @@
 /** A session's page: the phone, the coordinators and the history of the same moment, side by side. */
-import { Problem, Session } from "../client.js";
-import { ask, clock, count, h, hush, kept, loading, notice, pages, render, root, say, wait } from "./dom.js";
+import { Problem, send, Session } from "../client.js";
+import { ask, clock, count, h, hush, kept, loading, notice, pages, render, root, say, tick, wait } from "./dom.js";
 import { withoutSecrets } from "./form.js";
 import { historyView, scriptOf } from "./history.js";
 import { jsonView } from "./json.js";
 import { Phone } from "./phone.js";
-import { Coordinators, markNames, operationText, screenMarks, symbols } from "./state.js";
+import { askForOperator } from "./server.js";
+import { causeText, Coordinators, markNames, operationText, screenMarks, symbols } from "./state.js";
 import { layersView, treeView } from "./tree.js";
 
 /** Opens a session and goes to its page. The token stays in this tab. */
@@ -33,17 +34,18 @@ export async function sessionPage(main, id, config, tools) {
   const isOperator = !token, typed = kept.get(`typed ${id}`) ?? {}, opened = new Map();
   const states = new Map(), coordinators = new Coordinators(), content = new Map();
   const unreadable = new Set();
-  let versions = [], schemas = new Map(), titles = new Map(), newest, drawn, connection, ended, search = "",
-    tab = "phone", oldest, isHistoryKnown = false; // `oldest` is the first version that the server still gives.
+  let versions = [], schemas = new Map(), titles = new Map(), signals = [], newest, drawn, connection, ended,
+    search = "", tab = "phone", isHistoryKnown = false, oldest; // The first version that the server still gives.
   let shown = Number(new URLSearchParams(location.search).get("v")) || undefined;
 
   const part = (name, title, ...more) => h(`section.${name}`, { "aria-label": title, "data-part": name },
     h("h2", {}, title), more, h(".body"));
-  const phoneHost = h(".phone"), others = h("details.others", {}, h("summary", {}, "Built-in events"), h(".body"));
+  const fold = title => h("details.others", { hidden: true }, h("summary", {}, title), h(".body"));
+  const phoneHost = h(".phone"), others = fold("Built-in events"), sent = fold("Signals of other systems");
   const filter = h("input", { type: "search", placeholder: "Search", "aria-label": "Search in the state",
     oninput: () => { search = filter.value.toLowerCase(); show(); } });
   const parts = { phone: h("section.screenside", { "aria-label": "Phone", "data-part": "phone" },
-    h(".body", {}, phoneHost, others)),
+    h(".body", {}, phoneHost, others, sent)),
     tree: part("tree", "Coordinators"), layers: part("layers", "Layers"), last: part("last", "Transition"),
     json: part("json", "State", filter) };
   const line = h("footer.history", { "aria-label": "History", role: "group" }),
@@ -85,8 +87,11 @@ export async function sessionPage(main, id, config, tools) {
     schemas.set(type, schema && (schema.type !== "object" || schema.required?.length > 0));
     if (isOwn) titles.set(type, title);
   }
+  signals = (app.value?.coordinators ?? []).flatMap(({ name, signals = [] }) => signals.map(
+    ({ example, ...signal }) => ({ ...signal, example: example.payload, role: "secondary", coordinator: name })));
   session.watch();
   listen();
+  setInterval(() => tick(parts.tree), 1000);
   show();
 
   /** A newer state, from the stream or from an answer. */
@@ -167,6 +172,24 @@ export async function sessionPage(main, id, config, tools) {
     }
   }
 
+  /** What sends signals: the operator's token, and with `--development` the session's own. */
+  function right() { return kept.get("operator") ?? (config.development ? session.token : undefined); }
+
+  async function signal(type, payload, form) {
+    try {
+      await send(`${root}console/api/sessions/${id}/signals`,
+        { method: "POST", token: right(), body: { type, payload }, onWaiting: wait });
+      form?.show([]);
+      say(`The session has received “${type}”.`);
+    } catch (problem) {
+      const { status, body, message } = problem;
+      if (status === 422 && body.errors && form) return form.show(body.errors);
+      if (status === 401) kept.set("operator");
+      say(message);
+      show();
+    }
+  }
+
   async function scrub(version) {
     shown = version;
     const query = version === undefined ? "" : `?v=${version}`;
@@ -208,13 +231,15 @@ export async function sessionPage(main, id, config, tools) {
       entry = versions.find(({ version }) => version === at);
     const operations = drawn === at - 1 && !isPast ? newest.transition?.operations : undefined;
     phone.show(state, { operations, isPast: isPast || !!ended || isOperator, titles, marks: isPast ? marks : undefined,
-      content: content.get(state.visible.key) });
+      content: content.get(state.visible.key), pending: isPast || ended ? undefined : state.pending });
     drawn = at;
-    showOthers(isPast || ended ? [] : newest.controls ?? []);
-    const nodes = coordinators.of(state), isExact = coordinators.has(at);
-    render(parts.tree.lastChild, treeView(nodes, before && coordinators.of(before), state, before, marks),
+    const nodes = coordinators.of(state), isExact = coordinators.has(at), isNow = !isPast && !ended;
+    showOthers(isNow ? newest.controls ?? [] : []);
+    showSignals(isNow ? nodes : []);
+    render(parts.tree.lastChild, treeView(nodes, before && coordinators.of(before), state, before, marks, isNow),
       !isExact && isPast && h("p.quiet", {},
         "Drawn from this version's screens: the server keeps the tree of the newest version."));
+    tick(parts.tree);
     render(parts.layers.lastChild, layersView(state, marks));
     render(parts.last.lastChild, transitionView(entry, at));
     const { transition, controls, ...plain } = state;
@@ -235,7 +260,8 @@ export async function sessionPage(main, id, config, tools) {
         `This is the state of ${clock(connection.since)}. `, h("button", { onclick: connection.retry }, "Try now")]
         : shown !== undefined ? [h("b", {}, `Version ${at} of ${newest.session.version}. `),
           "Nothing can be posted in the past."]
-          : isOperator ? [h("b", {}, "Read only. "), "The operator's token sees this session and can end it."] : [];
+          : isOperator ? [h("b", {}, "Read only. "),
+            "The operator's token sees this session, can end it, and can send it signals."] : [];
     banner.className = `banner${ended ? " finished" : connection ? " lost" : shown ? " past" : ""}`;
     render(banner, text);
   }
@@ -243,16 +269,29 @@ export async function sessionPage(main, id, config, tools) {
   function showOthers(controls) {
     const more = controls.filter(({ coordinator, place, type }) => place === "app" && type !== "describeClient"
       || !coordinator && place === "screen" && type !== "back");
-    others.hidden = !more.length;
-    if (others.dataset.of === JSON.stringify(more)) return;
-    others.dataset.of = JSON.stringify(more);
-    phone.drawControls(others.lastChild, more);
+    showMore(others, more, body => phone.drawControls(body, more));
+  }
+
+  /** The signals that coordinators which are there accept. */
+  function showSignals(nodes) {
+    const found = signals.filter(({ coordinator, type }, index) => nodes.some(({ name }) => name === coordinator)
+      && !signals.slice(0, index).some(other => other.type === type));
+    showMore(sent, found.length ? [!!right(), ...found] : [], body => right() ? phone.drawControls(body, found, signal)
+      : body.replaceChildren(askForOperator(config, show)));
+  }
+
+  /** Draws what is beside the phone, unless that is there already. */
+  function showMore(host, what, draw) {
+    host.hidden = !what.length;
+    if (host.dataset.of === JSON.stringify(what)) return;
+    host.dataset.of = JSON.stringify(what);
+    draw(host.lastChild);
   }
 
   function transitionView(entry, at) {
     if (!entry) return h("p.quiet", {}, `What led to version ${at} is not kept any more.`);
     const names = list => list.length ? list.join(", ") : "–";
-    return [h("p.event", {}, h("b", {}, entry.event ?? "The session was opened"),
+    return [h("p.event", {}, h("b", {}, entry.event ? causeText(entry) : "The session was opened"),
       h("span.quiet", {}, ` v${at}, ${clock(entry.time)}`)),
       entry.operations.length ? h("ol.operations", {}, entry.operations.map(operation => {
         const { sign, text, key } = operationText(operation);

@@ -59,7 +59,7 @@ export class Coordinators {
       const base = parent ? `${parent}/${node.name}` : node.name;
       let path = base;
       for (let n = 2; nodes.some(other => other.path === path); n++) path = `${base} ${n}`;
-      nodes.push({ path, parent, name: node.name, screens: node.screens ?? [] });
+      nodes.push({ path, parent, name: node.name, screens: node.screens ?? [], pending: node.pending ?? [] });
       keys.push(...node.screens ?? []);
       for (const child of node.children ?? []) walk(child, path);
     };
@@ -105,6 +105,10 @@ export class Coordinators {
     return [...nodes.values()];
   }
 }
+
+/** What a version was made for: an event, or the end of work, a timer or a signal, which is said. */
+export const causeText = ({ event, cause = "event" }) =>
+  !event ? "start" : cause === "event" ? event : `${event} (${cause})`;
 
 export const symbols = { added: "+", removed: "−", changed: "~" };
 export const markNames = { added: "new", removed: "gone", changed: "changed" };

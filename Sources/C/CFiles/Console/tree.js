@@ -1,12 +1,22 @@
 /** The coordinators as a tree, and their screens as layers. */
-import { h } from "./dom.js";
+import { h, spinner } from "./dom.js";
 import { markNames, screensOf, symbols } from "./state.js";
 
 const mark = name => name && h(`span.mark.${name}`, { "aria-label": markNames[name], title: markNames[name] },
   symbols[name]);
 
-/** `nodes` and `before` are the coordinators of this version and of the one before it. */
-export function treeView(nodes, before, state, stateBefore, marks) {
+/** An effect with its age, or a timer with the time that is left, which `tick` writes. */
+const workView = ({ id, effect, since, signal, due, whenIdle }) => h("p.work", {},
+  effect ? spinner() : h("span.sign", { "aria-hidden": "true" }, "◷"), effect ?? signal,
+  h("span.quiet", {}, id !== (effect ?? signal) && ` ${id}`),
+  h("span.quiet", { "data-since": since, "data-due": due }),
+  whenIdle && h("span.quiet", {}, ", if the user does nothing"));
+
+/**
+ * `nodes` and `before` are the coordinators of this version and of the one before it. With `isNow` it shows what they
+ * wait for.
+ */
+export function treeView(nodes, before, state, stateBefore, marks, isNow) {
   const screens = new Map([...stateBefore ? screensOf(stateBefore) : [], ...screensOf(state)].map(found =>
     [found.key, found]));
   const all = new Map([...before ?? [], ...nodes].map(node => [node.path, { ...node, screens: [...node.screens] }]));
@@ -24,11 +34,11 @@ export function treeView(nodes, before, state, stateBefore, marks) {
   };
   const branch = parent => {
     const children = [...all.values()].filter(node => node.parent === parent);
-    return children.length > 0 && h("ul", {}, children.map(({ path, name, screens }) => h("li", {},
+    return children.length > 0 && h("ul", {}, children.map(({ path, name, screens, pending = [] }) => h("li", {},
       h(`button.owner${markOf(path) === "removed" ? ".gone" : ""}`,
         { "data-owner": path, "data-keys": screens.join(" ") },
         mark(markOf(path)), name),
-      screens.map(chip), branch(path))));
+      screens.map(chip), isNow && pending.map(workView), branch(path))));
   };
   return h(".tree", {}, branch(undefined));
 }

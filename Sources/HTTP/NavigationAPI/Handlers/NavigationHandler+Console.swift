@@ -25,6 +25,7 @@ extension Route {
         Route(
             "console/api/sessions/{id}", .get(NavigationHandler.readState, query: .only(["include"])),
             .delete(NavigationHandler.endSession)),
+        Route("console/api/sessions/{id}/signals", .post(NavigationHandler.postSignalFromConsole)),
         Route("console/api/sessions/{id}/updates", .get(NavigationHandler.sendUpdates, query: .only(["include"]))),
         Route("console/api/sessions/{id}/coordinators", .get(NavigationHandler.readCoordinators)),
         Route(
@@ -80,6 +81,26 @@ extension NavigationHandler {
         do { try checkOperator(request) } catch { throw .unauthorized }
         guard let id = SessionID(id) else { throw .unknownSession }
         return try await host.sessionForOperator(id)
+    }
+
+    /// From a session's page. No service has a name with a space.
+    func postSignalFromConsole(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        try await checkMaySignal(request)
+        return try await receiveSignal(request, from: "the console")
+    }
+
+    /// The operator may send signals. With `--development` also whoever may post events to the session: there, the two
+    /// are the same person.
+    private func checkMaySignal(_ request: HTTPRequest) async throws(Problem) {
+        let console = try requireConsole()
+        do { try checkOperator(request) } catch {
+            guard console.settings.isDevelopment, let id = SessionID(request.name),
+                let token = BearerToken(request.headers.only("Authorization"))
+            else { throw error }
+            _ = try await translatingErrors { () async throws(SessionError) in
+                try await host.session(id, token: token.text)
+            }
+        }
     }
 
     @discardableResult

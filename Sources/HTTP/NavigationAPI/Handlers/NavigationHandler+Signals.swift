@@ -12,7 +12,12 @@ public protocol ServiceKeys: Sendable {
 // Signals of other systems: they have a service's key, never a session's token, and get no state in the answer.
 extension NavigationHandler {
     func postSignal(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let sent = try SentSignalRequest(request, self)
+        try await receiveSignal(request, from: try requireService(request))
+    }
+
+    /// - Parameter service: who has sent the request, and may.
+    func receiveSignal(_ request: HTTPRequest, from service: String) async throws(Problem) -> HTTPResponse {
+        let sent = try SentSignalRequest(request, from: service)
         guard let id = SessionID(request.name) else { throw Problem(.unknownSession) }
         do throws(SessionError) {
             let outcome = try await host.receive(sent.signal, for: id, once: sent.once)
@@ -25,7 +30,7 @@ extension NavigationHandler {
     }
 
     func postSignalToUser(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let sent = try SentSignalRequest(request, self)
+        let sent = try SentSignalRequest(request, from: try requireService(request))
         let outcomes = try await translatingErrors { () async throws(SessionError) in
             try await host.receive(sent.signal, forUser: request.name, once: sent.once)
         }
@@ -48,21 +53,25 @@ extension NavigationHandler {
         reportSignal("signal from \(sent.service) to session \(id.text): \(words)")
     }
 
+    private func requireService(_ request: HTTPRequest) throws(Problem) -> String {
+        guard let service = service(request.headers) else { throw .unknownService }
+        return service
+    }
+
     /// The name of the service that sends the request; `nil` if it has no service's key.
     func service(_ headers: HTTPHeaders) -> String? {
         BearerToken(headers.only("Authorization")).flatMap { serviceKeys?.service(withKey: $0.text) }
     }
 }
 
-/// A signal of another system, with the right to send it.
+/// A signal of another system that may send it.
 private struct SentSignalRequest {
     /// The name of the service.
     let service: String
     let signal: PostedEvent
     let once: IdempotentRequest
 
-    init(_ request: HTTPRequest, _ handler: NavigationHandler) throws(Problem) {
-        guard let service = handler.service(request.headers) else { throw .unknownService }
+    init(_ request: HTTPRequest, from service: String) throws(Problem) {
         let body = try RequestBody(request, PostedEvent.membersOfSignal)
         guard let once = try IdempotentRequest(signal: request, body, from: service) else {
             throw .invalidRequestHeader("Idempotency-Key", "given, so that a signal that is sent again counts once")

@@ -94,8 +94,9 @@ public final class NavigationHandler: HTTPHandler {
 
     /// Whether the request has a token of a session that is in memory, or a service's key.
     public func hasRight(_ target: HTTPTarget, _ headers: HTTPHeaders) -> Bool {
-        if target.segments.last == "signals" { return service(headers) != nil }
-        guard let id = Route.of(target.segments)?.session(in: target.segments).flatMap({ SessionID($0) }),
+        let route = Route.of(target.segments)
+        if route?.isForServices == true { return service(headers) != nil }
+        guard let id = route?.session(in: target.segments).flatMap({ SessionID($0) }),
             let token = BearerToken(headers.only("Authorization"))
         else { return false }
         return host.isOpen(id, to: token.text)
@@ -241,7 +242,8 @@ extension NavigationHandler {
                 let outcome = try await session.apply(event, if: condition, once: once)
                 console?.events.count()
                 guard let wait, let before else { return outcome.response(includesControls: includesControls) }
-                let settled = try await session.settled(outcome, after: before, within: .seconds(wait)) {
+                // The event is committed: what goes wrong while waiting must not make its answer a refusal.
+                let settled = try? await session.settled(outcome, after: before, within: .seconds(wait)) {
                     request.hasHungUp
                 }
                 var response =

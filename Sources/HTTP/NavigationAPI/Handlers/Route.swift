@@ -75,6 +75,8 @@ struct Route: Sendable {
     static let allMethods = Set(all.flatMap(\.methods)).sorted()
     /// Which segment of the path names a session; `nil` if none does.
     private let sessionPlace: Int?
+    /// Whether requests have the key of a service.
+    let isForServices: Bool
 
     init(_ path: String, _ methods: Method...) {
         pattern = "/" + path
@@ -82,6 +84,7 @@ struct Route: Sendable {
         self.segments = segments
         supported = methods
         self.methods = methods.flatMap { $0.name == "GET" ? ["GET", "HEAD"] : [$0.name] } + ["OPTIONS"]
+        isForServices = segments.contains("signals") && !segments.contains("console")
         let sessions = segments.firstIndex(of: "sessions")
         sessionPlace = sessions.flatMap { $0 + 1 < segments.count && segments[$0 + 1] == nil ? $0 + 1 : nil }
     }

@@ -23,15 +23,32 @@ struct CoordinatorsBody: JSONWritable {
 
     private func write(_ coordinator: LivingCoordinator, to writer: inout JSONWriter) {
         let screens = navigation.screens.filter { $0.coordinator == coordinator.id }.map(\.key)
+        let pending = navigation.pending.filter { $0.coordinator == coordinator.id }
         let children = navigation.children(of: coordinator.id)
         writer.object { writer in
             writer.member("name", coordinator.name)
             writer.member("screens", ifAny: screens.isEmpty ? nil : screens)
+            if !pending.isEmpty {
+                writer.name("pending")
+                writer.array { writer in for work in pending { writer.object { $0.work(work) } } }
+            }
             if !children.isEmpty {
                 writer.name("children")
                 writer.array { writer in for child in children { write(child, to: &writer) } }
             }
         }
+    }
+}
+
+extension JSONWriter {
+    /// An effect, `{"id", "effect", "since"}`, or a timer, `{"id", "signal", "due", "whenIdle"?}`.
+    fileprivate mutating func work(_ work: PendingWork) {
+        member("id", work.id)
+        member("effect", ifAny: work.effect)
+        member("since", ifAny: work.since.map(Timestamp.text(of:)))
+        member("signal", ifAny: work.signal)
+        member("due", ifAny: work.due.map(Timestamp.text(of:)))
+        member("whenIdle", ifAny: work.waitsForIdleness ? true : nil)
     }
 }
 

@@ -46,6 +46,11 @@ public struct PendingWork: Sendable, Equatable {
         if case .timer(_, let due, _) = kind { Date(milliseconds: due) } else { nil }
     }
 
+    /// Whether a timer starts again with each event of the user.
+    public var waitsForIdleness: Bool {
+        if case .timer(_, _, _?) = kind { true } else { false }
+    }
+
     /// The name of the case.
     var name: String { effect ?? signal ?? "" }
 

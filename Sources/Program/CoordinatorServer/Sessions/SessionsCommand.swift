@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Coordinators
 internal import FoundationEssentials
 internal import Glibc
 internal import JSONCoding
@@ -20,6 +21,7 @@ struct SessionsCommand: AsyncParsableCommand {
             abstract: "Lists the sessions, one per line.",
             discussion: """
                 The columns: id, app, version, the time and the event of that version, and when the session expires. \
+                What was no event is marked: effect:NAME, timer:NAME or signal:NAME. \
                 Damaged sessions are marked, and reported on standard error; the exit code is then 1.
                 """)
         @OptionGroup var settings: SettingOptions<Settings.OfStore>
@@ -43,7 +45,7 @@ struct SessionsCommand: AsyncParsableCommand {
     /// All versions of a session that are kept.
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Shows a session: its versions, and the record of the last one.",
+            abstract: "Shows a session: its versions, what it waits for, and the record of the last version.",
             discussion: "The exit code is 1 if the session is damaged or does not exist.")
         @OptionGroup var settings: SettingOptions<Settings.OfStore>
         @Argument(help: "The session's id.", transform: SessionID.parse) var id: SessionID
@@ -58,6 +60,7 @@ struct SessionsCommand: AsyncParsableCommand {
                 throw ExitCode.cannotStart(1, "there is no session \(id.text)")
             }
             for record in versions { print(record.line.printable) }
+            for (work, coordinator) in last.work { print(work.line(of: coordinator).printable) }
             print(String(decoding: last.encoded.text, as: UTF8.self).printable)
         }
     }
@@ -123,6 +126,20 @@ extension SessionRecord {
     /// Id, app, version, the version's time and event, and when the session expires.
     fileprivate var line: String {
         let end = expiresAt.map { "\($0 <= Date() ? "expired" : "expires") \($0.timestamp)" } ?? "ended"
-        return "\(id.text) \(identity.app) \(version) \(time.timestamp) \(event ?? "-") \(end)"
+        let cause = note?.cause.flatMap { $0 == Transition.Cause.event.rawValue ? nil : $0 + ":" } ?? ""
+        return "\(id.text) \(identity.app) \(version) \(time.timestamp) \(cause)\(event ?? "-") \(end)"
+    }
+}
+
+extension PendingWork {
+    /// What is under way and since when, or what a timer sends and when.
+    fileprivate func line(of coordinator: String) -> String {
+        let what =
+            if let effect, let since {
+                "effect \(effect) since \(since.timestamp)"
+            } else {
+                "timer \(signal ?? "?") due \(due?.timestamp ?? "?")\(waitsForIdleness ? ", if the user does nothing" : "")"
+            }
+        return "pending: \(id) of \(coordinator), \(what)"
     }
 }

@@ -19,7 +19,8 @@ struct Place: Sendable {
     fileprivate mutating func postpone(until time: Int?) {
         label = label.map {
             JournalRow.Label(
-                tokens: $0.tokens, user: $0.user, origin: $0.origin, key: $0.key, timer: time, hasEffects: $0.hasEffects)
+                tokens: $0.tokens, user: $0.user, origin: $0.origin, key: $0.key, timer: time, hasEffects: $0.hasEffects
+            )
         }
     }
 }

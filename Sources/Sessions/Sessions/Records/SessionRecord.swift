@@ -25,7 +25,7 @@
 //
 //     {"session": "s_…", "version": 8, "base": 7, …, "visible": "k6", "state": {…, "coordinators": [1, 2, {…}], …}}
 
-internal import Coordinators
+public import Coordinators
 public import FoundationEssentials
 public import JSONCoding
 internal import Sodium
@@ -79,6 +79,17 @@ public struct SessionRecord: Sendable {
 
     /// What the history shows of the transition; `nil` for the end.
     public var note: TransitionNote? { content?.note }
+
+    /// The effects and timers of the state, each with the name of its coordinator. What cannot be read is left out: an
+    /// imported record may contain anything.
+    public var work: [(pending: PendingWork, coordinator: String)] {
+        let living = content?.state["coordinators"]?.array ?? []
+        return (content?.state["pending"]?.array ?? []).compactMap { saved in
+            guard let work = try? PendingWork(json: saved) else { return nil }
+            let name = living.first { $0["id"]?.integer == work.coordinator }?["name"]?.string
+            return (work, name ?? "?")
+        }
+    }
 
     /// The same version as a full record.
     public var encoded: EncodedRecord { EncodedRecord(self) }
