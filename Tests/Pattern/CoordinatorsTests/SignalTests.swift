@@ -243,7 +243,8 @@ extension CoordinatorTester {
         let number = try #require(session.pending.first?.number)
         // As long as a server repeats the call, nobody sees an alert.
         var run = try #require(
-            try app.begin(.timer(number), on: session.state, at: session.now, showsErrors: false))
+            try app.begin(.timer(number), on: session.state, at: session.now + 1, showsErrors: false))
+        #expect(try app.begin(.timer(number), on: session.state, at: session.now) == nil, "it is not due yet")
         let error = await #expect(throws: NavigationError.self) { try await run.result() }
         guard case .handlerFailed("station", "receive(due)", _)? = error else {
             Issue.record("\(error as Any)")

@@ -153,7 +153,7 @@ import Testing
     @Test func `a refused card leads back to the bags, and a signal of another payment to nothing`() async throws {
         var kiosk = try await Terminal.paying()
         let reference = try #require(kiosk.params["reference"])
-        await #expect(throws: NavigationError.signalNotAccepted) {
+        await #expect(throws: CoordinatorTester.Failure(.signalNotAccepted)) {
             try await kiosk.app.send(signal: "paid", ["reference": "t_forged"])
         }
         #expect(kiosk.app.visible == "payment")
@@ -161,7 +161,7 @@ import Testing
         try await kiosk.app.send(signal: "refused", ["reference": reference])
 
         #expect(kiosk.app.visible == "bags" && kiosk.app.alert?.title == "Your card was refused")
-        await #expect(throws: NavigationError.signalNotAccepted) {
+        await #expect(throws: CoordinatorTester.Failure(.signalNotAccepted)) {
             try await kiosk.app.send(signal: "paid", ["reference": reference])
         }
     }

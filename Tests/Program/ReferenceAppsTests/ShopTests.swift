@@ -149,7 +149,7 @@ import Testing
         try await app.answer("discard")
         #expect(app.visible == "address", "the payload is not kept, so the user is still there")
         try await app.send("showItem", ["id": 1])
-        #expect(app.stack == "shop[home*: home, product, product | search: search | cart: cart]")
+        #expect(app.stack == "shop[home*: home, product | search: search | cart: cart]")
         #expect(!app.coordinators.contains("checkout"))
     }
 

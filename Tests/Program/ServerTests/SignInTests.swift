@@ -161,16 +161,14 @@ import TestSupport
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         let server = try Program.server.path
         let command = "cd '\(directory)' && exec '\(server)' serve --port 0 --development --store memory"
-        for flags in ["", " --data-directory '\(directory)/apps'"] {
-            let program = try Program(URL(filePath: "/bin/bash"), ["-c", command + flags])
-            let line = try await program.line()
-            let port = try #require(line.firstMatch(of: /127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
-            let visitor = try await Visitor("clean-login", at: port)
+        let program = try Program(URL(filePath: "/bin/bash"), ["-c", command])
+        let line = try await program.line()
+        let port = try #require(line.firstMatch(of: /127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
+        let visitor = try await Visitor("clean-login", at: port)
 
-            #expect(try visible(try await visitor.logIn("ann@example.com", "correct horse")) == "main")
-            try await storage.stop(program)
+        #expect(try visible(try await visitor.logIn("ann@example.com", "correct horse")) == "main")
+        try await storage.stop(program)
 
-            #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == [])
-        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == [])
     }
 }

@@ -84,7 +84,7 @@ struct Route: Sendable {
         self.segments = segments
         supported = methods
         self.methods = methods.flatMap { $0.name == "GET" ? ["GET", "HEAD"] : [$0.name] } + ["OPTIONS"]
-        isForServices = segments.contains("signals") && !segments.contains("console")
+        isForServices = segments.count == 4 && segments[3] == "signals"
         let sessions = segments.firstIndex(of: "sessions")
         sessionPlace = sessions.flatMap { $0 + 1 < segments.count && segments[$0 + 1] == nil ? $0 + 1 : nil }
     }
