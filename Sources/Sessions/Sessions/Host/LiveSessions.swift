@@ -55,6 +55,16 @@ struct LiveSessions {
         return session
     }
 
+    /// Whether the session is not in memory.
+    func isAsleep(_ id: SessionID) -> Bool { places[id] == nil }
+
+    /// Removes a session that was only loaded to wake, unless somebody else uses it.
+    mutating func putToSleep(_ id: SessionID) {
+        guard let place = places[id], sessions[place].closeIfIdle() else { return }
+        remove(id)
+        measures.count(.evicted)
+    }
+
     mutating func findOrBeginLoad(of id: SessionID, for token: SHA256Digest?) -> FindResult {
         if let session = self[id] { return .inMemory(session) }
         if let load = loads[id]?.byToken[token] { return .underWay(load) }

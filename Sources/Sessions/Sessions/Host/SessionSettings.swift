@@ -23,8 +23,8 @@ public struct SessionSettings: Sendable {
     static let effectLifetime: TimeInterval = 600
     /// How often the outcome of an effect, or a timer, is repeated if its coordinator throws.
     static let retriesOfSignals = 5
-    /// The sessions whose timers are fired at the same time.
-    static let timersAtOnce = 256
+    /// The sessions whose timers are fired at the same time, and how many are asked for at a time.
+    static let (timersAtOnce, timersOfRound) = (64, 2048)
     /// Events of one session that may wait for their turn.
     public var waitingLimit = 32
     /// Events that one session accepts in a second; 0 for no limit.

@@ -167,18 +167,25 @@ extension SessionHost {
     public func fireTimers() async {
         await withDiscardingTaskGroup { group in
             while !Task.isCancelled {
-                let busy = timers.count
-                let free = SessionSettings.timersAtOnce - busy
-                let due = free > 0 ? (try? await store.dueTimers(at: now(), limit: busy + free)) ?? [] : []
-                let new = due.filter { isOwn($0) && timers.begin($0.session) }
-                for timer in new {
+                let limit = timers.count + SessionSettings.timersOfRound
+                let due = (try? await store.dueTimers(at: now(), limit: limit)) ?? []
+                var round = due.filter(isOwn)[...]
+                var hasFired = false
+                while let timer = round.first, !Task.isCancelled {
+                    guard timers.count < SessionSettings.timersAtOnce else {
+                        try? await Task.sleep(for: .milliseconds(2))
+                        continue
+                    }
+                    round = round.dropFirst()
+                    guard timers.begin(timer.session) else { continue }
+                    hasFired = true
                     group.addTask {
                         await self.fire(timer)
                         self.timers.end(timer.session)
                     }
                 }
                 // With more to do, only as long as some of it takes.
-                try? await Task.sleep(for: .milliseconds(new.isEmpty && free > 0 ? 250 : 5))
+                try? await Task.sleep(for: .milliseconds(hasFired ? 10 : 250))
             }
         }
     }
@@ -193,6 +200,8 @@ extension SessionHost {
 
     /// Fires what is due in a session, in order.
     private func fire(_ timer: DueTimer) async {
+        let wasAsleep = live.withLock { $0.isAsleep(timer.session) }
+        defer { if wasAsleep { live.withLock { $0.putToSleep(timer.session) } } }
         do throws(SessionError) {
             while true {
                 let session = try await inMemory(timer.session, for: nil)
