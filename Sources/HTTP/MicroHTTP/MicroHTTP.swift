@@ -3,7 +3,7 @@
 // libmicrohttpd reads and writes the sockets on its own threads; this target turns its callbacks into one request, an
 // async handler's run and one response. It knows no sessions and no JSON: even for the requests that this target
 // refuses, the handler makes the answers. libmicrohttpd is called in `HTTPServer`, `HTTPLibrary`, `Core`, `IPAddress`
-// and `Exchange`, and its pointers stay there. Start reading at `Exchange.proceed`.
+// and `Exchange`, and its pointers stay there. Start reading at `Exchange.handle`.
 
 /// Answers requests.
 public protocol HTTPHandler: Sendable {

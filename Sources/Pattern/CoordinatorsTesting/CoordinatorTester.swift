@@ -296,3 +296,37 @@ extension CoordinatorTester {
         }
     }
 }
+
+// What a server knows of a session, for handlers that ask for it.
+extension TransitionOrigin {
+    /// - Parameter transition: its number in the session, from 1.
+    static func test(
+        session: String = CoordinatorTester.someID, transition: Int = 1, user: String? = nil, isDryRun: Bool = false,
+        directory: (any SessionDirectory)? = nil
+    ) -> TransitionOrigin {
+        TransitionOrigin(session: session, user: user, isDryRun: isDryRun, directory: directory) {
+            "t_\(session.dropFirst(2))_\(transition)"
+        }
+    }
+}
+
+extension JSON {
+    /// The value as Swift source.
+    var literal: String {
+        switch self {
+        case .null: ".null"
+        case .bool, .integer, .number: description
+        case .longNumber(let number): "JSON(parsing: Array(\"\(number.text)\".utf8))"
+        case .string(let text): text.literal
+        case .array(let values): "[\(values.map(\.literal).joined(separator: ", "))]"
+        case .object(let object) where object.isEmpty: "[:]"
+        case .object(let object):
+            "[\(object.members.map { "\($0.name.literal): \($0.value.literal)" }.joined(separator: ", "))]"
+        }
+    }
+}
+
+extension String {
+    /// The text as Swift source.
+    var literal: String { debugDescription }
+}

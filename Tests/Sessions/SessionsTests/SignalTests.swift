@@ -186,7 +186,7 @@ struct JobsHost {
 
     init(
         _ desk: Desk = Desk(), on store: MemoryStore = MemoryStore(), retention: Retention = Retention(),
-        showsErrors: Bool = true,
+        showsErrors: Bool = true, clock: WallClock? = nil,
         _ change: (inout SessionSettings) -> Void = { _ in }
     ) {
         var dependencies = Dependencies()
@@ -203,6 +203,7 @@ struct JobsHost {
         self.store = store
         self.host = SessionHost(
             apps: [app], store: store, settings: settings, retention: retention,
+            now: clock?.read,
             report: { [reports] in reports.add($0) })
     }
 
@@ -217,6 +218,14 @@ struct JobsHost {
         defer { for chore in chores { chore.cancel() } }
         try await work()
     }
+}
+
+/// A clock that somebody sets.
+final class WallClock: Sendable {
+    private let time = Mutex(Date(timeIntervalSince1970: 1_800_000_000))
+    var now: Date { time.withLock { $0 } }
+    var read: @Sendable () -> Date { { self.now } }
+    func move(by minutes: Double) { time.withLock { $0 += minutes * 60 } }
 }
 
 final class Reports: Sendable {
@@ -517,6 +526,28 @@ extension AuthorizedSession {
         }
         #expect(try bad.log == [])
         #expect(jobs.host.measures.signals[.dropped] == 1)
+    }
+
+    @Test func `a clock that is set back and forth lets no timer fire early, twice or never`() async throws {
+        let clock = WallClock()
+        let jobs = JobsHost(clock: clock)
+        let session = try await jobs.session()
+        try await jobs.running {
+            try await session.post("remind", ["milliseconds": 600_000])
+            for minutes in [-180, 189.9, -300, 300] as [Double] {
+                clock.move(by: minutes)
+                try await Task.sleep(for: .milliseconds(400))
+                #expect(try session.log == [])
+            }
+            clock.move(by: 0.2)
+            try await eventually { try session.log == ["reminded"] }
+            for minutes in [-240, 480] as [Double] {
+                clock.move(by: minutes)
+                try await Task.sleep(for: .milliseconds(400))
+            }
+        }
+        #expect(try session.log == ["reminded"])
+        #expect(jobs.host.measures.signals[.timerFired] == 1)
     }
 
     @Test func `a timer beyond the session's expiry never fires`() async throws {

@@ -14,8 +14,8 @@ struct Route: Sendable {
             "v1/sessions/{id}", .get(NavigationHandler.readState, query: .only(["include"])),
             .delete(NavigationHandler.endSession)),
         Route("v1/sessions", .post(NavigationHandler.createSession, query: .only(["include"]))),
-        Route("v1/sessions/{id}/signals", .post(NavigationHandler.postSignal)),
-        Route("v1/users/{user}/signals", .post(NavigationHandler.postSignalToUser)),
+        Route("v1/sessions/{id}/signals", isForServices: true, .post(NavigationHandler.postSignal)),
+        Route("v1/users/{user}/signals", isForServices: true, .post(NavigationHandler.postSignalToUser)),
         Route("v1/sessions/{id}/updates", .get(NavigationHandler.sendUpdates, query: .only(["include"]))),
         Route("v1/sessions/{id}/pairings", .post(NavigationHandler.openPairing)),
         Route("v1/sessions/{id}/tokens", .get(NavigationHandler.listTokens)),
@@ -78,13 +78,13 @@ struct Route: Sendable {
     /// Whether requests have the key of a service.
     let isForServices: Bool
 
-    init(_ path: String, _ methods: Method...) {
+    init(_ path: String, isForServices: Bool = false, _ methods: Method...) {
+        self.isForServices = isForServices
         pattern = "/" + path
         let segments = path.parts(at: "/").map { $0.begins(with: "{") ? nil : String($0) }
         self.segments = segments
         supported = methods
         self.methods = methods.flatMap { $0.name == "GET" ? ["GET", "HEAD"] : [$0.name] } + ["OPTIONS"]
-        isForServices = segments.count == 4 && segments[3] == "signals"
         let sessions = segments.firstIndex(of: "sessions")
         sessionPlace = sessions.flatMap { $0 + 1 < segments.count && segments[$0 + 1] == nil ? $0 + 1 : nil }
     }

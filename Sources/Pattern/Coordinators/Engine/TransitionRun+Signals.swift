@@ -121,9 +121,9 @@ extension NavigationState {
     }
 }
 
-/// Records work.
+/// Adds effects and timers to the state. A host performs an effect after the commit.
 extension TransitionRun {
-    mutating func begin(
+    mutating func recordEffect(
         _ effect: any NavigationEffect, id: String?, _ request: Request, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
         guard coordinator.type.work.owns(effect) else {
@@ -136,7 +136,7 @@ extension TransitionRun {
         try record(.effect(value, since: now.milliseconds), id: id ?? value.caseName, request, by: coordinator)
     }
 
-    mutating func schedule(
+    mutating func recordTimer(
         _ signal: any NavigationSignal, _ time: TimerTime, id: String?, _ request: Request,
         by coordinator: LivingCoordinator
     ) throws(NavigationError) {

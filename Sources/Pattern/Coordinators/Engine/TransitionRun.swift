@@ -368,8 +368,8 @@ extension TransitionRun {
             if !sessionEndings.contains(ending) { sessionEndings.append(ending) }
         case .rotateToken where cause != .event:
             throw coordinator.impossible(request, "there is no client that could get a new token")
-        case .perform(let effect, let id): try begin(effect, id: id, request, by: coordinator)
-        case .schedule(let signal, let time, let id): try schedule(signal, time, id: id, request, by: coordinator)
+        case .perform(let effect, let id): try recordEffect(effect, id: id, request, by: coordinator)
+        case .schedule(let signal, let time, let id): try recordTimer(signal, time, id: id, request, by: coordinator)
         case .cancel(let id): state.pending.removeAll { $0.id == id && $0.coordinator == coordinator.id }
         case .rotateToken(let rotation): if tokenRotation != .revokingOthers { tokenRotation = rotation }
         }

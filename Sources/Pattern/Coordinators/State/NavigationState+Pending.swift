@@ -51,6 +51,13 @@ public struct PendingWork: Sendable, Equatable {
         if case .timer(_, _, _?) = kind { true } else { false }
     }
 
+    /// The effect, or the signal, as it is saved.
+    package var values: JSON {
+        switch kind {
+        case .effect(let value, _), .timer(let value, _, _): value
+        }
+    }
+
     /// The name of the case.
     var name: String { effect ?? signal ?? "" }
 

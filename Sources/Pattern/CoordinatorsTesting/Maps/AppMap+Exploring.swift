@@ -10,7 +10,8 @@ extension AppMap {
     ///
     /// Handlers run, and act on their dependencies as in any session. What fails leads nowhere and is not on the map. Nor
     /// is a screen that opens only for a payload that is not among the examples, or for an outcome that an effect does
-    /// not have with these dependencies. An event or an effect that takes too long is not tried again.
+    /// not have with these dependencies. An event or an effect that takes too long is not tried again. An effect is performed
+    /// once for its values: in other states it is taken to have the same outcome.
     ///
     /// - Parameters:
     ///   - limit: the most states that are explored; states with the same `outline` count as one.
@@ -35,6 +36,7 @@ extension AppMap {
         var known: Set = [first.outline]
         var errors: [(attempt: String, error: ThrownError)] = []
         var done: Set<String> = []
+        var outcomes: [String: EffectOutcome] = [:]
         var queue = [(state: first, now: CoordinatorTester.someTime)]
         var next = 0
         while next < queue.count {
@@ -45,7 +47,7 @@ extension AppMap {
                 progress(next - 1)
                 let tried: Tried?
                 do throws(NavigationError) {
-                    tried = try await attempt.tried(on: state, of: app, at: now, by: carryOut)
+                    tried = try await attempt.tried(on: state, of: app, at: now, &outcomes, by: carryOut)
                 } catch {
                     if case .handlerFailed(_, _, let thrown) = error { errors.append((attempt.name, thrown)) }
                     continue
@@ -100,9 +102,11 @@ extension AppMap {
 private typealias Tried = (visit: Coverage.Visit, now: Date)
 
 extension Attempt {
+    /// - Parameter outcomes: those that are known, by the effects' names and values.
     /// - Returns: `nil` if it takes too long.
     fileprivate func tried(
-        on state: NavigationState, of app: App, at now: Date, by carryOut: AppMap.Carrier
+        on state: NavigationState, of app: App, at now: Date, _ outcomes: inout [String: EffectOutcome],
+        by carryOut: AppMap.Carrier
     ) async throws(NavigationError) -> Tried? {
         let occurrence: Occurrence
         var now = now
@@ -117,7 +121,11 @@ extension Attempt {
             now = max(now, timer.due ?? now)
             occurrence = .timer(timer.number)
         case .perform(let effect):
-            guard let outcome = await Attempt.outcome(of: effect, in: state, of: app, at: now) else { return nil }
+            let description = "\(state[effect.coordinator]?.name ?? "") \(effect.values)"
+            let known = outcomes[description]
+            let performed = known == nil ? await Attempt.outcome(of: effect, in: state, of: app, at: now) : known
+            guard let outcome = performed else { return nil }
+            outcomes[description] = outcome
             occurrence = .effect(effect.number, outcome)
         case .fail(let effect): occurrence = .effect(effect.number, .failed(EffectFailure()))
         }

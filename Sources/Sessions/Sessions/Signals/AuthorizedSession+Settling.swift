@@ -2,7 +2,7 @@ internal import Coordinators
 internal import FoundationEssentials
 public import JSONCoding
 
-/// The state after an event and after the effects that it has begun.
+/// The state after an event and after the effects that began since, or when the wait for them was over.
 public struct SettledEvent: Sendable {
     public let state: SessionState
     /// Everything that has changed since the state before the event, as one transition.
@@ -10,7 +10,7 @@ public struct SettledEvent: Sendable {
 }
 
 extension AuthorizedSession {
-    /// Waits for the effects that an event has begun, but not longer than `limit`.
+    /// Waits for the effects that have begun since the state before an event, but not longer than `limit`.
     ///
     /// - Parameters:
     ///   - outcome: the event's.
@@ -43,7 +43,7 @@ extension SessionState {
 }
 
 extension JSON {
-    /// Several transitions as one: that of the first one's event.
+    /// Several transitions as one, with the event and the cause of the first.
     fileprivate static func transition(of notes: [TransitionNote]) -> JSON {
         let all = { (part: KeyPath<TransitionNote, JSON>) in
             JSON.array(notes.flatMap { $0[keyPath: part].array ?? [] })

@@ -1,7 +1,8 @@
 internal import Synchronization
 
-/// The effects that this server performs, and those that wait for it: in order, so many at a time, and so many of one
-/// session. It only keeps account: `SessionHost` performs them.
+/// The effects that this server performs, and those that wait. At most `limit` run at a time, at most `limitOfSession` of
+/// one session; the others wait, first come, first served. An effect that its session's limit has held back, and one that
+/// is repeated, join the end of the queue. It only keeps account: `SessionHost` performs them.
 ///
 /// An effect is known here from the commit that recorded it until its outcome is committed, or it is over otherwise.
 final class EffectQueue: Sendable {

@@ -4,7 +4,7 @@ internal import Measures
 internal import Synchronization
 
 // What reaches a session from elsewhere than its screens: each is carried out by a transition of its own, in turn with
-// the events of its clients. It is no use of the session: it does not prolong its life.
+// the events of its clients. None of it counts as a use, so it does not prolong the session's life.
 extension SessionHost {
     /// Carries out what has happened, and commits it.
     ///
@@ -18,7 +18,8 @@ extension SessionHost {
         once: IdempotentRequest? = nil
     ) async throws(SessionError) -> Outcome? {
         let session = try await inMemory(id, for: nil)
-        // Other systems can wait; what happens once must not be refused.
+        // Another system can send its signal again, so it is refused if too many wait. Nobody repeats the outcome of an
+        // effect, or a timer: any number of them may wait.
         let limit = once == nil ? .max : settings.waitingLimit
         let outcome = try await change(session, waiting: limit) { (live) async throws(SessionError) in
             if let once, live.mayHaveAnswered(once.key), let answer = try await answer(to: once.key, of: id) {
@@ -129,9 +130,10 @@ extension SessionHost {
         for attempt in 1... {
             let isLast = attempt > SessionSettings.retriesOfSignals
             do throws(SessionError) {
-                if try await apply(occurrence, to: key.session, showsErrors: isLast) == nil {
+                let isApplied = try await apply(occurrence, to: key.session, showsErrors: isLast) != nil
+                if !isApplied {
                     measures.signals.count(.effectDiscarded)
-                } else {
+                } else if case .effect(_, .done) = occurrence {
                     measures.signals.count(.effectEnded)
                 }
                 return
@@ -184,14 +186,15 @@ extension SessionHost {
                         self.timers.end(timer.session)
                     }
                 }
-                // With more to do, only as long as some of it takes.
+                // After a round that fired something, more may be due already.
                 try? await Task.sleep(for: .milliseconds(hasFired ? 10 : 250))
             }
         }
     }
 
     /// Whether this server fires the timer now. Of several servers on one store, the one that has the session in memory
-    /// is first, and the others wait, each for another while, so that they rarely meet.
+    /// is first, and the others wait: each for another while, because each process has hash values of its own, so that they
+    /// rarely meet.
     private func isOwn(_ timer: DueTimer) -> Bool {
         guard store.isShared, live.withLock({ $0[timer.session] }) == nil else { return true }
         let wait = Double(UInt(bitPattern: timer.session.hashValue) % 400) / 1000
