@@ -362,7 +362,7 @@ def shop():
     page.go(f"/console/apps/shop?session={id}")
     page.until("no map", lambda: page.marked(".map .node"))
     assert page.marked(".map .node.way") and page.marked(".map .label.way"), "the session's way is not on the map"
-    page.until("the map is too wide", lambda: page.run("return document.querySelector('.map').clientWidth") <= 1600)
+    page.until("the map is too wide", lambda: page.run("return document.querySelector('.map').clientWidth") <= 2000)
     shot("map", "light")
     page.field("Built-in events", "main").click()
     shot("map-built-in")

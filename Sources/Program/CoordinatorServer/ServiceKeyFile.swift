@@ -43,7 +43,8 @@ final class ServiceKeyFile: ServiceKeys {
     func follow() async {
         while !Task.isCancelled {
             try? await Task.sleep(for: .seconds(1))
-            guard let version = FileVersion(of: path), version != seen.withLock({ $0 }) else { continue }
+            let version = FileVersion(of: path)
+            guard version != seen.withLock({ $0 }) else { continue }
             seen.withLock { $0 = version }
             do throws(Unusable) {
                 let new = try ServiceKeyFile.services(in: path)

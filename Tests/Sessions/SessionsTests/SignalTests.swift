@@ -430,10 +430,14 @@ extension AuthorizedSession {
         jobs.desk.hold()
         try await session.post("begin", 1)
         try await session.post("remind", ["milliseconds": 3_600_000])
+        try await session.post("whenIdle", ["milliseconds": 3_600_000])
+        try await Task.sleep(for: .seconds(2))
         let fork = try await jobs.host.fork(session, version: nil)
         let forked = try await jobs.host.session(fork.id, token: fork.token.text)
-        #expect(try forked.pendingIDs == ["reminded"])
-        #expect(try session.pendingIDs == ["job1", "reminded"])
+        #expect(try forked.pendingIDs == ["reminded", "idle"])
+        let idle = try #require(try forked.state().navigation.pending.last?.due)
+        #expect(idle.timeIntervalSince(Date()) > 3599, "who makes a fork does something")
+        #expect(try session.pendingIDs == ["job1", "reminded", "idle"])
         try await eventually { jobs.desk.attempts.count == 1 }
         jobs.desk.release()
     }
@@ -456,9 +460,16 @@ extension AuthorizedSession {
             try await session.settled(held, after: settled.state, within: .milliseconds(50)) { false })
         #expect(late.state.version == 4)
         #expect(late.state.navigation.pending.map(\.id) == ["job2"])
-        // Earlier effects are not waited for.
+        // Later ones and earlier ones are not waited for.
+        let own = try await session.apply(PostedEvent("begin", payload: 3), if: nil)
+        async let ended = session.settled(own, after: late.state, within: .seconds(60)) { false }
+        try await Task.sleep(for: .milliseconds(50))
+        try await session.post("begin", 4)
+        try await session.post("cancel", 3)
+        #expect(try await ended?.state.navigation.pending.map(\.id) == ["job2", "job4"])
+        let now = try session.state()
         let note = try await session.apply(PostedEvent("note"), if: nil)
-        #expect(try await session.settled(note, after: late.state, within: .seconds(60)) { false } == nil)
+        #expect(try await session.settled(note, after: now, within: .seconds(60)) { false } == nil)
         jobs.desk.release()
     }
 }

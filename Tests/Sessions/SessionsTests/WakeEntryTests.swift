@@ -54,6 +54,11 @@ import Testing
         #expect(second.encoded.pending == .nothing && end.encoded.pending == .nothing)
         let returned = try second.returning(to: first, at: Date(timeIntervalSince1970: 1)).pending
         #expect(returned.nextTimer == expected.nextTimer && !returned.hasEffects)
+        // Who returns a session does something: what waits for idleness starts again.
+        let idle = try WakeEntryTests.record(
+            1, #","expiresAt":1000000,"state":{"pending":[{"due":4000,"idle":3000}]}"#)
+        let restarted = try second.returning(to: idle, at: Date(timeIntervalSince1970: 9)).pending
+        #expect(restarted.nextTimer == Date(timeIntervalSince1970: 12))
     }
 
     @Test func `a row has a timer and effects without being a full record's`() throws {

@@ -249,7 +249,7 @@ extension NavigationHandler {
                 var response =
                     settled.map { HTTPResponse($0, token: outcome.token, includesControls: includesControls) }
                     ?? outcome.response(includesControls: includesControls)
-                response.headers.append("Preference-Applied", "wait=\(wait)")
+                if !outcome.isReplay { response.headers.append("Preference-Applied", "wait=\(wait)") }
                 return response
             }
             // Without an entity tag: the state in this answer is not a version of the session.

@@ -107,7 +107,7 @@ extension NavigationState {
     }
 
     /// The user has done something: timers that wait for idleness start again.
-    mutating func restartIdleTimers(at now: Date) {
+    package mutating func restartIdleTimers(at now: Date) {
         guard !pending.isEmpty else { return }
         pending = pending.map { $0.restarted(at: now.milliseconds) }
     }
@@ -130,10 +130,15 @@ extension NavigationState {
 }
 
 extension JSON {
-    /// Removes the effects under way from a saved state.
-    package mutating func removeSavedEffects() {
+    /// Removes the effects under way from a saved state to which the operator returns a session, and starts the timers
+    /// that wait for idleness again.
+    package mutating func removeSavedEffects(at now: Date) {
         guard let pending = self["pending"]?.array else { return }
-        let timers = pending.filter { $0["effect"] == nil }
+        let timers = pending.filter { $0["effect"] == nil }.map { timer in
+            var timer = timer
+            if let idle = timer["idle"]?.integer { timer["due"] = .integer(now.milliseconds + idle) }
+            return timer
+        }
         self["pending"] = timers.isEmpty ? nil : .array(timers)
     }
 

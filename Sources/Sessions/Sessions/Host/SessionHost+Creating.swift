@@ -75,7 +75,9 @@ extension SessionHost {
     ) async throws(SessionError) -> CreatedSession {
         try await create(once) { (_) async throws(SessionError) in
             let past = try await session.past(version, toContinue: true)
+            // Whoever makes a fork does something.
             var state = past.navigation.withoutEffects
+            state.restartIdleTimers(at: now())
             state.drawnFor = NavigationState.firstDevice
             return (
                 session.live.app, TransitionResult(state: state, transition: Transition(event: nil)), past.identity

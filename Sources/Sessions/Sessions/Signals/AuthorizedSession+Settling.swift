@@ -2,7 +2,7 @@ internal import Coordinators
 internal import FoundationEssentials
 public import JSONCoding
 
-/// The state after an event and after the effects that began since, or when the wait for them was over.
+/// The state after an event and after the effects that it has begun, or when the wait for them was over.
 public struct SettledEvent: Sendable {
     public let state: SessionState
     /// Everything that has changed since the state before the event, as one transition.
@@ -10,7 +10,8 @@ public struct SettledEvent: Sendable {
 }
 
 extension AuthorizedSession {
-    /// Waits for the effects that have begun since the state before an event, but not longer than `limit`.
+    /// Waits until the effects that an event has begun are over, whether they have ended or were cancelled, but not longer
+    /// than `limit`.
     ///
     /// - Parameters:
     ///   - outcome: the event's.
@@ -26,8 +27,9 @@ extension AuthorizedSession {
         let known = Set(before.navigation.pending.map(\.number))
         let deadline = ContinuousClock.now + limit
         var state = try session.live.current(for: nil, at: host.now())
-        guard state.hasEffects(besides: known) else { return nil }
-        while state.hasEffects(besides: known), .now < deadline, !hasGone(), !host.feed.isClosed {
+        let own = state.effects.subtracting(known)
+        guard !own.isEmpty else { return nil }
+        while !own.isDisjoint(with: state.effects), .now < deadline, !hasGone(), !host.feed.isClosed {
             state = try await session.state(after: state.tag, within: deadline - .now, unless: hasGone).state
         }
         let count = state.version - outcome.version + 1
@@ -37,8 +39,9 @@ extension AuthorizedSession {
 }
 
 extension SessionState {
-    fileprivate func hasEffects(besides known: Set<Int>) -> Bool {
-        navigation.pending.contains { $0.effect != nil && !known.contains($0.number) }
+    /// The numbers of the effects under way.
+    fileprivate var effects: Set<Int> {
+        Set(navigation.pending.compactMap { $0.effect == nil ? nil : $0.number })
     }
 }
 
