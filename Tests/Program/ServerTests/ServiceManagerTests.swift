@@ -65,8 +65,11 @@ import TestSupport
         let program = try await start(["NOTIFY_SOCKET": manager.name, "WATCHDOG_USEC": "300000"])
 
         var heard: [String] = []
-        for _ in 0..<6 { heard.append(manager.next()) }
-        #expect(heard.count { $0 == "WATCHDOG=1" } == 5 && heard.contains("READY=1"))
+        // A busy machine may let some reads find nothing.
+        for _ in 0..<40 where heard.count(where: { $0 == "WATCHDOG=1" }) < 5 || !heard.contains("READY=1") {
+            heard.append(manager.next())
+        }
+        #expect(heard.count { $0 == "WATCHDOG=1" } >= 5 && heard.contains("READY=1"))
         program.signal(SIGTERM)
         #expect(try await program.exit().code == 0)
     }

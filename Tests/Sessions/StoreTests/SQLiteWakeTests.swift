@@ -102,9 +102,7 @@ import Testing
 
         #expect(try await store.dueTimers(at: 1_000_000) == [])
         #expect(try await store.dueTimers(at: 1_000_002) == [.make(1, 1_000_001), .make(2, 1_000_002)])
-        let start = ContinuousClock.now
-        for _ in 0..<100 { #expect(try await store.dueTimers(at: 2_000_000, limit: 100).count == 100) }
-        #expect(.now - start < .seconds(2), "100 timers at a time, whatever their number")
+        #expect(try await store.dueTimers(at: 2_000_000, limit: 100).count == 100)
         await store.close()
 
         let reader = try SQLiteDatabase(path: database, isReadOnly: true)
