@@ -47,6 +47,8 @@ final class ServiceKeyFile: ServiceKeys {
             guard version != seen.withLock({ $0 }) else { continue }
             seen.withLock { $0 = version }
             do throws(Unusable) {
+                // Waiting for a pipe would hold up others.
+                if version?.isRegular == false { throw Unusable(exitCode: EX_NOINPUT, reason: "\(path) is no file") }
                 let new = try ServiceKeyFile.services(in: path)
                 services.withLock { $0 = new }
                 logger.info("\(path) has changed: it has \(new.count) keys of services now")
@@ -93,6 +95,7 @@ final class ServiceKeyFile: ServiceKeys {
 
 /// Tells whether a file has changed.
 private struct FileVersion: Equatable {
+    let isRegular: Bool
     let device: dev_t
     let inode: ino_t
     let size: off_t
@@ -103,6 +106,7 @@ private struct FileVersion: Equatable {
     init?(of path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
+        isRegular = status.st_mode & S_IFMT == S_IFREG
         (device, inode, size) = (status.st_dev, status.st_ino, status.st_size)
         (seconds, nanoseconds) = (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
     }

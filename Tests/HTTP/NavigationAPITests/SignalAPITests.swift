@@ -8,30 +8,6 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Work that ends when the test opens the gate.
-private final class Gate: Sendable {
-    private let state = Mutex((isOpen: false, waiting: [CheckedContinuation<Void, Never>]()))
-
-    func pass() async {
-        await withCheckedContinuation { continuation in
-            let isOpen = state.withLock { state in
-                if !state.isOpen { state.waiting.append(continuation) }
-                return state.isOpen
-            }
-            if isOpen { continuation.resume() }
-        }
-    }
-
-    func open() {
-        let waiting = state.withLock { state in
-            state.isOpen = true
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        for continuation in waiting { continuation.resume() }
-    }
-}
-
 /// Pays for seats: with work in the background, timers, and signals of other systems.
 private struct SeatCoordinator: Coordinator {
     static let name = "seat"
@@ -75,7 +51,7 @@ private struct SeatCoordinator: Coordinator {
     }
 
     func perform(_ effect: Effect, in context: EffectContext) async throws -> Signal? {
-        try await context.resolve(Gate.self).pass()
+        try await context.resolve(Gate.self).wait()
         return .held
     }
 

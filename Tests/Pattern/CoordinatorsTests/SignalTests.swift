@@ -151,7 +151,9 @@ extension CoordinatorTester {
         var app = try await CoordinatorTester(SignalApp.app)
         try await app.order(.many(64))
 
-        await app.expectRefusal(.perform(.note, id: "another"), reason: "64 effects and timers already")
+        await #expect(throws: CoordinatorTester.Failure(.workLimit(coordinator: "station"))) {
+            try await app.order(.perform(.note, id: "another"))
+        }
 
         try await app.order(.perform(.work("instead"), id: "63"))
         #expect(app.pending.count == 64)

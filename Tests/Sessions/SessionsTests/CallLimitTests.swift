@@ -2,6 +2,7 @@ import Coordinators
 import Foundation
 import Sessions
 import Synchronization
+import TestSupport
 import Testing
 
 /// Calls of coordinators' functions that outlive their deadline.

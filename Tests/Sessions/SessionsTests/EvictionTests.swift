@@ -3,6 +3,7 @@ import Foundation
 import JSONCoding
 import Sessions
 import Synchronization
+import TestSupport
 import Testing
 
 /// Sessions that are evicted from memory, and how they are restored.

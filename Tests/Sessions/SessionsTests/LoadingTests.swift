@@ -2,6 +2,7 @@ import Coordinators
 import Foundation
 @testable import Sessions
 import Synchronization
+import TestSupport
 import Testing
 
 /// Sessions that are being loaded from the store, while other calls read, change or end them.

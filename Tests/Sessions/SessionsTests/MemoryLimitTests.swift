@@ -2,6 +2,7 @@ import Coordinators
 import Foundation
 import JSONCoding
 import Sessions
+import TestSupport
 import Testing
 
 /// A screen that is as large as its last event asks.

@@ -1,6 +1,7 @@
 import Coordinators
 import JSONCoding
 public import Sessions
+import TestSupport
 import Testing
 
 extension IdempotentRequest {

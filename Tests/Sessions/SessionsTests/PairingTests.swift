@@ -2,6 +2,7 @@ import Coordinators
 import Foundation
 import Sessions
 import Synchronization
+import TestSupport
 import Testing
 
 /// Several devices in one session: pairing codes, tokens, their revocation.

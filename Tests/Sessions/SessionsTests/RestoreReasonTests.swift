@@ -2,6 +2,7 @@ import Coordinators
 import Foundation
 import JSONCoding
 import Sessions
+import TestSupport
 import Testing
 
 /// What an operator reads about a session that cannot be restored.

@@ -3,6 +3,7 @@ import Foundation
 import JSONCoding
 import Sessions
 import Synchronization
+import TestSupport
 import Testing
 
 /// A coordinator that waits at a gate, if an event asks for it.
@@ -26,33 +27,6 @@ struct GateCoordinator: Coordinator {
             passed.append(number)
         case .nothing: break
         }
-    }
-}
-
-/// Handlers wait here until the test opens it. Each test has its own.
-final class Gate: Sendable {
-    @TaskLocal static var current = Gate()
-    private let state = Mutex((isOpen: false, waiting: [CheckedContinuation<Void, Never>]()))
-
-    var waitingCount: Int { state.withLock { $0.waiting.count } }
-
-    func wait() async {
-        await withCheckedContinuation { continuation in
-            let isOpen = state.withLock { state in
-                if !state.isOpen { state.waiting.append(continuation) }
-                return state.isOpen
-            }
-            if isOpen { continuation.resume() }
-        }
-    }
-
-    func open() {
-        let waiting = state.withLock { state in
-            state.isOpen = true
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        for continuation in waiting { continuation.resume() }
     }
 }
 

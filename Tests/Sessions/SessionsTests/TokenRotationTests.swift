@@ -1,5 +1,6 @@
 import Coordinators
 import Sessions
+import TestSupport
 import Testing
 
 /// Gives the session another token when its user signs in.

@@ -4,6 +4,7 @@ import JSONCoding
 import Sessions
 import Sodium
 import Synchronization
+import TestSupport
 import Testing
 
 /// Signs users in and out, and ends their sessions.

@@ -204,6 +204,11 @@ extension Problem {
             self.init(
                 409, "stack-limit", "The stack is full",
                 "“\(name)” asked for more than \(NavigationState.depthLimit) nested flows.")
+        case .workLimit(let name):
+            self.init(
+                409, "state-limit", "The session is too large",
+                "“\(name)” asked for more than \(NavigationState.pendingLimit) effects and timers; some have to end first."
+            )
         case .stateLimit(let bytes):
             self.init(
                 409, "state-limit", "The session is too large",

@@ -33,6 +33,8 @@ public enum NavigationError: Error, Equatable, Sendable {
     case stackLimit(coordinator: String)
     /// The tree would be more than `NavigationState.depthLimit` coordinators deep.
     case depthLimit(coordinator: String)
+    /// The session would have more than `NavigationState.pendingLimit` effects and timers.
+    case workLimit(coordinator: String)
     /// The saved state would take more than `bytes`, the app's `sizeLimit`.
     case stateLimit(bytes: Int)
     /// The transition took more than `TransitionRun.stepLimit` steps, or most coordinators of a tree that became too

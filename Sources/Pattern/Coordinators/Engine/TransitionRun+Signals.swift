@@ -157,8 +157,7 @@ extension TransitionRun {
         let id = id ?? ""
         state.pending.removeAll { $0.id == id && $0.coordinator == coordinator.id }
         guard state.pending.count < NavigationState.pendingLimit else {
-            throw coordinator.impossible(
-                request, "the session has \(NavigationState.pendingLimit) effects and timers already")
+            throw .workLimit(coordinator: coordinator.name)
         }
         state.pending.append(PendingWork(id: id, number: state.nextID(), coordinator: coordinator.id, kind: kind))
     }

@@ -132,7 +132,7 @@ extension NavigationState {
 extension JSON {
     /// Removes the effects under way from a saved state to which the operator returns a session, and starts the timers
     /// that wait for idleness again.
-    package mutating func removeSavedEffects(at now: Date) {
+    package mutating func resetSavedWork(at now: Date) {
         guard let pending = self["pending"]?.array else { return }
         let timers = pending.filter { $0["effect"] == nil }.map { timer in
             var timer = timer

@@ -185,7 +185,7 @@ public enum EventOutcome: Int, CaseIterable, Sendable {
             .linkNotTaken:
             self = .refused
         case .overloaded: self = .limited
-        case .handlerFailed, .impossibleRequest, .stackLimit, .depthLimit, .stateLimit, .runawayTransition,
+        case .handlerFailed, .impossibleRequest, .stackLimit, .depthLimit, .workLimit, .stateLimit, .runawayTransition,
             .invariantViolated:
             self = .failed
         }

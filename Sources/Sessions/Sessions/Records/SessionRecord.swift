@@ -280,7 +280,7 @@ extension SessionRecord {
         for counter in ["lastKey", "lastID"] {
             state[counter] = .integer(max(state[counter]?.integer ?? 0, last.state[counter]?.integer ?? 0))
         }
-        state.removeSavedEffects(at: now)
+        state.resetSavedWork(at: now)
         let note = TransitionNote(
             event: BuiltInEvent.restoration, cause: Transition.Cause.event.rawValue, visible: content.note.visible,
             operations: [], finished: [], dismissed: [])

@@ -111,10 +111,10 @@ final class EffectQueue: Sendable {
         }
     }
 
-    /// Another attempt is to be made.
+    /// Another attempt is to be made, after those that wait.
     ///
     /// - Returns: the attempts to make.
-    func wait(_ key: Key) -> [Attempt] {
+    func enqueueAgain(_ key: Key) -> [Attempt] {
         state.withLock { state in
             guard state.work[key.session]?.effects[key.number] != nil else { return [] }
             state.work[key.session]?.effects[key.number]?.phase = .waiting

@@ -18,38 +18,38 @@ extension SessionHost {
     private func follow(_ id: SessionID, _ numbers: [Int]) {
         let (attempts, over) = effects.follow(id, numbers)
         for task in over { task.cancel() }
-        make(attempts)
+        start(attempts)
     }
 
-    private func make(_ attempts: [EffectQueue.Attempt]) {
+    private func start(_ attempts: [EffectQueue.Attempt]) {
         for attempt in attempts {
-            let task = Task { await make(attempt) }
+            let task = Task { await perform(attempt) }
             if !effects.attach(task, to: attempt.key) { task.cancel() }
         }
     }
 
     private enum AttemptEnding {
-        case done(EffectOutcome)
+        case outcome(EffectOutcome)
         /// To be repeated.
         case failed
         /// The effect is over, or not this server's.
         case over
     }
 
-    private func make(_ attempt: EffectQueue.Attempt) async {
+    private func perform(_ attempt: EffectQueue.Attempt) async {
         let ending = await ending(of: attempt)
         let (isUnderWay, attempts) = effects.release(attempt.key)
-        make(attempts)
+        start(attempts)
         guard isUnderWay else { return measures.signals.count(.effectDiscarded) }
         switch ending {
         case .over: effects.forget(attempt.key)
-        case .done(let outcome):
-            await carryOut(.effect(attempt.key.number, outcome), of: attempt.key)
+        case .outcome(let outcome):
+            await carryOut(outcome, of: attempt.key)
             effects.forget(attempt.key)
         case .failed:
             measures.signals.count(.effectRepeated)
             try? await Task.sleep(for: settings.pause(afterFailure: attempt.number))
-            make(effects.wait(attempt.key))
+            start(effects.enqueueAgain(attempt.key))
         }
     }
 
@@ -71,14 +71,13 @@ extension SessionHost {
         measures.signals.count(.effectAttempted)
         let error: any Error
         switch await outcome(of: run, effectWatch, wrapper(of: id, run.app)) {
-        case .success(let signal): return .done(.done(signal))
+        case .success(let signal): return .outcome(.done(signal))
         case .failure(let failure): error = failure
         }
         let isLast = attempt.number > run.retries || now.timeIntervalSince(run.since) > SessionSettings.effectLifetime
         guard isLast, !effects.isClosed else { return .failed }
-        measures.signals.count(.effectFailed)
         report("\(run.app), session \(id.text): \(run.coordinator) failed in \(run.function): \(ThrownError(error))")
-        return .done(.failed(error))
+        return .outcome(.failed(error))
     }
 
     /// See `EffectContext.effectID`.

@@ -126,17 +126,13 @@ extension SessionHost {
     }
 
     /// Carries out the end of an effect, whatever it takes: what fails is repeated; what fails for good is dropped.
-    func carryOut(_ occurrence: Occurrence, of key: EffectQueue.Key) async {
+    func carryOut(_ outcome: EffectOutcome, of key: EffectQueue.Key) async {
         for attempt in 1... {
             let isLast = attempt > SessionSettings.retriesOfSignals
             do throws(SessionError) {
-                let isApplied = try await apply(occurrence, to: key.session, showsErrors: isLast) != nil
-                if !isApplied {
-                    measures.signals.count(.effectDiscarded)
-                } else if case .effect(_, .done) = occurrence {
-                    measures.signals.count(.effectEnded)
-                }
-                return
+                let isApplied =
+                    try await apply(.effect(key.number, outcome), to: key.session, showsErrors: isLast) != nil
+                return measures.signals.count(isApplied ? outcome.happening : .effectDiscarded)
             } catch {
                 guard error.isAboutSignal || error.isTemporary else { return }
                 if error.isAboutSignal, isLast { return await drop(key, because: error) }
@@ -215,27 +211,30 @@ extension SessionHost {
                     let next = state.navigation.nextTimer.flatMap { $0 < state.expiresAt ? $0 : nil }
                     return await postpone(timer, until: next)
                 }
-                let key = EffectQueue.Key(session: timer.session, number: work.number)
-                let isLast = timers.failures(of: key) >= SessionSettings.retriesOfSignals
+                let failures = timers.failures(of: work.number, in: timer.session)
+                let isLast = failures >= SessionSettings.retriesOfSignals
                 do throws(SessionError) {
                     if try await apply(.timer(work.number), to: timer.session, showsErrors: isLast) != nil {
                         measures.signals.countTimer(late: now().timeIntervalSince(due))
                     }
-                    timers.forgetFailures(of: key)
+                    timers.forgetFailures(of: timer.session)
                 } catch {
                     guard error.isAboutSignal else { throw error }
                     if isLast {
-                        timers.forgetFailures(of: key)
-                        await drop(key, because: error)
+                        timers.forgetFailures(of: timer.session)
+                        await drop(EffectQueue.Key(session: timer.session, number: work.number), because: error)
                     } else {
-                        let pause = settings.pause(afterFailure: timers.countFailure(of: key))
+                        timers.note(failures: failures + 1, of: work.number, in: timer.session)
+                        let pause = settings.pause(afterFailure: failures + 1)
                         return await postpone(timer, until: now() + pause / .seconds(1))
                     }
                 }
             }
         } catch {
             switch error {
-            case .ended, .expired, .unauthorized: await postpone(timer, until: nil)
+            case .ended, .expired, .unauthorized:
+                timers.forgetFailures(of: timer.session)
+                await postpone(timer, until: nil)
             // Nothing that this server could do makes a difference soon.
             default: await postpone(timer, until: now() + (error.isTemporary ? 1 : 60))
             }
@@ -247,11 +246,12 @@ extension SessionHost {
     }
 }
 
-/// The sessions whose timers are being fired, and the timers whose signals could not be received.
+/// The sessions whose timers are being fired, and how often a session's first timer that is due could not be received: the
+/// next one has to wait for it.
 final class TimersUnderWay: Sendable {
     private struct State {
         var sessions: Set<SessionID> = []
-        var failures: [EffectQueue.Key: Int] = [:]
+        var failures: [SessionID: (timer: Int, count: Int)] = [:]
     }
 
     private let state = Mutex(State())
@@ -263,18 +263,29 @@ final class TimersUnderWay: Sendable {
 
     func end(_ session: SessionID) { state.withLock { _ = $0.sessions.remove(session) } }
 
-    func failures(of timer: EffectQueue.Key) -> Int { state.withLock { $0.failures[timer] ?? 0 } }
-
-    /// - Returns: the number of failures.
-    func countFailure(of timer: EffectQueue.Key) -> Int {
+    /// - Parameter timer: its number.
+    func failures(of timer: Int, in session: SessionID) -> Int {
         state.withLock { state in
-            state.failures[timer, default: 0] += 1
-            return state.failures[timer, default: 0]
+            guard let failures = state.failures[session], failures.timer == timer else { return 0 }
+            return failures.count
         }
     }
 
-    func forgetFailures(of timer: EffectQueue.Key) {
-        state.withLock { if !$0.failures.isEmpty { $0.failures[timer] = nil } }
+    func note(failures count: Int, of timer: Int, in session: SessionID) {
+        state.withLock { $0.failures[session] = (timer, count) }
+    }
+
+    func forgetFailures(of session: SessionID) {
+        state.withLock { if !$0.failures.isEmpty { $0.failures[session] = nil } }
+    }
+}
+
+extension EffectOutcome {
+    fileprivate var happening: SignalMeasures.Happening {
+        switch self {
+        case .done: .effectEnded
+        case .failed: .effectFailed
+        }
     }
 }
 
