@@ -157,10 +157,10 @@ def call(method, path, token=None, body=None, at=None):
         return json.loads(answer.read() or "null")
 
 
-def shot(name, image=None):
+def shot(name, image=None, width=1440):
     """What is to be looked at: each state in three sizes, light and dark. `image` is a picture for docs."""
     if isPictured and image:
-        page.size(1440, 900)
+        page.size(width, width * 5 // 8)
         page.prefer(image)
         page.driver.save_screenshot(str(images / f"console-{name}.png"))
         page.prefer()
@@ -363,7 +363,7 @@ def shop():
     page.until("no map", lambda: page.marked(".map .node"))
     assert page.marked(".map .node.way") and page.marked(".map .label.way"), "the session's way is not on the map"
     page.until("the map is too wide", lambda: page.run("return document.querySelector('.map').clientWidth") <= 2000)
-    shot("map", "light")
+    shot("map", "light", width=2000)
     page.field("Built-in events", "main").click()
     shot("map-built-in")
 
@@ -812,7 +812,7 @@ def waiting():
         page.says("s, if the user does nothing", ".tree")
         left = page.marked(".tree [data-due]")[0]
         page.until("the time does not go on", lambda: page.marked(".tree [data-due]")[0] not in (left, " due"))
-        shot("waiting", "light")
+        shot("waiting")
 
         # Work that ends, and signals: of the console, and of a service.
         page.click("Ask")

@@ -237,7 +237,6 @@ import Testing
                     n4 -->|"“OK”"| n1
                     n4 -->|"“OK”"| n2
                     n4 -->|"“OK”"| n3
-                    n4 ==>|"delivered, packed, pack fails"| n4
                     n4 -->|"“OK”"| n5
                     n4 -->|"“OK”"| n6
                     n5 ==>|"delivered"| n3

@@ -134,7 +134,7 @@ extension Operation {
     }
 
     /// The key of the screen, flow or alert that appears, disappears or changes.
-    fileprivate var key: String {
+    package var key: String {
         switch self {
         case .push(let key, _), .pop(let key, _), .replace(let key, _, _), .update(let key), .present(let key, _),
             .dismiss(let key), .selectTab(let key, _), .alert(let key), .dismissAlert(let key):

@@ -61,11 +61,14 @@ extension AppMap {
                 findings.note(visited.event?.type, from: state, to: result)
                 visit(visited)
                 let count = nodes.count
-                // What has no visible effect and is not of the user is not drawn, such as selecting the selected tab.
+                // What has no visible effect and is not of the user is not drawn, such as selecting the selected tab, or a
+                // signal to a screen that is covered.
                 if attempt.kind == .event || !result.transition.operations.isEmpty {
                     guard let to = position(of: result.state) else { continue }
                     let label = visited.signal?.signal ?? attempt.label
-                    connect(from, to: to, by: label, attempt.kind, isFirst: nodes.count > count)
+                    if attempt.kind != .signal || to != from || result.showsChange {
+                        connect(from, to: to, by: label, attempt.kind, isFirst: nodes.count > count)
+                    }
                 } else if attempt.kind == .builtIn {
                     continue
                 }
@@ -95,6 +98,13 @@ extension AppMap {
             return position(of: Node(kind: .alert, name: alert.alert.title, coordinator: author.name))
         }
         return position(of: Node(kind: .screen, name: visible.screen.name, coordinator: coordinator.name))
+    }
+}
+
+extension TransitionResult {
+    /// Whether the visible screen itself has changed.
+    fileprivate var showsChange: Bool {
+        state.alert == nil && transition.operations.contains { $0.key == state.visible?.key }
     }
 }
 
