@@ -17,7 +17,7 @@ enum SavedStates: FuzzTarget {
             guard !types.isEmpty else { continue }
             let type = types[input.count % types.count]
             let payload =
-                BuiltInEvent(rawValue: type)?.payload ?? state.recipient(of: type)?.event.unmaskedPayloads.first ?? nil
+                BuiltInEvent(rawValue: type)?.payload ?? state.payloadsToTry(of: type).first ?? nil
             for event in [PostedEvent(type, payload: payload), PostedEvent(BuiltInEvent.back.rawValue)] {
                 if case .invariantViolated(.repeatedKey(let key)) = session.post(event) {
                     fatalError("broken: no key is given out again: \(key)")

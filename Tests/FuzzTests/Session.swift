@@ -34,7 +34,7 @@ struct Session {
     /// - Returns: why it was refused; `nil` if it was not.
     @discardableResult
     mutating func post(_ event: PostedEvent) -> NavigationError? {
-        let isAccepted = state.acceptedEvents.contains(event.type)
+        let isAccepted = state.accepts(event)
         let outcome = atOnce { [app, state] () throws(NavigationError) in
             try await app.apply(event, to: state, at: CoordinatorTester.someTime)
         }

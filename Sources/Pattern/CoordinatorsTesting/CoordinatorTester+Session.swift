@@ -36,6 +36,9 @@ extension CoordinatorTester {
     /// The events that may be sent now.
     public var events: [String] { state.acceptedEvents }
 
+    /// The rows of the visible screen.
+    public var rows: [Row] { state.visible?.screen.rows ?? [] }
+
     /// What `back()` would do.
     public var backPlan: BackPlan? { state.backPlan }
 
@@ -51,6 +54,33 @@ extension CoordinatorTester {
 
     private static func name(ofTab index: Int, in tabs: PlacedTabs) -> String {
         tabs.items[index].id + (index == tabs.selection ? "*" : "")
+    }
+}
+
+extension CoordinatorTester {
+    /// Taps the button or the row of that title on the visible screen. What opens a form cannot be tapped: send its event.
+    ///
+    /// - Throws: `Failure` with the titles of what can be tapped, if there is no such title; with the reason
+    ///   `eventNotAccepted` if the row is disabled.
+    public mutating func tap(
+        _ title: String, fileID: String = #fileID, line: UInt = #line
+    ) async throws(Failure) {
+        let tappable = self.tappable
+        guard let (_, type, payload) = tappable.first(where: { $0.title == title }) else {
+            let titles = tappable.map { "“\($0.title)”" }.joined(separator: ", ")
+            let reason =
+                "screen “\(visible ?? "")” has no “\(title)” to tap; there is: \(titles.isEmpty ? "nothing" : titles)"
+            throw Failure(mistakes: [reason], fileID: fileID, line: line)
+        }
+        try await send(type, payload, screen: state.visible?.key, fileID: fileID, line: line)
+    }
+
+    /// The buttons and rows of the visible screen.
+    private var tappable: [(title: String, type: String, payload: JSON?)] {
+        guard let screen = state.visible?.screen, alert == nil else { return [] }
+        let buttons = state.controls.filter { $0.coordinator != nil && $0.schema == nil }
+        return buttons.map { ($0.title, $0.type, $0.payload) }
+            + screen.rows.compactMap { row in row.control.map { (row.title, $0.event, $0.payload) } }
     }
 }
 

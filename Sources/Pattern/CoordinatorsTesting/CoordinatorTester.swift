@@ -137,6 +137,7 @@ public struct CoordinatorTester: Sendable {
         } catch {
             let isNotAccepted = error == .eventNotAccepted || error == .unknownEvent
             var accepted = isNotAccepted ? state.acceptedEvents : []
+            if accepted.contains(type) { accepted = state.payloadsToTry(of: type).map { "\(type) \($0 ?? [:])" } }
             if type == BuiltInEvent.answer.rawValue { accepted = state.alert?.alert.buttons.map(\.id) ?? [] }
             throw Failure(error, of: type, accepted: accepted, fileID: fileID, line: line)
         }
@@ -248,8 +249,8 @@ extension CoordinatorTester {
         public let line: UInt
         /// The type of the event that was refused, or the name of the signal or effect; `nil` if there was none.
         public let event: String?
-        /// If the event or signal was not accepted, the types of those that are; if it was an `answer`, the ids of the
-        /// alert's buttons.
+        /// If the event or signal was not accepted, the types of those that are; if the event is accepted with the payloads
+        /// of buttons and rows only, the event with these; if it was an `answer`, the ids of the alert's buttons.
         public let accepted: [String]
 
         public init(_ reason: NavigationError, fileID: String = #fileID, line: UInt = #line) {

@@ -9,8 +9,8 @@ public import Coordinators
 /// }
 /// ```
 ///
-/// It posts events that the session lists as accepted, those of coordinators with the payloads of their examples. In
-/// between it performs effects with the app's services, or lets them fail, sends the signals of other systems with the
+/// It posts events that the session lists as accepted, those of coordinators with the payloads of their examples, or
+/// with those that buttons and rows of the visible screen carry. In between it performs effects with the app's services, or lets them fail, sends the signals of other systems with the
 /// payloads of `external`, and lets time pass until the next timer is due, or for half as long. After each step it checks
 /// that
 ///

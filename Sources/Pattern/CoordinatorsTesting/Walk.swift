@@ -153,7 +153,7 @@ extension Walk {
     /// Whether a step can be taken now.
     func accepts(_ step: RandomWalk.Step) -> Bool {
         switch step {
-        case .event(let event): state.acceptedEvents.contains(event.type)
+        case .event(let event): state.accepts(event)
         case .signal(let signal): state.acceptedSignals.contains { $0.signal.name == signal.type }
         case .perform(let id), .fail(let id): state.effect(id) != nil
         case .advance: true
@@ -195,7 +195,7 @@ extension Walk {
         let type = others.randomElement(using: &numbers) ?? BuiltInEvent.relaunch.rawValue
         let payload =
             BuiltInEvent(rawValue: type).map { self.payload(of: $0, with: &numbers) }
-            ?? state.recipient(of: type)?.event.unmaskedPayloads.randomElement(using: &numbers) ?? nil
+            ?? state.payloadsToTry(of: type).randomElement(using: &numbers) ?? nil
         return PostedEvent(type, payload: payload)
     }
 

@@ -50,9 +50,13 @@ import Testing
         try await kiosk.app.send("lookUp", ["code": "abc123"])
         try await kiosk.app.performEffects()
         #expect(kiosk.app.stack == "attract, booking, passengers")
-        try await kiosk.app.send("toggle", ["id": 1])
-        try await kiosk.app.send("toggle", ["id": 2])
+        #expect(kiosk.app.rows.map(\.isSelected) == [true, true])
+        for title in kiosk.app.rows.map(\.title) { try await kiosk.app.tap(title) }
+        #expect(kiosk.app.rows.map(\.isSelected) == [false, false])
         #expect(!kiosk.app.events.contains("next"), "nobody checks in")
+        await #expect(throws: CoordinatorTester.Failure(.eventNotAccepted), "nobody has this id") {
+            try await kiosk.app.send("toggle", ["id": 3])
+        }
     }
 
     @Test(arguments: [(5, "passengers"), (6, "booking")])

@@ -132,7 +132,7 @@ import Testing
         var state = restored
         for _ in 0..<6 {
             guard let type = state.acceptedEvents.randomElement(using: &numbers) else { return }
-            var payload = state.recipient(of: type)?.event.unmaskedPayloads.randomElement(using: &numbers) ?? nil
+            var payload = state.payloadsToTry(of: type).randomElement(using: &numbers) ?? nil
             if type == "answer" { payload = state.alert.map { ["button": .string($0.alert.buttons[0].id)] } }
             do {
                 state = try await app.apply(

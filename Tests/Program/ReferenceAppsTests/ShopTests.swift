@@ -102,12 +102,13 @@ import Testing
 
         try await app.performEffects()
 
-        #expect(app.state.visible?.screen.params["products"] == [["id": 42, "title": "Product 42"]])
-        try await app.send("show", ["id": 42])
+        #expect(app.rows.map(\.title) == ["Product 42"])
+        await #expect(throws: CoordinatorTester.Failure(.eventNotAccepted)) { try await app.send("show", ["id": 1]) }
+        try await app.tap("Product 42")
         #expect(app.stack == "shop[home*: home, product | search: search | cart: cart]")
         try await app.selectTab("search")
         try await app.send("search", "")
-        #expect(app.state.visible?.screen.params["products"] == [] && app.pending.map(\.id) == [])
+        #expect(app.rows == [] && app.pending.map(\.id) == [])
     }
 
     @Test(arguments: ["back", "dismiss", "signOut"])
@@ -139,10 +140,10 @@ import Testing
         try await app.send("addToCart")
         try await app.send("open", ["path": "/checkout"])
         try await app.send("submit", ShopTests.right)
-        #expect(app.state.visible?.screen.params["items"] == [1])
+        #expect(app.rows.map(\.title) == ["Product 1"])
         try await app.send("type", "Main St")
 
-        try await app.send("showItem", ["id": 1])
+        try await app.tap("Product 1")
 
         #expect(app.alert?.title == "Discard your input?" && app.visible == "address")
         await #expect(throws: CoordinatorTester.Failure(.answerFirst)) { try await app.send("showItem", ["id": 1]) }

@@ -10,7 +10,7 @@ const icons = new Map(Object.entries({
   cart: "M3 4h2.5l2.3 11h10.4L20.5 7H6.2M9 19.5h.01M17 19.5h.01", plus: "M12 5v14M5 12h14",
   person: "M12 4a4 4 0 1 0 0 8a4 4 0 1 0 0-8M4.5 20.5c.8-4 3.8-6 7.5-6s6.7 2 7.5 6", list: "M5 6h14M5 12h14M5 18h14",
   settings: "M4 7h9M17 7h3M4 17h3M11 17h9M15 5v4M9 15v4", back: "M15 5l-7 7 7 7", forward: "M9 5l7 7-7 7",
-  close: "M7 7l10 10M17 7L7 17",
+  close: "M7 7l10 10M17 7L7 17", check: "M5 12.5l4.5 4.5L19 7.5",
 }));
 const otherNames = new Map(Object.entries(
   { house: "home", magnifyingglass: "search", gear: "settings", myPage: "person", profile: "person" }));
@@ -102,18 +102,31 @@ export class Phone {
         `Working: ${[...new Set(pending.map(({ effect }) => words(effect)))].join(", ")}`),
       h(".content", {},
         mark && h(`p.mark.${mark}`, {}, `${symbols[mark]} ${markNames[mark]} in this version`),
-        paramsView(screen.params, select) ?? h("p.kind", { "aria-hidden": "true" }, icon(screen.name)
-          ?? [...titleOf(screen)][0]),
+        paramsView(screen.params, select) ?? (!screen.rows && h("p.kind", { "aria-hidden": "true" }, icon(screen.name)
+          ?? [...titleOf(screen)][0])),
         isVisible && content && paramsView(content),
+        screen.rows && h(".params.rows", {}, screen.rows.map(row => this.#row(row, isPast))),
         own.map(control => this.#control(control, make, screen.key)),
-        isVisible && isPast && state.events.filter(type => titles?.has(type)).map(type =>
+        isPast && screen.buttons?.map(({ type, title }) =>
+          h("button.button", { disabled: true }, title ?? titles?.get(type) ?? words(type))),
+        isVisible && isPast && state.events.filter(type => titles?.has(type) && !isCarried(type, screen)).map(type =>
           h("button.button", { disabled: true }, screen.eventTitles?.[type] ?? titles.get(type)))));
   }
 
+  /** A row of a list. What it sends is in it, and nothing is entered. */
+  #row({ title, detail, isSelected, type, payload, role = "navigation", isEnabled }, isPast) {
+    const content = [h("span", {}, title), detail !== undefined && h("span.quiet", {}, detail)];
+    if (type === undefined) return h("span.item", {}, content);
+    return h(`button.item.${role}`, { onclick: () => this.#post(type, payload), disabled: isPast || isEnabled === false,
+      "data-event": `${type} ${plain(payload)}`, "aria-pressed": isSelected === undefined ? undefined : `${isSelected}` },
+      content, isSelected ? icon("check") : role === "navigation" && icon("forward"));
+  }
+
   #control(control, { forms }, screen, post = this.#post) {
-    const { type, title, role, schema } = control;
+    const { type, title, role, schema, payload } = control;
     if (!schema) {
-      return h(`button.button.${role}`, { onclick: () => post(type), "data-event": type }, title,
+      const name = payload === undefined ? type : `${type} ${plain(payload)}`;
+      return h(`button.button.${role}`, { onclick: () => post(type, payload), "data-event": name }, title,
         role === "navigation" && icon("forward"));
     }
     const name = `${screen} ${JSON.stringify(control)}`;
@@ -171,6 +184,9 @@ export class Phone {
     (alert?.querySelector("button") ?? same ?? screen.querySelector("h3")).focus({ preventScroll: true });
   }
 }
+
+/** Whether buttons or rows of the screen have the event, each with its payload. */
+const isCarried = (name, { buttons = [], rows = [] }) => [...buttons, ...rows].some(({ type }) => type === name);
 
 /** Parameters as rows; lists and objects as groups of rows. If an event takes an item's id, its row posts it. */
 function paramsView(params, select) {

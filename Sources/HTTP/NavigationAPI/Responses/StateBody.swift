@@ -126,6 +126,7 @@ extension JSONWriter {
     fileprivate mutating func control(_ control: AcceptedControl) {
         object { writer in
             writer.member("type", control.type)
+            writer.member("payload", ifAny: control.payload)
             writer.member("coordinator", ifAny: control.coordinator)
             writer.member("title", control.title)
             writer.member("role", control.role.rawValue)

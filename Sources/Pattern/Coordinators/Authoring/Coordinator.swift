@@ -106,9 +106,10 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     mutating func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) async throws
 
     /// Whether an event may be sent now from the screens that offer it. A disabled event is neither listed nor
-    /// accepted, except from an alert's button.
+    /// accepted, except from an alert's button. A row that sends a disabled event stays, and cannot be tapped.
     ///
-    /// - Parameter event: the event's first example, because there is no payload yet.
+    /// - Parameter event: with the payload of the button or the row that sends it; otherwise the event's first example,
+    ///   because there is no payload yet.
     func isEnabled(_ event: Event, in context: NavigationContext) -> Bool
 
     @available(*, deprecated, message: "write isEnabled(_:in:)")
@@ -116,7 +117,7 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     @available(*, deprecated, message: "write isEnabled(_:in:)")
     func isEnabled(_ event: Event, _ context: NavigationContext) async throws -> BareEnablingNearMiss
 
-    /// Redraws a screen of this coordinator: its title, parameters and events, and the labels of its tabs.
+    /// Redraws a screen of this coordinator: its title, parameters, events and rows, and the labels of its tabs.
     ///
     /// Called when this coordinator places a screen, after each transition that called one of the coordinator's
     /// functions or changed the context, and when a session is restored. The screen is as it was last drawn, so assign

@@ -25,6 +25,9 @@ final class CoordinatorType: Sendable {
     let everywhere: EventSet
     /// The events for which `isEnabled` returns `true`.
     let enabledEvents: @Sendable (any Coordinator, NavigationContext) -> EventSet
+    /// Whether `isEnabled` returns `true` for an event with its payload, in the form that decoding expects; `false` also
+    /// if it cannot be decoded.
+    let isEnabled: @Sendable (any Coordinator, JSON, NavigationContext) -> Bool
     /// The signals that other systems may send.
     let signals: [EventShape]
     let work: WorkFunctions
@@ -57,6 +60,10 @@ final class CoordinatorType: Sendable {
             }
             return enabled
         }
+        self.isEnabled = { coordinator, event, context in
+            guard let event = try? event.decode(as: C.Event.self) else { return false }
+            return coordinator.known(as: C.self).isEnabled(event, in: context)
+        }
         let signals = EventShape.external(of: C.self)
         self.signals = signals ?? []
         self.work = WorkFunctions(of: C.self)
@@ -86,11 +93,64 @@ final class CoordinatorType: Sendable {
         if case .handle(let event, _) = call { event.conduct } else { conduct[call.kind] }
     }
 
-    /// The events of this type that the controls of a screen send.
-    func eventSet(of controls: [Control]) -> EventSet {
+    /// See `PlacedScreen.offered`.
+    func offered(on screen: Screen) -> EventSet? {
         var set = EventSet()
-        for control in controls { if let event = event(control.event) { set.insert(event.number) } }
+        if let controls = screen.events {
+            for control in controls where control.payload == nil {
+                if let event = event(control.event) { set.insert(event.number) }
+            }
+            return set
+        }
+        guard !screen.rows.isEmpty else { return nil }
+        for event in events where !screen.rows.contains(where: { $0.control?.event == event.name }) {
+            set.insert(event.number)
+        }
         return set
+    }
+
+    /// See `PlacedScreen.carried`.
+    func carried(on screen: Screen) -> EventSet {
+        var set = EventSet()
+        guard screen.hasCarryingControls else { return set }
+        screen.forEachCarryingControl { control in
+            if control.isEnabled, let event = event(control.event) { set.insert(event.number) }
+        }
+        return set
+    }
+
+    /// Why a screen cannot have its controls, for its author; `nil` if it can.
+    ///
+    /// - Parameter screen: as it is drawn, with `isEnabled` of its controls.
+    func problem(ofControlsOn screen: Screen) -> String? {
+        for control in screen.events ?? [] {
+            if let problem = problem(of: control) { return problem }
+        }
+        for row in screen.rows {
+            if let problem = row.control.flatMap(problem) { return problem }
+        }
+        return nil
+    }
+
+    private func problem(of control: Control) -> String? {
+        guard let event = event(control.event) else {
+            return control.event.isEmpty
+                ? "offers an event with a payload that JSON cannot hold"
+                : "offers the unknown event “\(control.event)”, or one without an example"
+        }
+        if control.payload != nil, event.holdsSecret {
+            return "would show the secret that “\(event.name)” takes: let the user enter it"
+        }
+        if !control.isEnabled, !accepts(control.carried) {
+            return "offers “\(event.name)” with a payload that the event does not take"
+        }
+        return nil
+    }
+
+    /// Whether `isEnabled` returns `true` for what a control carries.
+    func isEnabled(_ control: Control, of coordinator: any Coordinator, in context: NavigationContext) -> Bool {
+        guard let event = try? event(control.event)?.decodable(control.payload) else { return false }
+        return isEnabled(coordinator, event, context)
     }
 
     /// The first example of each event, with the event's number.

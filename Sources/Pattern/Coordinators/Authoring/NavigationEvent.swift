@@ -79,6 +79,8 @@ public final class EventShape: Sendable {
     package let unmaskedPayloads: [JSON?]
     /// The JSON Schema of the payload (draft 2020-12), with titles for a form; `nil` if the event has no payload.
     public let schema: JSON?
+    /// Whether the payload has a `Secret`.
+    var holdsSecret: Bool { schema?.holdsSecret == true }
     /// The mistakes in the declaration, for the author.
     let problems: [String]
     private let form: Form
@@ -364,6 +366,15 @@ extension Field {
 }
 
 extension JSON {
+    /// Whether a part of a schema is that of a `Secret`.
+    fileprivate var holdsSecret: Bool {
+        switch self {
+        case .object(let object): object["writeOnly"] == true || object.members.contains { $0.value.holdsSecret }
+        case .array(let values): values.contains(where: \.holdsSecret)
+        default: false
+        }
+    }
+
     /// A schema in which every property has a title: the words of its name.
     fileprivate var withTitles: JSON {
         guard var schema = object else { return self }

@@ -7,9 +7,12 @@ public struct Screen: Sendable, Equatable {
     /// Anything the client needs to draw the screen. It is part of the session's state: saved with it, sent with every
     /// answer, and bounded by `App.sizeLimit`. Anything large, or that must be fresh, belongs in `Coordinator.content`.
     public var params: JSONObject
-    /// The events that the coordinator accepts while this screen is visible, in addition to those of
-    /// `Coordinator.everywhere`; `nil` for all of its events.
+    /// The events that the coordinator accepts while this screen is visible, in addition to those of `rows` and of
+    /// `Coordinator.everywhere`; `nil` for all of its events that no row sends.
     public var events: [Control]?
+    /// A list that the client draws, such as search results. The events of its rows are accepted with the payloads of
+    /// the rows. A row is part of the session's state, as `params` are.
+    public var rows: [Row]
     /// Whether the user may go back from here.
     public var back: BackRule
     /// The pattern of the link that leads to this screen; `params` fill in its parameters.
@@ -25,7 +28,7 @@ public struct Screen: Sendable, Equatable {
 
     /// - Parameter events: the events' names, `["select"]`, or controls with titles of their own, see `Control`.
     public init(
-        _ name: String, title: String? = nil, params: JSONObject = [:], events: [Control]? = nil,
+        _ name: String, title: String? = nil, params: JSONObject = [:], events: [Control]? = nil, rows: [Row] = [],
         back: BackRule = .allowed, link: LinkPattern? = nil, hidesNavigationBar: Bool = false,
         hasContent: Bool = false
     ) {
@@ -33,6 +36,7 @@ public struct Screen: Sendable, Equatable {
         self.title = title
         self.params = params
         self.events = events
+        self.rows = rows
         self.back = back
         self.link = link
         self.hidesNavigationBar = hidesNavigationBar
@@ -45,27 +49,28 @@ public struct Screen: Sendable, Equatable {
     /// Screen("cart", title: "Cart", events: [Event.checkout, .empty])
     /// ```
     ///
-    /// - Parameter events: for a case with a payload, only the name counts; `["select"]` is the shorter way to name it.
+    /// - Parameter events: for a case with a payload, only the name counts: the user enters the payload in a form, see
+    ///   `Control.init(_:role:form:)`. `["select"]` is the shorter way to name it.
     public init<Event: NavigationEvent>(
-        _ name: String, title: String? = nil, params: JSONObject = [:], events: [Event],
+        _ name: String, title: String? = nil, params: JSONObject = [:], events: [Event], rows: [Row] = [],
         back: BackRule = .allowed, link: LinkPattern? = nil, hidesNavigationBar: Bool = false,
         hasContent: Bool = false
     ) {
         self.init(
-            name, title: title, params: params, events: events.map { Control(sends: $0) }, back: back, link: link,
-            hidesNavigationBar: hidesNavigationBar, hasContent: hasContent)
+            name, title: title, params: params, events: events.map { Control(form: $0) }, rows: rows, back: back,
+            link: link, hidesNavigationBar: hidesNavigationBar, hasContent: hasContent)
     }
 
-    /// The titles of the controls that do not use their event's own title, by the event's name.
+    /// The titles of the controls without a payload that do not use their event's own title, by the event's name.
     var eventTitles: JSONObject? { controlValues { $0.title } }
 
-    /// The roles of the controls that have one, by the event's name.
+    /// The roles of the controls without a payload that have one, by the event's name.
     var eventRoles: JSONObject? { controlValues { $0.role?.rawValue } }
 
     private func controlValues(_ value: (Control) -> String?) -> JSONObject? {
-        guard let events, events.contains(where: { value($0) != nil }) else { return nil }
+        guard let events, events.contains(where: { $0.payload == nil && value($0) != nil }) else { return nil }
         var values = JSONObject()
-        for control in events where values[control.event] == nil {
+        for control in events where control.payload == nil && values[control.event] == nil {
             if let value = value(control) { values[control.event] = .string(value) }
         }
         return values
@@ -199,14 +204,24 @@ extension PlacedScreen {
 /// ```swift
 /// Screen("plus", title: "Plus", events: [Control("Push", sends: Event.plus)])
 /// Screen("list", title: "Items", events: ["select", Control("Delete", role: .destructive, sends: Event.delete)])
+/// Screen("sort", events: [Control("By name", sends: Event.sort(.name)), Control("By date", sends: Event.sort(.date))])
 /// ```
+///
+/// An event with a payload is sent either as it stands, by a button, or with what the user enters in a form. If a screen
+/// offers an event only with payloads that stand, by its controls and its `rows`, any other payload is refused with 409
+/// `event-not-accepted`.
 public struct Control: Sendable, Equatable {
     /// The event's name.
     public let event: String
+    /// What is sent with it; `nil` if the event has no payload, or if the user enters it.
+    public let payload: JSON?
     /// The button's title on this screen; `nil` for the event's own title.
     public let title: String?
-    /// `nil` stands for `input` if the event has a payload, otherwise for `secondary`.
+    /// `nil` stands for `input` if the user enters a payload, otherwise for `secondary`.
     public let role: Role?
+    /// Whether `Coordinator.isEnabled` allows the event with this payload. Kept only for controls of `carrying`; the
+    /// engine assigns it after each `render`.
+    var isEnabled = true
 
     /// What a control is for, so that a client can draw it accordingly.
     public enum Role: String, Sendable, Codable {
@@ -221,17 +236,32 @@ public struct Control: Sendable, Equatable {
         case input
     }
 
-    /// A control that sends an event of the screen's coordinator. For an event with a payload, only the name counts.
+    /// A button that sends an event of the screen's coordinator as it stands. The payload is part of the session's state
+    /// and sent to clients, so an event with a `Secret` is refused.
     public init(_ title: String? = nil, role: Role? = nil, sends event: some NavigationEvent) {
+        let event = EncodedEvent(event)
+        self.init(title, role, event?.name ?? "", event?.payload)
+    }
+
+    /// A control that sends an event with a payload which the user enters in a form.
+    ///
+    /// - Parameter event: only its name counts.
+    public init(_ title: String? = nil, role: Role? = nil, form event: some NavigationEvent) {
         self.init(title, role: role, sends: EncodedEvent(event)?.name ?? "")
     }
 
-    /// A control that sends the event of that name. Whether the coordinator has such an event is checked when the
-    /// screen is shown, and, for the screens of a new session, when a server starts.
+    /// A control that sends the event of that name; if it has a payload, with what the user enters in a form. Whether
+    /// the coordinator has such an event is checked when the screen is shown, and, for the screens of a new session,
+    /// when a server starts.
     public init(_ title: String? = nil, role: Role? = nil, sends event: String) {
+        self.init(title, role, event, nil)
+    }
+
+    init(_ title: String?, _ role: Role?, _ event: String, _ payload: JSON?) {
         self.title = title
         self.role = role
         self.event = event
+        self.payload = payload
     }
 }
 
@@ -239,5 +269,108 @@ extension Control: ExpressibleByStringLiteral {
     /// - Parameter event: the event's name.
     public init(stringLiteral event: String) {
         self.init(sends: event)
+    }
+}
+
+/// A row of a list. Tapping it sends its event as it stands; a row without an event is only text.
+///
+/// ```swift
+/// screen.rows = books.map { Row($0.title, detail: $0.author, sends: Event.show(isbn: $0.isbn)) }
+/// ```
+///
+/// A row whose event `Coordinator.isEnabled` does not allow stays, marked as disabled.
+public struct Row: Sendable, Equatable {
+    public let title: String
+    /// What is drawn beside the title or below it.
+    public let detail: String?
+    /// Whether the row has a check mark; `nil` in a list without any.
+    public let isSelected: Bool?
+    /// What the row sends; `nil` if it is only text.
+    public internal(set) var control: Control?
+
+    /// - Parameter role: `nil` stands for `navigation`, or for `secondary` if the row can have a check mark.
+    public init(
+        _ title: String, detail: String? = nil, isSelected: Bool? = nil, role: Control.Role? = nil,
+        sends event: some NavigationEvent
+    ) {
+        let role = role ?? (isSelected == nil ? .navigation : .secondary)
+        self.init(title, detail, isSelected, Control(role: role, sends: event))
+    }
+
+    /// A row that is only text.
+    public init(_ title: String, detail: String? = nil) {
+        self.init(title, detail, nil, nil)
+    }
+
+    init(_ title: String, _ detail: String?, _ isSelected: Bool?, _ control: Control?) {
+        self.title = title
+        self.detail = detail
+        self.isSelected = isSelected
+        self.control = control
+    }
+}
+
+// Controls that carry what they send: those of rows, and others with a payload.
+extension Screen {
+    /// Whether the screen has any.
+    var hasCarryingControls: Bool { !rows.isEmpty || events?.contains { $0.payload != nil } == true }
+
+    /// Visits them, in the order in which they are drawn.
+    func forEachCarryingControl(_ visit: (Control) -> Void) {
+        for control in events ?? [] where control.payload != nil { visit(control) }
+        for row in rows { if let control = row.control { visit(control) } }
+    }
+
+    mutating func enableCarryingControls(where isEnabled: (Control) -> Bool) {
+        if var events {
+            for index in events.indices where events[index].payload != nil {
+                events[index].isEnabled = isEnabled(events[index])
+            }
+            self.events = events
+        }
+        for index in rows.indices {
+            if let control = rows[index].control { rows[index].control?.isEnabled = isEnabled(control) }
+        }
+    }
+
+    /// Removes controls, also those without a payload, and the rows that have them.
+    ///
+    /// - Returns: the names of their events, each once.
+    mutating func removeControls(where isGone: (Control) -> Bool) -> [String] {
+        var names: [String] = []
+        func isGoneNow(_ control: Control) -> Bool {
+            guard isGone(control) else { return false }
+            if !names.contains(control.event) { names.append(control.event) }
+            return true
+        }
+        events?.removeAll(where: isGoneNow)
+        rows.removeAll { $0.control.map(isGoneNow) ?? false }
+        return names
+    }
+}
+
+extension Control {
+    /// What the control sends, if it carries it.
+    var carried: EncodedEvent { EncodedEvent(name: event, payload: payload) }
+
+    /// Whether a client has posted the payload that this control carries.
+    func carries(_ posted: JSON?) -> Bool {
+        guard let payload else { return posted == nil || posted == [:] }
+        return posted.map(payload.means) ?? false
+    }
+}
+
+extension JSON {
+    /// Whether two values are the same to whoever reads them: 1.0 is 1, and the order of members does not count.
+    fileprivate func means(_ other: JSON) -> Bool {
+        switch (self, other) {
+        case (.array(let own), .array(let others)):
+            own.count == others.count && zip(own, others).allSatisfy { $0.means($1) }
+        case (.object(let own), .object(let others)):
+            own.count == others.count
+                && own.members.allSatisfy { member in others[member.name].map(member.value.means) ?? false }
+        case (.number, .integer), (.integer, .number): integer != nil && integer == other.integer
+        default: self == other
+        }
     }
 }

@@ -99,11 +99,9 @@ extension TransitionRun {
         _ placed: PlacedScreen, _ request: @autoclosure () -> String, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
         let screen = placed.screen
-        for control in screen.events ?? [] where coordinator.type.event(control.event) == nil {
+        if let problem = coordinator.type.problem(ofControlsOn: screen) {
             throw .impossibleRequest(
-                coordinator: coordinator.name, request: request(),
-                reason: "screen “\(screen.name)” offers the unknown event “\(control.event)”, or one without an example"
-            )
+                coordinator: coordinator.name, request: request(), reason: "screen “\(screen.name)” \(problem)")
         }
         if placed.hasUnwritableNumber {
             let error = JSONEncodingError(unwritable: .object(screen.params))
@@ -297,6 +295,9 @@ extension LivingCoordinator {
     func drawing(of screen: Screen, in context: NavigationContext) -> Screen {
         var screen = screen
         coordinator.render(&screen, in: context)
+        if screen.hasCarryingControls {
+            screen.enableCarryingControls { type.isEnabled($0, of: coordinator, in: context) }
+        }
         return screen
     }
 }

@@ -276,11 +276,11 @@ struct Migration {
         for (index, label) in screen.tabs.enumerated() {
             if let id = migrated.tabs.first(where: { $0.stack == label.stack })?.id { screen.tabs[index].id = id }
         }
-        screen.events?.removeAll { control in
-            guard coordinator.type.event(control.event) == nil else { return false }
-            losses.append(.control(event: control.event, screen: screen.name))
-            return true
+        let lost = screen.removeControls { control in
+            coordinator.type.event(control.event) == nil
+                || !control.isEnabled && !coordinator.type.accepts(control.carried)
         }
+        losses += lost.map { .control(event: $0, screen: screen.name) }
         guard screen != placed.labelled else { return }
         run.draw(PlacedScreen(placed, screen: screen, of: coordinator), labels: screen.tabs) {
             $0.migrated(to: screen.tabs)

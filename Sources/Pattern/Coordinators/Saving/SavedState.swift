@@ -189,19 +189,46 @@ struct SavedAlert: JSONReadable {
 extension Screen: JSONReadable {
     package init(json: JSON) throws(JSONDecodingError) {
         let link: String? = try json.member(ifAny: "linkPattern")
-        let events: [String]? = try json.member(ifAny: "events")
+        let events: [JSON]? = try json.member(ifAny: "events")
+        let buttons: [Control] = try json.member(ifAny: "buttons") ?? []
         let titles: JSONObject? = try json.member(ifAny: "eventTitles")
         let roles: JSONObject? = try json.member(ifAny: "eventRoles")
         self.init(
             try json.member("name"), title: try json.member(ifAny: "title"),
             params: try json.member(ifAny: "params") ?? [:],
-            events: events?.map { event in
+            events: try events?.map { (event: JSON) throws(JSONDecodingError) in
+                if let button = event.integer {
+                    guard buttons.indices.contains(button) else {
+                        throw JSONDecodingError(path: ["events"], reason: "names no button")
+                    }
+                    return buttons[button]
+                }
+                let event = try String(json: event)
                 let role = roles?[event]?.string.flatMap { Control.Role(rawValue: $0) }
                 return Control(titles?[event]?.string, role: role, sends: event)
-            },
+            }, rows: try json.member(ifAny: "rows") ?? [],
             back: try json.member(ifAny: "back") ?? .allowed, link: link.map { LinkPattern($0) },
             hidesNavigationBar: try json.member(ifAny: "hidesNavigationBar") ?? false,
             hasContent: try json.member(ifAny: "hasContent") ?? false)
+    }
+}
+
+extension Control: JSONReadable {
+    package init(json: JSON) throws(JSONDecodingError) {
+        let role: Role? = try json.member(ifAny: "role")
+        self.init(json["title"]?.string, role, try json.member("type"), json["payload"])
+        isEnabled = try json.member(ifAny: "isEnabled") ?? true
+    }
+}
+
+extension Row: JSONReadable {
+    package init(json: JSON) throws(JSONDecodingError) {
+        var own = json
+        // The title is the row's, not its control's.
+        own["title"] = nil
+        self.init(
+            try json.member("title"), try json.member(ifAny: "detail"), try json.member(ifAny: "isSelected"),
+            json["type"] == nil ? nil : try Control(json: own))
     }
 }
 
@@ -248,6 +275,7 @@ extension PendingWork: JSONReadable {
 }
 
 extension BackRule: JSONReadable {}
+extension Control.Role: JSONReadable {}
 extension TabBackRule: JSONReadable {}
 extension AlertButton.Role: JSONReadable {}
 extension PresentedFlow.Style: JSONReadable {}

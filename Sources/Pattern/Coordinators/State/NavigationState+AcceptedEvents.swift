@@ -101,20 +101,68 @@ extension NavigationState {
             let enabled = coordinator.enabled
             let everywhere = coordinator.type.everywhere
             let continues: Bool
-            if enabled.isEmpty {
-                continues = true
-            } else if id != visible.coordinator {
-                continues = everywhere.isEmpty || visit(coordinator) { enabled.contains($0) && everywhere.contains($0) }
+            if id != visible.coordinator {
+                continues =
+                    enabled.isEmpty || everywhere.isEmpty
+                    || visit(coordinator) { enabled.contains($0) && everywhere.contains($0) }
             } else if let offered = visible.offered {
-                continues = visit(coordinator) {
-                    enabled.contains($0) && (offered.contains($0) || everywhere.contains($0))
-                }
+                let carried = visible.carried
+                continues =
+                    enabled.isEmpty && carried.isEmpty
+                    || visit(coordinator) {
+                        enabled.contains($0) && (offered.contains($0) || everywhere.contains($0))
+                            || carried.contains($0)
+                    }
+            } else if enabled.isEmpty {
+                continues = true
             } else {
                 continues = visit(coordinator, enabled.contains)
             }
             guard continues else { return }
             next = coordinator.parent
         }
+    }
+
+    /// Whether an event of the visible screen's coordinator is accepted with any payload that it takes, and not only
+    /// with those that the screen's controls carry.
+    private func takesAnyPayload(_ event: Int, by coordinator: LivingCoordinator) -> Bool {
+        guard let visible, coordinator.id == visible.coordinator, visible.carried.contains(event) else { return true }
+        guard coordinator.enabled.contains(event) else { return false }
+        return visible.offered?.contains(event) != false || coordinator.type.everywhere.contains(event)
+    }
+
+    /// Whether an event that is accepted now is accepted with this payload, as far as that depends on the visible
+    /// screen.
+    func accepts(_ payload: JSON?, of event: EventShape, by coordinator: LivingCoordinator) -> Bool {
+        if takesAnyPayload(event.number, by: coordinator) { return true }
+        var isCarried = false
+        visible?.screen.forEachCarryingControl { control in
+            if control.event == event.name, control.isEnabled, control.carries(payload) { isCarried = true }
+        }
+        return isCarried
+    }
+
+    /// Whether an event may be posted now. One of a coordinator may still have a payload that does not fit.
+    package func accepts(_ event: PostedEvent) -> Bool {
+        guard acceptedEvents.contains(event.type) else { return false }
+        guard let (coordinator, shape) = recipient(of: event.type) else { return true }
+        return accepts(event.payload, of: shape, by: coordinator)
+    }
+
+    /// Payloads with which an accepted event can be tried: those of the author's examples if it takes any, and those that
+    /// controls of the visible screen carry.
+    package func payloadsToTry(of name: String) -> [JSON?] {
+        guard let (coordinator, event) = recipient(of: name) else { return [] }
+        guard let visible, coordinator.id == visible.coordinator, visible.carried.contains(event.number) else {
+            return event.unmaskedPayloads
+        }
+        var payloads = takesAnyPayload(event.number, by: coordinator) ? event.unmaskedPayloads : []
+        visible.screen.forEachCarryingControl { control in
+            if control.event == event.name, control.isEnabled, !payloads.contains(control.payload) {
+                payloads.append(control.payload)
+            }
+        }
+        return payloads
     }
 
     /// Visits the built-in events that are accepted now.
@@ -149,34 +197,51 @@ public struct AcceptedControl: Sendable {
 
     /// The event's type.
     public let type: String
+    /// What the control sends as it stands; `nil` if the event has no payload, or if the user enters it.
+    public let payload: JSON?
     /// The name of the coordinator that handles the event; `nil` for a built-in event.
     public let coordinator: String?
     public let title: String
     public let role: Control.Role
     public let place: Place
-    /// The JSON Schema of the payload (draft 2020-12); `nil` if the event has none.
+    /// The JSON Schema of the payload that the user enters (draft 2020-12); `nil` if there is none to enter.
     public let schema: JSON?
     /// A payload: the author's first example, or for a built-in event one that fits the state.
     public let example: JSON?
 }
 
 extension NavigationState {
-    /// The events that may be posted now, in the order of `acceptedEvents`.
+    /// The events that may be posted now, in the order of `acceptedEvents`: one control for each, or several if the
+    /// visible screen has several for it, or none if only rows send it.
     public var controls: [AcceptedControl] {
         var controls: [AcceptedControl] = []
-        forEachAcceptedEvent { coordinator, event in controls.append(control(for: event, of: coordinator)) }
+        forEachAcceptedEvent { coordinator, event in
+            let isOfScreen = coordinator.id == visible?.coordinator
+            let named = isOfScreen ? visible?.screen.events?.filter { $0.event == event.name } ?? [] : []
+            if takesAnyPayload(event.number, by: coordinator) {
+                let form = named.first { $0.payload == nil }
+                controls.append(control(for: event, form, of: coordinator))
+            }
+            for button in named where button.payload != nil && button.isEnabled {
+                controls.append(control(for: event, button, of: coordinator))
+            }
+        }
         forEachAcceptedBuiltIn(backPlan) { controls.append(control(for: $0)) }
         return controls
     }
 
-    private func control(for event: EventShape, of coordinator: LivingCoordinator) -> AcceptedControl {
+    /// - Parameter named: how the visible screen names the event, if it does.
+    private func control(
+        for event: EventShape, _ named: Control?, of coordinator: LivingCoordinator
+    ) -> AcceptedControl {
         let isOfScreen = coordinator.id == visible?.coordinator
-        let named = isOfScreen ? visible?.screen.events?.first { $0.event == event.name } : nil
+        let payload = named?.payload
+        let schema = payload == nil ? event.schema : nil
         return AcceptedControl(
-            type: event.name, coordinator: coordinator.name, title: named?.title ?? event.title,
-            role: named?.role ?? (event.schema == nil ? .secondary : .input),
-            place: isOfScreen ? .screen : hasVisibleTabs(of: coordinator.id) ? .tabBar : .app, schema: event.schema,
-            example: event.payload)
+            type: event.name, payload: payload, coordinator: coordinator.name, title: named?.title ?? event.title,
+            role: named?.role ?? (schema == nil ? .secondary : .input),
+            place: isOfScreen ? .screen : hasVisibleTabs(of: coordinator.id) ? .tabBar : .app, schema: schema,
+            example: payload == nil ? event.payload : nil)
     }
 
     private func hasVisibleTabs(of coordinator: Int) -> Bool {
@@ -212,7 +277,8 @@ extension NavigationState {
             example = ["path": .string(path)]
         }
         return AcceptedControl(
-            type: event.rawValue, coordinator: nil, title: event.title, role: role, place: place, schema: schema,
+            type: event.rawValue, payload: nil, coordinator: nil, title: event.title, role: role, place: place,
+            schema: schema,
             example: example)
     }
 

@@ -33,6 +33,8 @@ public final class PlacedScreen: Sendable {
         let hasUnwritableNumber: Bool
         /// See `PlacedScreen.offered`.
         let offered: EventSet?
+        /// See `PlacedScreen.carried`.
+        let carried: EventSet
     }
 
     init(key: String, screen: Screen, coordinator: LivingCoordinator, tabs: PlacedTabs? = nil) {
@@ -56,12 +58,13 @@ public final class PlacedScreen: Sendable {
         let path = screen.link?.path(screen.params)
         writer.member("link", ifAny: path)
         writer.member("eventTitles", ifAny: screen.eventTitles)
+        if screen.hasCarryingControls { writer.carryingControls(of: screen) }
         writer.member("hidesNavigationBar", ifAny: screen.hidesNavigationBar ? true : nil)
         writer.member("hasContent", ifAny: screen.hasContent ? true : nil)
         let endOfShared = writer.count
         writer.member("coordinator", coordinator.name)
         let endForClients = writer.count
-        writer.member("events", ifAny: screen.events?.map { $0.event })
+        if let events = screen.events { writer.events(events) }
         writer.member("eventRoles", ifAny: screen.eventRoles)
         writer.member("linkPattern", ifAny: screen.link?.text)
         writer.member("back", ifAny: screen.back == .allowed ? nil : screen.back.rawValue)
@@ -71,7 +74,7 @@ public final class PlacedScreen: Sendable {
             savedSize: endOfShared + writer.count - endForClients,
             lacksLinkParameters: path == nil && screen.link?.isFilled(by: screen.params) == false,
             isUnlinked: path == nil && screen.link != nil, hasUnwritableNumber: writer.hasUnwritableNumber,
-            offered: screen.events.map(coordinator.type.eventSet(of:)))
+            offered: coordinator.type.offered(on: screen), carried: coordinator.type.carried(on: screen))
     }
 
     /// The same key, coordinator and tabs, with another screen.
@@ -108,8 +111,12 @@ public final class PlacedScreen: Sendable {
     /// Whether two screens are written alike, without their tabs.
     func hasSameMembers(as other: PlacedScreen) -> Bool { encoding.text == other.encoding.text }
 
-    /// The events that the screen offers; `nil` if it names none and thereby offers all events of its coordinator.
+    /// The events that the screen offers with any payload that they take; `nil` if these are all events of its
+    /// coordinator, because it names none and has no rows.
     var offered: EventSet? { encoding.offered }
+
+    /// The events that the screen offers with the payloads of controls that carry them.
+    var carried: EventSet { encoding.carried }
 
     /// Whether the screen's link has parameters that `params` lack, or hold with another type.
     var lacksLinkParameters: Bool { encoding.lacksLinkParameters }
@@ -298,6 +305,59 @@ extension ScreenStack {
             if hasChanged { screens[index] = screen.with(tabs) }
         }
         return removed.count > before
+    }
+}
+
+// The controls of a screen: `"buttons":[{"type":"sort","payload":"name"}]` and
+// `"rows":[{"title":"Ann Lee","detail":"12A","type":"toggle","payload":{"id":1},"role":"navigation"}]`, and for the
+// engine their order: `"events":["search",0]`, where a number is the position of a button.
+extension JSONWriter {
+    fileprivate mutating func carryingControls(of screen: Screen) {
+        if let events = screen.events, events.contains(where: { $0.payload != nil }) {
+            name("buttons")
+            array { writer in
+                for control in events where control.payload != nil {
+                    writer.object { writer in
+                        writer.members(of: control)
+                        writer.member("title", ifAny: control.title)
+                    }
+                }
+            }
+        }
+        guard !screen.rows.isEmpty else { return }
+        name("rows")
+        array { writer in
+            for row in screen.rows {
+                writer.object { writer in
+                    writer.member("title", row.title)
+                    writer.member("detail", ifAny: row.detail)
+                    writer.member("isSelected", ifAny: row.isSelected)
+                    if let control = row.control { writer.members(of: control) }
+                }
+            }
+        }
+    }
+
+    private mutating func members(of control: Control) {
+        member("type", control.event)
+        member("payload", ifAny: control.payload)
+        member("role", ifAny: control.role?.rawValue)
+        member("isEnabled", ifAny: control.isEnabled ? nil : false)
+    }
+
+    fileprivate mutating func events(_ controls: [Control]) {
+        name("events")
+        array { writer in
+            var buttons = 0
+            for control in controls {
+                if control.payload == nil {
+                    writer.value(control.event)
+                } else {
+                    writer.value(buttons)
+                    buttons += 1
+                }
+            }
+        }
     }
 }
 

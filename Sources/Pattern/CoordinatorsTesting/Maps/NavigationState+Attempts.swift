@@ -24,19 +24,23 @@ struct Attempt {
 }
 
 extension NavigationState {
-    /// What may happen now: each accepted event with every example, a built-in event with every payload that a map
+    /// What may happen now: each accepted event with every example, or with what the controls and rows of the visible
+    /// screen carry, a built-in event with every payload that a map
     /// shows, each signal of other systems with every example, the next timer, and each outcome of each effect.
     func attempts(in app: App) -> [Attempt] {
         let events = acceptedEvents.flatMap { name -> [Attempt] in
             if let event = BuiltInEvent(rawValue: name) { return attempts(of: event, in: app) }
-            guard let (coordinator, event) = recipient(of: name) else { return [] }
-            return event.unmaskedPayloads.map { payload in
+            guard let (coordinator, _) = recipient(of: name) else { return [] }
+            return payloadsToTry(of: name).prefix(NavigationState.payloadsPerEvent).map { payload in
                 let posted = PostedEvent(name, payload: payload)
                 return Attempt(action: .post(posted), label: name, name: "\(coordinator.name).\(name)", kind: .event)
             }
         }
         return events + attemptsWithoutUser
     }
+
+    /// A long list need not be tried row by row to draw a map.
+    private static let payloadsPerEvent = 32
 
     private var attemptsWithoutUser: [Attempt] {
         func attempt(_ action: Attempt.Action, _ label: String, _ call: String, of coordinator: Int) -> Attempt {

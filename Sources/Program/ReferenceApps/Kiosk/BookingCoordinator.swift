@@ -45,17 +45,11 @@ extension Kiosk {
             default:
                 let checkIn = context.shared[CheckIn.self]
                 screen.title = say("Who checks in?", "Wer checkt ein?")
-                screen.params["passengers"] = .array(
-                    (checkIn.booking?.passengers ?? []).map { passenger in
-                        [
-                            "id": .integer(passenger.id), "name": .string(passenger.name),
-                            "isChosen": .bool(checkIn.chosen.contains(passenger.id)),
-                        ]
-                    })
-                screen.events = [
-                    Control(say("Choose", "Auswählen"), sends: "toggle"),
-                    Control(say("Next", "Weiter"), role: .primary, sends: Event.next),
-                ]
+                screen.rows = (checkIn.booking?.passengers ?? []).map { passenger in
+                    let isChosen = checkIn.chosen.contains(passenger.id)
+                    return Row(passenger.name, isSelected: isChosen, sends: Event.toggle(id: passenger.id))
+                }
+                screen.events = [Control(say("Next", "Weiter"), role: .primary, sends: Event.next)]
             }
         }
 

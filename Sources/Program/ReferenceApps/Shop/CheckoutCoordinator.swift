@@ -41,8 +41,7 @@ extension Shop {
                 case .submitAddress:
                     [Field("street", minLength: 1), Field("city", minLength: 1), Field("note", "Note for the courier")]
                 case .pay: [Field("card", "Card number")]
-                case .showItem: [Field("id", "Item")]
-                case .done: []
+                case .showItem, .done: []
                 }
             }
         }
@@ -58,8 +57,8 @@ extension Shop {
         func start(_ navigator: inout Navigator) {
             navigator.push(
                 Screen(
-                    "address", title: "Address", params: ["items": .array(items.map { .integer($0) })],
-                    events: ["type", "submitAddress", Control(role: .navigation, sends: "showItem")]))
+                    "address", title: "Address", events: ["type", "submitAddress"],
+                    rows: items.map { Row("Product \($0)", sends: Event.showItem(id: $0)) }))
         }
 
         mutating func handle(_ event: Event, _ navigator: inout Navigator) async throws {

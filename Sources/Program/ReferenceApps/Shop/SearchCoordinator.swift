@@ -25,8 +25,7 @@ extension Shop {
 
         func render(_ screen: inout Screen, in context: NavigationContext) {
             screen.params["text"] = .string(text)
-            screen.params["products"] = .array(
-                products.map { ["id": .integer($0), "title": .string("Product \($0)")] })
+            screen.rows = products.map { Row("Product \($0)", sends: Event.show(id: $0)) }
         }
 
         mutating func handle(_ event: Event, _ navigator: inout Navigator) {
