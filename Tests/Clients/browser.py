@@ -75,6 +75,11 @@ class Page:
                 .filter(element => live(element) && name(element).split('\\n')[0] === arguments[0]).at(-1)
             """, title, within)
 
+    def pressed(self, title, within="main"):
+        """Whether a row has a check mark: "true" or "false"; nothing while it cannot be tapped."""
+        row = self.button(title, within)
+        return row and row.get_attribute("aria-pressed")
+
     def click(self, title, within=""):
         def clicked():
             button = self.button(title, within)

@@ -447,6 +447,26 @@ def uncovered(selector):
     assert not covers, f"#note covers {selector}"
 
 
+def rows():
+    """A list, whose rows send what they have; in the past they are drawn, and send nothing."""
+    page.start("kiosk")
+    page.click("Begin")
+    page.fill("Booking code", "ABC123", ".phone")
+    page.click("Look up")
+    page.shows("Who checks in?")
+    page.until("Bob is not chosen", lambda: page.pressed("Bob Smith", ".phone") == "true")
+    last = int(page.run("return document.querySelector('.status b').innerText.slice(1)"))
+    page.click("Bob Smith", ".phone")
+    page.until("Bob is still chosen", lambda: page.pressed("Bob Smith", ".phone") == "false")
+    assert page.run("return document.activeElement.innerText") == "Bob Smith", "the row has lost the focus"
+    shot("rows")
+    page.click("One version back", "footer")
+    page.says(f"Version {last} of {last + 1}", ".banner")
+    rows = page.run("return [...document.querySelectorAll('.phone .rows button')].map("
+                    "({ ariaPressed, disabled }) => [ariaPressed, disabled])")
+    assert rows == [["true", True], ["true", True]], rows
+
+
 def hostile():
     """What looks like markup stays text, everywhere."""
     page.start("list-detail")
@@ -892,7 +912,7 @@ def motion():
 
 faults = []
 walks = {walk.__name__: walk for walk in [
-    tabs, shop, address, numbers, hostile, script, fork, waiting, motion, keyboard, two_windows, broken, endings, pages]}
+    tabs, shop, address, numbers, rows, hostile, script, fork, waiting, motion, keyboard, two_windows, broken, endings, pages]}
 chosen = os.environ.get("CONSOLE_WALKS", " ".join(walks)).split()
 (work / "operator").write_text(operator)
 options = ["--console", "--console-token-file", str(work / "operator")]

@@ -178,6 +178,7 @@ def shop():
     page.until("the sheet is still there", lambda: page.count(".sheet") == 0)
     assert page.count(".fullScreen") == 1
     shot("shop-address")
+    assert page.button("Product 42", "main"), "an item can be looked at again"
     # Every field has its own fault.
     page.click("Submit address")
     assert page.fault("Street", "form.card") == "Must not be empty."
@@ -202,6 +203,13 @@ def shop():
     page.click("Done")
     page.shows("Cart")
     assert "None" in page.text()
+    page.click("Search", ".tabbar")
+    page.fill("Product", "product 4")
+    page.click("Search", "form")
+    page.until("nothing is found", lambda: page.button("Product 42", "main"))
+    shot("shop-search")
+    page.click("Product 42", "main")
+    page.shows("Product 42", back="Home")
     page.click("Menu")
     page.click("Sign out", ".menu")
     page.tab("Home")
@@ -215,7 +223,12 @@ def kiosk():
     page.click("Look up")
     # The airline takes its time; the screen follows by itself.
     page.shows("Who checks in?", back="Your booking")
+    page.until("Ann is not chosen", lambda: page.pressed("Ann Smith") == "true")
+    page.click("Ann Smith")
+    page.until("Ann is still chosen", lambda: page.pressed("Ann Smith") == "false")
     shot("kiosk-passengers")
+    page.click("Ann Smith")
+    page.until("Ann is not chosen again", lambda: page.pressed("Ann Smith") == "true")
     page.click("Next")
     page.shows("Your seats", back="Who checks in?")
     page.fill("Seat", "12A")
@@ -310,6 +323,40 @@ def forms():
     assert json.loads(page.run("return window.bodies.at(-1)"))["payload"] == {
         "name": "Ben", "amount": 2.5, "size": "extraLarge", "gift": True, "home": {"street": "Main"},
         "lines": [{"street": "First"}, {"street": ""}], "stock": {"small": 18446744073709551615}, "notes": {"a": "b"}}
+
+
+def rows():
+    """What no app has: rows with details, of every role, disabled, or only text, and buttons that carry a payload."""
+    screen = {"key": "k9", "name": "library", "title": "Library", "coordinator": "number", "rows": [
+        {"title": "A Pattern Language", "detail": "Alexander", "type": "show", "payload": {"id": 7}},
+        {"title": "A title that is so long that it needs more than a line of its own", "detail": "Two authors, together",
+         "type": "show", "payload": {"id": 8}, "role": "navigation"},
+        {"title": "Lent", "detail": "until Friday", "type": "show", "payload": {"id": 9}, "isEnabled": False},
+        {"title": "With pictures", "isSelected": True, "type": "filter", "payload": "pictures", "role": "secondary"},
+        {"title": "In Korean", "isSelected": False, "type": "filter", "payload": "ko", "role": "secondary"},
+        {"title": "Give all back", "type": "clear", "role": "destructive"}, {"title": "Together", "detail": "3 books"}]}
+    change = {"stack": [screen], "visible": screen, "events": ["show", "filter", "clear", "sort"], "controls": [
+        {"type": "sort", "payload": {"by": by}, "title": f"By {by}", "coordinator": "number", "role": role,
+         "place": "screen"} for by, role in [("title", "primary"), ("author", "secondary")]]}
+    page.open("numbers", "Number")
+    page.answer(9, f"""window.first ??= await (await real()).json();
+        const state = {{...window.first, ...{json.dumps(change)}}};
+        delete state.back;
+        window.first.session.version += 99; // The stream has nothing newer.
+        return Response.json(state)""")
+    page.fill("Update", "1")
+    page.click("Update")
+    page.shows("Library")
+    shot("rows")
+    assert page.pressed("With pictures") == "true" and page.pressed("In Korean") == "false"
+    assert page.run("return [...document.querySelectorAll('main .row')].map(row => row.disabled ?? row.tagName)") == [
+        False, False, True, False, False, False, "DIV"]
+    for title, posted in [("A Pattern Language", {"type": "show", "payload": {"id": 7}}),
+                          ("Give all back", {"type": "clear"}),
+                          ("By author", {"type": "sort", "payload": {"by": "author"}})]:
+        page.click(title, "main")
+        page.until(f"“{title}” posts something else", lambda: json.loads(
+            page.run("return window.bodies.at(-1)")) == {**posted, "screen": "k9"})
 
 
 def long_numbers():
@@ -453,7 +500,7 @@ def widths():
 
 walks = [shop] if "images" in sys.argv else [
     tabs, lambda: login_home("login-home"), lambda: login_home("login-home-delegate"), list_detail, main, clean_login,
-    shop, numbers, kiosk, forms, long_numbers, problems, motion, widths]
+    shop, numbers, kiosk, forms, rows, long_numbers, problems, motion, widths]
 if "images" in sys.argv:
     page.size(360, 640, scale=2)
 try:

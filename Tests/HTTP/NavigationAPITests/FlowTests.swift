@@ -208,6 +208,42 @@ struct NoteCoordinator: Coordinator {
         try await client.call("GET", "\(client.path)/coordinators?include=controls").expect(400, "invalid-request")
     }
 
+    @Test func `a client posts what a button or a row carries, and nothing else`() async throws {
+        struct Seats: Coordinator {
+            enum Event: NavigationEvent {
+                case toggle(passenger: Int)
+                case sort(String)
+                static let examples: [Event] = [.toggle(passenger: 9), .sort("x")]
+            }
+            func start(_ navigator: inout Navigator) {
+                navigator.push(
+                    Screen(
+                        "seats", events: [Control("By name", sends: Event.sort("name"))],
+                        rows: [Row("Ann Lee", detail: "12A", sends: Event.toggle(passenger: 1)), Row("1 passenger")]))
+            }
+            func handle(_ event: Event, _ navigator: inout Navigator) { navigator.push(Screen("seats", events: [])) }
+        }
+        let client = try await Client(App("seats", root: { Seats() }))
+        let state = try FlowTests.json(try await client.call("GET", "\(client.path)?include=controls"))
+        let button: JSON = ["type": "sort", "payload": "name", "title": "By name"]
+        let row: JSON = [
+            "title": "Ann Lee", "detail": "12A", "type": "toggle", "payload": ["passenger": 1], "role": "navigation",
+        ]
+
+        #expect(state["visible"]?["buttons"] == [button])
+        #expect(state["visible"]?["rows"] == [row, ["title": "1 passenger"]])
+        #expect(state["events"]?.array?.prefix(2) == ["toggle", "sort"])
+        #expect(
+            state["controls"]?.array?.first == [
+                "type": "sort", "payload": "name", "coordinator": "seats", "title": "By name", "role": "secondary",
+                "place": "screen",
+            ])
+        let forged = try await client.post(#"{"type":"toggle","payload":{"passenger":2}}"#)
+        try await client.expect(forged, 409, "event-not-accepted")
+        #expect(try FlowTests.json(forged)["state"]?["visible"]?["rows"]?.array?.first == row)
+        #expect(try await client.post(#"{"type":"toggle","payload":{"passenger":1}}"#).status == 200)
+    }
+
     @Test func `what a client says about itself is checked, and may be replaced`() async throws {
         let client = try await FlowTests.client()
         for (body, pointer) in [

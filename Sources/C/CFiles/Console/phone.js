@@ -119,7 +119,7 @@ export class Phone {
     if (type === undefined) return h("span.item", {}, content);
     return h(`button.item.${role}`, { onclick: () => this.#post(type, payload), disabled: isPast || isEnabled === false,
       "data-event": `${type} ${plain(payload)}`, "aria-pressed": isSelected === undefined ? undefined : `${isSelected}` },
-      content, isSelected ? icon("check") : role === "navigation" && icon("forward"));
+      content, isSelected ? icon("check") : role === "navigation" && isEnabled !== false && icon("forward"));
   }
 
   #control(control, { forms }, screen, post = this.#post) {
