@@ -79,6 +79,8 @@ public final class EventShape: Sendable {
     package let unmaskedPayloads: [JSON?]
     /// The JSON Schema of the payload (draft 2020-12), with titles for a form; `nil` if the event has no payload.
     public let schema: JSON?
+    /// The payload of a value whose associated values are all `nil`; `nil` if the event has no payload.
+    var emptyPayload: JSON? { schema == nil ? nil : form == .singleValue ? .null : [:] }
     /// Whether the payload has a `Secret`.
     var holdsSecret: Bool { schema?.holdsSecret == true }
     /// The mistakes in the declaration, for the author.

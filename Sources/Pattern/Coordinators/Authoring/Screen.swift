@@ -210,18 +210,19 @@ extension PlacedScreen {
 /// An event with a payload is sent either as it stands, by a button, or with what the user enters in a form. If a screen
 /// offers an event only with payloads that stand, by its controls and its `rows`, any other payload is refused with 409
 /// `event-not-accepted`.
-public struct Control: Sendable, Equatable {
+public struct Control: Sendable {
     /// The event's name.
     public let event: String
     /// What is sent with it; `nil` if the event has no payload, or if the user enters it.
-    public let payload: JSON?
+    public internal(set) var payload: JSON?
     /// The button's title on this screen; `nil` for the event's own title.
     public let title: String?
     /// `nil` stands for `input` if the user enters a payload, otherwise for `secondary`.
     public let role: Role?
-    /// Whether `Coordinator.isEnabled` allows the event with this payload. Kept only for controls of `carrying`; the
-    /// engine assigns it after each `render`.
+    /// Whether `Coordinator.isEnabled` allows the event with this payload. The engine assigns it after each `render`.
     var isEnabled = true
+    /// Whether the control was made with a value of the event, and not by its name alone.
+    private(set) var hasValue = false
 
     /// What a control is for, so that a client can draw it accordingly.
     public enum Role: String, Sendable, Codable {
@@ -241,6 +242,7 @@ public struct Control: Sendable, Equatable {
     public init(_ title: String? = nil, role: Role? = nil, sends event: some NavigationEvent) {
         let event = EncodedEvent(event)
         self.init(title, role, event?.name ?? "", event?.payload)
+        hasValue = true
     }
 
     /// A control that sends an event with a payload which the user enters in a form.
@@ -262,6 +264,14 @@ public struct Control: Sendable, Equatable {
         self.role = role
         self.event = event
         self.payload = payload
+    }
+}
+
+extension Control: Equatable {
+    /// Controls are equal if they are drawn alike and send the same.
+    public static func == (left: Control, right: Control) -> Bool {
+        left.event == right.event && left.payload == right.payload && left.title == right.title
+            && left.role == right.role && left.isEnabled == right.isEnabled
     }
 }
 
@@ -321,6 +331,15 @@ extension Screen {
         for row in rows { if let control = row.control { visit(control) } }
     }
 
+    /// Gives a payload to buttons whose event has one that consists of nothing: its values are `nil`, and not encoded.
+    mutating func addEmptyPayloads(_ emptyPayload: (_ event: String) -> JSON?) {
+        guard var events, events.contains(where: { $0.hasValue && $0.payload == nil }) else { return }
+        for index in events.indices where events[index].hasValue && events[index].payload == nil {
+            events[index].payload = emptyPayload(events[index].event)
+        }
+        self.events = events
+    }
+
     mutating func enableCarryingControls(where isEnabled: (Control) -> Bool) {
         if var events {
             for index in events.indices where events[index].payload != nil {
@@ -355,7 +374,7 @@ extension Control {
 
     /// Whether a client has posted the payload that this control carries.
     func carries(_ posted: JSON?) -> Bool {
-        guard let payload else { return posted == nil || posted == [:] }
+        guard let payload, payload != .null else { return posted == nil || posted == .null || posted == [:] }
         return posted.map(payload.means) ?? false
     }
 }

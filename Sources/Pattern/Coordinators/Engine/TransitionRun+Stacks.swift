@@ -295,6 +295,7 @@ extension LivingCoordinator {
     func drawing(of screen: Screen, in context: NavigationContext) -> Screen {
         var screen = screen
         coordinator.render(&screen, in: context)
+        screen.addEmptyPayloads { type.event($0)?.emptyPayload }
         if screen.hasCarryingControls {
             screen.enableCarryingControls { type.isEnabled($0, of: coordinator, in: context) }
         }

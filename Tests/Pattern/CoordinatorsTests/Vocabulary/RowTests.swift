@@ -136,6 +136,40 @@ private struct BookshelfCoordinator: Coordinator {
         #expect(handled(app) == ["rate(5)"])
     }
 
+    @Test func `a button may send nothing but nil`() async throws {
+        struct Films: Coordinator {
+            enum Event: NavigationEvent {
+                case filter(tag: String?)
+                case year(Int?)
+                case plain
+                static let examples: [Event] = [.filter(tag: "x"), .year(1999), .plain]
+            }
+            private(set) var handled: [String] = []
+            func start(_ navigator: inout Navigator) {
+                navigator.push(
+                    Screen(
+                        "films",
+                        events: [
+                            Control("All", sends: Event.filter(tag: nil)), Control("Any year", sends: Event.year(nil)),
+                            Control(sends: Event.plain),
+                        ], rows: [Row("All of them", sends: Event.year(nil))]))
+            }
+            mutating func handle(_ event: Event, _ navigator: inout Navigator) { handled.append("\(event)") }
+        }
+        var app = try await CoordinatorTester(App("films", root: { Films() }))
+
+        for title in ["All", "Any year", "All of them", "Plain"] { try await app.tap(title) }
+        try await app.send("year", .null)
+
+        let films = try #require(app.state.coordinators[0].coordinator as? Films)
+        #expect(films.handled == ["filter(tag: nil)", "year(nil)", "year(nil)", "plain", "year(nil)"])
+        await #expect(throws: CoordinatorTester.Failure(.eventNotAccepted)) { try await app.send("year", 1999) }
+        await #expect(throws: CoordinatorTester.Failure(.eventNotAccepted)) {
+            try await app.send("filter", ["tag": "x"])
+        }
+        #expect(try app.restored() == app.state && app.restored().screenDrawnDifferently == nil)
+    }
+
     @Test func `without events, a screen offers those that no row sends`() async throws {
         struct List: Coordinator {
             enum Event: NavigationEvent {
