@@ -112,7 +112,6 @@ final class CoordinatorType: Sendable {
     /// See `PlacedScreen.carried`.
     func carried(on screen: Screen) -> EventSet {
         var set = EventSet()
-        guard screen.hasCarryingControls else { return set }
         screen.forEachCarryingControl { control in
             if control.isEnabled, let event = event(control.event) { set.insert(event.number) }
         }

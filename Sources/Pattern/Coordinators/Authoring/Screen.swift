@@ -12,7 +12,12 @@ public struct Screen: Sendable, Equatable {
     public var events: [Control]?
     /// A list that the client draws, such as search results. The events of its rows are accepted with the payloads of
     /// the rows. A row is part of the session's state, as `params` are.
-    public var rows: [Row]
+    public var rows: [Row] {
+        get { list ?? [] }
+        set { list = newValue.isEmpty ? nil : newValue }
+    }
+    /// The rows; `nil` if there are none, because a copy of `nil` costs nothing.
+    private var list: [Row]?
     /// Whether the user may go back from here.
     public var back: BackRule
     /// The pattern of the link that leads to this screen; `params` fill in its parameters.
@@ -36,7 +41,7 @@ public struct Screen: Sendable, Equatable {
         self.title = title
         self.params = params
         self.events = events
-        self.rows = rows
+        self.list = rows.isEmpty ? nil : rows
         self.back = back
         self.link = link
         self.hidesNavigationBar = hidesNavigationBar
@@ -323,7 +328,12 @@ public struct Row: Sendable, Equatable {
 // Controls that carry what they send: those of rows, and others with a payload.
 extension Screen {
     /// Whether the screen has any.
-    var hasCarryingControls: Bool { !rows.isEmpty || events?.contains { $0.payload != nil } == true }
+    var hasCarryingControls: Bool { list != nil || events?.contains { $0.payload != nil } == true }
+
+    /// Whether the screen may have any, once the engine has completed it.
+    var mayHaveCarryingControls: Bool {
+        list != nil || events?.contains { $0.hasValue || $0.payload != nil } == true
+    }
 
     /// Visits them, in the order in which they are drawn.
     func forEachCarryingControl(_ visit: (Control) -> Void) {
@@ -333,7 +343,7 @@ extension Screen {
 
     /// Gives a payload to buttons whose event has one that consists of nothing: its values are `nil`, and not encoded.
     mutating func addEmptyPayloads(_ emptyPayload: (_ event: String) -> JSON?) {
-        guard var events, events.contains(where: { $0.hasValue && $0.payload == nil }) else { return }
+        guard var events else { return }
         for index in events.indices where events[index].hasValue && events[index].payload == nil {
             events[index].payload = emptyPayload(events[index].event)
         }
@@ -375,7 +385,7 @@ extension Control {
     /// Whether a client has posted the payload that this control carries.
     func carries(_ posted: JSON?) -> Bool {
         guard let payload, payload != .null else { return posted == nil || posted == .null || posted == [:] }
-        return posted.map(payload.means) ?? false
+        return payload.means(posted ?? [:])
     }
 }
 

@@ -295,8 +295,8 @@ extension LivingCoordinator {
     func drawing(of screen: Screen, in context: NavigationContext) -> Screen {
         var screen = screen
         coordinator.render(&screen, in: context)
-        screen.addEmptyPayloads { type.event($0)?.emptyPayload }
-        if screen.hasCarryingControls {
+        if screen.mayHaveCarryingControls {
+            screen.addEmptyPayloads { type.event($0)?.emptyPayload }
             screen.enableCarryingControls { type.isEnabled($0, of: coordinator, in: context) }
         }
         return screen

@@ -108,10 +108,10 @@ extension NavigationState {
             } else if let offered = visible.offered {
                 let carried = visible.carried
                 continues =
-                    enabled.isEmpty && carried.isEmpty
+                    enabled.isEmpty && carried == nil
                     || visit(coordinator) {
                         enabled.contains($0) && (offered.contains($0) || everywhere.contains($0))
-                            || carried.contains($0)
+                            || carried?.contains($0) == true
                     }
             } else if enabled.isEmpty {
                 continues = true
@@ -126,7 +126,9 @@ extension NavigationState {
     /// Whether an event of the visible screen's coordinator is accepted with any payload that it takes, and not only
     /// with those that the screen's controls carry.
     private func takesAnyPayload(_ event: Int, by coordinator: LivingCoordinator) -> Bool {
-        guard let visible, coordinator.id == visible.coordinator, visible.carried.contains(event) else { return true }
+        guard let visible, coordinator.id == visible.coordinator, visible.carried?.contains(event) == true else {
+            return true
+        }
         guard coordinator.enabled.contains(event) else { return false }
         return visible.offered?.contains(event) != false || coordinator.type.everywhere.contains(event)
     }
@@ -153,7 +155,7 @@ extension NavigationState {
     /// controls of the visible screen carry.
     package func payloadsToTry(of name: String) -> [JSON?] {
         guard let (coordinator, event) = recipient(of: name) else { return [] }
-        guard let visible, coordinator.id == visible.coordinator, visible.carried.contains(event.number) else {
+        guard let visible, coordinator.id == visible.coordinator, visible.carried?.contains(event.number) == true else {
             return event.unmaskedPayloads
         }
         var payloads = takesAnyPayload(event.number, by: coordinator) ? event.unmaskedPayloads : []

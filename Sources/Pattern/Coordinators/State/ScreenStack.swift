@@ -34,7 +34,7 @@ public final class PlacedScreen: Sendable {
         /// See `PlacedScreen.offered`.
         let offered: EventSet?
         /// See `PlacedScreen.carried`.
-        let carried: EventSet
+        let carried: EventSet?
     }
 
     init(key: String, screen: Screen, coordinator: LivingCoordinator, tabs: PlacedTabs? = nil) {
@@ -58,7 +58,8 @@ public final class PlacedScreen: Sendable {
         let path = screen.link?.path(screen.params)
         writer.member("link", ifAny: path)
         writer.member("eventTitles", ifAny: screen.eventTitles)
-        if screen.hasCarryingControls { writer.carryingControls(of: screen) }
+        let carries = screen.hasCarryingControls
+        if carries { writer.carryingControls(of: screen) }
         writer.member("hidesNavigationBar", ifAny: screen.hidesNavigationBar ? true : nil)
         writer.member("hasContent", ifAny: screen.hasContent ? true : nil)
         let endOfShared = writer.count
@@ -74,7 +75,8 @@ public final class PlacedScreen: Sendable {
             savedSize: endOfShared + writer.count - endForClients,
             lacksLinkParameters: path == nil && screen.link?.isFilled(by: screen.params) == false,
             isUnlinked: path == nil && screen.link != nil, hasUnwritableNumber: writer.hasUnwritableNumber,
-            offered: coordinator.type.offered(on: screen), carried: coordinator.type.carried(on: screen))
+            offered: coordinator.type.offered(on: screen),
+            carried: carries ? coordinator.type.carried(on: screen) : nil)
     }
 
     /// The same key, coordinator and tabs, with another screen.
@@ -115,8 +117,8 @@ public final class PlacedScreen: Sendable {
     /// coordinator, because it names none and has no rows.
     var offered: EventSet? { encoding.offered }
 
-    /// The events that the screen offers with the payloads of controls that carry them.
-    var carried: EventSet { encoding.carried }
+    /// The events that the screen offers with the payloads of controls that carry them; `nil` if it has no such controls.
+    var carried: EventSet? { encoding.carried }
 
     /// Whether the screen's link has parameters that `params` lack, or hold with another type.
     var lacksLinkParameters: Bool { encoding.lacksLinkParameters }

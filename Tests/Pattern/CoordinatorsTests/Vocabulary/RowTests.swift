@@ -160,9 +160,11 @@ private struct BookshelfCoordinator: Coordinator {
 
         for title in ["All", "Any year", "All of them", "Plain"] { try await app.tap(title) }
         try await app.send("year", .null)
+        try await app.send("filter")
 
         let films = try #require(app.state.coordinators[0].coordinator as? Films)
-        #expect(films.handled == ["filter(tag: nil)", "year(nil)", "year(nil)", "plain", "year(nil)"])
+        #expect(
+            films.handled == ["filter(tag: nil)", "year(nil)", "year(nil)", "plain", "year(nil)", "filter(tag: nil)"])
         await #expect(throws: CoordinatorTester.Failure(.eventNotAccepted)) { try await app.send("year", 1999) }
         await #expect(throws: CoordinatorTester.Failure(.eventNotAccepted)) {
             try await app.send("filter", ["tag": "x"])
