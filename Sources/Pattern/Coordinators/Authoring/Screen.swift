@@ -219,13 +219,20 @@ public struct Control: Sendable {
     /// The event's name.
     public let event: String
     /// What is sent with it; `nil` if the event has no payload, or if the user enters it.
-    public internal(set) var payload: JSON?
+    public internal(set) var payload: JSON? {
+        get { load?.payload }
+        set { load = Load(payload: newValue, isEnabled: isEnabled) }
+    }
     /// The button's title on this screen; `nil` for the event's own title.
     public let title: String?
     /// `nil` stands for `input` if the user enters a payload, otherwise for `secondary`.
     public let role: Role?
     /// Whether `Coordinator.isEnabled` allows the event with this payload. The engine assigns it after each `render`.
-    var isEnabled = true
+    var isEnabled: Bool {
+        get { load?.isEnabled ?? true }
+        set { if newValue != isEnabled { load = Load(payload: payload, isEnabled: newValue) } }
+    }
+    private var load: Load?
     /// Whether the control was made with a value of the event, and not by its name alone.
     private(set) var hasValue = false
 
@@ -268,7 +275,18 @@ public struct Control: Sendable {
         self.title = title
         self.role = role
         self.event = event
-        self.payload = payload
+        self.load = payload.map { Load(payload: $0, isEnabled: true) }
+    }
+
+    /// What most controls do not have. An object, because a copy of `nil` costs nothing.
+    private final class Load: Sendable {
+        let payload: JSON?
+        let isEnabled: Bool
+
+        init(payload: JSON?, isEnabled: Bool) {
+            self.payload = payload
+            self.isEnabled = isEnabled
+        }
     }
 }
 
@@ -345,7 +363,7 @@ extension Screen {
     mutating func addEmptyPayloads(_ emptyPayload: (_ event: String) -> JSON?) {
         guard var events else { return }
         for index in events.indices where events[index].hasValue && events[index].payload == nil {
-            events[index].payload = emptyPayload(events[index].event)
+            if let payload = emptyPayload(events[index].event) { events[index].payload = payload }
         }
         self.events = events
     }

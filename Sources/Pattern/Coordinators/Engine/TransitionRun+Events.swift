@@ -19,9 +19,9 @@ extension TransitionRun {
     /// Sends the event to the first coordinator that accepts it, from the visible screen's up to the root.
     private mutating func route(_ event: PostedEvent) throws(NavigationError) {
         guard let number = app.eventNumbers.byName[event.type] else { throw .unknownEvent }
-        guard let (coordinator, shape) = state.recipient(of: number),
-            state.accepts(event.payload, of: shape, by: coordinator)
-        else { throw .eventNotAccepted }
+        guard let (coordinator, shape) = state.recipient(of: number, with: event.payload) else {
+            throw .eventNotAccepted
+        }
         try call(coordinator.id, with: shape, event.payload)
     }
 

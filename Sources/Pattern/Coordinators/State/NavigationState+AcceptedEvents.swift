@@ -54,47 +54,69 @@ extension NavigationState {
     ///
     /// - Parameter plan: the state's `backPlan`.
     package func forEachAcceptedType(_ plan: BackPlan?, _ visit: (String) -> Void) {
-        forEachAcceptedEvent { _, event in visit(event.name) }
+        forEachAcceptedEvent { _, event, _ in visit(event.name) }
         forEachAcceptedBuiltIn(plan) { visit($0.rawValue) }
     }
 
     /// Visits the events that coordinators handle now, each with the first coordinator that has it.
-    func forEachAcceptedEvent(_ visit: (LivingCoordinator, EventShape) -> Void) {
+    func forEachAcceptedEvent(_ visit: (LivingCoordinator, EventShape, Acceptance) -> Void) {
         var known = EventSet()
-        forEachHandler { coordinator, isAsked in
-            // A name that is already known belongs to a descendant, which comes first.
-            for event in coordinator.type.events where isAsked(event.number) && known.insert(event.number) {
-                visit(coordinator, event)
+        forEachHandler { coordinator, acceptance in
+            for event in coordinator.type.events {
+                let acceptance = acceptance(event.number)
+                // A name that is already known belongs to a descendant, which comes first.
+                if acceptance != .none, known.insert(event.number) { visit(coordinator, event, acceptance) }
             }
             return true
         }
     }
 
+    /// Whether a coordinator accepts an event now, and with which payloads.
+    enum Acceptance {
+        case none
+        /// With any that the event takes.
+        case withAnyPayload
+        /// With those that controls of the visible screen carry.
+        case withCarriedPayload
+    }
+
     /// The coordinator that handles an event of that name now: the first one that has it.
     package func recipient(of name: String) -> (coordinator: LivingCoordinator, event: EventShape)? {
         var found: (LivingCoordinator, EventShape)?
-        forEachAcceptedEvent { coordinator, event in if event.name == name { found = (coordinator, event) } }
+        forEachAcceptedEvent { coordinator, event, _ in if event.name == name { found = (coordinator, event) } }
         return found
     }
 
     /// The coordinator that handles an event now, found without visiting all events.
     ///
-    /// - Parameter number: the number of the event's name, see `EventNumbers`.
-    func recipient(of number: Int) -> (coordinator: LivingCoordinator, event: EventShape)? {
+    /// - Parameters:
+    ///   - number: the number of the event's name, see `EventNumbers`.
+    ///   - payload: the posted one. It counts only if the visible screen offers the event with certain payloads.
+    func recipient(of number: Int, with payload: JSON?) -> (coordinator: LivingCoordinator, event: EventShape)? {
         var found: (LivingCoordinator, EventShape)?
-        forEachHandler { coordinator, isAsked in
-            guard isAsked(number), let event = coordinator.type.event(number) else { return true }
-            found = (coordinator, event)
+        forEachHandler { coordinator, acceptance in
+            let acceptance = acceptance(number)
+            guard acceptance != .none, let event = coordinator.type.event(number) else { return true }
+            if acceptance == .withAnyPayload || isCarried(event, payload) { found = (coordinator, event) }
             return false
         }
         return found
+    }
+
+    /// Whether a control of the visible screen carries this payload.
+    private func isCarried(_ event: EventShape, _ payload: JSON?) -> Bool {
+        var isCarried = false
+        visible?.screen.forEachCarryingControl { control in
+            if control.event == event.name, control.isEnabled, control.carries(payload) { isCarried = true }
+        }
+        return isCarried
     }
 
     /// Visits the coordinators from the visible screen's up to the root, until `visit` returns `false`. The function
     /// that each comes with says whether the coordinator accepts the event of a number, if it has such an event: the
     /// visible screen's coordinator accepts what the screen offers and what is accepted everywhere, its ancestors only
     /// the latter.
-    private func forEachHandler(_ visit: (LivingCoordinator, (_ event: Int) -> Bool) -> Bool) {
+    private func forEachHandler(_ visit: (LivingCoordinator, (_ event: Int) -> Acceptance) -> Bool) {
         guard alert == nil, let visible else { return }
         var next: Int? = visible.coordinator
         while let id = next, let coordinator = self[id] {
@@ -104,64 +126,50 @@ extension NavigationState {
             if id != visible.coordinator {
                 continues =
                     enabled.isEmpty || everywhere.isEmpty
-                    || visit(coordinator) { enabled.contains($0) && everywhere.contains($0) }
+                    || visit(coordinator) {
+                        enabled.contains($0) && everywhere.contains($0) ? .withAnyPayload : .none
+                    }
             } else if let offered = visible.offered {
                 let carried = visible.carried
                 continues =
                     enabled.isEmpty && carried == nil
                     || visit(coordinator) {
-                        enabled.contains($0) && (offered.contains($0) || everywhere.contains($0))
-                            || carried?.contains($0) == true
+                        if enabled.contains($0), offered.contains($0) || everywhere.contains($0) {
+                            return .withAnyPayload
+                        }
+                        return carried?.contains($0) == true ? .withCarriedPayload : .none
                     }
-            } else if enabled.isEmpty {
-                continues = true
             } else {
-                continues = visit(coordinator, enabled.contains)
+                continues = enabled.isEmpty || visit(coordinator) { enabled.contains($0) ? .withAnyPayload : .none }
             }
             guard continues else { return }
             next = coordinator.parent
         }
     }
 
-    /// Whether an event of the visible screen's coordinator is accepted with any payload that it takes, and not only
-    /// with those that the screen's controls carry.
-    private func takesAnyPayload(_ event: Int, by coordinator: LivingCoordinator) -> Bool {
-        guard let visible, coordinator.id == visible.coordinator, visible.carried?.contains(event) == true else {
-            return true
-        }
-        guard coordinator.enabled.contains(event) else { return false }
-        return visible.offered?.contains(event) != false || coordinator.type.everywhere.contains(event)
-    }
-
-    /// Whether an event that is accepted now is accepted with this payload, as far as that depends on the visible
-    /// screen.
-    func accepts(_ payload: JSON?, of event: EventShape, by coordinator: LivingCoordinator) -> Bool {
-        if takesAnyPayload(event.number, by: coordinator) { return true }
-        var isCarried = false
-        visible?.screen.forEachCarryingControl { control in
-            if control.event == event.name, control.isEnabled, control.carries(payload) { isCarried = true }
-        }
-        return isCarried
-    }
-
     /// Whether an event may be posted now. One of a coordinator may still have a payload that does not fit.
     package func accepts(_ event: PostedEvent) -> Bool {
-        guard acceptedEvents.contains(event.type) else { return false }
-        guard let (coordinator, shape) = recipient(of: event.type) else { return true }
-        return accepts(event.payload, of: shape, by: coordinator)
+        var isAccepted = false
+        forEachAcceptedEvent { _, shape, acceptance in
+            guard shape.name == event.type else { return }
+            isAccepted = acceptance == .withAnyPayload || isCarried(shape, event.payload)
+        }
+        forEachAcceptedBuiltIn(backPlan) { if $0.rawValue == event.type { isAccepted = true } }
+        return isAccepted
     }
 
     /// Payloads with which an accepted event can be tried: those of the author's examples if it takes any, and those that
     /// controls of the visible screen carry.
     package func payloadsToTry(of name: String) -> [JSON?] {
-        guard let (coordinator, event) = recipient(of: name) else { return [] }
-        guard let visible, coordinator.id == visible.coordinator, visible.carried?.contains(event.number) == true else {
-            return event.unmaskedPayloads
-        }
-        var payloads = takesAnyPayload(event.number, by: coordinator) ? event.unmaskedPayloads : []
-        visible.screen.forEachCarryingControl { control in
-            if control.event == event.name, control.isEnabled, !payloads.contains(control.payload) {
-                payloads.append(control.payload)
+        var payloads: [JSON?] = []
+        forEachAcceptedEvent { coordinator, event, acceptance in
+            guard event.name == name else { return }
+            if acceptance == .withAnyPayload { payloads = event.unmaskedPayloads }
+            guard coordinator.id == visible?.coordinator else { return }
+            visible?.screen.forEachCarryingControl { control in
+                if control.event == name, control.isEnabled, !payloads.contains(control.payload) {
+                    payloads.append(control.payload)
+                }
             }
         }
         return payloads
@@ -217,10 +225,10 @@ extension NavigationState {
     /// visible screen has several for it, or none if only rows send it.
     public var controls: [AcceptedControl] {
         var controls: [AcceptedControl] = []
-        forEachAcceptedEvent { coordinator, event in
+        forEachAcceptedEvent { coordinator, event, acceptance in
             let isOfScreen = coordinator.id == visible?.coordinator
             let named = isOfScreen ? visible?.screen.events?.filter { $0.event == event.name } ?? [] : []
-            if takesAnyPayload(event.number, by: coordinator) {
+            if acceptance == .withAnyPayload {
                 let form = named.first { $0.payload == nil }
                 controls.append(control(for: event, form, of: coordinator))
             }
