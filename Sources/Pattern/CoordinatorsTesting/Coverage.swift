@@ -92,7 +92,7 @@ public struct Coverage: Sendable, CustomStringConvertible {
                     reach(Coverage.event(sent, of: author.name))
                 }
             }
-        case .open:
+        case .open where before.alert == nil:
             if let path = event.payload?["path"]?.string, let link = try? app.link(path) {
                 reach("link \(link.pattern.text)")
             }
@@ -122,8 +122,8 @@ extension NavigationState {
     /// A sentence for each screen that has a link pattern but no link.
     var warnings: [String] {
         screens.filter(\.isUnlinked).map { placed in
-            "screen “\(placed.screen.name)” has no link: a text of its parameters cannot be in a path of "
-                + "“\(placed.screen.link?.text ?? "")”."
+            let reason = placed.screen.link?.reasonForNoPath(placed.screen.params) ?? ""
+            return "screen “\(placed.screen.name)” has no link: \(reason)."
         }
     }
 }

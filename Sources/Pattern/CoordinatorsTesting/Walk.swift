@@ -31,7 +31,7 @@ struct Walk {
         self.app = app
         self.now = now
         self.otherCheck = otherCheck
-        self.links = app.links.compactMap { $0.path([:]) } + links
+        self.links = app.examplePaths + links
         self.expected = Set((expected + [EffectFailure.self]).map { String(describing: $0) })
         self.coverage = Coverage(of: app)
         guard app.problems.isEmpty else {

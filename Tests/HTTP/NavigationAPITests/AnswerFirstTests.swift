@@ -56,7 +56,7 @@ private struct DeskCoordinator: Coordinator {
         let state = try FlowTests.json(refused)["state"]
         #expect(state?["alert"]?["title"] == "Discard?")
         #expect(state?["session"]?["version"] == 2)
-        #expect(try FlowTests.json(refused)["events"] == ["back", "answer"])
+        #expect(try FlowTests.json(refused)["events"] == ["back", "answer", "open"])
         try await client.expect(try await client.post(AnswerFirstTests.clear), 409, "answer-first", version: 2)
 
         let answered = try FlowTests.json(try await client.post(#"{"type":"answer","payload":{"button":"yes"}}"#))
@@ -93,17 +93,33 @@ private struct DeskCoordinator: Coordinator {
         #expect(try FlowTests.json(tried)["state"]?["alert"]?["title"] == "Discard?")
     }
 
-    @Test func `a link that arrives during an alert is to be opened after the answer`() async throws {
+    @Test func `a link that arrives during an alert is opened after the answer`() async throws {
         let client = try await AnswerFirstTests.client()
         _ = try await client.post(#"{"type":"warn"}"#)
 
         #expect(try await FlowTests.open("/nowhere", client).status == 422, "not worth keeping")
-        let refused = try await FlowTests.open("/notes", client)
+        let kept = try await FlowTests.open("/notes", client)
 
-        try await client.expect(refused, 409, "answer-first", version: 2)
-        #expect(try FlowTests.json(refused)["state"]?["alert"]?["title"] == "Careful")
-        _ = try await client.post(#"{"type":"back"}"#)
-        let opened = try FlowTests.json(try await FlowTests.open("/notes", client))
+        #expect(kept.status == 200)
+        #expect(try FlowTests.json(kept)["session"]?["version"] == 3)
+        #expect(try FlowTests.json(kept)["alert"]?["title"] == "Careful")
+        let opened = try FlowTests.json(try await client.post(#"{"type":"back"}"#))
         #expect(opened["alert"]?["title"] == "Discard?")
+        let left = try FlowTests.json(try await client.post(#"{"type":"answer","payload":{"button":"yes"}}"#))
+        #expect(left["visible"]?["name"] == "desk" && left["alert"] == nil)
+    }
+
+    @Test func `a dry run keeps no link`() async throws {
+        let client = try await AnswerFirstTests.client()
+        _ = try await client.post(#"{"type":"warn"}"#)
+        let headers = ["Authorization": "Bearer \(client.token)", "Content-Type": "application/json"]
+
+        let tried = try await client.connection.request(
+            "POST", "\(client.path)/events?dryRun=true", headers: headers,
+            body: Data(#"{"type":"open","payload":{"path":"/notes"}}"#.utf8))
+
+        #expect(tried.status == 200)
+        let answered = try FlowTests.json(try await client.post(#"{"type":"back"}"#))
+        #expect(answered["alert"] == nil && answered["visible"]?["name"] == "note")
     }
 }

@@ -8,6 +8,10 @@ import Testing
 
     static let withQuery: LinkPattern = "/a/{id:integer}?ref={from}&page={page:integer}"
 
+    static let withLists: LinkPattern = "/s?tag={tags...}&id={ids:integer...}"
+
+    static let lenient: LinkPattern = "/s?page={page:integer?}&id={ids:integer...?}&q={q?}"
+
     static let fitting: [(LinkPattern, String, JSONObject)] = [
         ("/", "/", [:]),
         ("/home", "/home", [:]),
@@ -35,10 +39,19 @@ import Testing
         (withQuery, "/a/7?ref=", ["id": 7, "from": ""]),
         (withQuery, "/a/7?ref", ["id": 7, "from": ""]),
         (withQuery, "/a/7?Ref=a&refs=b&re=c", ["id": 7]),
-        (withQuery, "/a/7?r%65f=a=b/c?d+e%20%2526", ["id": 7, "from": "a=b/c?d+e %26"]),
-        ("/?n={n:number}&b={b:boolean}", "/?b=true&n=1e+20", ["n": 1e+20, "b": true]),
+        (withQuery, "/a/7?r%65f=a=b/c?d+e%20%2526", ["id": 7, "from": "a=b/c?d e %26"]),
+        (withQuery, "/a/7?ref=1+%2B+1", ["id": 7, "from": "1 + 1"]),
+        ("/?n={n:number}&b={b:boolean}", "/?b=true&n=1e%2B20", ["n": 1e+20, "b": true]),
         ("/?K={text}", "/?\u{212A}=1", [:]),
         ("/?a.b-c_d~e={x}", "/?a.b-c_d~e=1", ["x": "1"]),
+        ("/docs/{path...}", "/docs/a", ["path": ["a"]]),
+        ("/docs/{path...}", "/docs/a/b%2Fc/1+1/?a#b", ["path": ["a", "b/c", "1+1"]]),
+        ("/{ids:integer...}?ref={from}", "/2/-1?ref=a", ["ids": [2, -1], "from": "a"]),
+        (withLists, "/s", [:]),
+        (withLists, "/s?tag=b&x=1&id=2&tag=a+b&id=1&tag=b", ["tags": ["b", "a b", "b"], "ids": [2, 1]]),
+        (withLists, "/s?tag&tag=", ["tags": ["", ""]]),
+        (lenient, "/s?page=x", [:]), (lenient, "/s?page=2", ["page": 2]), (lenient, "/s?page=02&page=2", ["page": 2]),
+        (lenient, "/s?id=2&id=x&id=1&id", ["ids": [2, 1]]), (lenient, "/s?id=x&q=%FF", [:]),
     ]
 
     @Test(arguments: fitting)
@@ -97,7 +110,10 @@ import Testing
                 pieces.randomElement(using: &numbers)
             }
             let start = ["/a/7?", "/a/7", ""].randomElement(using: &numbers) ?? ""
-            for pattern in [LinkTests.withQuery, "/{t}/{n:number}?ref={r}&a={b:boolean}", "/?a={t}"] {
+            for pattern in [
+                LinkTests.withQuery, "/{t}/{n:number}?ref={r}&a={b:boolean}", "/?a={t}", "/a/{all...}?ref={r...}",
+                "/{all...}?page={p:integer?}&ref={n:integer...?}",
+            ] {
                 guard let params = pattern.match(start + tail.joined()) else { continue }
                 matches += 1
                 let path = pattern.path(params)
@@ -131,7 +147,11 @@ import Testing
         (withQuery, "/a/7?page=x"), (withQuery, "/a/7?page="), (withQuery, "/a/7?page"), (withQuery, "/a/7?page=02"),
         (withQuery, "/a/7?page=x&page=2"), (withQuery, "/a/7?ref=%"), (withQuery, "/a/7?ref=%4G"),
         (withQuery, "/a/7?ref=%FF"), (withQuery, "/a/7?ref=%00"), (withQuery, "/a/7?ref=\0"), (withQuery, "/a/x?ref=a"),
-        (withQuery, "/a?ref=a"),
+        (withQuery, "/a?ref=a"), ("/?n={n:number}", "/?n=1e+20"),
+        ("/{all...}", "/"), ("/docs/{path...}", "/docs"), ("/docs/{path...}", "/docs/"),
+        ("/docs/{path...}", "/docs/a//b"), ("/docs/{path...}", "/docs/a/../b"), ("/docs/{path...}", "/docs/a/%FF"),
+        ("/docs/{path...}", "/doc/a"), ("/{ids:integer...}", "/1/x"), ("/{ids:integer...}", "/x/1"),
+        (withLists, "/s?id=1&id=x"), (withLists, "/s?id"), (withLists, "/s?tag=a&tag=%FF"),
     ]
 
     @Test(arguments: unfitting)
@@ -148,7 +168,14 @@ import Testing
         (withQuery, ["id": 7, "page": "2"]), (withQuery, ["id": 7, "page": .null]),
         (withQuery, ["id": 7, "from": "\0"]),
         (withQuery, ["from": "a"]),
+        ("/{t...}", [:]), ("/{t...}", ["t": []]), ("/{t...}", ["t": "a"]), ("/{t...}", ["t": ["a", 1]]),
+        ("/{t...}", ["t": ["a", ".."]]), (withLists, ["tags": "a"]), (withLists, ["tags": ["a", 1]]),
+        (withLists, ["tags": ["\0"]]), (withLists, ["ids": ["1"]]), (lenient, ["page": "x"]),
     ]
+
+    @Test func `an empty list of the query is the same as none`() {
+        #expect(LinkTests.withLists.path(["tags": [], "ids": [7]]) == "/s?id=7")
+    }
 
     @Test(arguments: unusable)
     func `missing or unsuitable parameters yield no path`(pattern: LinkPattern, params: JSONObject) {
@@ -161,7 +188,7 @@ import Testing
         ("/home//x", ["has an empty segment"]),
         ("/home/", ["has an empty segment"]),
         ("/a/../b", ["“..” cannot be a segment"]),
-        ("/*", ["“*”: a star stands for nothing else; any one segment is a parameter, such as “{name}”"]),
+        ("/*", ["“*”: a star stands for nothing else; any one segment is “{name}”, all further ones “{name...}”"]),
         ("/{id:int}", ["“int” is not a parameter type: use one of string, integer, number, boolean"]),
         ("/{id:}", ["“” is not a parameter type: use one of string, integer, number, boolean"]),
         ("/{id}/{id:integer}", ["has the parameter “id” twice"]),
@@ -172,6 +199,13 @@ import Testing
         ("/{", ["“{”: braces must enclose the whole segment, once"]),
         ("/{}", ["“” is not a parameter name: use letters, digits and “_”, a letter first"]),
         ("/{1a}", ["“1a” is not a parameter name: use letters, digits and “_”, a letter first"]),
+        ("/{a...}/b", ["“{a...}”: only the last segment can be a list"]),
+        ("/{...}", ["“” is not a parameter name: use letters, digits and “_”, a letter first"]),
+        ("/{a....}", ["“a.” is not a parameter name: use letters, digits and “_”, a letter first"]),
+        ("/{id?}", ["“{id?}”: only parameters of the query end in “?”"]),
+        ("/{ids:integer...?}/a", ["“{ids:integer...?}”: only parameters of the query end in “?”"]),
+        ("/a?b={c?...}", ["“c?” is not a parameter name: use letters, digits and “_”, a letter first"]),
+        ("/{a...}?b={a...}", ["has the parameter “a” twice"]),
         ("/a%20b", ["“a%20b”: a segment is plain text, without fragment or escapes"]),
         ("/a?", ["“”: a query parameter is a name, “=” and a parameter in braces"]),
         ("/a?b", ["“b”: a query parameter is a name, “=” and a parameter in braces"]),
@@ -210,6 +244,18 @@ import Testing
         #expect(link.integer("n") == nil)
         #expect(link.number("s") == nil)
         #expect(link.boolean("x") == nil)
+    }
+
+    @Test func `a link returns its lists by type`() throws {
+        let link = try #require(
+            Link("/a/b?i=7&n=7.5&n=7", matching: "/{s...}?i={i:integer...}&n={n:number...}&x={x...}"))
+
+        #expect(link.strings("s") == ["a", "b"])
+        #expect(link.integers("i") == [7])
+        #expect(link.numbers("n") == [7.5, 7])
+        #expect(link.numbers("i") == [7])
+        #expect(link.strings("x").isEmpty && link.strings("i").isEmpty && link.integers("n").isEmpty)
+        #expect(link.string("s") == nil)
     }
 
     @Test func `the path of a link is what the pattern makes of its parameters`() {

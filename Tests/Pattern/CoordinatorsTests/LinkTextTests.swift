@@ -9,8 +9,7 @@ private struct FileCoordinator: Coordinator {
 
     enum Event: NavigationEvent {
         case show(String)
-        case count
-        static let examples: [Event] = [.show("docs/a.txt"), .show(".."), .count]
+        static let examples: [Event] = [.show("docs/a.txt"), .show("..")]
     }
 
     func start(_ navigator: inout Navigator) { navigator.push(Screen("files")) }
@@ -18,7 +17,6 @@ private struct FileCoordinator: Coordinator {
     func handle(_ event: Event, _ navigator: inout Navigator) {
         switch event {
         case .show(let path): show(path, &navigator)
-        case .count: navigator.push(Screen("file", params: ["path": 7], link: FileCoordinator.links[0]))
         }
     }
 
@@ -29,6 +27,16 @@ private struct FileCoordinator: Coordinator {
 
     private func show(_ path: String, _ navigator: inout Navigator) {
         navigator.push(Screen("file", params: ["path": .string(path)], link: FileCoordinator.links[0]))
+    }
+}
+
+/// Shows a screen with that link and these parameters.
+private struct ShownCoordinator: Coordinator {
+    var link = ""
+    var params = JSONObject()
+
+    func start(_ navigator: inout Navigator) {
+        navigator.push(Screen("shown", params: params, link: LinkPattern(link)))
     }
 }
 
@@ -67,11 +75,25 @@ private struct FileCoordinator: Coordinator {
         #expect(try await CoordinatorTester(LinkTextTests.app, restoring: app.saved).state == app.state)
     }
 
-    @Test func `a parameter of another type is still a mistake`() async throws {
-        var app = try await CoordinatorTester(LinkTextTests.app)
+    @Test(
+        arguments: [
+            ("/files/{path}", ["path": 7], "its parameter “path” is not valid text, which “/files/{path}” wants"),
+            ("/files/{path}", [:], "its parameters lack “path” of “/files/{path}”"),
+            ("/all/{path...}", ["path": []], "its parameters lack “path” of “/all/{path...}”"),
+            (
+                "/all?id={ids:integer...}", ["ids": [1, "2"]],
+                "its parameter “ids” is not a list, each of it an integer, which “/all?id={ids:integer...}” wants"
+            ),
+            ("/{path", [:], "“/{path” “{path”: braces must enclose the whole segment, once"),
+        ] as [(LinkPattern, JSONObject, String)])
+    func `a screen whose parameters do not fit its link is shown without one, and the tester warns`(
+        link: LinkPattern, params: JSONObject, reason: String
+    ) async throws {
+        let app = try await CoordinatorTester(App("shown", root: { ShownCoordinator(link: link.text, params: params) }))
 
-        let failure = await #expect(throws: CoordinatorTester.Failure.self) { try await app.send("count") }
-
-        guard case .impossibleRequest = failure?.reason else { throw TestError() }
+        #expect(app.visible == "shown")
+        #expect(self.link(of: app) == nil)
+        #expect(app.warnings == ["screen “shown” has no link: \(reason)."])
+        #expect(try await CoordinatorTester(app.app, restoring: app.saved).state == app.state)
     }
 }

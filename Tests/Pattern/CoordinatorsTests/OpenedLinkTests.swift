@@ -33,7 +33,8 @@ private struct MirrorCoordinator: Coordinator {
 
     @Test(arguments: [
         ("/products/42/?utm=mail&page=2#reviews", "/products/42?page=2"), ("/products/4%32", "/products/42"),
-        ("/products/x?page=y", "/products/x"), ("/search/a/true?q=b+c", "/search/a/true?q=b%2Bc"),
+        ("/products/x?page=y", "/products/x"), ("/search/a/true?q=b+c", "/search/a/true?q=b%20c"),
+        ("/search/a+b/true?q=%2B", "/search/a+b/true?q=%2B"),
         ("https://shop.example.com/products/42?page=2", "/products/42?page=2"),
         ("HTTPS://SHOP.EXAMPLE.COM:443/cart/", "/cart"), ("https://shop.example.com:/cart", "/cart"),
         ("https://shop.example.com", "/"), ("https://shop.example.com?x#y", "/"), ("https://shop.example.com#y", "/"),
@@ -120,7 +121,11 @@ private struct MirrorCoordinator: Coordinator {
 
     @Test(arguments: [
         "", "shop.example.com", "https://", "https:shop.example.com", "https://shop.example.com/", "https://a b",
-        "https://shop.example.com:port", "https://shop.example.com:65536", "https://shop.example.com?x", "1shop://app",
+        "https:", "HTTP:", "https://*.com", "https://*", "https://*example.com", "https://a.*.example.com",
+        "*.example.com",
+        "https://*.*.example.com", "https://shop.example.com.", "https://shop..example.com", "shop:app", "shop:/", ":",
+        "https://b\u{FC}cher.example", "https://shop.example.com:port", "https://shop.example.com:65536",
+        "https://shop.example.com?x", "1shop://app",
         "://app", "https://ann@shop.example.com", "https://shop.example.com:+80",
     ])
     func `a faulty origin is a mistake of the app`(origin: String) {
@@ -128,7 +133,160 @@ private struct MirrorCoordinator: Coordinator {
 
         #expect(
             app.problems == [
-                "app “mirror”: “\(origin)” is not an origin: write a scheme and a host, “https://shop.example.com”"
+                "app “mirror”: “\(origin)” is not an origin: write “https://shop.example.com”, “https://*.example.com” or"
+                    + " “shop:”"
             ])
+    }
+
+    static let schemes = App(
+        "mirror", root: { MirrorCoordinator() },
+        origins: ["Shop:", "https://*.Example.com", "https://*.example.org:8443", "item://product"])
+
+    @Test(arguments: [
+        ("shop://products/42?page=2", "/products/42?page=2"), ("shop:///products/42", "/products/42"),
+        ("shop:/products/42/", "/products/42"), ("SHOP:products/42#x", "/products/42"), ("shop://", "/"),
+        ("shop:", "/"), ("shop:?x", "/"), ("shop://search/caf%C3%A9/true", "/search/caf%C3%A9/true"),
+        ("https://a.example.com/cart", "/cart"), ("HTTPS://A.B.EXAMPLE.COM:443/cart", "/cart"),
+        ("https://example.example.com", "/"), ("https://a.example.org:8443/cart", "/cart"),
+        ("item://product/cart", "/cart"),
+    ])
+    func `a scheme alone takes a path in any form, and a star the hosts below one`(link: String, path: String)
+        async throws
+    {
+        let session = try await CoordinatorTester(OpenedLinkTests.schemes, link: link)
+
+        #expect(session.state.visible?.screen.title == path)
+    }
+
+    @Test(arguments: [
+        "https://example.com/cart", "https://.example.com/cart", "https://a..example.com/cart",
+        "https://aexample.com/cart", "https://a.example.com.evil.example/cart", "https://a.example.com./cart",
+        "http://a.example.com/cart", "https://a.example.com:444/cart", "https://a.example.org/cart",
+        "https://ann@a.example.com/cart", "https://evil.example\\.example.com/cart", "https://a%2Eexample.com/cart",
+        "https://*.example.com/cart", "https://evil.example/.example.com/cart", "https://\u{430}.example.com/cart",
+        "item:cart", "item:///cart", "item://cart", "shops://cart", "//shop.example.com/cart", "shop", "shop:////cart",
+    ])
+    func `a URL that only looks like one of the app's is refused`(link: String) async throws {
+        let failure = await #expect(throws: CoordinatorTester.Failure.self) {
+            try await CoordinatorTester(OpenedLinkTests.schemes, link: link)
+        }
+
+        guard case .unknownLink = failure?.reason else { throw TestError() }
+    }
+
+    @Test func `an exact origin counts before a scheme alone`() async throws {
+        let app = App("mirror", root: { MirrorCoordinator() }, origins: ["shop:", "shop://app"])
+
+        #expect(try await CoordinatorTester(app, link: "shop://app/cart").state.visible?.screen.title == "/cart")
+        #expect(try await CoordinatorTester(app, link: "shop://cart").state.visible?.screen.title == "/cart")
+    }
+}
+
+/// Takes what its child does not know, unless `/left` is opened; takes `/mine` never.
+private struct CatchAllCoordinator: Coordinator {
+    static let links: [LinkPattern] = ["/{path...}?ref={ref}", "/{first}/{rest...}", "/mine"]
+
+    func start(_ navigator: inout Navigator) {
+        navigator.push(Screen("home"))
+        navigator.start(DocsCoordinator())
+    }
+
+    func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
+        guard link.pattern.isOneOf(CatchAllCoordinator.links[..<2]), link.path != "/left" else { return .passedOn }
+        navigator.push(Screen("notFound", title: link.path, params: link.params, link: link.pattern))
+        return .taken
+    }
+}
+
+private struct DocsCoordinator: Coordinator {
+    static let links: [LinkPattern] = ["/docs/{path...}", "/docs/index", "/login", "/{id:integer}"]
+    var isLoggedIn = false
+
+    enum Event: NavigationEvent, CaseIterable { case login }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("docs")) }
+
+    mutating func handle(_ event: Event, _ navigator: inout Navigator) { isLoggedIn = true }
+
+    func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
+        switch link.pattern.text {
+        case "/login": return isLoggedIn ? .passedOn : .pending
+        case "/docs/{path...}" where link.strings("path") == ["old", "page"], "/{id:integer}": return .passedOn
+        case let text where text.hasPrefix("/docs/"):
+            navigator.push(Screen("doc", title: text, params: link.params, link: link.pattern))
+            return .taken
+        default: return .passedOn
+        }
+    }
+}
+
+extension LinkPattern {
+    fileprivate func isOneOf(_ patterns: ArraySlice<LinkPattern>) -> Bool { patterns.contains(self) }
+}
+
+/// A last segment that stands for all further ones.
+@Suite struct CatchAllTests {
+    static let app = App("docs", root: { CatchAllCoordinator() }, coordinators: [DocsCoordinator.self])
+
+    @Test(arguments: [
+        ("/docs/a/b", "/docs/{path...}"), ("/docs/index", "/docs/index"), ("/docs/index/", "/docs/index"),
+    ])
+    func `the root's catch-all leaves the others their links, and a longer one comes first`(path: String, title: String)
+        async throws
+    {
+        let session = try await CoordinatorTester(CatchAllTests.app, link: path)
+
+        #expect(session.state.visible?.screen.title == title)
+    }
+
+    @Test(
+        arguments: [
+            ("/nowhere", ["path": ["nowhere"]]), ("/nowhere?ref=a+b", ["path": ["nowhere"], "ref": "a b"]),
+            ("/no/where/", ["first": "no", "rest": ["where"]]), ("/docs", ["path": ["docs"]]),
+        ] as [(String, JSONObject)])
+    func `what nobody knows is left to a catch-all`(path: String, params: JSONObject) async throws {
+        let session = try await CoordinatorTester(CatchAllTests.app, link: path)
+
+        #expect(session.visible == "notFound")
+        #expect(session.state.visible?.screen.params == params)
+        let screen = try #require(session.state.visible?.screen)
+        let again = try await CoordinatorTester(CatchAllTests.app, link: try #require(screen.link?.path(screen.params)))
+        #expect(again.state == session.state)
+    }
+
+    @Test(arguments: ["/mine", "/7", "/docs/old/page"])
+    func `what nobody takes is offered again as a catch-all`(path: String) async throws {
+        var session = try await CoordinatorTester(CatchAllTests.app)
+
+        try await session.open(path)
+
+        #expect(session.visible == "notFound")
+        #expect(session.state.visible?.screen.title == path)
+    }
+
+    @Test func `a kept link that nobody takes in the end is offered again as a catch-all, too`() async throws {
+        var session = try await CoordinatorTester(CatchAllTests.app, link: "/login")
+        #expect(session.visible == "docs")
+
+        try await session.send("login")
+
+        #expect(session.state.visible?.screen.title == "/login")
+        #expect(try JSON(parsing: session.state.encoded)["pendingLink"] == nil)
+    }
+
+    @Test func `a link that no catch-all takes is refused`() async throws {
+        var session = try await CoordinatorTester(CatchAllTests.app)
+
+        await session.expectRefusal(.linkNotTaken) { try await $0.open("/left") }
+        await session.expectRefusal(.unknownLink(reason: "No link of the app begins like this one.")) {
+            try await $0.open("/")
+        }
+    }
+
+    @Test func `walks and maps open a catch-all`() async throws {
+        let coverage = try await RandomWalk.cover(CatchAllTests.app, seeds: 0..<5, count: 100, atLeast: 0)
+
+        #expect(!coverage.missed.contains("link /{path...}?ref={ref}"))
+        #expect(!coverage.missed.contains("screen notFound"))
     }
 }

@@ -1,5 +1,6 @@
 /// A question or a message over everything else. While it is shown, the session accepts only its answer, and `back` if
-/// it has a cancel button. Alerts that coordinators request meanwhile are shown after it.
+/// it has a cancel button. Alerts that coordinators request meanwhile are shown after it, and a link that arrives
+/// meanwhile is opened then.
 public struct Alert: Sendable, Equatable {
     public var title: String
     public var message: String?

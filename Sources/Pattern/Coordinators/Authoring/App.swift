@@ -10,7 +10,7 @@ public final class App: Sendable {
     public let problems: [String]
     /// The links of all coordinators.
     public let links: [LinkPattern]
-    /// The origins of the URLs that may be opened as links, such as `https://shop.example.com`.
+    /// How the URLs begin that may be opened as links, such as `https://shop.example.com`.
     public let origins: [String]
     /// How long the app's sessions live.
     public let expiry: Expiry
@@ -24,7 +24,9 @@ public final class App: Sendable {
     let types: [CoordinatorType]
     let sharedTypes: [SharedType]
     let eventNumbers: EventNumbers
-    let linkOrigins: Set<LinkOrigin>
+    let linkOrigins: [LinkOrigin]
+    /// The links with a catch-all, in the order in which they are tried after the others.
+    let catchAlls: [LinkPattern]
     /// The most bytes that coordinators, screens, alerts, shared values, defaults and the client's description of
     /// itself may take when a session is saved.
     public let sizeLimit: Int
@@ -40,8 +42,10 @@ public final class App: Sendable {
     ///   - dependencies: the services that its coordinators resolve.
     ///   - expiry: how long its sessions live.
     ///   - incompatibleSessions: what happens to sessions that cannot be migrated.
-    ///   - origins: a link may also be a whole URL that begins with one of these: a scheme and a host, and a port if it
-    ///     is not the scheme's own. The rest of the URL is the path of the link.
+    ///   - origins: a link may also be a whole URL that begins with one of these: `https://shop.example.com`, a scheme
+    ///     and a host, and a port if it is not the scheme's own; `https://*.example.com`, the hosts below that one; or
+    ///     `shop:`, a scheme of the app's own. The rest of the URL is the path of the link. Behind `shop:` it may begin
+    ///     with any number of slashes up to three, so that `shop://products/42` is `/products/42`.
     ///   - endsForks: whether ending a session also ends its forks, and their forks, so that a user who signs out by
     ///     ending the session is signed out of every fork.
     ///   - sizeLimit: how many bytes a session's state may take, from 1 KiB to 1 MiB: the coordinators' properties, the
@@ -61,7 +65,7 @@ public final class App: Sendable {
         self.expiry = expiry
         self.incompatibleSessions = incompatibleSessions
         self.origins = origins
-        self.linkOrigins = Set(origins.compactMap { LinkOrigin($0) })
+        self.linkOrigins = origins.compactMap { LinkOrigin($0) }
         self.endsForks = endsForks
         self.sizeLimit = sizeLimit
         self.onError = onError
@@ -75,6 +79,7 @@ public final class App: Sendable {
         self.sharedTypes = shared.map { SharedType($0, version: version) }
         self.rootType = types[0]
         self.links = links
+        self.catchAlls = App.catchAlls(among: links)
         var problems = types.flatMap(\.problems) + sharedTypes.flatMap(\.problems)
         for (index, type) in types.enumerated() where types[..<index].contains(where: { $0.name == type.name }) {
             problems.append("two coordinators are named “\(type.name)”")
@@ -90,7 +95,8 @@ public final class App: Sendable {
             problems.append("its sizeLimit must be from 1 KiB to 1 MiB")
         }
         for origin in origins where LinkOrigin(origin) == nil {
-            problems.append("“\(origin)” is not an origin: write a scheme and a host, “https://shop.example.com”")
+            problems.append(
+                "“\(origin)” is not an origin: write “https://shop.example.com”, “https://*.example.com” or “shop:”")
         }
         let (resolved, missing) = App.resolve(dependencies, for: all)
         self.dependencies = resolved
@@ -115,6 +121,7 @@ public final class App: Sendable {
         types = [root] + app.types
         sharedTypes = app.sharedTypes
         linkOrigins = app.linkOrigins
+        catchAlls = app.catchAlls
         sizeLimit = app.sizeLimit
         onError = app.onError
         self.makeRoot = { makeRoot() }

@@ -148,7 +148,8 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert?
 
     /// Opens a link, passes it on, or keeps it pending. A link is offered to the root first, then down the tree, until
-    /// a coordinator takes or keeps it.
+    /// a coordinator takes or keeps it. One that nobody takes is offered again as a link of each pattern with a
+    /// catch-all that matches it, the most precise first; so `"/{path...}"` is where an app shows that it has no such place.
     mutating func open(_ link: Link, _ navigator: inout Navigator) async throws -> LinkDecision
 
     /// Converts this coordinator from the form in which an older version of the app saved it to the present one.
@@ -189,8 +190,9 @@ public enum LinkDecision: Sendable, Equatable {
     case taken
     /// The link is offered to the coordinator's children next, after its requests to the navigator have been performed.
     case passedOn
-    /// The link cannot be opened yet. It is offered to this coordinator again at the end of each of the next
-    /// transitions.
+    /// The link cannot be opened yet, for example before a sign-in. The coordinator's requests are performed once; the
+    /// link is saved with the session, and offered to this coordinator again at the end of each of the next transitions
+    /// until it returns something else. A later link replaces it, and `relaunch` drops it.
     case pending
 }
 

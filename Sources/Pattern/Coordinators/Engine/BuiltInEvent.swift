@@ -16,7 +16,7 @@ public enum BuiltInEvent: String, CaseIterable, Sendable {
     /// Answers the alert by `{"button": id, "alert": key}`. Without `alert` it answers whichever alert is shown, which
     /// may not be the one that the user saw.
     case answer
-    /// Opens a link by `{"path": path}`.
+    /// Opens a link by `{"path": path}`. While an alert is shown, the link waits for the answer.
     case open
     /// Starts the tree again from the root; `defaults` are kept.
     case relaunch

@@ -27,11 +27,6 @@ extension TransitionRun {
 
     private mutating func begin(_ event: BuiltInEvent, payload: JSON?) throws(NavigationError) {
         guard state.accepts(event, state.backPlan) else {
-            if event == .open, state.alert != nil, !app.links.isEmpty {
-                // Only a link that could be opened then is worth keeping.
-                _ = try link(in: payload)
-                throw .answerFirst
-            }
             let goesBack = event == .back || event == .backTo || event == .backToRoot
             throw state.alert == nil && goesBack ? .nothingToGoBack : .eventNotAccepted
         }
@@ -202,10 +197,21 @@ extension TransitionRun {
         agenda.append(.call(.handle(shape, event: try shape.decodable(payload)), coordinator))
     }
 
+    /// Opens a link, or keeps it while an alert is shown.
     private mutating func open(_ payload: JSON?) throws(NavigationError) {
         let link = try link(in: payload)
-        // If the event is held up, its payload is kept: not whatever the client sent, but the link's own path.
-        if event?.type == BuiltInEvent.open.rawValue { event?.payload = ["path": .string(link.path)] }
+        let isPosted = event?.type == BuiltInEvent.open.rawValue
+        let waits = state.pendingLink?.waitsForAnswer == true
+        guard state.alert == nil else {
+            // One that waits already has come later than one that an alert has held up.
+            if isPosted || !waits { state.pendingLink = PendingLink(path: link.path, coordinator: nil) }
+            return
+        }
+        if isPosted {
+            // If the event is held up, its payload is kept: not whatever the client sent, but the link's own path.
+            event?.payload = ["path": .string(link.path)]
+            if waits { state.pendingLink = nil }
+        }
         try open(link)
     }
 

@@ -142,11 +142,11 @@ extension Alert {
 }
 
 /// How far the transition has got with its link.
-enum LinkProgress: Sendable, Equatable {
+indirect enum LinkProgress: Sendable, Equatable {
     /// It is being offered from the root down, because the user opened it.
-    case offered
-    /// It is being offered again to the coordinator that keeps it.
-    case retried
+    case offered(Link)
+    /// It is being offered again: to the coordinator that keeps it, or as a catch-all to all.
+    case retried(Link)
     /// A coordinator has taken it, or keeps it.
     case settled
 }
@@ -156,7 +156,7 @@ extension TransitionRun {
     /// Offers a link to the root, after everything else on the agenda is done.
     mutating func open(_ link: Link) throws(NavigationError) {
         guard let root = state.coordinators.first else { throw .linkNotTaken }
-        linkProgress = .offered
+        linkProgress = .offered(link)
         agenda.insert(.call(.open(link), root.id), at: 0)
     }
 
@@ -175,14 +175,15 @@ extension TransitionRun {
             return try fail(with: error, thrownBy: .open(link), of: living)
         }
         switch decision {
-        case .pending where linkProgress == .retried && state.pendingLink?.coordinator == living.id:
+        case .pending where linkProgress == .retried(link) && state.pendingLink?.coordinator == living.id:
             // Still pending: the requests it made when the link was first offered must not be performed again.
             return linkProgress = .settled
-        case .pending:
-            state.pendingLink = PendingLink(path: link.path, coordinator: living.id)
-            linkProgress = .settled
-        case .taken:
-            state.pendingLink = nil
+        case .pending, .taken:
+            // One that waits for an answer has come later than this one.
+            if state.pendingLink?.waitsForAnswer != true {
+                let isKept = decision == .pending
+                state.pendingLink = isKept ? PendingLink(path: link.path, coordinator: living.id) : nil
+            }
             linkProgress = .settled
         case .passedOn: agenda.append(.passOn(link, from: living.id))
         }
@@ -203,25 +204,63 @@ extension TransitionRun {
         }
     }
 
-    /// Throws if no coordinator took or kept an opened link. Drops a pending link that its coordinator no longer keeps.
+    /// Offers a link that no coordinator took or kept once more, as the next catch-all that matches it. If there is
+    /// none, throws for an opened link, and drops a pending one, which its coordinator no longer keeps.
     mutating func settleLink() throws(NavigationError) {
         switch linkProgress {
-        case .offered?: throw .linkNotTaken
-        case .retried?:
+        case .offered(let link)?:
+            guard let next = app.catchAll(after: link) else { throw .linkNotTaken }
+            try open(next)
+        case .retried(let link)?:
             state.pendingLink = nil
             linkProgress = .settled
+            guard let next = app.catchAll(after: link) else { return }
+            try open(next)
+            linkProgress = .retried(next)
         case .settled?, nil: break
         }
     }
 
     /// Offers a pending link again to the coordinator that keeps it, once per transition.
     mutating func retryPendingLink() -> Bool {
-        guard linkProgress == nil, let pending = state.pendingLink, let link = try? app.link(pending.path),
-            let keeper = state[pending.coordinator] ?? state.coordinators.first
+        guard linkProgress == nil, let pending = state.pendingLink, let id = pending.coordinator,
+            let link = try? app.link(pending.path), let keeper = state[id] ?? state.coordinators.first
         else { return false }
-        linkProgress = .retried
+        linkProgress = .retried(link)
         agenda.append(.call(.open(link), keeper.id))
         return true
+    }
+
+    /// Opens the link that has waited for an answer, as if the client had posted it after this transition: coordinators
+    /// are asked whether it may leave the screen. If it cannot be opened, it is dropped, and the answer counts.
+    ///
+    /// - Parameter before: the result without the link.
+    /// - Returns: the result with it. It is the same if the user still has something to answer, or has agreed to an
+    ///   event that the client posts again.
+    func openingWaitingLink(after before: TransitionResult) async -> TransitionResult {
+        guard cause == .event, prospect == nil, let path = state.pendingLink?.path, state.alert == nil,
+            state.agreedEvent == nil
+        else { return before }
+        var state = before.state
+        state.pendingLink = nil
+        let open = PostedEvent(BuiltInEvent.open.rawValue, payload: ["path": .string(path)], address: event?.address)
+        var run = TransitionRun(of: app, on: state, at: now, event: open)
+        (run.origin, run.wrapper, run.observer, run.device) = (origin, wrapper, observer, device)
+        do throws(NavigationError) {
+            try run.open(app.link(path))
+            let after = try await run.result()
+            let transition = before.transition.followed(by: after, since: original)
+            return TransitionResult(state: after.state, transition: transition, caught: after.caught)
+        } catch {
+            return TransitionResult(state: state, transition: before.transition, caught: error)
+        }
+    }
+
+    /// Drops a link that waits for an answer, after something else than an event: if the alert has gone unanswered, or
+    /// if the user is elsewhere. Perhaps it is another user, as when an idle session starts over.
+    mutating func dropForgottenLink() {
+        guard state.pendingLink?.waitsForAnswer == true, state.alert == nil else { return }
+        if original.alert != nil || state.visible?.key != original.visible?.key { state.pendingLink = nil }
     }
 }
 

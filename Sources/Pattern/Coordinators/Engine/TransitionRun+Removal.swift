@@ -234,7 +234,10 @@ extension TransitionRun {
         removeWithoutAsking(families)
         for coordinator in before where state[coordinator.id] == nil { notifyParent(ofDismissed: coordinator) }
         removeScreensWithoutAsking { screens.contains($0.key) }
-        if let link = state.pendingLink, (try? app.link(link.path)) == nil { state.pendingLink = nil }
+        if let link = state.pendingLink {
+            let isUnanswered = link.waitsForAnswer && original.alert != nil && state.alert == nil
+            if isUnanswered || (try? app.link(link.path)) == nil { state.pendingLink = nil }
+        }
     }
 
     private func canBeAnswered(_ alert: PresentedAlert) -> Bool {

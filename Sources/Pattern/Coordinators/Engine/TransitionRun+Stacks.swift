@@ -92,7 +92,7 @@ extension TransitionRun {
         guard !isFull else { throw .stackLimit(coordinator: coordinator.name) }
     }
 
-    /// Requires that the screen's events exist, that JSON can hold its parameters, and that they fill its link.
+    /// Requires that the screen's events exist, and that JSON can hold its parameters.
     ///
     /// - Parameter request: names the request or the function that the screen comes from, for its author.
     private func check(
@@ -108,11 +108,6 @@ extension TransitionRun {
             throw .impossibleRequest(
                 coordinator: coordinator.name, request: request(),
                 reason: "“params/\(error.path.joined(separator: "/"))” of screen “\(screen.name)” \(error.reason)")
-        }
-        if placed.lacksLinkParameters {
-            throw .impossibleRequest(
-                coordinator: coordinator.name, request: request(),
-                reason: "the parameters of screen “\(screen.name)” do not fill its link")
         }
     }
 

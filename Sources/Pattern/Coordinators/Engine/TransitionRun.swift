@@ -116,16 +116,22 @@ public struct TransitionRun: Sendable {
             if objection != nil { return try resultWithAlert() }
             try settleLink()
             screens = state.screens
-        } while dismissOrphan(among: screens) || retryPendingLink() || (prospect != nil && removeEmptyPlace())
+        } while !agenda.isEmpty || dismissOrphan(among: screens) || retryPendingLink()
+            || (prospect != nil && removeEmptyPlace())
         // A link may lead to where the user is, or show something elsewhere: only one that leaves the screen asks.
         if cause == .event, event?.type == BuiltInEvent.open.rawValue, state.visible?.key != original.visible?.key,
             !askToLeaveVisible(by: nil)
         {
             return try resultWithAlert()
         }
-        if cause != .event, prospect == nil { removePointlessAlerts(among: screens) }
+        if cause != .event, prospect == nil {
+            removePointlessAlerts(among: screens)
+            dropForgottenLink()
+        }
         if try redraw(screens) { screens = state.screens }
-        return try checked(screens)
+        let result = try checked(screens)
+        guard state.pendingLink?.waitsForAnswer == true else { return result }
+        return await openingWaitingLink(after: result)
     }
 
     private func checked(_ screens: [PlacedScreen]) throws(NavigationError) -> TransitionResult {

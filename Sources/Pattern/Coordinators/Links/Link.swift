@@ -45,20 +45,73 @@ extension Link {
     }
 }
 
-/// The origin of a URL (RFC 6454): `https://shop.example.com`, or with a scheme of the app's own: `shop://app`.
-///
-/// The case of its letters does not matter, nor whether it names the default port.
-struct LinkOrigin: Hashable {
-    private let scheme: String
-    private let host: String
-    /// `nil` for the scheme's default port.
-    private let port: UInt16?
+// The parameters that are lists, such as `{path...}`, by their elements' type; empty if there is none of that name and
+// type.
+extension Link {
+    public func strings(_ name: String) -> [String] { list(name) { $0.string } }
+
+    public func integers(_ name: String) -> [Int] {
+        list(name) { if case .integer(let value) = $0 { value } else { nil } }
+    }
+
+    /// An integer counts as a number, too.
+    public func numbers(_ name: String) -> [Double] { list(name) { $0.number } }
+
+    private func list<Value>(_ name: String, _ value: (JSON) -> Value?) -> [Value] {
+        let elements = params[name]?.array ?? []
+        let values = elements.compactMap(value)
+        return values.count == elements.count ? values : []
+    }
+}
+
+/// How URLs begin that an app opens.
+enum LinkOrigin: Equatable {
+    /// The origin of a URL (RFC 6454): `https://shop.example.com`, or with a scheme of the app's own, `shop://app`.
+    case host(LinkAuthority)
+    /// All hosts below that one, `https://*.example.com`, but not that one itself.
+    case subdomains(LinkAuthority)
+    /// A scheme of the app's own, `shop:`. Whatever follows it is a path, with or without slashes before it.
+    case scheme(String)
 
     /// - Returns: `nil` if the text is not an origin alone.
     init?(_ text: String) {
-        guard let (origin, rest) = LinkOrigin.split(text), rest.isEmpty else { return nil }
-        self = origin
+        if let (scheme, rest) = LinkAuthority.splitScheme(text), rest.isEmpty, !LinkAuthority.isOfTheWeb(scheme) {
+            self = .scheme(scheme)
+            return
+        }
+        let parts = text.split(separator: "://", maxSplits: 1, omittingEmptySubsequences: false)
+        let isWildcard = parts.count == 2 && parts[1].utf8.starts(with: "*.".utf8)
+        let plain = isWildcard ? "\(parts[0])://\(parts[1].dropFirst(2))" : text
+        guard let (authority, rest) = LinkAuthority.split(plain), rest.isEmpty,
+            !authority.labels.contains(where: \.isEmpty)
+        else { return nil }
+        // All hosts of a top-level domain are nobody's.
+        if isWildcard, authority.labels.count < 2 { return nil }
+        self = isWildcard ? .subdomains(authority) : .host(authority)
     }
+
+    func covers(_ url: LinkAuthority) -> Bool {
+        switch self {
+        case .host(let authority): authority == url
+        case .subdomains(let domain):
+            url.scheme == domain.scheme && url.port == domain.port && url.labels.count > domain.labels.count
+                && url.labels.suffix(domain.labels.count) == domain.labels[...]
+                && !url.labels.contains(where: \.isEmpty)
+        case .scheme: false
+        }
+    }
+}
+
+/// The scheme, the host and the port of a URL. The case of their letters does not matter, nor whether the default port
+/// is named. Hosts are compared as they are written: `shop.example.com.` is another one.
+struct LinkAuthority: Equatable {
+    let scheme: String
+    let host: String
+    /// `nil` for the scheme's default port.
+    let port: UInt16?
+
+    /// The parts of the host between the dots.
+    var labels: [Substring] { host.split(separator: ".", omittingEmptySubsequences: false) }
 
     private init(scheme: String, host: String, port: UInt16?) {
         self.scheme = scheme
@@ -66,22 +119,29 @@ struct LinkOrigin: Hashable {
         self.port = port == ["http": 80, "https": 443][scheme] ? nil : port
     }
 
-    /// The origin of a URL, and what follows it.
+    /// The scheme of a URL, in lower case, and what follows its colon.
+    static func splitScheme(_ url: String) -> (scheme: String, rest: Substring)? {
+        let scheme = url.utf8.prefix { $0 != UInt8(ascii: ":") }
+        guard isScheme(scheme), scheme.endIndex < url.endIndex else { return nil }
+        return (Substring(scheme).lowercased(), Substring(url.utf8[scheme.endIndex...].dropFirst()))
+    }
+
+    /// Whether URLs of that scheme have a host that says whose they are.
+    static func isOfTheWeb(_ scheme: String) -> Bool { scheme == "http" || scheme == "https" }
+
+    /// The scheme, host and port of a URL, and what follows them.
     ///
     /// - Returns: `nil` if the text does not begin with a scheme, a host of letters, digits and `-._~`, and a port, if
-    ///   there is one.
-    static func split(_ url: String) -> (origin: LinkOrigin, rest: Substring)? {
-        let scheme = url.utf8.prefix { $0 != UInt8(ascii: ":") }
-        let afterScheme = url.utf8[scheme.endIndex...]
-        guard isScheme(scheme), afterScheme.starts(with: "://".utf8) else { return nil }
-        let authority = afterScheme.dropFirst(3).prefix { !"/?#".utf8.contains($0) }
+    ///   there is one. So there is neither a user nor an escape before the path.
+    static func split(_ url: String) -> (authority: LinkAuthority, rest: Substring)? {
+        guard let (scheme, afterScheme) = splitScheme(url), afterScheme.utf8.starts(with: "//".utf8) else { return nil }
+        let authority = afterScheme.utf8.dropFirst(2).prefix { !"/?#".utf8.contains($0) }
         let host = authority.prefix { $0 != UInt8(ascii: ":") }
         let port = authority[host.endIndex...].dropFirst()
         guard !host.isEmpty, host.allSatisfy({ isLetterOrDigit($0) || "-._~".utf8.contains($0) }) else { return nil }
         guard port.isEmpty || (port.allSatisfy(isDigit) && UInt16(Substring(port)) != nil) else { return nil }
-        let origin = LinkOrigin(
-            scheme: Substring(scheme).lowercased(), host: Substring(host).lowercased(), port: UInt16(Substring(port)))
-        return (origin, url[authority.endIndex...])
+        let split = LinkAuthority(scheme: scheme, host: Substring(host).lowercased(), port: UInt16(Substring(port)))
+        return (split, url[authority.endIndex...])
     }
 
     private static func isScheme(_ text: Substring.UTF8View) -> Bool {
@@ -127,18 +187,25 @@ struct LinkQuery {
         items = text.utf8.split(separator: UInt8(ascii: "&"))
     }
 
-    /// The value of the first parameter of that name, not decoded yet; empty if it has no equals sign.
-    func value(of name: String) -> Substring? {
+    /// The values of the parameters of that name, not decoded yet; empty for one without an equals sign.
+    func values(of name: String) -> [Substring] {
+        var values: [Substring] = []
         for item in items {
             let written = item.prefix { $0 != UInt8(ascii: "=") }
-            if PercentEncoding.decode(written)?.utf8.elementsEqual(name.utf8) == true {
-                return Substring(item[written.endIndex...].dropFirst())
-            }
+            guard PercentEncoding.decode(written)?.utf8.elementsEqual(name.utf8) == true else { continue }
+            values.append(Substring(item[written.endIndex...].dropFirst()))
         }
-        return nil
+        return values
     }
 
-    /// A text as it is written in a query. A plus sign is escaped, because many programs take it for a space.
+    /// The text of a value. A plus sign is a space, as in the forms of web pages.
+    ///
+    /// - Returns: `nil` if it cannot be decoded.
+    static func decode(_ written: Substring) -> String? {
+        PercentEncoding.decode(written.utf8.lazy.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 })
+    }
+
+    /// A text as it is written in a query: a space as `%20`, a plus sign as `%2B`.
     ///
     /// - Returns: `nil` if the text has a zero byte.
     static func encode(_ text: String) -> String? {
@@ -196,13 +263,14 @@ enum PathSegment {
 /// Finds the pattern that matches an opened path or URL.
 extension App {
     /// The link of a path, or of a URL of one of the app's origins. The first pattern that matches the path counts,
-    /// whatever the query is, so that the link's own path leads to the same pattern.
+    /// whatever the query is, so that the link's own path leads to the same pattern. Patterns with a catch-all come
+    /// after all others.
     ///
     /// - Throws: `unknownLink`.
     package func link(_ text: String) throws(NavigationError) -> Link {
         let path = try path(of: text)
         var nearest: (pattern: LinkPattern, mismatch: LinkMismatch)?
-        for pattern in links {
+        for pattern in links.filter({ !$0.isCatchAll }) + catchAlls {
             do throws(LinkMismatch) {
                 let params = try pattern.match(path)
                 if let link = Link(pattern, params) { return link }
@@ -215,18 +283,53 @@ extension App {
         throw .unknownLink(reason: nearest.mismatch.sentence(nearest.pattern))
     }
 
-    private func path(of text: String) throws(NavigationError) -> LinkPath {
-        var path = text[...]
-        if let (origin, rest) = LinkOrigin.split(text) {
-            guard linkOrigins.contains(origin) else {
-                throw .unknownLink(reason: "The link's origin is none of the app's.")
-            }
-            // A URL without a path has the path “/” (RFC 3986, section 6.2.3).
-            path = rest.utf8.first == UInt8(ascii: "/") ? rest : "/" + rest
+    /// The same path as a link of the next pattern with a catch-all, for a link that nobody has taken.
+    func catchAll(after link: Link) -> Link? {
+        let isLater = { (pattern: LinkPattern) in pattern != link.pattern }
+        let others = link.pattern.isCatchAll ? catchAlls.drop(while: isLater).dropFirst() : catchAlls[...]
+        for pattern in others { if let next = Link(link.path, matching: pattern) { return next } }
+        return nil
+    }
+
+    /// The patterns with a catch-all: those with the most plain segments first, then those with the most parameters,
+    /// otherwise in their order.
+    static func catchAlls(among links: [LinkPattern]) -> [LinkPattern] {
+        let catchAlls = links.filter(\.isCatchAll).enumerated().sorted { left, right in
+            let (first, second) = (left.element, right.element)
+            return (second.literalCount, second.segments.count, left.offset)
+                < (first.literalCount, first.segments.count, right.offset)
         }
-        guard let path = LinkPath(path) else {
+        return catchAlls.map(\.element)
+    }
+
+    /// A path for each link that has no parameters, or that has nothing else than a catch-all.
+    package var examplePaths: [String] {
+        links.compactMap { pattern in
+            if let path = pattern.path([:]) { return path }
+            guard case .parameter(let parameter)? = pattern.segments.last, parameter.isList else { return nil }
+            return pattern.path([parameter.name: ["any"]])
+        }
+    }
+
+    private func path(of text: String) throws(NavigationError) -> LinkPath {
+        guard let path = LinkPath(try pathOfURL(text) ?? text[...]) else {
             throw .unknownLink(reason: "The link begins neither with “/” nor with an origin of the app.")
         }
         return path
+    }
+
+    /// The path of a URL of one of the app's origins; `nil` if the text does not begin like a URL.
+    private func pathOfURL(_ text: String) throws(NavigationError) -> Substring? {
+        let authority = LinkAuthority.split(text)
+        if let (authority, rest) = authority, linkOrigins.contains(where: { $0.covers(authority) }) {
+            // A URL without a path has the path “/” (RFC 3986, section 6.2.3).
+            return rest.utf8.first == UInt8(ascii: "/") ? rest : "/" + rest
+        }
+        if let (scheme, rest) = LinkAuthority.splitScheme(text), linkOrigins.contains(.scheme(scheme)) {
+            let path = rest.utf8.starts(with: "//".utf8) ? Substring(rest.utf8.dropFirst(2)) : rest
+            return path.utf8.first == UInt8(ascii: "/") ? path : "/" + path
+        }
+        guard authority == nil else { throw .unknownLink(reason: "The link's origin is none of the app's.") }
+        return nil
     }
 }

@@ -7,11 +7,17 @@ public import JSONCoding
 /// `number` and `boolean`. Every other segment is plain text, not percent-encoded.
 ///
 /// After a question mark come the query parameters, each with its name in the query and a parameter in braces. They are
-/// optional: a link without one matches, and has no such parameter.
+/// optional: a link without one matches, and has no such parameter. With a question mark at its end, as in
+/// `?page={page:integer?}`, a value that is not of the type counts as left out; without, the link is refused.
+///
+/// With three dots at its end a parameter is a list. `/docs/{path...}`, a catch-all, stands for all further segments,
+/// at least one, and must be the last. `?tag={tags...}` has all values of that name, in their order. Types as before:
+/// `{ids:integer...}`.
 ///
 /// Paths and parameters correspond one to one: the parameters of a pattern make one path, and that path has the same
-/// parameters. So a value is accepted only as it would be printed: 42, but not 042 or +42. One trailing slash, other
-/// query parameters and a fragment are ignored, and are not part of the path.
+/// parameters; an empty list of the query is the same as none. So a value is accepted only as it would be printed: 42,
+/// but not 042 or +42. One trailing slash, other query parameters and a fragment are ignored, and are not part of the
+/// path.
 public struct LinkPattern: Sendable, Hashable {
     public let text: String
     /// The mistakes in the pattern, for the author. If there are any, no path matches the pattern.
@@ -28,6 +34,10 @@ public struct LinkPattern: Sendable, Hashable {
     struct Parameter: Sendable, Hashable {
         let name: String
         let type: ParameterType
+        /// Whether it has all values at its place, as an array.
+        var isList = false
+        /// Whether a value that is not of the type is ignored.
+        var isLenient = false
     }
 
     struct QueryParameter: Sendable, Hashable {
@@ -47,9 +57,10 @@ public struct LinkPattern: Sendable, Hashable {
 
     /// The parameters of a path, in the order of the pattern.
     ///
-    /// Escapes are decoded once, so `%2F` is a slash within a parameter; a plus sign is a plus sign. A path matches no
-    /// pattern if it has an empty or a dot segment, or a parameter with a zero byte (`%00`), with broken escapes or
-    /// with escapes that are not UTF-8. If a query parameter occurs twice, the first one counts.
+    /// Escapes are decoded once, so `%2F` is a slash within a parameter. A plus sign is a plus sign in the path, and a
+    /// space in the query, as in the forms of web pages. A path matches no pattern if it has an empty or a dot segment,
+    /// or a parameter with a zero byte (`%00`), with broken escapes or with escapes that are not UTF-8. If a query
+    /// parameter that is no list occurs twice, the first one counts.
     ///
     /// - Returns: `nil` if the path does not match.
     public func match(_ path: String) -> JSONObject? {
@@ -60,33 +71,55 @@ public struct LinkPattern: Sendable, Hashable {
         guard problems.isEmpty else { throw LinkMismatch(fitting: 0, fault: .different) }
         var params = try match(path.segments)
         for item in query {
-            guard let written = path.query.value(of: item.key) else { continue }
-            guard let value = PercentEncoding.decode(written.utf8).flatMap(item.parameter.type.value) else {
-                throw LinkMismatch(fitting: segments.count, fault: .query(name: item.key, item.parameter.type))
+            let parameter = item.parameter
+            var values: [JSON] = []
+            for written in path.query.values(of: item.key) where parameter.isList || values.isEmpty {
+                if let value = LinkQuery.decode(written).flatMap(parameter.type.value) {
+                    values.append(value)
+                } else if !parameter.isLenient {
+                    throw LinkMismatch(fitting: segments.count, fault: .query(name: item.key, parameter.type))
+                }
             }
-            params[item.parameter.name] = value
+            guard let first = values.first else { continue }
+            params[parameter.name] = parameter.isList ? .array(values) : first
         }
         return params
     }
 
     private func match(_ texts: [String?]) throws(LinkMismatch) -> JSONObject {
         var params = JSONObject()
-        for (index, (segment, text)) in zip(segments, texts).enumerated() {
+        for (index, segment) in segments.enumerated() {
+            guard index < texts.count else { throw LinkMismatch(fitting: index, fault: .tooShort) }
             switch segment {
             case .literal(let literal, _):
-                guard let text, text.utf8.elementsEqual(literal.utf8) else {
+                guard let text = texts[index], text.utf8.elementsEqual(literal.utf8) else {
                     throw LinkMismatch(fitting: index, fault: .different)
                 }
             case .parameter(let parameter):
-                guard let value = text.flatMap(parameter.type.value) else {
-                    throw LinkMismatch(fitting: index, fault: .segment(parameter.type))
+                var values: [JSON] = []
+                for (index, text) in texts.enumerated().dropFirst(index) where parameter.isList || values.isEmpty {
+                    guard let value = text.flatMap(parameter.type.value) else {
+                        throw LinkMismatch(fitting: index, fault: .segment(parameter.type))
+                    }
+                    values.append(value)
                 }
-                params[parameter.name] = value
+                params[parameter.name] = parameter.isList ? .array(values) : values[0]
             }
         }
-        if texts.count < segments.count { throw LinkMismatch(fitting: texts.count, fault: .tooShort) }
-        if texts.count > segments.count { throw LinkMismatch(fitting: segments.count, fault: .tooLong) }
+        guard texts.count == segments.count || isCatchAll else {
+            throw LinkMismatch(fitting: segments.count, fault: .tooLong)
+        }
         return params
+    }
+
+    /// Whether the last segment stands for all further ones.
+    var isCatchAll: Bool {
+        if case .parameter(let parameter)? = segments.last { parameter.isList } else { false }
+    }
+
+    /// The number of segments that are plain text.
+    var literalCount: Int {
+        segments.count { if case .literal = $0 { true } else { false } }
     }
 
     /// The path with these parameters, percent-encoded where RFC 3986 requires it; in the query also `&`, `=` and `+`.
@@ -98,40 +131,57 @@ public struct LinkPattern: Sendable, Hashable {
         guard problems.isEmpty else { return nil }
         var path = ""
         for segment in segments {
-            path += "/"
             switch segment {
-            case .literal(_, let written): path += written
+            case .literal(_, let written): path += "/\(written)"
             case .parameter(let parameter):
-                guard let text = params[parameter.name].flatMap(parameter.type.text),
-                    let written = PathSegment.encode(text)
-                else { return nil }
-                path += written
+                guard let texts = parameter.texts(in: params), !texts.isEmpty else { return nil }
+                for text in texts {
+                    guard let written = PathSegment.encode(text) else { return nil }
+                    path += "/\(written)"
+                }
             }
         }
         if path.isEmpty { path = "/" }
         var separator = "?"
         for item in query {
-            guard let value = params[item.parameter.name] else { continue }
-            guard let written = item.parameter.type.text(of: value).flatMap(LinkQuery.encode) else { return nil }
-            path += "\(separator)\(item.key)=\(written)"
-            separator = "&"
+            guard let texts = item.parameter.texts(in: params) else { return nil }
+            for text in texts {
+                guard let written = LinkQuery.encode(text) else { return nil }
+                path += "\(separator)\(item.key)=\(written)"
+                separator = "&"
+            }
         }
         return path
     }
 }
 
+extension LinkPattern.Parameter {
+    /// The texts that stand for the parameter in a path; none if `params` lack it.
+    ///
+    /// - Returns: `nil` if it has another type.
+    func texts(in params: JSONObject) -> [String]? {
+        guard let value = params[name] else { return [] }
+        guard isList else { return type.text(of: value).map { [$0] } }
+        guard let values = value.array else { return nil }
+        let texts = values.compactMap(type.text)
+        return texts.count == values.count ? texts : nil
+    }
+}
+
 extension LinkPattern {
-    /// Whether all required parameters are there, and have the right types. Even then, `path` is `nil` if the text of a
-    /// parameter cannot be written at its place in a URL.
-    func isFilled(by params: JSONObject) -> Bool {
-        let pathIsFilled = segments.allSatisfy { segment in
-            guard case .parameter(let parameter) = segment else { return true }
-            return params[parameter.name].flatMap(parameter.type.text) != nil
+    /// A sentence's end, for the author, if there is no path with these parameters.
+    package func reasonForNoPath(_ params: JSONObject) -> String {
+        if let problem = problems.first { return "“\(text)” \(problem)" }
+        let required = segments.compactMap { segment -> Parameter? in
+            if case .parameter(let parameter) = segment { parameter } else { nil }
         }
-        return problems.isEmpty && pathIsFilled
-            && query.allSatisfy { item in
-                params[item.parameter.name].map { item.parameter.type.text(of: $0) != nil } ?? true
-            }
+        if let lacking = required.first(where: { $0.texts(in: params)?.isEmpty == true }) {
+            return "its parameters lack “\(lacking.name)” of “\(text)”"
+        }
+        if let unfit = (required + query.map(\.parameter)).first(where: { $0.texts(in: params) == nil }) {
+            return "its parameter “\(unfit.name)” is not \(unfit.noun), which “\(text)” wants"
+        }
+        return "a text of its parameters cannot be in a path of “\(text)”"
     }
 }
 
@@ -184,25 +234,41 @@ struct LinkPatternParser {
     private var names: Set<String> = []
 
     mutating func parse(_ text: String) {
-        let path = text.utf8.prefix { $0 != UInt8(ascii: "?") }
-        guard let parts = PathSegment.split(Substring(path)) else {
+        let end = LinkPatternParser.endOfPath(text)
+        guard let parts = PathSegment.split(text[..<end]) else {
             problems.append("must begin with “/”")
             return
         }
-        for part in parts { parse(segment: part) }
-        guard path.endIndex < text.endIndex else { return }
-        let query = text.utf8[path.endIndex...].dropFirst()
+        for (index, part) in parts.enumerated() { parse(segment: part, isLast: index == parts.count - 1) }
+        guard end < text.endIndex else { return }
+        let query = text.utf8[end...].dropFirst()
         for part in query.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false) {
             parse(query: Substring(part))
         }
     }
 
-    private mutating func parse(segment: Substring) {
+    /// The position of the question mark before the query. One before a closing brace belongs to a parameter.
+    private static func endOfPath(_ text: String) -> String.Index {
+        let utf8 = text.utf8
+        return utf8.indices.first { index in
+            let next = utf8.index(after: index)
+            return utf8[index] == UInt8(ascii: "?") && (next == utf8.endIndex || utf8[next] != UInt8(ascii: "}"))
+        } ?? utf8.endIndex
+    }
+
+    private mutating func parse(segment: Substring, isLast: Bool) {
         let inner = LinkPatternParser.inBraces(segment)
         if LinkPatternParser.hasBraces(inner ?? segment) {
             problems.append("“\(segment)”: braces must enclose the whole segment, once")
         } else if let inner {
-            if let parameter = parameter(inner) { segments.append(.parameter(parameter)) }
+            guard let parameter = parameter(inner) else { return }
+            if parameter.isLenient {
+                problems.append("“\(segment)”: only parameters of the query end in “?”")
+            } else if parameter.isList, !isLast {
+                problems.append("“\(segment)”: only the last segment can be a list")
+            } else {
+                segments.append(.parameter(parameter))
+            }
         } else {
             parse(literal: String(segment))
         }
@@ -215,7 +281,7 @@ struct LinkPatternParser {
             problems.append("“\(text)”: a segment is plain text, without fragment or escapes")
         } else if text.utf8.contains(UInt8(ascii: "*")) {
             problems.append(
-                "“\(text)”: a star stands for nothing else; any one segment is a parameter, such as “{name}”")
+                "“\(text)”: a star stands for nothing else; any one segment is “{name}”, all further ones “{name...}”")
         } else if let written = PathSegment.encode(text) {
             segments.append(.literal(text, written: written))
         } else {
@@ -240,8 +306,13 @@ struct LinkPatternParser {
         }
     }
 
-    /// A parameter without its braces: `id:integer`.
-    private mutating func parameter(_ text: Substring) -> LinkPattern.Parameter? {
+    /// A parameter without its braces: `id`, `id:integer`, `ids:integer...`, `page:integer?`.
+    private mutating func parameter(_ written: Substring) -> LinkPattern.Parameter? {
+        var text = written
+        let isLenient = text.hasSuffix("?")
+        if isLenient { text = text.dropLast() }
+        let isList = text.hasSuffix("...")
+        if isList { text = text.dropLast(3) }
         let parts = text.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
         let name = parts.first.map { String(Substring($0)) } ?? ""
         let typeName = parts.count > 1 ? String(Substring(parts[1])) : LinkPattern.ParameterType.string.rawValue
@@ -255,7 +326,7 @@ struct LinkPatternParser {
             problems.append("“\(typeName)” is not a parameter type: use one of \(known)")
             return nil
         }
-        return LinkPattern.Parameter(name: name, type: type)
+        return LinkPattern.Parameter(name: name, type: type, isList: isList, isLenient: isLenient)
     }
 
     /// The text between a brace at the beginning and one at the end; `nil` if either is missing.
@@ -307,6 +378,10 @@ struct LinkMismatch: Error {
             "The link's path fits “\(pattern)”, but its query parameter “\(name)” is not \(type.noun)."
         }
     }
+}
+
+extension LinkPattern.Parameter {
+    fileprivate var noun: String { isList ? "a list, each of it \(type.noun)" : type.noun }
 }
 
 extension LinkPattern.ParameterType {

@@ -43,7 +43,7 @@ extension NavigationState {
                 writer.name("pendingLink")
                 writer.object { writer in
                     writer.member("path", pendingLink.path)
-                    writer.member("coordinator", pendingLink.coordinator)
+                    writer.member("coordinator", ifAny: pendingLink.coordinator)
                 }
             }
             writer.member("agreedEvent", ifAny: agreedEvent)

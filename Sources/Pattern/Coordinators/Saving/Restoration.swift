@@ -111,7 +111,7 @@ public enum Loss: Equatable, Sendable {
     case control(event: String, screen: String)
     /// A shared value, or a member of one; `reason` says in words why, `nil` if it is not known.
     case shared(name: String, reason: String?)
-    /// A link that a coordinator kept for later.
+    /// A link that was kept for later.
     case pendingLink
     /// An effect under way or a timer; `reason` says in words why, `nil` if its coordinator was removed.
     case work(id: String, coordinator: String, reason: String?)

@@ -256,7 +256,7 @@ extension PostedEvent: JSONReadable {
 
 extension PendingLink: JSONReadable {
     package init(json: JSON) throws(JSONDecodingError) {
-        self.init(path: try json.member("path"), coordinator: try json.count("coordinator"))
+        self.init(path: try json.member("path"), coordinator: try json.count(ifAny: "coordinator"))
     }
 }
 

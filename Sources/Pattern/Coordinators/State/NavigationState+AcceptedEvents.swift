@@ -182,7 +182,8 @@ extension NavigationState {
         for event in BuiltInEvent.allCases where accepts(event, plan) { visit(event) }
     }
 
-    /// While an alert is shown, only `answer` is accepted, and `back` if the alert can be cancelled.
+    /// While an alert is shown, only `answer` is accepted, `back` if the alert can be cancelled, and `open`, whose link
+    /// is opened after the answer.
     ///
     /// - Parameter plan: the state's `backPlan`, which only `back` needs.
     func accepts(_ event: BuiltInEvent, _ plan: @autoclosure () -> BackPlan?) -> Bool {
@@ -192,7 +193,7 @@ extension NavigationState {
         case .selectTab: alert == nil && topStack.screens.last?.tabs != nil
         case .dismiss: lowestDismissable != nil
         case .answer: alert != nil
-        case .open: alert == nil && coordinators.first?.type.linksOfApp.isEmpty == false
+        case .open: coordinators.first?.type.linksOfApp.isEmpty == false
         case .relaunch, .describeClient: alert == nil
         }
     }

@@ -93,7 +93,7 @@ public struct NavigationState: Sendable {
 
     package static let firstDevice = 1
 
-    /// The link that a coordinator keeps, if there is one.
+    /// The link that is kept to be opened later, if there is one.
     package internal(set) var pendingLink: PendingLink? {
         _read { yield parts.pendingLink }
         _modify { yield &parts.pendingLink }
@@ -124,11 +124,14 @@ public struct NavigationState: Sendable {
     }
 }
 
-/// A link that a coordinator keeps to take it later, for example after a sign-in.
+/// A link that is opened later: a coordinator keeps it, for example until a sign-in, or it has arrived while an alert was
+/// shown.
 package struct PendingLink: Sendable, Equatable {
     let path: String
-    /// The id of the coordinator that keeps it.
-    let coordinator: Int
+    /// The id of the coordinator that keeps it; `nil` if it waits for the answer to an alert.
+    let coordinator: Int?
+
+    var waitsForAnswer: Bool { coordinator == nil }
 }
 
 extension NavigationState {

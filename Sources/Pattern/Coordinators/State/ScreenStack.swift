@@ -28,7 +28,6 @@ public final class PlacedScreen: Sendable {
         let endForClients: Int
         /// The bytes that are saved, known without reading `text`.
         let savedSize: Int
-        let lacksLinkParameters: Bool
         let isUnlinked: Bool
         let hasUnwritableNumber: Bool
         /// See `PlacedScreen.offered`.
@@ -73,7 +72,6 @@ public final class PlacedScreen: Sendable {
         return Encoding(
             text: writer.bytes, endOfShared: endOfShared, endForClients: endForClients,
             savedSize: endOfShared + writer.count - endForClients,
-            lacksLinkParameters: path == nil && screen.link?.isFilled(by: screen.params) == false,
             isUnlinked: path == nil && screen.link != nil, hasUnwritableNumber: writer.hasUnwritableNumber,
             offered: coordinator.type.offered(on: screen),
             carried: carries ? coordinator.type.carried(on: screen) : nil)
@@ -120,10 +118,7 @@ public final class PlacedScreen: Sendable {
     /// The events that the screen offers with the payloads of controls that carry them; `nil` if it has no such controls.
     var carried: EventSet? { encoding.carried }
 
-    /// Whether the screen's link has parameters that `params` lack, or hold with another type.
-    var lacksLinkParameters: Bool { encoding.lacksLinkParameters }
-
-    /// Whether the screen has a link pattern but no link, because a text among its parameters cannot be part of a path.
+    /// Whether the screen has a link pattern but no link, because its parameters make no path of it.
     package var isUnlinked: Bool { encoding.isUnlinked }
 
     /// Whether the parameters hold a number that JSON cannot hold.

@@ -58,6 +58,21 @@ public struct Transition: Sendable, Equatable {
         self.encodedMembers = members.bytes
     }
 
+    /// This transition and the next one as one, which keeps this one's event and cause.
+    ///
+    /// - Parameter original: the state before this one.
+    func followed(by next: TransitionResult, since original: NavigationState) -> Transition {
+        let other = next.transition
+        let rotations = [tokenRotation, other.tokenRotation].compactMap(\.self)
+        return Transition(
+            event: event, cause: cause,
+            operations: (operations + other.operations).net(since: original, to: next.state),
+            finished: finished + other.finished, dismissed: dismissed + other.dismissed,
+            tokenRotation: rotations.first { $0 == .revokingOthers } ?? rotations.first,
+            userChange: other.userChange ?? userChange,
+            sessionEndings: sessionEndings + other.sessionEndings.filter { !sessionEndings.contains($0) })
+    }
+
     /// Whether a coordinator asked for another token.
     public var rotatesToken: Bool { tokenRotation != nil }
 }
@@ -112,7 +127,8 @@ public enum Operation: Sendable, Equatable {
 public final class TransitionResult: Sendable {
     public let state: NavigationState
     public let transition: Transition
-    /// The error of a coordinator that the app turned into an alert, see `onError` of `App`; `nil` if there was none.
+    /// The error of a coordinator that the app turned into an alert, see `onError` of `App`; without an alert, the reason
+    /// why a link that had waited for an answer was dropped; `nil` if there was neither.
     public let caught: NavigationError?
     /// Whether the event was held up without its payload: the state has an alert instead, and the client has to post
     /// the event again when the user has answered.

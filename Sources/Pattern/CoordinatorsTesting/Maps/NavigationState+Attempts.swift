@@ -81,14 +81,15 @@ extension NavigationState {
         case .selectTab: visibleTabs.map { attempt(["tab": .string($0)]) }
         case .answer:
             alert?.alert.buttons.map { attempt(["button": .string($0.id)], "“\($0.title)”", .event) } ?? []
-        case .open: paths(in: app).map { attempt(["path": .string($0)], $0) }
+        // While an alert is shown, a link waits.
+        case .open: (alert == nil ? paths(in: app) : []).map { attempt(["path": .string($0)], $0) }
         case .backTo, .backToRoot, .relaunch, .describeClient: []
         }
     }
 
-    /// The links without parameters, and the visible screen's own.
+    /// The links without parameters, those that are nothing but a catch-all, and the visible screen's own.
     private func paths(in app: App) -> [String] {
-        let fixed = app.links.compactMap { $0.path([:]) }
+        let fixed = app.examplePaths
         guard let screen = visible?.screen, let own = screen.link?.path(screen.params), !fixed.contains(own) else {
             return fixed
         }

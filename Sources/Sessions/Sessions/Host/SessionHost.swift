@@ -224,11 +224,12 @@ extension SessionHost {
         }
     }
 
-    /// Logs the error of a handler that its app has turned into an alert.
-    func report(_ failure: NavigationError, in id: SessionID, of app: App) {
-        guard case .handlerFailed(let coordinator, let call, let error) = failure else { return }
-        report(
-            "\(app.name), session \(id.text): \(coordinator) failed in \(call): \(error); the user is shown an alert")
+    /// Logs the error of a handler that is no error for the client: the user is shown an alert, or a link that had waited
+    /// for an answer is dropped.
+    func reportCaught(_ result: TransitionResult, in id: SessionID, of app: App) {
+        guard case .handlerFailed(let coordinator, let call, let error)? = result.caught else { return }
+        let outcome = result.state.alert == nil ? "the link is dropped" : "the user is shown an alert"
+        report("\(app.name), session \(id.text): \(coordinator) failed in \(call): \(error); \(outcome)")
     }
 }
 

@@ -114,7 +114,7 @@ public struct AuthorizedSession: Sendable {
                 }
             }
             let result = try await running.outcome(host.callWatch).value { .refused($0, state: state) }
-            if let caught = result.caught { host.report(caught, in: id, of: live.app) }
+            host.reportCaught(result, in: id, of: live.app)
             return result
         }
     }

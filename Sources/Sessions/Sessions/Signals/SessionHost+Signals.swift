@@ -73,7 +73,7 @@ extension SessionHost {
         run.origin = origin(of: occurrence.event, live.id, user: state.identity.user, version: state.version)
         trace(&run, of: live.id)
         let result = try await RunningTransition(run).outcome(callWatch).value { .refused($0, state: state) }
-        if let caught = result.caught { report(caught, in: live.id, of: live.app) }
+        reportCaught(result, in: live.id, of: live.app)
         return result
     }
 
