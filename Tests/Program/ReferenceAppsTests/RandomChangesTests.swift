@@ -206,7 +206,7 @@ private enum SavedChange {
             return saved
         case .unknownLink:
             guard let root = saved["coordinators"]?.array?.first?["id"] else { return saved }
-            saved["pendingLink"] = ["path": "/old", "coordinator": root]
+            saved["pendingLink"] = ["path": "/old/%FF", "coordinator": root]
             return saved
         default: return saved.rewritten(rewrite)
         }

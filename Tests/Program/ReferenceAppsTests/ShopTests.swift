@@ -267,6 +267,17 @@ import Testing
         #expect(app.presented == [] && app.alert == nil)
     }
 
+    @Test(arguments: [("/nowhere", ["nowhere"]), ("https://shop.example.com/products/x", ["products", "x"])])
+    func `a link that leads nowhere shows that, above the home screen`(link: String, path: [String]) async throws {
+        var app = try await ShopTests.open(link: "/cart")
+
+        try await app.send("open", ["path": .string(link)])
+
+        #expect(app.stack == "shop[home*: home, notFound | search: search | cart: cart]")
+        #expect(app.state.visible?.screen.params == ["path": .array(path.map { .string($0) })])
+        #expect(!app.events.contains("addToCart") && app.events.contains("product"))
+    }
+
     @Test func `a link to a product opens it above the home screen`() async throws {
         let app = try await ShopTests.open(link: "/products/42")
 

@@ -93,11 +93,11 @@ import Testing
     @Test func `alerts are on the map, with the titles of their buttons`() async throws {
         let result = try await Program.coordinatord("graph", "shop").exit()
 
-        #expect(result.output.contains(#"n9{{"Discard your input#63;"}}"#))
+        #expect(result.output.contains(#"n10{{"Discard your input#63;"}}"#))
         let edges = try GraphTests.edges(in: result.output, "mermaid")
-        #expect(edges.contains("n7 n9 showItem, signOut") && edges.contains("n7 n2 showItem"))
+        #expect(edges.contains("n8 n10 showItem, signOut") && edges.contains("n8 n2 showItem"))
         // The button leads where the event that was held up does: a sign-out, leaving the flow.
-        #expect(edges.contains("n9 n1 “Discard”") && edges.contains("n9 n4 “Discard”"))
+        #expect(edges.contains("n10 n1 “Discard”") && edges.contains("n10 n4 “Discard”"))
         #expect(edges.contains("n1 n5 /checkout") && edges.contains("n5 n4 “OK”"))
         #expect(!result.output.contains("back"))
     }

@@ -75,13 +75,13 @@ enum LinkOrigin: Equatable {
 
     /// - Returns: `nil` if the text is not an origin alone.
     init?(_ text: String) {
-        if let (scheme, rest) = LinkAuthority.splitScheme(text), rest.isEmpty, !LinkAuthority.isOfTheWeb(scheme) {
+        guard let (scheme, hosts) = LinkAuthority.splitScheme(text) else { return nil }
+        if hosts.isEmpty, !LinkAuthority.isOfTheWeb(scheme) {
             self = .scheme(scheme)
             return
         }
-        let parts = text.split(separator: "://", maxSplits: 1, omittingEmptySubsequences: false)
-        let isWildcard = parts.count == 2 && parts[1].utf8.starts(with: "*.".utf8)
-        let plain = isWildcard ? "\(parts[0])://\(parts[1].dropFirst(2))" : text
+        let isWildcard = hosts.utf8.starts(with: "//*.".utf8)
+        let plain = isWildcard ? "\(scheme)://\(Substring(hosts.utf8.dropFirst(4)))" : text
         guard let (authority, rest) = LinkAuthority.split(plain), rest.isEmpty,
             !authority.labels.contains(where: \.isEmpty)
         else { return nil }
@@ -111,7 +111,9 @@ struct LinkAuthority: Equatable {
     let port: UInt16?
 
     /// The parts of the host between the dots.
-    var labels: [Substring] { host.split(separator: ".", omittingEmptySubsequences: false) }
+    var labels: [Substring] {
+        host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map { Substring($0) }
+    }
 
     private init(scheme: String, host: String, port: UInt16?) {
         self.scheme = scheme

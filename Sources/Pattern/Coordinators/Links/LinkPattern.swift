@@ -308,12 +308,12 @@ struct LinkPatternParser {
 
     /// A parameter without its braces: `id`, `id:integer`, `ids:integer...`, `page:integer?`.
     private mutating func parameter(_ written: Substring) -> LinkPattern.Parameter? {
-        var text = written
-        let isLenient = text.hasSuffix("?")
-        if isLenient { text = text.dropLast() }
-        let isList = text.hasSuffix("...")
-        if isList { text = text.dropLast(3) }
-        let parts = text.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
+        var text = written.utf8
+        let isLenient = text.last == UInt8(ascii: "?")
+        if isLenient { text.removeLast() }
+        let isList = text.suffix(3).elementsEqual("...".utf8)
+        if isList { text.removeLast(3) }
+        let parts = text.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
         let name = parts.first.map { String(Substring($0)) } ?? ""
         let typeName = parts.count > 1 ? String(Substring(parts[1])) : LinkPattern.ParameterType.string.rawValue
         if !LinkPatternParser.isName(name) {

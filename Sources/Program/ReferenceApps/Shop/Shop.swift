@@ -166,10 +166,10 @@ extension Shop {
         }
     }
 
-    /// Products, one after the other.
+    /// Products, one after the other, and what a link shows that leads nowhere.
     struct HomeCoordinator: Coordinator {
         static let productLink: LinkPattern = "/products/{id:integer}?ref={ref}"
-        static let links = [productLink]
+        static let links = [productLink, "/{path...}"]
 
         enum Event: NavigationEvent {
             case product(id: Int)
@@ -192,8 +192,12 @@ extension Shop {
         }
 
         func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
-            guard let id = link.integer("id") else { return .passedOn }
-            show(id, link.params, &navigator)
+            if let id = link.integer("id") {
+                show(id, link.params, &navigator)
+            } else {
+                navigator.popToRoot()
+                navigator.push(Screen("notFound", title: "Not found", params: link.params, events: ["product"]))
+            }
             return .taken
         }
 
