@@ -132,7 +132,16 @@ public struct LinkPattern: Sendable, Hashable {
         var path = ""
         for segment in segments {
             switch segment {
-            case .literal(_, let written): path += "/\(written)"
+            case .literal(_, let written):
+                path += "/"
+                path += written
+            case .parameter(let parameter) where !parameter.isList:
+                // Apart from the lists, because most screens with a link have only this.
+                guard let text = params[parameter.name].flatMap(parameter.type.text),
+                    let written = PathSegment.encode(text)
+                else { return nil }
+                path += "/"
+                path += written
             case .parameter(let parameter):
                 guard let texts = parameter.texts(in: params), !texts.isEmpty else { return nil }
                 for text in texts {
@@ -143,7 +152,7 @@ public struct LinkPattern: Sendable, Hashable {
         }
         if path.isEmpty { path = "/" }
         var separator = "?"
-        for item in query {
+        for item in query where params[item.parameter.name] != nil {
             guard let texts = item.parameter.texts(in: params) else { return nil }
             for text in texts {
                 guard let written = LinkQuery.encode(text) else { return nil }
