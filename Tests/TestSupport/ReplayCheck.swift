@@ -93,6 +93,9 @@ private struct Drawing: Equatable {
                 let isKept = after.screens[key]?["tabs"]?.array?.contains { $0["id"] == tab["id"] } ?? false
                 if !isKept { stacks[Drawing.name(of: tab, key)] = nil }
             }
+            for tab in after.screens[key]?["tabs"]?.array ?? [] where stacks[Drawing.name(of: tab, key)] == nil {
+                stacks[Drawing.name(of: tab, key)] = []
+            }
             return true
         case "present":
             flows.append(key)

@@ -30,19 +30,30 @@ extension CoordinatorTester {
     /// Whether the tested flow was dismissed without finishing.
     public func wasDismissed<Flow: Coordinator>(_ flow: Flow.Type) -> Bool { host(of: flow)?.wasDismissed == true }
 
+    /// The values of a type that the tested flow has delivered, in order, see `Navigator.deliver`.
+    ///
+    /// ```swift
+    /// #expect(booking.delivered(Seat.self) == [Seat("A1")])
+    /// ```
+    public func delivered<Value: Sendable>(_ type: Value.Type) -> [Value] {
+        let host = state.coordinators.first?.coordinator as? any DeliveryHost
+        return host?.deliveries.values.compactMap { $0 as? Value } ?? []
+    }
+
     private func host<Flow: Coordinator>(of flow: Flow.Type) -> FlowHost<Flow>? {
         state.coordinators.first?.coordinator as? FlowHost<Flow>
     }
 }
 
 /// The root of an app in which one flow is tested alone, see `CoordinatorTester.init(flow:of:)`.
-struct FlowHost<Flow: Coordinator>: Coordinator {
+struct FlowHost<Flow: Coordinator>: Coordinator, DeliveryHost {
     static var name: String { "test" }
 
     private var flow: Flow
     private let style: PresentedFlow.Style?
     private(set) var result: Flow?
     private(set) var wasDismissed = false
+    private(set) var deliveries = Deliveries()
 
     init(_ flow: Flow, as style: PresentedFlow.Style?) {
         self.flow = flow
@@ -60,5 +71,29 @@ struct FlowHost<Flow: Coordinator>: Coordinator {
 
     mutating func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) {
         wasDismissed = true
+    }
+
+    mutating func childDidDeliver(
+        _ value: any Sendable, from child: any Coordinator, _ navigator: inout Navigator
+    ) {
+        deliveries.values.append(value)
+    }
+}
+
+private protocol DeliveryHost {
+    var deliveries: Deliveries { get }
+}
+
+/// Values of any types. Only their number is saved.
+struct Deliveries: Codable {
+    var values: [any Sendable] = []
+
+    init() {}
+
+    init(from decoder: any Decoder) {}
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(values.count)
     }
 }

@@ -105,6 +105,20 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     /// was dismissed. The child did not finish, so there is no result.
     mutating func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) async throws
 
+    /// Called when a child has delivered a value, see `Navigator.deliver`. The child and its screens stay.
+    ///
+    /// A coordinator whose child delivers must declare this function, with a value of `any Sendable`: the event is
+    /// refused otherwise, as an error of the app.
+    ///
+    /// ```swift
+    /// if let address = value as? Address { navigator.start(PaymentCoordinator(address)) }
+    /// ```
+    ///
+    /// - Parameter child: the child as it is now.
+    mutating func childDidDeliver(
+        _ value: any Sendable, from child: any Coordinator, _ navigator: inout Navigator
+    ) async throws
+
     /// Whether an event may be sent now from the screens that offer it. A disabled event is neither listed nor
     /// accepted, except from an alert's button. A row that sends a disabled event stays, and cannot be tapped.
     ///
@@ -214,7 +228,15 @@ extension Coordinator {
     public mutating func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision { .passedOn }
     public mutating func childDidFinish(_ child: any Coordinator, _ navigator: inout Navigator) {}
     public mutating func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) {}
+    public mutating func childDidDeliver(
+        _ value: any Sendable, from child: any Coordinator, _ navigator: inout Navigator
+    ) throws {
+        throw UnexpectedDelivery()
+    }
 }
+
+/// A child has delivered a value, and its parent does not declare `childDidDeliver`.
+struct UnexpectedDelivery: Error {}
 
 extension Coordinator where Blank == NoBlank {
     public static var blank: NoBlank { NoBlank() }
@@ -286,6 +308,26 @@ public protocol TabBarDelegate: Coordinator {
 extension TabBarDelegate {
     public mutating func shouldSelectTab(_ tab: String, _ navigator: inout Navigator) -> Bool { true }
     public mutating func didSelectTab(_ tab: String, _ navigator: inout Navigator) {}
+}
+
+/// A coordinator that is called when the user leaves one of its screens, like a `UINavigationControllerDelegate` in
+/// UIKit.
+///
+/// ```swift
+/// extension CheckoutCoordinator: StackDelegate {
+///     mutating func screenWasRemoved(_ screen: Screen, _ navigator: inout Navigator) {
+///         if screen.name == "payment" { coupon = nil }
+///     }
+/// }
+/// ```
+public protocol StackDelegate: Coordinator {
+    /// Called after the user has left a screen of this coordinator: by `back`, by `backTo` or `backToRoot`, or by
+    /// selecting the selected tab again. If the user has left several, it is called for each, the topmost first, before
+    /// any `childWasDismissed`. It is not called for what a coordinator removes, nor for the last screen, with which
+    /// this coordinator is removed: its parent gets `childWasDismissed`.
+    ///
+    /// - Parameter screen: as it was last drawn.
+    mutating func screenWasRemoved(_ screen: Screen, _ navigator: inout Navigator) async throws
 }
 
 /// What `isEnabled`, `render` and `shouldLeave` may depend on beside the coordinator's own properties.

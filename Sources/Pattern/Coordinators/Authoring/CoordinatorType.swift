@@ -10,6 +10,7 @@ final class CoordinatorType: Sendable {
     let type: any Coordinator.Type
     let links: [LinkPattern]
     let isTabBarDelegate: Bool
+    let isStackDelegate: Bool
     /// The links of all coordinators of the app. If there are any, `open` is accepted.
     let linksOfApp: [LinkPattern]
     /// The app's version.
@@ -42,6 +43,7 @@ final class CoordinatorType: Sendable {
         let links = C.linkPatterns ?? []
         self.links = links
         self.isTabBarDelegate = type is any TabBarDelegate.Type
+        self.isStackDelegate = type is any StackDelegate.Type
         self.linksOfApp = linksOfApp
         self.version = version
         self.type = type

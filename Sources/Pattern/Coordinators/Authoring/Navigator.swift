@@ -25,7 +25,7 @@ public struct Navigator: Sendable {
     private let coordinator: Int
     /// The id of the stack on which that coordinator was started.
     private let home: Int
-    private let stack: ScreenStack
+    private let mainStack: ScreenStack
     private let presented: [PresentedFlow]
     private let dependencies: ResolvedDependencies
     let origin: TransitionOrigin
@@ -44,7 +44,7 @@ public struct Navigator: Sendable {
         self.coordinator = coordinator.id
         self.home = coordinator.home
         // Not the whole state: the engine is about to change the state's coordinators, which would then be copied.
-        self.stack = state.stack
+        self.mainStack = state.stack
         self.presented = state.presented
         self.dependencies = dependencies
         self.origin = origin
@@ -58,9 +58,23 @@ public struct Navigator: Sendable {
         let visit = { (screen: PlacedScreen) in
             if screen.coordinator == coordinator, let tabs = screen.tabs { selected = tabs.selected.id }
         }
-        stack.forEachScreen(visit)
+        mainStack.forEachScreen(visit)
         for flow in presented { flow.stack.forEachScreen(visit) }
         return selected
+    }
+
+    /// The stack on which `push` would put a screen, bottom first, also with the screens of other coordinators. The
+    /// value is from before the coordinator's function was called.
+    public var stack: [StackedScreen] {
+        var own = (presented.last?.stack ?? mainStack).innermost
+        if own.screens.last?.coordinator != coordinator {
+            let visit = { (stack: ScreenStack) in if stack.id == home { own = stack } }
+            mainStack.forEachStack(visit)
+            for flow in presented { flow.stack.forEachStack(visit) }
+        }
+        return own.screens.map {
+            StackedScreen(key: $0.key, screen: $0.screen, isOwn: $0.coordinator == coordinator)
+        }
     }
 
     /// Whether any coordinator has presented a flow over this coordinator's stack, which `dismissPresented` would
@@ -76,6 +90,17 @@ public struct Navigator: Sendable {
     ) throws(DependencyError) -> Dependency {
         try dependencies.resolve(type)
     }
+}
+
+/// A screen on a coordinator's stack, see `Navigator.stack`.
+public struct StackedScreen: Sendable, Equatable {
+    /// What `popTo(key:)` and `update(key:)` take.
+    public let key: String
+    public let screen: Screen
+    /// Whether it belongs to the coordinator itself.
+    public let isOwn: Bool
+
+    public var name: String { screen.name }
 }
 
 // Stacks. If the visible screen is a coordinator's own, the coordinator's stack is the one with that screen; otherwise
@@ -106,12 +131,17 @@ extension Navigator {
 
     /// Pops the stack to its topmost screen of that name.
     public mutating func popTo(_ name: String) {
-        requests.append(.popTo(.name(name)))
+        requests.append(.popTo(.name(name), orPush: nil))
+    }
+
+    /// Pops the stack to its topmost screen of that name. If there is none, pushes a screen instead.
+    public mutating func popTo(_ name: String, orPush screen: Screen) {
+        requests.append(.popTo(.name(name), orPush: screen))
     }
 
     /// Pops the stack to the screen of that key.
     public mutating func popTo(key: String) {
-        requests.append(.popTo(.key(key)))
+        requests.append(.popTo(.key(key), orPush: nil))
     }
 
     /// Pops the stack to its first screen.
@@ -149,6 +179,20 @@ extension Navigator {
     /// - Parameter badge: `nil` for none.
     public mutating func setBadge(_ badge: String?, ofTab id: String) {
         requests.append(.setBadge(badge, tab: id))
+    }
+
+    /// Changes which tabs this coordinator's screen has, and their order. If there are several such screens, the
+    /// topmost one counts, as for `selectedTab`.
+    ///
+    /// A tab whose id stays keeps its stack, with all coordinators and screens there; only its title, icon and badge
+    /// are drawn as given, the badge only if one is given. What `starting` or the screen says is for a tab that is new,
+    /// or that `endChildren` has emptied. The flows in a tab that goes end as with `endChildren`; their screens are
+    /// asked first, as with `setStack`.
+    ///
+    /// The selected tab stays selected. If it goes, the tab that takes its position is selected, or else the last one.
+    /// What `back` remembers of tabs that stay, it keeps.
+    public mutating func setTabs(_ tabs: [Tab]) {
+        requests.append(.setTabs(tabs))
     }
 }
 
@@ -206,10 +250,22 @@ extension Navigator {
         requests.append(.finish)
     }
 
+    /// Hands a value to this coordinator's parent, which gets it in `childDidDeliver`. This coordinator and its screens
+    /// stay: a wizard delivers what each step has found, and its user can go back through the steps. To end with a
+    /// result, call `finish` instead.
+    ///
+    /// - Parameter value: of any type that the parent expects. It is not saved.
+    public mutating func deliver(_ value: some Sendable) {
+        requests.append(.deliver(value))
+    }
+
     /// Removes all descendants of this coordinator at once, wherever their screens are shown, without a call of
     /// `childDidFinish` or `childWasDismissed`. For signing out.
-    public mutating func endChildren() {
-        requests.append(.endChildren)
+    ///
+    /// - Parameter asking: whether `shouldLeave` of their screens is asked first. If not, the screens are left in any
+    ///   case.
+    public mutating func endChildren(asking: Bool = true) {
+        requests.append(.endChildren(asking: asking))
     }
 
     /// Sends a message to the nearest ancestor that is of the given type, or conforms to the given protocol.
@@ -236,6 +292,40 @@ extension Navigator {
         _ message: @Sendable @escaping (inout Recipient, inout Navigator) async throws -> Void
     ) {
         requests.append(.tellChildren(Message(type, message)))
+    }
+}
+
+// Moving a flow. The child of that type moves, the last one started if there are several, with its descendants on the
+// same stack and with all their screens, which keep their keys, their order and what is in their tabs. No screen is left,
+// so none is asked. A sheet from which the flow moves is dismissed; a flow that would leave another stack empty, that has
+// presented a flow, or over which one is presented, is not moved.
+extension Navigator {
+    /// Moves a child's flow to the top of a tab's stack, on the innermost of this coordinator's own screens that has
+    /// such a tab. The tab is not selected.
+    ///
+    /// ```swift
+    /// navigator.move(PlayerCoordinator.self, toTab: "listen")
+    /// navigator.selectTab("listen")
+    /// ```
+    public mutating func move(_ child: any Coordinator.Type, toTab id: String) {
+        requests.append(.move(child, to: .tab(id)))
+    }
+
+    /// Moves a child's flow to the top of this coordinator's stack: the one on which `push` would put a screen.
+    public mutating func moveToStack(_ child: any Coordinator.Type) {
+        requests.append(.move(child, to: .stack))
+    }
+
+    /// Moves a child's flow over everything, to a stack of its own. A flow that is presented already can be presented
+    /// in another style.
+    ///
+    /// - Parameters: see `present(_:as:detent:isDismissable:)`.
+    public mutating func present(
+        moving child: any Coordinator.Type, as style: PresentedFlow.Style = .sheet,
+        detent: PresentedFlow.Detent? = nil, isDismissable: Bool = true
+    ) {
+        let presentation = Presentation(style: style, detent: detent, isDismissable: isDismissable)
+        requests.append(.move(child, to: .presented(presentation)))
     }
 }
 

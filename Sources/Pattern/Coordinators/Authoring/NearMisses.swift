@@ -26,6 +26,12 @@ public protocol NearMisses {
     associatedtype WorkMigrationNearMiss = Undeclared
     associatedtype TabNearMiss = Undeclared
     associatedtype TabSelectionNearMiss = Undeclared
+    associatedtype DeliveryNearMiss = Undeclared
+    associatedtype BareDeliveryNearMiss = Undeclared
+    associatedtype StrayDeliveryNearMiss = Undeclared
+    associatedtype ScreenRemoval = Undeclared
+    associatedtype ScreenRemovalNearMiss = Undeclared
+    associatedtype BareScreenRemovalNearMiss = Undeclared
 
     @available(*, deprecated, message: "write childDidFinish(_:_:)")
     mutating func childDidFinish(
@@ -61,6 +67,26 @@ public protocol NearMisses {
     mutating func shouldSelectTab(_ tab: String, navigator: inout Navigator) async throws -> TabNearMiss
     @available(*, deprecated, message: "write didSelectTab(_:_:)")
     mutating func didSelectTab(_ tab: String, navigator: inout Navigator) async throws -> TabSelectionNearMiss
+    @available(*, deprecated, message: "write childDidDeliver(_:from:_:)")
+    mutating func childDidDeliver(
+        _ value: any Sendable, from child: any Coordinator, navigator: inout Navigator
+    ) async throws -> DeliveryNearMiss
+    @available(*, deprecated, message: "write childDidDeliver(_:from:_:)")
+    mutating func childDidDeliver(
+        _ value: any Sendable, from child: any Coordinator
+    ) async throws -> BareDeliveryNearMiss
+    @available(*, deprecated, message: "write childDidDeliver(_:from:_:)")
+    mutating func childDidDeliver(
+        _ value: any Sendable, _ navigator: inout Navigator
+    ) async throws -> StrayDeliveryNearMiss
+    /// Only a `StackDelegate` has it.
+    mutating func screenWasRemoved(_ screen: Screen, _ navigator: inout Navigator) async throws -> ScreenRemoval
+    @available(*, deprecated, message: "write screenWasRemoved(_:_:)")
+    mutating func screenWasRemoved(
+        _ screen: Screen, navigator: inout Navigator
+    ) async throws -> ScreenRemovalNearMiss
+    @available(*, deprecated, message: "write screenWasRemoved(_:_:)")
+    mutating func screenWasRemoved(_ screen: Screen) async throws -> BareScreenRemovalNearMiss
 }
 
 /// The type of every function and list that a coordinator does not declare.
@@ -86,6 +112,14 @@ extension NearMisses {
     public static func migrate(_ work: SavedWork, version: Int) -> Undeclared { .init() }
     public mutating func shouldSelectTab(_ tab: String, navigator: inout Navigator) -> Undeclared { .init() }
     public mutating func didSelectTab(_ tab: String, navigator: inout Navigator) -> Undeclared { .init() }
+    public mutating func childDidDeliver(
+        _ value: any Sendable, from child: any Coordinator, navigator: inout Navigator
+    ) -> Undeclared { .init() }
+    public mutating func childDidDeliver(_ value: any Sendable, from child: any Coordinator) -> Undeclared { .init() }
+    public mutating func childDidDeliver(_ value: any Sendable, _ navigator: inout Navigator) -> Undeclared { .init() }
+    public mutating func screenWasRemoved(_ screen: Screen, _ navigator: inout Navigator) -> Undeclared { .init() }
+    public mutating func screenWasRemoved(_ screen: Screen, navigator: inout Navigator) -> Undeclared { .init() }
+    public mutating func screenWasRemoved(_ screen: Screen) -> Undeclared { .init() }
 }
 
 extension Coordinator {
@@ -113,6 +147,15 @@ extension Coordinator {
             (BareFailureNearMiss.self, "effectDidFail(_:_:)", "effectDidFail(_:_:_:)"),
             (TabNearMiss.self, "shouldSelectTab(_:navigator:)", "shouldSelectTab(_:_:)"),
             (TabSelectionNearMiss.self, "didSelectTab(_:navigator:)", "didSelectTab(_:_:)"),
+            (DeliveryNearMiss.self, "childDidDeliver(_:from:navigator:)", "childDidDeliver(_:from:_:)"),
+            (BareDeliveryNearMiss.self, "childDidDeliver(_:from:)", "childDidDeliver(_:from:_:)"),
+            (StrayDeliveryNearMiss.self, "childDidDeliver(_:_:)", "childDidDeliver(_:from:_:)"),
+            (ScreenRemovalNearMiss.self, "screenWasRemoved(_:navigator:)", "screenWasRemoved(_:_:)"),
+            (BareScreenRemovalNearMiss.self, "screenWasRemoved(_:)", "screenWasRemoved(_:_:)"),
+            (
+                self is any StackDelegate.Type ? Undeclared.self : ScreenRemoval.self, "screenWasRemoved(_:_:)",
+                "extension \(self): StackDelegate"
+            ),
         ]
         return suspects.filter { $0.type != Undeclared.self }.map {
             "\(name) declares \($0.declared), which nobody calls: write \($0.meant)"

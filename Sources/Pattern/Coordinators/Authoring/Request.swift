@@ -6,13 +6,14 @@ indirect enum Request: Sendable {
     case push(Screen, onlyIfNew: Bool)
     case pushTabs(Screen, [Tab], selected: String?, back: TabBackRule)
     case pop
-    case popTo(ScreenReference)
+    case popTo(ScreenReference, orPush: Screen?)
     case popToRoot
     case replace(Screen)
     case setStack([Screen])
     case update(ScreenReference, @Sendable (inout Screen) -> Void)
     case selectTab(String)
     case setBadge(String?, tab: String)
+    case setTabs([Tab])
     case alert(Alert)
     case dismissAlerts
     case start(any Coordinator)
@@ -20,7 +21,9 @@ indirect enum Request: Sendable {
     case dismiss
     case dismissPresented
     case finish
-    case endChildren
+    case endChildren(asking: Bool)
+    case deliver(any Sendable)
+    case move(any Coordinator.Type, to: FlowPlace)
     case tell(Message)
     case tellChildren(Message)
     case rotateToken(TokenRotation)
@@ -42,6 +45,15 @@ enum ScreenReference: Sendable, Equatable {
         case .name(let name): screen.screen.name == name
         }
     }
+}
+
+/// Where a living flow is moved to.
+enum FlowPlace: Sendable {
+    /// The stack of the coordinator that moves it.
+    case stack
+    /// The stack of that coordinator's tab.
+    case tab(String)
+    case presented(Presentation)
 }
 
 /// A message from a coordinator to an ancestor or to descendants, which are found by their type or by a protocol.
@@ -86,8 +98,9 @@ extension Request: CustomStringConvertible {
         case .push(let screen, _): "push(\(screen.name))"
         case .pushTabs(let screen, _, _, _): "push(\(screen.name), tabs:)"
         case .pop: "pop()"
-        case .popTo(.name(let name)): "popTo(\(name))"
-        case .popTo(.key): "popTo(key:)"
+        case .popTo(.name(let name), nil): "popTo(\(name))"
+        case .popTo(.name(let name), _): "popTo(\(name), orPush:)"
+        case .popTo(.key, _): "popTo(key:)"
         case .popToRoot: "popToRoot()"
         case .replace(let screen): "replace(with: \(screen.name))"
         case .setStack: "setStack()"
@@ -95,6 +108,7 @@ extension Request: CustomStringConvertible {
         case .update(.key, _): "update(key:)"
         case .selectTab(let id): "selectTab(\(id))"
         case .setBadge(_, let id): "setBadge(ofTab: \(id))"
+        case .setTabs: "setTabs()"
         case .alert: "alert()"
         case .dismissAlerts: "dismissAlerts()"
         case .start(let child): "start(\(type(of: child).name))"
@@ -102,7 +116,12 @@ extension Request: CustomStringConvertible {
         case .dismiss: "dismiss()"
         case .dismissPresented: "dismissPresented()"
         case .finish: "finish()"
-        case .endChildren: "endChildren()"
+        case .endChildren(true): "endChildren()"
+        case .endChildren(false): "endChildren(asking: false)"
+        case .deliver(let value): "deliver(\(type(of: value)))"
+        case .move(let child, .stack): "moveToStack(\(child.name))"
+        case .move(let child, .tab(let id)): "move(\(child.name), toTab: \(id))"
+        case .move(let child, .presented): "present(moving: \(child.name))"
         case .tell(let message): "tell(\(message.name))"
         case .tellChildren(let message): "tellChildren(\(message.name))"
         case .changeUser(.signIn): "signIn(user:)"

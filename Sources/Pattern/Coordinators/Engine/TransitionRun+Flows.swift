@@ -66,6 +66,13 @@ extension TransitionRun {
         agenda.append(.call(.childDidFinish(coordinator.coordinator), parent))
     }
 
+    mutating func deliver(
+        _ value: any Sendable, _ request: Request, by child: LivingCoordinator
+    ) throws(NavigationError) {
+        guard let parent = child.parent else { throw child.impossible(request, "the root has no parent") }
+        agenda.append(.call(.childDidDeliver(value, from: child.coordinator), parent))
+    }
+
     mutating func tell(
         _ message: Message, _ request: Request, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
@@ -123,6 +130,93 @@ extension TransitionRun {
             guard !alert.buttons[..<index].contains(where: { $0.id == button.id }) else {
                 throw fault("two buttons are named “\(button.id)”")
             }
+        }
+    }
+}
+
+/// Moves living flows.
+extension TransitionRun {
+    /// Moves a child of that type, with its descendants on the same stack and with all their screens there. The screens
+    /// keep their keys, so a client that performs the operations removes each of them and shows it again elsewhere.
+    mutating func move(
+        _ type: any Coordinator.Type, to place: FlowPlace, _ request: Request, by parent: LivingCoordinator
+    ) throws(NavigationError) {
+        let children = state.children(of: parent.id)
+        guard let child = children.last(where: { Swift.type(of: $0.coordinator) == type }) else {
+            throw parent.impossible(request, "it has no such child")
+        }
+        let source = child.home
+        let family = state.families(of: [child.id])
+        let all = state.stack(source)?.screens ?? []
+        let moved = all.filter { family.contains($0.coordinator) }
+        guard !moved.isEmpty else { throw parent.impossible(request, "the flow has no screen on its stack") }
+        let sheet = state.presented.firstIndex { $0.coordinator == child.id }
+        if let other = state.presented.first(where: { $0.coordinator != child.id && family.contains($0.coordinator) }) {
+            throw parent.impossible(
+                request,
+                "the flow has presented “\(state[other.coordinator]?.name ?? "")”, which must be dismissed first")
+        }
+        if let sheet, sheet < state.presented.count - 1 {
+            let above = state.presented[sheet + 1].coordinator
+            throw parent.impossible(
+                request, "“\(state[above]?.name ?? "")” is presented over the flow, and must be dismissed first")
+        }
+        let target: Int
+        switch place {
+        case .stack: target = state.stackID(for: parent)
+        case .tab(let id):
+            let (screen, position) = try tab(id, request, of: parent)
+            target = screen.tabs?.items[position].stack.id ?? source
+        case .presented: target = state.nextID()
+        }
+        // It is on top already.
+        if target == source, moved.count == all.count || all.suffix(moved.count).elementsEqual(moved, by: ===) {
+            return
+        }
+        try take(moved, from: source, of: all, sheet: sheet, request, by: parent)
+        if case .presented(let presentation) = place {
+            let key = state.nextKey("p")
+            state.presented.append(
+                PresentedFlow(
+                    key: key, presentation: presentation, stack: ScreenStack(id: target), coordinator: child.id))
+            operations.append(.present(key: key, style: presentation.style))
+        }
+        try change(target, request, by: parent) { $0.screens += moved }
+        let name = state.name(ofStack: target)
+        for screen in moved { showAgain(screen, on: name) }
+        for (index, living) in state.coordinators.enumerated() where living.home == source && family.contains(living.id)
+        {
+            state.coordinators[index] = try living.moved(to: target, in: state.context)
+        }
+    }
+
+    /// Takes a flow's screens from a stack, which must not become empty, unless it is the flow's own sheet.
+    private mutating func take(
+        _ moved: [PlacedScreen], from source: Int, of all: [PlacedScreen], sheet: Int?, _ request: Request,
+        by parent: LivingCoordinator
+    ) throws(NavigationError) {
+        let isEmptied = moved.count == all.count
+        if let sheet {
+            guard isEmptied else { throw parent.impossible(request, "there are screens of other flows on its stack") }
+            operations.append(.dismiss(key: state.presented[sheet].key))
+            state.presented.remove(at: sheet)
+            return
+        }
+        guard !isEmptied else {
+            throw parent.impossible(request, "the stack that the flow is on would have no screen left")
+        }
+        let name = state.name(ofStack: source)
+        for screen in moved.reversed() { operations.append(.pop(key: screen.key, stack: name)) }
+        try change(source, request, by: parent) { stack in
+            stack.screens.removeAll { screen in moved.contains { $0 === screen } }
+        }
+    }
+
+    /// Tells clients that a screen has come, with those in its tabs.
+    private mutating func showAgain(_ screen: PlacedScreen, on stack: String) {
+        operations.append(.push(key: screen.key, stack: stack))
+        for tab in screen.tabs?.items ?? [] {
+            for inner in tab.stack.screens { showAgain(inner, on: "\(screen.key)/\(tab.id)") }
         }
     }
 }

@@ -10,18 +10,38 @@ extension TransitionRun {
     /// Removes the screens that match, unless a coordinator objects.
     mutating func removeScreens(by asker: Int?, where matches: (PlacedScreen) -> Bool) {
         guard !recordObjection(against: asker, where: matches) else { return }
+        let isNoted = asker == nil && app.types.contains { $0.isStackDelegate }
+        let left = isNoted ? state.screensToLeave(where: matches) : []
         removeScreensWithoutAsking(where: matches)
+        if isNoted { notifyDelegates(ofLeft: left) }
+    }
+
+    /// Puts `screenWasRemoved` on the agenda for the screens that the user has left, except those with which their
+    /// coordinator is removed.
+    ///
+    /// - Parameter screens: the topmost first.
+    private mutating func notifyDelegates(ofLeft screens: [PlacedScreen]) {
+        let remaining = state.screens
+        // What is last on the agenda is done first.
+        for screen in screens.reversed() {
+            guard let owner = state[screen.coordinator], owner.type.isStackDelegate,
+                !state.isIdle(owner, among: remaining)
+            else { continue }
+            agenda.append(.call(.screenWasRemoved(screen.labelled), owner.id))
+        }
     }
 
     /// Removes coordinators and their descendants with their screens, the flows that present them and everything above
     /// these flows, unless a coordinator objects.
     ///
-    /// - Parameter finisher: the coordinator among them that finishes.
+    /// - Parameters:
+    ///   - asking: whether they are asked at all.
+    ///   - finisher: the coordinator among them that finishes.
     /// - Returns: whether they were removed.
     @discardableResult
-    mutating func remove(_ ids: Set<Int>, by asker: Int?, finisher: Int? = nil) -> Bool {
+    mutating func remove(_ ids: Set<Int>, by asker: Int?, asking: Bool = true, finisher: Int? = nil) -> Bool {
         let ids = state.families(of: ids)
-        guard !recordObjection(against: asker, where: { ids.contains($0.coordinator) }) else { return false }
+        guard !asking || !recordObjection(against: asker, where: { ids.contains($0.coordinator) }) else { return false }
         removeWithoutAsking(ids, finisher: finisher)
         return true
     }
@@ -121,7 +141,7 @@ extension TransitionRun {
         where ids.contains(coordinator.id) && coordinator.id != finisher {
             dismissed.append(coordinator.name)
         }
-        removed += state.coordinators.filter { ids.contains($0.id) }.map { ($0.id, $0.parent) }
+        removed += state.coordinators.filter { ids.contains($0.id) }.map { ($0.id, $0.name, $0.parent) }
         state.coordinators.removeAll { ids.contains($0.id) }
         state.removeWork(of: ids)
         removeScreensWithoutAsking { ids.contains($0.coordinator) }
@@ -186,8 +206,15 @@ extension TransitionRun {
         }
     }
 
-    /// Performs a request of a coordinator that was removed, in the name of its nearest living ancestor.
-    mutating func perform(_ request: Request, byHeirOf id: Int) throws(NavigationError) {
+    /// Performs a request of a coordinator that was removed, in the name of its nearest living ancestor, if the request
+    /// concerns others. Of the rest, a value that can no longer be delivered is refused, so that it is not lost unnoticed.
+    mutating func perform(_ request: Request, byRemoved id: Int) throws(NavigationError) {
+        if case .deliver = request {
+            throw .impossibleRequest(
+                coordinator: removed.last { $0.id == id }?.name ?? "", request: request.description,
+                reason: "it was removed by an earlier request")
+        }
+        guard request.outlivesCoordinator else { return }
         let heirs = heirs(of: id)
         guard let heir = heirs.first.flatMap({ state[$0] }) else { return }
         switch request {

@@ -17,39 +17,107 @@ extension TransitionRun {
         by coordinator: LivingCoordinator
     ) throws(NavigationError) {
         let key = state.nextKey("k")
-        let items = try place(tabs, request, by: coordinator)
+        try check(tabs, request, by: coordinator)
+        var items: [PlacedTab] = []
+        for tab in tabs { items.append(try place(tab, request, by: coordinator)) }
         guard let selection = selected.map({ id in items.firstIndex { $0.id == id } }) ?? 0 else {
             throw coordinator.impossible(request, "no tab has the id to be selected")
         }
         let placed = PlacedTabs(items, selection: selection, back: back)
         try place(screen, tabs: placed, key: key, request, by: coordinator)
-        for item in items {
+        try fill(zip(tabs, items).map { ($0, $1) }, ofScreen: key, request, by: coordinator)
+    }
+
+    private func check(
+        _ tabs: [Tab], _ request: Request, by coordinator: LivingCoordinator
+    ) throws(NavigationError) {
+        guard !tabs.isEmpty else { throw coordinator.impossible(request, "there is no tab") }
+        for (index, tab) in tabs.enumerated() where tabs[..<index].contains(where: { $0.id == tab.id }) {
+            throw coordinator.impossible(request, "two tabs are named “\(tab.id)”")
+        }
+    }
+
+    private mutating func place(
+        _ tab: Tab, _ request: Request, by coordinator: LivingCoordinator
+    ) throws(NavigationError) -> PlacedTab {
+        var stack = ScreenStack(id: state.nextID())
+        if case .screen(let screen) = tab.content {
+            stack.screens = [try placed(screen, key: state.nextKey("k"), request, by: coordinator)]
+        }
+        return PlacedTab(id: tab.id, title: tab.title, icon: tab.icon, badge: tab.badge, stack: stack)
+    }
+
+    /// Shows what a screen's new tabs begin with.
+    private mutating func fill(
+        _ new: [(tab: Tab, item: PlacedTab)], ofScreen key: String, _ request: Request,
+        by coordinator: LivingCoordinator
+    ) throws(NavigationError) {
+        for (_, item) in new {
             for screen in item.stack.screens { operations.append(.push(key: screen.key, stack: "\(key)/\(item.id)")) }
         }
         let before = agenda.count
-        for (tab, item) in zip(tabs, items) {
+        for (tab, item) in new {
             if case .child(let child) = tab.content { try start(child, on: item.stack.id, request, by: coordinator) }
         }
         // The first tab's child is started first: what is last on the agenda is done first.
         agenda[before...].reverse()
     }
 
-    private mutating func place(
+    mutating func setTabs(
         _ tabs: [Tab], _ request: Request, by coordinator: LivingCoordinator
-    ) throws(NavigationError) -> [PlacedTab] {
-        guard !tabs.isEmpty else { throw coordinator.impossible(request, "there is no tab") }
-        var items: [PlacedTab] = []
-        for tab in tabs {
-            guard !items.contains(where: { $0.id == tab.id }) else {
-                throw coordinator.impossible(request, "two tabs are named “\(tab.id)”")
-            }
-            var stack = ScreenStack(id: state.nextID())
-            if case .screen(let screen) = tab.content {
-                stack.screens = [try placed(screen, key: state.nextKey("k"), request, by: coordinator)]
-            }
-            items.append(PlacedTab(id: tab.id, title: tab.title, icon: tab.icon, badge: tab.badge, stack: stack))
+    ) throws(NavigationError) {
+        try check(tabs, request, by: coordinator)
+        guard let screen = state.screens.last(where: { $0.coordinator == coordinator.id && $0.tabs != nil }),
+            let before = screen.tabs, endTabs(except: tabs, of: before, by: coordinator)
+        else {
+            if objection != nil { return }
+            throw coordinator.impossible(request, "it has no screen with tabs")
         }
-        return items
+        var new: [(tab: Tab, item: PlacedTab)] = []
+        var items: [PlacedTab] = []
+        // Without what has ended.
+        let kept = state.tabs(of: screen.key)?.items ?? []
+        for tab in tabs {
+            if let old = kept.first(where: { $0.id == tab.id }), isInUse(old.stack) {
+                let badge = tab.badge ?? old.badge
+                items.append(PlacedTab(id: tab.id, title: tab.title, icon: tab.icon, badge: badge, stack: old.stack))
+            } else {
+                new.append((tab, try place(tab, request, by: coordinator)))
+                items.append(new[new.count - 1].item)
+            }
+        }
+        let after = before.replaced(by: items)
+        state.changeTabs(of: screen.key) { $0 = after }
+        if after.items.map(\.label) != before.items.map(\.label) { operations.append(.update(key: screen.key)) }
+        if after.selected.id != before.selected.id {
+            operations.append(.selectTab(key: screen.key, tab: after.selected.id))
+        }
+        try fill(new, ofScreen: screen.key, request, by: coordinator)
+    }
+
+    /// Ends the flows in the tabs that go, and removes the screens there, unless a coordinator objects.
+    ///
+    /// - Returns: whether they were removed.
+    private mutating func endTabs(except tabs: [Tab], of before: PlacedTabs, by coordinator: LivingCoordinator) -> Bool
+    {
+        var stacks: Set<Int> = []
+        var keys: Set<String> = []
+        for old in before.items where !tabs.contains(where: { $0.id == old.id }) {
+            old.stack.forEachStack { stacks.insert($0.id) }
+            for screen in old.stack.screens { keys.insert(screen.key) }
+        }
+        let started = state.coordinators.filter { stacks.contains($0.home) }.map(\.id)
+        let ended = state.families(of: Set(started))
+        let goes = { (screen: PlacedScreen) in keys.contains(screen.key) || ended.contains(screen.coordinator) }
+        guard !recordObjection(against: coordinator.id, where: goes) else { return false }
+        if !ended.isEmpty { removeWithoutAsking(ended) }
+        removeScreensWithoutAsking { keys.contains($0.key) }
+        return true
+    }
+
+    /// Whether a tab's stack has a screen, or a coordinator that may still show one.
+    private func isInUse(_ stack: ScreenStack) -> Bool {
+        !stack.screens.isEmpty || state.coordinators.contains { $0.home == stack.id }
     }
 
     /// Puts a screen on top of a stack, by default the coordinator's.
@@ -78,7 +146,7 @@ extension TransitionRun {
         return placed
     }
 
-    private mutating func change(
+    mutating func change(
         _ id: Int, _ request: Request, by coordinator: LivingCoordinator, _ change: (inout ScreenStack) -> Void
     ) throws(NavigationError) {
         var isFull = false
@@ -117,8 +185,9 @@ extension TransitionRun {
         }
         let kept: Int
         switch request {
-        case .popTo(let reference):
+        case .popTo(let reference, let screen):
             guard let index = stack.screens.lastIndex(where: reference.matches) else {
+                if let screen { return try place(screen, request, by: coordinator) }
                 throw coordinator.impossible(request, "the stack has no such screen")
             }
             kept = index + 1
@@ -231,7 +300,7 @@ extension TransitionRun {
         select(position, of: screen)
     }
 
-    private func tab(
+    func tab(
         _ id: String, _ request: Request, of coordinator: LivingCoordinator
     ) throws(NavigationError) -> (PlacedScreen, position: Int) {
         let screen = state.screens.last { $0.coordinator == coordinator.id && $0.tabs?.position(of: id) != nil }
@@ -256,16 +325,18 @@ extension TransitionRun {
     /// Selects a tab that exists; does nothing if it is already selected.
     mutating func select(_ position: Int, of screen: PlacedScreen) {
         guard let tabs = screen.tabs, tabs.selection != position else { return }
-        let seen = tabs.back == .history ? tabsSeen(of: screen.key, now: tabs) : nil
-        state.changeTabs(of: screen.key) { $0.select(position, since: seen) }
+        let history = tabs.back == .history ? history(selecting: position, of: screen.key, now: tabs) : []
+        state.changeTabs(of: screen.key) { $0.select(position, history: history) }
         operations.append(.selectTab(key: screen.key, tab: tabs.items[position].id))
     }
 
-    /// The tabs as the user saw them before the transition.
-    private func tabsSeen(of key: String, now: PlacedTabs) -> PlacedTabs? {
-        let seen = tabsLeftByBack?.key == key ? tabsLeftByBack?.tabs : original.tabs(of: key)
-        // If the tabs themselves have changed, the positions in the history may mean other tabs.
-        return seen?.items.map(\.id) == now.items.map(\.id) ? seen : now
+    /// The history after another tab is selected. Only tabs that the user saw get into it, so a tab that was selected
+    /// for a moment in this transition does not.
+    private func history(selecting position: Int, of key: String, now: PlacedTabs) -> [Int] {
+        // The positions in the history may mean other tabs, if `setTabs` has changed them.
+        let seen = (tabsLeftByBack?.key == key ? tabsLeftByBack?.tabs : original.tabs(of: key)) ?? now
+        return (seen.history + [seen.selection]).compactMap { now.position(of: seen.items[$0].id) }
+            .filter { $0 != position }
     }
 
     /// Goes back to a tab that was selected before.

@@ -14,6 +14,8 @@ public struct TransitionRun: Sendable {
         case handle(EventShape, event: JSON)
         case childDidFinish(any Coordinator)
         case childWasDismissed(any Coordinator)
+        case childDidDeliver(any Sendable, from: any Coordinator)
+        case screenWasRemoved(Screen)
         case shouldSelectTab(String, ofScreen: String)
         case didSelectTab(String)
         case receive(Message)
@@ -60,7 +62,7 @@ public struct TransitionRun: Sendable {
     /// The coordinators that were called.
     private(set) var called: [Int] = []
     /// The ids of the coordinators that were removed, and of their parents.
-    var removed: [(id: Int, parent: Int?)] = []
+    var removed: [(id: Int, name: String, parent: Int?)] = []
     /// Coordinators started in this transition that have not owned a screen or a child yet.
     var newcomers: [Int] = []
     /// Whether screens may be left without asking.
@@ -170,7 +172,7 @@ public struct TransitionRun: Sendable {
             }
         // If another request has removed the coordinator in the meantime, most of its own requests are dropped.
         guard let index = state.coordinators.firstIndex(where: { $0.id == id }) else {
-            if case .perform(let request, _) = step, request.outlivesCoordinator { try perform(request, byHeirOf: id) }
+            if case .perform(let request, _) = step { try perform(request, byRemoved: id) }
             return
         }
         stepsTaken += 1
@@ -278,6 +280,12 @@ extension TransitionRun.Call {
         case .handle(let shape, let event): try await shape.handle(&coordinator, event, &navigator)
         case .childDidFinish(let child): try await coordinator.childDidFinish(child, &navigator)
         case .childWasDismissed(let child): try await coordinator.childWasDismissed(child, &navigator)
+        case .childDidDeliver(let value, let child):
+            try await coordinator.childDidDeliver(value, from: child, &navigator)
+        case .screenWasRemoved(let screen):
+            guard var delegate = coordinator as? any StackDelegate else { return }
+            try await delegate.screenWasRemoved(screen, &navigator)
+            coordinator = delegate
         case .didSelectTab(let tab):
             guard var delegate = coordinator as? any TabBarDelegate else { return }
             try await delegate.didSelectTab(tab, &navigator)
@@ -296,6 +304,8 @@ extension TransitionRun.Call {
         case .handle(let shape, _): "handle(\(shape.name))"
         case .childDidFinish: "childDidFinish"
         case .childWasDismissed: "childWasDismissed"
+        case .childDidDeliver: "childDidDeliver"
+        case .screenWasRemoved: "screenWasRemoved"
         case .shouldSelectTab: "shouldSelectTab"
         case .didSelectTab: "didSelectTab"
         case .receive(let message): message.name
@@ -318,10 +328,12 @@ extension TransitionRun.Call {
         case .shouldSelectTab: 7
         case .receiveSignal: 8
         case .effectDidFail: 9
+        case .childDidDeliver: 10
+        case .screenWasRemoved: 11
         }
     }
 
-    static let kinds = 10
+    static let kinds = 12
 
     func failure(_ error: any Error, of coordinator: LivingCoordinator) -> NavigationError {
         if let unfit = error as? UnfitPayload {
@@ -332,6 +344,11 @@ extension TransitionRun.Call {
             }
         }
         if case .receiveSignal = self, error is SignalNotAccepted { return .signalNotAccepted }
+        if case .childDidDeliver(let value, let child) = self, error is UnexpectedDelivery {
+            return .impossibleRequest(
+                coordinator: type(of: child).name, request: Request.deliver(value).description,
+                reason: "its parent “\(coordinator.name)” does not declare childDidDeliver(_:from:_:) for any Sendable")
+        }
         if let overloaded = error as? Overloaded { return .overloaded(retryAfter: overloaded.retryAfter) }
         return .handlerFailed(coordinator: coordinator.name, call: name, error: ThrownError(error))
     }
@@ -357,13 +374,17 @@ extension TransitionRun {
         case .update(let reference, let change): try update(reference, change, request, by: coordinator)
         case .selectTab(let id): try selectTab(id, request, by: coordinator)
         case .setBadge(let badge, let tab): try setBadge(badge, ofTab: tab, request, by: coordinator)
+        case .setTabs(let tabs): try setTabs(tabs, request, by: coordinator)
         case .alert(let alert): try show(alert, request, by: coordinator)
         case .dismissAlerts: state.alerts = []
         case .start(let child): try start(child, on: state.stackID(for: coordinator), request, by: coordinator)
         case .present(let child, let presentation): try present(child, presentation, request, by: coordinator)
         case .dismiss, .dismissPresented: try dismiss(request, by: coordinator)
         case .finish: try finish(coordinator, request)
-        case .endChildren: remove(Set(state.children(of: coordinator.id).map(\.id)), by: coordinator.id)
+        case .endChildren(let asking):
+            remove(Set(state.children(of: coordinator.id).map(\.id)), by: coordinator.id, asking: asking)
+        case .deliver(let value): try deliver(value, request, by: coordinator)
+        case .move(let child, let place): try move(child, to: place, request, by: coordinator)
         case .tell(let message): try tell(message, request, by: coordinator)
         case .tellChildren(let message): tellChildren(message, of: coordinator.id)
         case .changeUser(let change):

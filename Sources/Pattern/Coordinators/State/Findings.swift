@@ -23,10 +23,14 @@ package struct Findings: Sendable {
         // A signal comes without the user, who may have opened any flow meanwhile.
         guard cause == .event else { return }
         let covering = Set(before.presented.map(\.key))
+        guard !covering.isEmpty else { return }
+        // A flow that is moved was shown already.
+        let known = Set(before.screens.map(\.key))
         for operation in result.transition.operations {
             switch operation {
             case .push(let key, _), .replace(let key, _, _):
-                guard let (screen, flow) = state.cover(of: key), covering.contains(flow.key) else { continue }
+                guard !known.contains(key), let (screen, flow) = state.cover(of: key), covering.contains(flow.key)
+                else { continue }
                 let owner = state[screen.coordinator]?.name ?? ""
                 let above = state[flow.coordinator]?.name ?? ""
                 hidden.insert(

@@ -73,6 +73,11 @@ public final class LivingCoordinator: Sendable {
             id: id, parent: parent, home: home, type: type, coordinator: coordinator, in: context)
     }
 
+    /// The same coordinator after its flow was moved to another stack.
+    func moved(to home: Int, in context: NavigationContext) throws(NavigationError) -> LivingCoordinator {
+        try LivingCoordinator(id: id, parent: parent, home: home, type: type, coordinator: coordinator, in: context)
+    }
+
     /// The same coordinator after the context has changed.
     func with(_ context: NavigationContext) -> LivingCoordinator {
         let enabled = type.enabledEvents(coordinator, context)

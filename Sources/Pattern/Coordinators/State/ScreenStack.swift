@@ -158,17 +158,18 @@ public struct PlacedTabs: Sendable, Equatable {
         self.history = history
     }
 
-    /// - Parameter seen: the tabs as the user last saw them; `nil` if the screen is new. Only tabs that the user saw
-    ///   get into the history, so a tab that was selected for a moment since then does not.
-    mutating func select(_ position: Int, since seen: PlacedTabs?) {
-        if back == .history { history = seen?.history(selecting: position) ?? [] }
+    mutating func select(_ position: Int, history: [Int]) {
+        self.history = history
         selection = position
     }
 
-    /// The history after another position is selected.
-    private func history(selecting position: Int) -> [Int] {
-        if position == selection { return history }
-        return history.filter { $0 != position && $0 != selection } + [selection]
+    /// Other tabs, of which those whose ids were there before count as the same: the selected one stays selected, or the
+    /// one at its position is, or the last; and the history stays.
+    func replaced(by items: [PlacedTab]) -> PlacedTabs {
+        let position = { (old: Int) in items.firstIndex { $0.id == self.items[old].id } }
+        let selection = position(selection) ?? min(selection, items.count - 1)
+        return PlacedTabs(
+            items, selection: selection, back: back, history: history.compactMap(position).filter { $0 != selection })
     }
 
     /// The position that `back` selects at the first screen of the selected tab.

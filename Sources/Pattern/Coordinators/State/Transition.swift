@@ -97,7 +97,8 @@ public enum TokenRotation: Sendable, Equatable {
 }
 
 /// A change that the user can see. A client that performs a transition's operations in order on the state before gets
-/// the state after; it looks up new screens, flows and alerts there by their keys.
+/// the state after; it looks up new screens, flows and alerts there by their keys. A screen that is moved disappears and
+/// appears again, with the same key.
 ///
 /// `stack` is the name of a stack, see `mainStack`.
 public enum Operation: Sendable, Equatable {
@@ -111,7 +112,8 @@ public enum Operation: Sendable, Equatable {
     case pop(key: String, stack: String = Operation.mainStack)
     /// The screen `key` takes the place of the screen `replaced`.
     case replace(key: String, replaced: String, stack: String = Operation.mainStack)
-    /// The screen changes in any way, its tabs' titles and badges included. The stacks of its tabs stay.
+    /// The screen changes in any way, its tabs' titles and badges included. The stacks of its tabs stay; a tab that is
+    /// new has an empty one, and one that goes has become empty before.
     case update(key: String)
     /// The flow `key` appears over everything, with an empty stack.
     case present(key: String, style: PresentedFlow.Style)
@@ -158,6 +160,10 @@ extension Operation {
         }
     }
 
+    fileprivate var isPush: Bool {
+        if case .push = self { true } else { false }
+    }
+
     /// Whether it only changes something. It is redundant for a screen that appeared in the same transition.
     fileprivate var isDetail: Bool {
         switch self {
@@ -187,16 +193,29 @@ extension [Operation] {
         let operations = withoutPassingSelections(since: original)
         let lastKey = original.lastKey
         let isNew = { (key: String) in (Int(key.dropFirst()) ?? 0) > lastKey }
-        guard operations.contains(where: { isNew($0.key) }) else { return operations }
+        guard operations.contains(where: { isNew($0.key) || $0.isPush }) else { return operations }
         var net: [Operation] = []
+        // The screens that were there before and have been moved: their keys.
+        var moved: [String] = []
         for operation in operations {
             switch operation {
-            case .pop(let key, _) where isNew(key): net.remove(key)
-            case .replace(let key, let replaced, _) where isNew(replaced): net.replace(replaced, by: key)
+            case .pop(let key, _) where isNew(key) || moved.contains(key):
+                net.remove(key)
+            case .replace(let key, let replaced, _) where isNew(replaced) || moved.contains(replaced):
+                net.replace(replaced, by: key)
+            case .push(let key, _):
+                // Its stack or the screen that it was in a tab of may have gone without a `pop` of its own.
+                net.remove(key)
+                if !isNew(key) { moved.append(key) }
+                net.append(operation)
             default: net.append(operation)
             }
         }
-        return net.filter { !isNew($0.key) || !$0.isDetail && state.contains(key: $0.key) }
+        return net.filter { operation in
+            let key = operation.key
+            if operation.isDetail { return !isNew(key) && !moved.contains(key) }
+            return !(isNew(key) || operation.isPush) || state.contains(key: key)
+        }
     }
 
     /// The operations with at most one selection for each screen: the last one, and none if that tab was selected

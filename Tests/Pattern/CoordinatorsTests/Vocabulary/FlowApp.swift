@@ -19,19 +19,28 @@ enum Ask: Codable, Sendable {
     case pop
     case popTo(String)
     case popToKey(String)
+    case popToOrPush(String)
     case popToRoot
     case replace(String)
     case setStack([String])
     case rename(String, String)
     case renameKey(String, String)
     case selectTab(String)
+    case setTabs([String])
     case start(String)
     case present(String, PresentedFlow.Style)
     case dismiss
     case dismissPresented
     case noteWhetherPresenting
+    case noteStack
     case finish
     case endChildren
+    case endChildrenWithoutAsking
+    case deliver(String)
+    case deliverNumber(Int)
+    case move(String, toTab: String)
+    case moveToStack(String)
+    case presentMoving(String, PresentedFlow.Style)
     case tell
     case tellStranger
     case alert([String])
@@ -49,8 +58,10 @@ protocol FlowDelegate {
 /// Implemented by none.
 protocol StrangerDelegate {}
 
-protocol Flow: Coordinator {
+protocol Flow: StackDelegate {
     var told: [String] { get set }
+    /// The screens that the user has left.
+    var left: [String] { get set }
     /// The names of the screens that ask before they are left.
     var protected: [String] { get set }
 }
@@ -64,6 +75,20 @@ extension Flow {
 
     mutating func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) {
         told.append("\(type(of: child).name) dismissed")
+    }
+
+    mutating func childDidDeliver(_ value: any Sendable, from child: any Coordinator, _ navigator: inout Navigator) {
+        told.append("\(type(of: child).name) delivered \(value)")
+        // For the number of the child's notes.
+        if value as? String == "push", let child = child as? any Flow {
+            navigator.push(Screen("after \(child.told.count)"))
+        }
+        if value as? String == "end" { navigator.setTabs([FlowTabs.tab("x")]) }
+    }
+
+    mutating func screenWasRemoved(_ screen: Screen, _ navigator: inout Navigator) {
+        left.append(screen.name)
+        if screen.name == "sticky" { navigator.push(screen) }
     }
 
     func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? {
@@ -86,12 +111,14 @@ extension Flow {
         case .pop: navigator.pop()
         case .popTo(let name): navigator.popTo(name)
         case .popToKey(let key): navigator.popTo(key: key)
+        case .popToOrPush(let name): navigator.popTo(name, orPush: Screen(name))
         case .popToRoot: navigator.popToRoot()
         case .replace(let name): navigator.replace(with: Screen(name))
         case .setStack(let names): navigator.setStack(names.map { Screen($0) })
         case .rename(let name, let title): navigator.update(name) { $0.title = title }
         case .renameKey(let key, let title): navigator.update(key: key) { $0.title = title }
         case .selectTab(let id): navigator.selectTab(id)
+        case .setTabs(let ids): navigator.setTabs(ids.map(FlowTabs.tab))
         case .start("b"): navigator.start(BCoordinator())
         case .start: navigator.start(CCoordinator())
         case .present("b", let style): navigator.present(BCoordinator(), as: style)
@@ -100,7 +127,14 @@ extension Flow {
         case .dismissPresented: navigator.dismissPresented()
         case .noteWhetherPresenting: told.append(navigator.isPresenting ? "presenting" : "not presenting")
         case .finish: navigator.finish()
+        case .noteStack: told += navigator.stack.map { "\($0.key) \($0.name)\($0.isOwn ? "*" : "")" }
         case .endChildren: navigator.endChildren()
+        case .endChildrenWithoutAsking: navigator.endChildren(asking: false)
+        case .deliver(let text): navigator.deliver(text)
+        case .deliverNumber(let number): navigator.deliver(number)
+        case .move(let child, let id): navigator.move(FlowTabs.type(child), toTab: id)
+        case .moveToStack(let child): navigator.moveToStack(FlowTabs.type(child))
+        case .presentMoving(let child, let style): navigator.present(moving: FlowTabs.type(child), as: style)
         case .tell: navigator.tell((any FlowDelegate).self) { $0.flowWasTouched(&$1) }
         case .tellStranger: navigator.tell((any StrangerDelegate).self) { _, _ in }
         case .alert(let ids):
@@ -115,6 +149,8 @@ extension Flow {
 
 /// A tab named after a coordinator starts it; every other tab shows a screen with the name of the tab.
 enum FlowTabs {
+    static func type(_ name: String) -> any Coordinator.Type { name == "b" ? BCoordinator.self : CCoordinator.self }
+
     static func tab(_ id: String) -> Tab {
         switch id {
         case "b": Tab(id, starting: BCoordinator())
@@ -127,6 +163,7 @@ enum FlowTabs {
 struct ACoordinator: Flow, FlowDelegate {
     static let everywhere = Event.examples
     var told: [String] = []
+    var left: [String] = []
     var protected: [String] = []
 
     enum Event: NavigationEvent {
@@ -149,6 +186,7 @@ struct ACoordinator: Flow, FlowDelegate {
 struct BCoordinator: Flow {
     static let everywhere = Event.examples
     var told: [String] = []
+    var left: [String] = []
     var protected: [String] = []
 
     enum Event: NavigationEvent {
@@ -166,6 +204,7 @@ struct BCoordinator: Flow {
 struct CCoordinator: Flow, FlowDelegate {
     static let everywhere = Event.examples
     var told: [String] = []
+    var left: [String] = []
     var protected: [String] = []
 
     enum Event: NavigationEvent {
@@ -215,6 +254,11 @@ extension CoordinatorTester {
     /// What the first living coordinator of a type has noted.
     func told<C: Flow>(_ type: C.Type) -> [String] {
         state.coordinators.lazy.compactMap { $0.coordinator as? C }.first?.told ?? []
+    }
+
+    /// Which screens of the first living coordinator of a type the user has left.
+    func left<C: Flow>(_ type: C.Type) -> [String] {
+        state.coordinators.lazy.compactMap { $0.coordinator as? C }.first?.left ?? []
     }
 
     /// Saves and restores the session, and checks that nothing has changed.

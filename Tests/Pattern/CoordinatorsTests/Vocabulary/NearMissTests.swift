@@ -36,6 +36,12 @@ import Testing
         static func migrate(_ screen: Screen, version: Int) -> Screen? { screen }
         func shouldSelectTab(_ tab: String, navigator: inout Navigator) -> Bool { true }
         func didSelectTab(_ tab: String, navigator: inout Navigator) {}
+        func childDidDeliver(_ value: any Sendable, from child: any Coordinator, navigator: inout Navigator) {}
+        func childDidDeliver(_ value: any Sendable, from child: any Coordinator) {}
+        func childDidDeliver(_ value: any Sendable, _ navigator: inout Navigator) async {}
+        func screenWasRemoved(_ screen: Screen, navigator: inout Navigator) {}
+        func screenWasRemoved(_ screen: Screen) {}
+        func screenWasRemoved(_ screen: Screen, _ navigator: inout Navigator) {}
     }
 
     @Test func `a function that nobody calls is named with what was meant`() {
@@ -55,6 +61,12 @@ import Testing
             ("effectDidFail(_:_:)", "effectDidFail(_:_:_:)"),
             ("shouldSelectTab(_:navigator:)", "shouldSelectTab(_:_:)"),
             ("didSelectTab(_:navigator:)", "didSelectTab(_:_:)"),
+            ("childDidDeliver(_:from:navigator:)", "childDidDeliver(_:from:_:)"),
+            ("childDidDeliver(_:from:)", "childDidDeliver(_:from:_:)"),
+            ("childDidDeliver(_:_:)", "childDidDeliver(_:from:_:)"),
+            ("screenWasRemoved(_:navigator:)", "screenWasRemoved(_:_:)"),
+            ("screenWasRemoved(_:)", "screenWasRemoved(_:_:)"),
+            ("screenWasRemoved(_:_:)", "extension MisspeltCoordinator: StackDelegate"),
         ]
         #expect(
             app.problems
