@@ -70,3 +70,84 @@ extension PatternExamples {
         }
     }
 }
+
+/// A wizard whose back button leads through its steps, in tabs of which one comes when the user joins.
+extension PatternExamples {
+    static let trips = App(
+        "trips", root: BarCoordinator.init, coordinators: [TripCoordinator.self, DatesCoordinator.self])
+
+    struct BarCoordinator: Coordinator {
+        enum Event: NavigationEvent, CaseIterable { case join }
+
+        static let everywhere = Event.allCases
+
+        func start(_ navigator: inout Navigator) {
+            navigator.push(Screen("bar"), tabs: tabs(isMember: false))
+        }
+
+        func handle(_ event: Event, _ navigator: inout Navigator) {
+            switch event {
+            case .join: navigator.setTabs(tabs(isMember: true))
+            }
+        }
+
+        func tabs(isMember: Bool) -> [Tab] {
+            let trip = Tab("trip", starting: TripCoordinator())
+            return isMember ? [trip, Tab("points", Screen("points"))] : [trip]
+        }
+    }
+
+    struct TripCoordinator: Coordinator {
+        private(set) var dates: Dates?
+
+        func start(_ navigator: inout Navigator) {
+            navigator.push(Screen("trip"))
+            navigator.start(DatesCoordinator())
+        }
+
+        mutating func childDidDeliver(
+            _ value: any Sendable, from child: any Coordinator, _ navigator: inout Navigator
+        ) {
+            guard let dates = value as? Dates else { return }
+            self.dates = dates
+            navigator.push(Screen("rooms", title: "\(dates.nights) nights"))
+        }
+    }
+
+    struct Dates: Codable, Equatable {
+        var arrival = 1
+        var departure: Int?
+        var nights: Int { (departure ?? arrival) - arrival }
+    }
+
+    struct DatesCoordinator: Coordinator {
+        private(set) var dates = Dates()
+
+        enum Event: NavigationEvent {
+            case arrive(day: Int)
+            case leave(day: Int)
+            static let examples: [Event] = [.arrive(day: 1), .leave(day: 3)]
+        }
+
+        func start(_ navigator: inout Navigator) {
+            navigator.push(Screen("arrival", events: ["arrive"]))
+        }
+
+        mutating func handle(_ event: Event, _ navigator: inout Navigator) {
+            switch event {
+            case .arrive(let day):
+                dates.arrival = day
+                navigator.push(Screen("departure", events: ["leave"]))
+            case .leave(let day):
+                dates.departure = day
+                navigator.deliver(dates)
+            }
+        }
+    }
+}
+
+extension PatternExamples.DatesCoordinator: StackDelegate {
+    mutating func screenWasRemoved(_ screen: Screen, _ navigator: inout Navigator) {
+        if screen.name == "departure" { dates.departure = nil }
+    }
+}

@@ -88,6 +88,24 @@ import Testing
         let root = try #require(app.state.coordinators.first?.coordinator as? PatternExamples.AppCoordinator)
         #expect(root.closed == ["help"])
     }
+
+    @Test func `a wizard's user goes back through its steps, and a tab comes`() async throws {
+        var app = try await CoordinatorTester(PatternExamples.trips)
+        try await app.send(PatternExamples.DatesCoordinator.Event.arrive(day: 2))
+        try await app.send(PatternExamples.DatesCoordinator.Event.leave(day: 5))
+        #expect(app.stack == "bar[trip*: trip, arrival, departure, rooms]")
+        #expect(app.state.visible?.screen.title == "3 nights")
+
+        try await app.back()
+        try await app.send(PatternExamples.DatesCoordinator.Event.leave(day: 9))
+        #expect(app.state.visible?.screen.title == "7 nights")
+        try await app.send(PatternExamples.BarCoordinator.Event.join)
+        #expect(app.stack == "bar[trip*: trip, arrival, departure, rooms | points: points]")
+        try await app.backTo("arrival")
+
+        let dates = try #require(app.state.coordinators.last?.coordinator as? PatternExamples.DatesCoordinator)
+        #expect(dates.dates == PatternExamples.Dates(arrival: 2))
+    }
 }
 
 extension [Substring] {

@@ -127,7 +127,7 @@ extension Kiosk {
 
         /// All is paid: the seats are the passengers', and there is no way back.
         func board(_ navigator: inout Navigator) {
-            navigator.endChildren()
+            navigator.endChildren(asking: false)
             navigator.start(BoardingCoordinator(navigator.shared[CheckIn.self]))
             navigator.shared[CheckIn.self] = CheckIn()
         }

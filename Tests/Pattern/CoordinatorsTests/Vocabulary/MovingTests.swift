@@ -54,8 +54,8 @@ import Testing
     }
 
     @Test func `a parent that does not declare childDidDeliver is named`() async throws {
-        let root = { DeafParentCoordinator() }
-        var app = try await CoordinatorTester(App("deaf", root: root, coordinators: [BCoordinator.self]))
+        let deaf = App("deaf", root: { DeafParentCoordinator() }, coordinators: [BCoordinator.self])
+        var app = try await CoordinatorTester(deaf)
 
         await app.expectRefusal(
             .impossibleRequest(
@@ -356,31 +356,9 @@ import Testing
         for _ in 0..<400 {
             let before = app.state
             let step = app.randomStep(&numbers)
-            do {
-                switch step {
-                case .asks("a", let asks): try await app.send(ACoordinator.Event.a(asks))
-                case .asks("b", let asks): try await app.send(BCoordinator.Event.b(asks))
-                case .asks(_, let asks): try await app.send(CCoordinator.Event.c(asks))
-                case .event(let type, let payload): try await app.send(type, payload)
-                }
-            } catch let failure as CoordinatorTester.Failure {
-                #expect(app.state == before)
-                try #require(failure.isAuthorsFault, "\(failure)")
-                continue
-            }
-            let result = TransitionResult(state: app.state, transition: app.transition)
-            try app.state.checkInvariants()
-            let fault = ReplayCheck.fault(before, result) ?? delta.fault(before, result)
-            try #require(fault == nil, "\(fault ?? "")")
-            _ = try app.restored()
-            var named = app.transition.finished + app.transition.dismissed
-            for gone in before.coordinators where app.state[gone.id] == nil {
-                let index = try #require(named.firstIndex(of: gone.name))
-                named.remove(at: index)
-            }
-            if case .asks(_, let asks) = step {
-                done.formUnion(asks.map { "\($0)".prefix { $0 != "(" } }.map(String.init))
-            }
+            guard try await app.takes(step) else { continue }
+            try app.check(since: before, delta)
+            for ask in step.asks { done.insert(String("\(ask)".prefix { $0 != "(" })) }
             if app.state.screens.count > 60 { try await app.relaunch() }
         }
         // Otherwise the sequence would prove little.
@@ -407,27 +385,62 @@ extension CoordinatorTester.Failure {
     }
 }
 
-/// What a random walk does next.
-private enum RandomStep {
-    /// What the coordinator of that name is asked for.
-    case asks(String, [Ask])
-    case event(String, JSON?)
+/// What a random walk does next: it asks things of a coordinator, or posts a built-in event.
+private struct RandomStep {
+    /// The name of the coordinator or of the event.
+    let name: String
+    var asks: [Ask] = []
+    var payload: JSON?
 }
 
 extension CoordinatorTester {
+    fileprivate mutating func take(_ step: RandomStep) async throws(Failure) {
+        switch step.name {
+        case "a": try await send(ACoordinator.Event.a(step.asks))
+        case "b": try await send(BCoordinator.Event.b(step.asks))
+        case "c": try await send(CCoordinator.Event.c(step.asks))
+        default: try await send(step.name, step.payload)
+        }
+    }
+
+    /// - Returns: whether the step was taken; `false` if it was refused because of what was asked for.
+    fileprivate mutating func takes(_ step: RandomStep) async throws -> Bool {
+        let before = state
+        var refusal: Failure?
+        do { try await take(step) } catch { refusal = error }
+        guard let refusal else { return true }
+        #expect(state == before)
+        if !refusal.isAuthorsFault { throw refusal }
+        return false
+    }
+
+    fileprivate func check(since before: NavigationState, _ delta: DeltaCheck) throws {
+        let result = TransitionResult(state: state, transition: transition)
+        try state.checkInvariants()
+        try #require(ReplayCheck.fault(before, result) == nil)
+        try #require(delta.fault(before, result) == nil)
+        _ = try restored()
+        var named = transition.finished + transition.dismissed
+        for gone in before.coordinators where state[gone.id] == nil {
+            let index = try #require(named.firstIndex(of: gone.name))
+            named.remove(at: index)
+        }
+    }
+
     fileprivate func randomStep(_ numbers: inout Numbers64) -> RandomStep {
         if let alert, let button = alert.buttons.randomElement(using: &numbers) {
-            return .event("answer", ["button": .string(button.id)])
+            return RandomStep(name: "answer", payload: ["button": .string(button.id)])
         }
         let user = events.filter { ["back", "backToRoot", "dismiss", "selectTab"].contains($0) }
         if Int.random(in: 0..<4, using: &numbers) == 0, let event = user.randomElement(using: &numbers) {
-            let tabs = tabs.count
-            return .event(
-                event, event == "selectTab" ? ["index": .integer(Int.random(in: 0..<tabs, using: &numbers))] : nil)
+            guard event == "selectTab" else { return RandomStep(name: event) }
+            let index = Int.random(in: 0..<max(1, tabs.count), using: &numbers)
+            return RandomStep(name: event, payload: ["index": .integer(index)])
         }
+        var asks: [Ask] = []
+        for _ in 0..<Int.random(in: 1...4, using: &numbers) { asks.append(Ask.random(&numbers)) }
         let names = events.filter { ["a", "b", "c"].contains($0) }
-        let asks = (0..<Int.random(in: 1...4, using: &numbers)).map { _ in Ask.random(&numbers) }
-        return .asks(names.randomElement(using: &numbers) ?? "a", asks)
+        return RandomStep(name: names.randomElement(using: &numbers) ?? "a", asks: asks)
     }
 }
 
