@@ -10,6 +10,17 @@ extension JSON {
     }
 }
 
+extension JSONObject {
+    /// The object that an `Encodable` encodes as: `Screen("product", params: try JSONObject(encoding: product))`.
+    ///
+    /// - Throws: `JSONEncodingError` for a value that is encoded as anything else, or that JSON cannot hold, and any error
+    ///   of the type's own `encode(to:)`.
+    public init(encoding value: some Encodable) throws {
+        guard let object = try JSON(encoding: value).object else { throw JSONEncodingError(noObject: value) }
+        self = object
+    }
+}
+
 /// Why a value cannot be written as JSON, and where it is. It never contains any part of the value itself.
 public struct JSONEncodingError: Error, Equatable, Sendable {
     /// The names and positions that lead to the value.
@@ -29,6 +40,10 @@ public struct JSONEncodingError: Error, Equatable, Sendable {
     /// - Parameter json: a value that contains a number that JSON cannot hold.
     package init(unwritable json: JSON) {
         self.init(path: json.pathOfUnwritable ?? [], reason: JSONEncodingError.noNumber)
+    }
+
+    fileprivate init(noObject value: some Encodable) {
+        self.init(path: [], reason: "is a \(type(of: value)), which is not encoded as an object")
     }
 
     fileprivate static let noNumber = "is infinite or not a number"

@@ -245,6 +245,7 @@ extension Walk {
             throw Problem(kind: .invariant, reason: "\(error)")
         }
         try checkDrawing()
+        try checkWords()
         try checkSaving()
         if let reason = otherCheck(before, result) { throw Problem(kind: .other, reason: reason) }
         try await askForContent()
@@ -294,6 +295,17 @@ extension Walk {
     private func checkDrawing() throws(Problem) {
         if let screen = state.screenDrawnDifferently {
             throw Problem(kind: .drawing, reason: "“render” changes the screen “\(screen)” each time it is called")
+        }
+    }
+
+    private func checkWords() throws(Problem) {
+        let first = state.controls
+        for (one, other) in zip(first, state.controls) where one != other {
+            throw Problem(
+                kind: .drawing, reason: "“title” or “fields” of the event “\(one.type)” differs each time it is called")
+        }
+        if let field = state.unknownField {
+            throw Problem(kind: .drawing, reason: "“fields” names “\(field)”, which the event does not have")
         }
     }
 

@@ -171,7 +171,8 @@ enum SignalApp {
     static let app = make()
 
     static func make(
-        version: Int = 1, sizeLimit: Int = 64 * 1024, onError: (@Sendable (any Error) -> Alert?)? = nil
+        version: Int = 1, sizeLimit: Int = 64 * 1024,
+        onError: (@Sendable (any Error, NavigationContext) -> Alert?)? = nil
     ) -> App {
         App(
             "signals", version: version, root: { StationCoordinator() }, coordinators: [PorterCoordinator.self],

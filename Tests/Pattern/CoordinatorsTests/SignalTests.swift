@@ -233,7 +233,7 @@ extension CoordinatorTester {
     }
 
     @Test func `the app's alert for an error ends the effect, and changes nothing else`() async throws {
-        let app = SignalApp.make(onError: { Alert("\(type(of: $0))") })
+        let app = SignalApp.make(onError: { error, _ in Alert("\(type(of: error))") })
         var session = try await CoordinatorTester(app)
         try await session.order(.perform(.refuse(retries: 1)))
         try await session.performEffects()
@@ -263,7 +263,7 @@ extension CoordinatorTester {
     }
 
     @Test func `an alert for an error waits behind the alert that is shown`() async throws {
-        let app = SignalApp.make(onError: { _ in Alert("Failed") })
+        let app = SignalApp.make(onError: { _, _ in Alert("Failed") })
         var session = try await CoordinatorTester(app)
         try await session.order(.ask("Pay?"), .perform(.refuse(retries: 0)))
 
@@ -365,7 +365,7 @@ extension CoordinatorTester {
     }
 
     @Test func `an event that is held up restarts the timers as well`() async throws {
-        let app = SignalApp.make(onError: { _ in Alert("Failed") })
+        let app = SignalApp.make(onError: { _, _ in Alert("Failed") })
         var session = try await CoordinatorTester(app)
         try await session.order(.guardScreens, .push("a"), .idle("idle", seconds: 60))
         try await session.advance(by: .seconds(30))

@@ -49,7 +49,8 @@ private final class Journal: Sendable {
     private let journal = Journal()
 
     private func host(
-        reports: @escaping @Sendable (String) -> Void = { _ in }, onError: (@Sendable (any Error) -> Alert?)? = nil
+        reports: @escaping @Sendable (String) -> Void = { _ in },
+        onError: (@Sendable (any Error, NavigationContext) -> Alert?)? = nil
     ) -> SessionHost {
         var dependencies = Dependencies()
         dependencies.register(Journal.self) { [journal] _ in journal }

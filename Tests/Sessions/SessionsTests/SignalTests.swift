@@ -194,7 +194,7 @@ struct JobsHost {
         dependencies.register(Refusals.self) { _ in Refusals() }
         let app = App(
             "jobs", root: { JobsCoordinator() }, coordinators: [HelperCoordinator.self], dependencies: dependencies,
-            onError: { _ in showsErrors ? Alert("Sorry", buttons: [AlertButton("ok", title: "OK")]) : nil })
+            onError: { _, _ in showsErrors ? Alert("Sorry", buttons: [AlertButton("ok", title: "OK")]) : nil })
         precondition(app.problems.isEmpty, "\(app.problems)")
         var settings = SessionSettings()
         settings.retryPause = .milliseconds(5)

@@ -93,8 +93,9 @@ const fields = {
     return labelled(input, () => isSet ? input.checked : undefined, schema, options, ".check");
   },
   enum(schema, options) {
-    const choices = schema.enum.map((value, index) =>
-      h("option", { value: index }, typeof value === "string" ? words(value) : plain(value)));
+    const title = (value) => schema.oneOf?.find(({ const: choice }) => choice === value)?.title
+      ?? (typeof value === "string" ? words(value) : plain(value));
+    const choices = schema.enum.map((value, index) => h("option", { value: index }, title(value)));
     const input = h("select", {}, !options.isRequired && h("option", { value: "" }, "None"), choices);
     return labelled(input, () => input.value === "" ? undefined : schema.enum[input.value], schema, options);
   },

@@ -82,14 +82,20 @@ public final class NavigationHandler: HTTPHandler {
         } catch {
             console?.problems.count()
             if error.status >= 500 { report(ServerFailure(error, to: request.id, request.target)) }
-            return error.response(to: request.id, includesControls: (try? request.includesControls()) ?? false)
+            return translated(error, for: request.headers)
+                .response(to: request.id, includesControls: (try? request.includesControls()) ?? false)
         }
     }
 
     public func response(for refusal: HTTPRefusal, to request: RefusedRequest) -> HTTPResponse {
         let problem = Problem(refusal)
         if problem.status >= 500 { report(ServerFailure(problem, to: request.id, request.target)) }
-        return problem.response(to: request.id)
+        return translated(problem, for: request.headers).response(to: request.id)
+    }
+
+    private func translated(_ problem: Problem, for headers: HTTPHeaders) -> Problem {
+        guard let translation = Translation(of: problem, for: headers, host.apps) else { return problem }
+        return problem.with { $0.translation = translation }
     }
 
     /// Whether the request has a token of a session that is in memory, or a service's key.

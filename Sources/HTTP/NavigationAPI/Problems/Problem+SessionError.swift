@@ -111,6 +111,7 @@ extension Problem {
             self.details = ["cause": reason]
         case .stale(let state):
             self.init(412, "version-mismatch", "The session has another version", "“state” is the current state.")
+            self.app = state.identity.app
             self.state = state
             self.headers.append("ETag", state.entityTag)
         case .unknownOutcome(let reason):
@@ -140,9 +141,11 @@ extension Problem {
         case .cannotLaunch(let error, let app):
             self.init(error)
             self.details["app"] = app
+            self.app = app
             if case .unknownLink = error { self.pointer = "/link" }
         case .refused(let error, let state):
             self.init(error)
+            self.app = state.identity.app
             if self.status >= 500 { self.details["app"] = state.identity.app }
             switch error {
             case .eventNotAccepted, .answerFirst, .nothingToGoBack:

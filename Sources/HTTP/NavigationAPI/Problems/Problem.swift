@@ -24,6 +24,10 @@ struct Problem: Error {
         /// The state in which the event was refused.
         var state: SessionState?
         var request: RequestID?
+        /// The app that the request was for; `nil` if that is not known.
+        var app: String?
+        /// The app's own words, in the user's language.
+        var translation: Translation?
         var includesControls = false
         var headers: HTTPHeaders = [:]
         /// For the log alone, see `ServerFailure`.
@@ -62,6 +66,10 @@ struct Problem: Error {
         }
         var response = HTTPResponse.json(problem, status: self.status, isProblem: true)
         response.headers.append(contentsOf: self.headers)
+        if let translation = self.translation {
+            response.headers.append("Vary", "Accept-Language")
+            response.headers.append("Content-Language", translation.text(.problem(self.name))?.language ?? "en")
+        }
         return response
     }
 
@@ -72,18 +80,38 @@ struct Problem: Error {
     }
 }
 
+/// An app's own words for problems, see `App.words`.
+struct Translation: Sendable {
+    private let words: Words
+    private let languages: [String]
+
+    /// - Parameter headers: `Accept-Language` says which languages the user understands. Without it, it is the one of
+    ///   the client for which the problem's state is drawn.
+    /// - Returns: `nil` if no app has words of its own.
+    init?(of problem: Problem, for headers: HTTPHeaders, _ apps: [App]) {
+        let app = apps.first { $0.name == problem.app } ?? apps.first
+        guard let words = app?.words else { return nil }
+        self.words = words
+        let accepted = AcceptLanguage.languages(headers)
+        languages = accepted.isEmpty ? [problem.state?.navigation.client.locale].compactMap(\.self) : accepted
+    }
+
+    func text(_ phrase: Phrase) -> (text: String, language: String)? { words.text(phrase, in: languages) }
+}
+
 extension Problem: JSONWritable {
     func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("type", "urn:coordinatord:problem:\(self.name)")
             writer.member("title", self.title)
             writer.member("status", self.status)
-            writer.member("detail", self.detail)
+            writer.member("detail", self.translation?.text(.problem(self.name))?.text ?? self.detail)
             writer.member("requestId", ifAny: self.request?.text)
             writer.member("pointer", ifAny: self.pointer)
             if !self.errors.isEmpty {
                 writer.name("errors")
-                writer.array { writer in for fault in self.errors { writer.fault(fault) } }
+                let translation = self.translation
+                writer.array { writer in for fault in self.errors { writer.fault(fault, translation) } }
             }
             writer.member("events", ifAny: self.events)
             writer.member("state", ifAny: self.state.map { StateBody($0, includesControls: self.includesControls) })
@@ -96,11 +124,13 @@ extension PayloadFault {
 }
 
 extension JSONWriter {
-    fileprivate mutating func fault(_ fault: PayloadFault) {
+    fileprivate mutating func fault(_ fault: PayloadFault, _ translation: Translation?) {
+        let translated = translation?.text(.fault(fault.code, bound: fault.bound))?.text
         object { writer in
             writer.member("pointer", fault.pointer)
             writer.member("code", fault.code.rawValue)
-            writer.member("detail", "\(fault.reason.prefix(1).uppercased())\(fault.reason.dropFirst()).")
+            writer.member(
+                "detail", translated ?? "\(fault.reason.prefix(1).uppercased())\(fault.reason.dropFirst()).")
         }
     }
 }

@@ -102,6 +102,30 @@ enum Preference {
     }
 }
 
+/// The languages that a user understands (RFC 9110, section 12.5.4).
+enum AcceptLanguage {
+    /// Users name a few.
+    private static let limit = 16
+
+    /// The languages' ranges, the best one first; none if the client names none.
+    static func languages(_ headers: HTTPHeaders) -> [String] {
+        var ranges: [(text: String, quality: Double)] = []
+        for field in headers.values("Accept-Language") {
+            for item in field.parts(at: ",") where ranges.count < limit {
+                let parts = item.parts(at: ";")
+                var quality = 1.0
+                for parameter in parts.dropFirst() where parameter.trimmed.begins(with: "q=") {
+                    quality = Double(parameter.trimmed.dropFirst(2)) ?? 0
+                }
+                // Equal ones stay in their order.
+                let place = ranges.firstIndex { $0.quality < quality } ?? ranges.endIndex
+                if quality > 0 { ranges.insert((String(parts[0].trimmed), quality), at: place) }
+            }
+        }
+        return ranges.map(\.text)
+    }
+}
+
 extension SessionState {
     var entityTag: String { EntityTag.text(tag) }
 }

@@ -31,7 +31,9 @@ public final class App: Sendable {
     /// itself may take when a session is saved.
     public let sizeLimit: Int
     /// The alert for an error that a coordinator's function threw; `nil` to answer with an error.
-    let onError: (@Sendable (any Error) -> Alert?)?
+    let onError: (@Sendable (any Error, NavigationContext) -> Alert?)?
+    /// The app's own words for what the server says; `nil` for English.
+    package let words: Words?
     private let makeRoot: @Sendable () -> any Coordinator
 
     /// - Parameters:
@@ -52,14 +54,19 @@ public final class App: Sendable {
     ///     parameters of all screens, also of covered ones, and the shared values. Every event writes what it changes,
     ///     and every answer contains all screens, so content that a client can fetch belongs in `Coordinator.content`.
     ///   - onError: returns an alert to show for an error that a coordinator's function has thrown, or `nil` to answer
-    ///     500. With an alert, the event changes nothing else. Either way the error is logged.
+    ///     500. With an alert, the event changes nothing else. Either way the error is logged. The context is that before
+    ///     the event, for the client that posted it.
+    ///   - words: the words of a phrase in a language, such as `de` or `zh-hant`, always in lower case; `nil` for those of
+    ///     a less special language, `zh`, in the end for English. For a session they are in its client's language, for a
+    ///     problem in that of the request's `Accept-Language`.
     public init<Root: Coordinator>(
         _ name: String, version: Int = 1, root: @escaping @Sendable () -> Root,
         coordinators: [any Coordinator.Type] = [], shared: [any SharedState.Type] = [],
         dependencies: Dependencies = Dependencies(),
         expiry: Expiry = Expiry(), incompatibleSessions: IncompatibleSessions = .relaunched,
         origins: [String] = [], endsForks: Bool = false, sizeLimit: Int = 64 * 1024,
-        onError: (@Sendable (any Error) -> Alert?)? = nil
+        onError: (@Sendable (any Error, NavigationContext) -> Alert?)? = nil,
+        words: (@Sendable (Phrase, _ language: String) -> String?)? = nil
     ) {
         self.name = name
         self.expiry = expiry
@@ -69,12 +76,14 @@ public final class App: Sendable {
         self.endsForks = endsForks
         self.sizeLimit = sizeLimit
         self.onError = onError
+        let words = words.map(Words.init)
+        self.words = words
         self.version = version
         self.makeRoot = { root() }
         let all: [any Coordinator.Type] = [Root.self] + coordinators.filter { $0 != Root.self }
         let links = all.flatMap { $0.linkPatterns ?? [] }
         var numbers = EventNumbers()
-        self.types = all.map { CoordinatorType($0, linksOfApp: links, version: version, &numbers) }
+        self.types = all.map { CoordinatorType($0, linksOfApp: links, version: version, words: words, &numbers) }
         self.eventNumbers = numbers
         self.sharedTypes = shared.map { SharedType($0, version: version) }
         self.rootType = types[0]
@@ -106,7 +115,7 @@ public final class App: Sendable {
     /// The same app with another root.
     private init<Root: Coordinator>(_ app: App, root makeRoot: @escaping @Sendable () -> Root) {
         var numbers = app.eventNumbers
-        let root = CoordinatorType(Root.self, linksOfApp: app.links, version: app.version, &numbers)
+        let root = CoordinatorType(Root.self, linksOfApp: app.links, version: app.version, words: app.words, &numbers)
         eventNumbers = numbers
         name = app.name
         version = app.version
@@ -124,6 +133,7 @@ public final class App: Sendable {
         catchAlls = app.catchAlls
         sizeLimit = app.sizeLimit
         onError = app.onError
+        words = app.words
         self.makeRoot = { makeRoot() }
     }
 

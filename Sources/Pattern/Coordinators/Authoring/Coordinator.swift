@@ -25,9 +25,16 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     associatedtype LinkList = Undeclared
     associatedtype EventList = Undeclared
 
+    /// The type that `fields(of:in:)` returns: `[Field]`, or `Undeclared`. Swift infers it.
+    associatedtype FieldList = Undeclared
+
     /// See `NearMisses`, which knows neither `Event` nor `Effect`.
     associatedtype EnablingNearMiss = Undeclared
     associatedtype BareEnablingNearMiss = Undeclared
+    associatedtype TitleNearMiss = Undeclared
+    associatedtype MislabelledTitleNearMiss = Undeclared
+    associatedtype FieldsNearMiss = Undeclared
+    associatedtype MislabelledFieldsNearMiss = Undeclared
     associatedtype FailureNearMiss = Undeclared
     associatedtype BareFailureNearMiss = Undeclared
     associatedtype RetriesNearMiss = Undeclared
@@ -131,6 +138,33 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     @available(*, deprecated, message: "write isEnabled(_:in:)")
     func isEnabled(_ event: Event, _ context: NavigationContext) async throws -> BareEnablingNearMiss
 
+    /// The title of the button that sends an event, in the user's language. By default `event.title`. A control that has a
+    /// title of its own keeps that.
+    ///
+    /// Called whenever a client reads the events with `include=controls`, so it must be quick, and depend only on the
+    /// coordinator's properties, the event and the context.
+    ///
+    /// - Parameter event: the event's first example.
+    func title(of event: Event, in context: NavigationContext) -> String
+
+    /// How a form shows an event's payload now, in the user's language, and what the server checks of it: `[Field]`. By
+    /// default `event.fields`, which this function replaces for all events of the coordinator. The description of the
+    /// app, which belongs to no session, still shows `event.fields`.
+    ///
+    /// It must be quick, and depend only on the coordinator's properties, the event and the context.
+    ///
+    /// - Parameter event: the event's first example.
+    func fields(of event: Event, in context: NavigationContext) -> FieldList
+
+    @available(*, deprecated, message: "write title(of:in:)")
+    func title(of event: Event, context: NavigationContext) async throws -> TitleNearMiss
+    @available(*, deprecated, message: "write title(of:in:)")
+    func title(for event: Event, in context: NavigationContext) async throws -> MislabelledTitleNearMiss
+    @available(*, deprecated, message: "write fields(of:in:)")
+    func fields(of event: Event, context: NavigationContext) async throws -> FieldsNearMiss
+    @available(*, deprecated, message: "write fields(of:in:)")
+    func fields(for event: Event, in context: NavigationContext) async throws -> MislabelledFieldsNearMiss
+
     /// Redraws a screen of this coordinator: its title, parameters, events and rows, and the labels of its tabs.
     ///
     /// Called when this coordinator places a screen, after each transition that called one of the coordinator's
@@ -222,6 +256,7 @@ extension Coordinator {
     public static func migrate(_ work: SavedWork, from version: Int) throws -> SavedWork? { work }
 
     public func isEnabled(_ event: Event, in context: NavigationContext) -> Bool { true }
+    public func title(of event: Event, in context: NavigationContext) -> String { event.title }
     public func render(_ screen: inout Screen, in context: NavigationContext) {}
     public func content(of screen: Screen, in context: ContentContext) throws -> JSONObject { throw NoContent() }
     public func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? { nil }
@@ -250,6 +285,10 @@ extension Coordinator where LinkList == Undeclared {
     public static var links: Undeclared { Undeclared() }
 }
 
+extension Coordinator where FieldList == Undeclared {
+    public func fields(of event: Event, in context: NavigationContext) -> Undeclared { Undeclared() }
+}
+
 extension Coordinator where EventList == Undeclared {
     public static var everywhere: Undeclared { Undeclared() }
 }
@@ -258,6 +297,10 @@ extension Coordinator where EventList == Undeclared {
 extension Coordinator {
     public func isEnabled(_ event: Event, context: NavigationContext) -> Undeclared { Undeclared() }
     public func isEnabled(_ event: Event, _ context: NavigationContext) -> Undeclared { Undeclared() }
+    public func title(of event: Event, context: NavigationContext) -> Undeclared { Undeclared() }
+    public func title(for event: Event, in context: NavigationContext) -> Undeclared { Undeclared() }
+    public func fields(of event: Event, context: NavigationContext) -> Undeclared { Undeclared() }
+    public func fields(for event: Event, in context: NavigationContext) -> Undeclared { Undeclared() }
     public func retries(_ effect: Effect) -> Undeclared { Undeclared() }
     public static func retries(for effect: Effect) -> Undeclared { Undeclared() }
     public mutating func effectDidFail(
@@ -330,7 +373,7 @@ public protocol StackDelegate: Coordinator {
     mutating func screenWasRemoved(_ screen: Screen, _ navigator: inout Navigator) async throws
 }
 
-/// What `isEnabled`, `render` and `shouldLeave` may depend on beside the coordinator's own properties.
+/// What `isEnabled`, `title`, `fields`, `render` and `shouldLeave` may depend on beside the coordinator's own properties.
 public struct NavigationContext: Sendable, Equatable {
     /// What the session's coordinators share.
     public let shared: SharedValues
@@ -340,7 +383,12 @@ public struct NavigationContext: Sendable, Equatable {
 }
 
 extension NavigationState {
-    package var context: NavigationContext { NavigationContext(shared: shared, defaults: defaults, client: client) }
+    package var context: NavigationContext { context(for: client) }
+
+    /// The context if this client acted.
+    func context(for client: ClientInfo) -> NavigationContext {
+        NavigationContext(shared: shared, defaults: defaults, client: client)
+    }
 }
 
 /// A handler throws this when it has no capacity now. Nothing changes, and the answer asks the client to try again.

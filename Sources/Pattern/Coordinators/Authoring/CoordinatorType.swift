@@ -29,6 +29,12 @@ final class CoordinatorType: Sendable {
     /// Whether `isEnabled` returns `true` for an event with its payload, in the form that decoding expects; `false` also
     /// if it cannot be decoded.
     let isEnabled: @Sendable (any Coordinator, JSON, NavigationContext) -> Bool
+    /// The title of the event of a number.
+    let title: @Sendable (any Coordinator, Int, NavigationContext) -> String?
+    /// The fields of the event of a number; `nil` if the author declares them only in `NavigationEvent.fields`.
+    let fields: (@Sendable (any Coordinator, Int, NavigationContext) -> [Field])?
+    /// The app's own words for what the server says.
+    let words: Words?
     /// The signals that other systems may send.
     let signals: [EventShape]
     let work: WorkFunctions
@@ -36,7 +42,7 @@ final class CoordinatorType: Sendable {
     let conductOfEffects = FunctionConduct()
 
     init<C: Coordinator>(
-        _ type: C.Type, named name: String = C.name, linksOfApp: [LinkPattern], version: Int,
+        _ type: C.Type, named name: String = C.name, linksOfApp: [LinkPattern], version: Int, words: Words?,
         _ numbers: inout EventNumbers
     ) {
         let shapes = EventShape.all(of: C.self, &numbers)
@@ -66,6 +72,20 @@ final class CoordinatorType: Sendable {
             guard let event = try? event.decode(as: C.Event.self) else { return false }
             return coordinator.known(as: C.self).isEnabled(event, in: context)
         }
+        self.title = { coordinator, number, context in
+            guard let (_, example) = examples.first(where: { $0.number == number }) else { return nil }
+            return coordinator.known(as: C.self).title(of: example, in: context)
+        }
+        if C.FieldList.self == Undeclared.self {
+            self.fields = nil
+        } else {
+            self.fields = { coordinator, number, context in
+                guard let (_, example) = examples.first(where: { $0.number == number }) else { return [] }
+                let fields: C.FieldList = coordinator.known(as: C.self).fields(of: example, in: context)
+                return fields as? [Field] ?? []
+            }
+        }
+        self.words = words
         let signals = EventShape.external(of: C.self)
         self.signals = signals ?? []
         self.work = WorkFunctions(of: C.self)

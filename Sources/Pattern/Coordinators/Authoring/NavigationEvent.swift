@@ -83,6 +83,8 @@ public final class EventShape: Sendable {
     var emptyPayload: JSON? { schema == nil ? nil : form == .singleValue ? .null : [:] }
     /// Whether the payload has a `Secret`.
     var holdsSecret: Bool { schema?.holdsSecret == true }
+    /// The schema without what the author's fields add.
+    private let bareSchema: JSON?
     /// The mistakes in the declaration, for the author.
     let problems: [String]
     private let form: Form
@@ -110,6 +112,7 @@ public final class EventShape: Sendable {
         self.form = event.form
         self.payload = event.payload
         self.unmaskedPayloads = examples.map { EncodedEvent($0, revealsSecrets: true)?.payload }
+        self.bareSchema = schema
         self.schema = schema.map { Field.describe(fields, in: $0) }
         self.isConstrained = fields.contains(where: \.isConstraint)
         // A value that is `nil` is not encoded, so the case looks as if it had no payload.
@@ -172,11 +175,13 @@ public final class EventShape: Sendable {
 
     /// The event in the form that Swift's own decoding of the enum expects.
     ///
-    /// - Throws: `invalidEvent` if the payload violates a bound of the event's `fields`, or if there is one though the
-    ///   event takes none.
-    func decodable(_ payload: JSON?) throws(NavigationError) -> JSON {
-        if isConstrained, let payload {
-            let faults = faults(of: payload)
+    /// - Parameter fields: those of the coordinator's `fields(of:in:)`; `nil` for the event's own.
+    /// - Throws: `invalidEvent` if the payload violates a bound of the fields, or if there is one though the event takes
+    ///   none.
+    func decodable(_ payload: JSON?, _ fields: [Field]? = nil) throws(NavigationError) -> JSON {
+        if let payload, fields?.contains(where: \.isConstraint) ?? isConstrained {
+            let schema = fields.map(self.schema) ?? self.schema
+            let faults = schema.map { SchemaCheck.faults(of: payload, $0, at: ["payload"]) } ?? []
             guard faults.isEmpty else { throw .invalidEvent(.init(faults)) }
         }
         switch form {
@@ -203,13 +208,15 @@ public final class EventShape: Sendable {
         let payload = form == .singleValue ? value?["_0"] : value
         let path = error.path.dropFirst(form == .singleValue ? 2 : 1)
         let first = PayloadFault(error, at: ["payload"] + path)
-        let faults = payload.map(faults) ?? []
+        var faults: [PayloadFault] = []
+        if let payload, let schema { faults = SchemaCheck.faults(of: payload, schema, at: ["payload"]) }
         return .invalidEvent(.init(faults.contains { $0.path == first.path } ? faults : [first] + faults))
     }
 
-    private func faults(of payload: JSON) -> [PayloadFault] {
-        schema.map { SchemaCheck.faults(of: payload, $0, at: ["payload"]) } ?? []
-    }
+    func has(_ field: Field) -> Bool { field.exists(in: bareSchema) }
+
+    /// The schema of the payload with other fields than the event's own.
+    func schema(with fields: [Field]) -> JSON? { bareSchema.map { Field.describe(fields, in: $0) } }
 }
 
 extension JSON {
@@ -293,11 +300,25 @@ public struct Field: Sendable, Equatable {
     /// A number: `1`, `0.5`, or `JSON(price)` for a `Decimal`.
     public let minimum: JSON?
     public let maximum: JSON?
+    /// The values that the user may choose, in the order in which they are offered; `nil` for all that the type allows.
+    /// For a list they are those of its elements.
+    public let choices: [Choice]?
+
+    /// A value that the user may choose, and its title.
+    public struct Choice: Sendable, Equatable {
+        public let value: JSON
+        public let title: String
+
+        public init(_ value: JSON, _ title: String) {
+            self.value = value
+            self.title = title
+        }
+    }
 
     /// A field of a payload with several fields, or with one that has a label.
     public init(
         _ name: String, _ title: String? = nil, format: Format? = nil, minLength: Int? = nil, maxLength: Int? = nil,
-        minimum: JSON? = nil, maximum: JSON? = nil
+        minimum: JSON? = nil, maximum: JSON? = nil, choices: [Choice]? = nil
     ) {
         self.name = name
         self.title = title
@@ -306,21 +327,23 @@ public struct Field: Sendable, Equatable {
         self.maxLength = maxLength
         self.minimum = minimum
         self.maximum = maximum
+        self.choices = choices
     }
 
     /// The payload itself, if it is a single value without a label.
     public init(
         title: String, format: Format? = nil, minLength: Int? = nil, maxLength: Int? = nil, minimum: JSON? = nil,
-        maximum: JSON? = nil
+        maximum: JSON? = nil, choices: [Choice]? = nil
     ) {
         self.init(
-            "", title, format: format, minLength: minLength, maxLength: maxLength, minimum: minimum, maximum: maximum)
+            "", title, format: format, minLength: minLength, maxLength: maxLength, minimum: minimum, maximum: maximum,
+            choices: choices)
     }
 }
 
 extension Field {
     /// Whether a payload that can be decoded may violate the field's bounds.
-    var isConstraint: Bool { minLength ?? maxLength != nil || minimum ?? maximum != nil }
+    var isConstraint: Bool { minLength ?? maxLength != nil || minimum ?? maximum != nil || choices != nil }
 
     /// Whether each bound of a number is a number.
     var hasSoundBounds: Bool { [minimum, maximum].allSatisfy { $0?.number != nil || $0 == nil } }
@@ -356,6 +379,14 @@ extension Field {
 
     private func constrain(_ schema: JSON) -> JSON {
         guard var object = schema.object else { return schema }
+        if choices != nil, let elements = object["items"] {
+            object["items"] = constrain(elements)
+            return .object(object)
+        }
+        if let choices {
+            object["enum"] = .array(choices.map(\.value))
+            object["oneOf"] = .array(choices.map { ["const": $0.value, "title": .string($0.title)] })
+        }
         if let format { object["format"] = .string(format.rawValue) }
         for (keyword, bound) in [
             ("minLength", minLength.map(JSON.integer)), ("maxLength", maxLength.map(JSON.integer)),

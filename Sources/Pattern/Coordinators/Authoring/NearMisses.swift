@@ -132,6 +132,10 @@ extension Coordinator {
             (BareDismissalNearMiss.self, "childWasDismissed(_:)", "childWasDismissed(_:_:)"),
             (EnablingNearMiss.self, "isEnabled(_:context:)", "isEnabled(_:in:)"),
             (BareEnablingNearMiss.self, "isEnabled(_:_:)", "isEnabled(_:in:)"),
+            (TitleNearMiss.self, "title(of:context:)", "title(of:in:)"),
+            (MislabelledTitleNearMiss.self, "title(for:in:)", "title(of:in:)"),
+            (FieldsNearMiss.self, "fields(of:context:)", "fields(of:in:)"),
+            (MislabelledFieldsNearMiss.self, "fields(for:in:)", "fields(of:in:)"),
             (DrawingNearMiss.self, "render(_:context:)", "render(_:in:)"),
             (BareDrawingNearMiss.self, "render(_:_:)", "render(_:in:)"),
             (ContentNearMiss.self, "content(of:context:)", "content(of:in:)"),
@@ -203,5 +207,7 @@ extension Coordinator {
             + (linkPatterns == nil ? [problem("links", "LinkPattern")] : [])
             + (eventsEverywhere == nil ? [problem("everywhere", "Event")] : [])
             + (externalSignals == nil ? [problem("Signal.external", "Signal")] : [])
+            + (FieldList.self == Undeclared.self || FieldList.self == [Field].self
+                ? [] : ["\(name).fields(of:in:) must return [Field]"])
     }
 }

@@ -22,7 +22,8 @@ extension TransitionRun {
         guard let (coordinator, shape) = state.recipient(of: number, with: event.payload) else {
             throw .eventNotAccepted
         }
-        try call(coordinator.id, with: shape, event.payload)
+        let fields = coordinator.type.fields?(coordinator.coordinator, number, state.context)
+        agenda.append(.call(.handle(shape, event: try shape.decodable(event.payload, fields)), coordinator.id))
     }
 
     private mutating func begin(_ event: BuiltInEvent, payload: JSON?) throws(NavigationError) {
@@ -188,13 +189,7 @@ extension TransitionRun {
             if let heldUp = alert.heldUp { return try begin(heldUp) }
         }
         guard let event = button.event, let shape = state[alert.coordinator]?.type.event(event.name) else { return }
-        try call(alert.coordinator, with: shape, event.payload)
-    }
-
-    private mutating func call(
-        _ coordinator: Int, with shape: EventShape, _ payload: JSON?
-    ) throws(NavigationError) {
-        agenda.append(.call(.handle(shape, event: try shape.decodable(payload)), coordinator))
+        agenda.append(.call(.handle(shape, event: try shape.decodable(event.payload)), alert.coordinator))
     }
 
     /// Opens a link, or keeps it while an alert is shown.

@@ -118,7 +118,8 @@ extension TransitionRun {
             throw coordinator.impossible(request, "button “\(strange?.id ?? "")” sends an unknown event")
         }
         let key = state.nextKey("a")
-        state.alerts = alerts + [PresentedAlert(key: key, alert: alert, coordinator: owner)]
+        let translated = alert.translated(by: app.words, for: state.client)
+        state.alerts = alerts + [PresentedAlert(key: key, alert: translated, coordinator: owner)]
     }
 
     /// Requires buttons, each with an id of its own.

@@ -89,7 +89,8 @@ extension TransitionRun {
         let isKept = BuiltInEvent(rawValue: event.type) != nil || event.payload == nil || event.payload == [:]
         state.agreedEvent = nil
         let alert = PresentedAlert(
-            key: key, alert: objection.alert, coordinator: objection.coordinator,
+            key: key, alert: objection.alert.translated(by: app.words, for: self.state.client),
+            coordinator: objection.coordinator,
             heldUp: isObjection && isKept ? PostedEvent(event.type, payload: event.payload) : nil,
             askedFor: isObjection && !isKept ? event.type : nil)
         // A user has answered the alert that is shown. Otherwise it stays, and the others before this one.
@@ -237,8 +238,7 @@ extension NavigationState {
     ///
     /// - Parameter client: the client for which the alert is made; `nil` for the client that the state knows.
     func objection(to screen: PlacedScreen, for client: ClientInfo? = nil) -> Alert? {
-        let context = NavigationContext(shared: shared, defaults: defaults, client: client ?? self.client)
-        return self[screen.coordinator]?.coordinator.shouldLeave(screen.screen, in: context)
+        self[screen.coordinator]?.coordinator.shouldLeave(screen.screen, in: context(for: client ?? self.client))
     }
 
     /// The ids of coordinators and all their descendants.

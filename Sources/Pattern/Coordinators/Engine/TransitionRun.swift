@@ -217,7 +217,7 @@ public struct TransitionRun: Sendable {
     ) throws(NavigationError) {
         let failure = call.failure(error, of: coordinator)
         guard prospect == nil, showsErrors, case .handlerFailed = failure, !(error is CancellationError),
-            let alert = app.onError?(error),
+            let alert = app.onError.flatMap({ $0(error, original.context(for: state.client)) }),
             let owner = original[coordinator.id]?.id ?? original.visible?.coordinator
         else { throw failure }
         objection = (owner, alert, failure)

@@ -322,6 +322,6 @@ extension CoordinatorType {
     fileprivate convenience init(removed name: String, of app: App) {
         // It has no events to number.
         var numbers = EventNumbers()
-        self.init(RemovedCoordinator.self, named: name, linksOfApp: [], version: app.version, &numbers)
+        self.init(RemovedCoordinator.self, named: name, linksOfApp: [], version: app.version, words: nil, &numbers)
     }
 }

@@ -45,12 +45,13 @@ struct SchemaCheck {
 
     private mutating func check(_ value: JSON, _ schema: JSON, at path: [String]) {
         guard faults.count < SchemaCheck.limit else { return }
-        if let alternatives = schema["anyOf"]?.array ?? schema["oneOf"]?.array {
-            return check(value, alternatives: alternatives, at: path)
-        }
+        // A schema with choices has `oneOf`, too, for their titles.
         if let values = schema["enum"]?.array {
             if !values.contains(value) { note(path, "must be \(SchemaCheck.list(values))", .enum) }
             return
+        }
+        if let alternatives = schema["anyOf"]?.array ?? schema["oneOf"]?.array {
+            return check(value, alternatives: alternatives, at: path)
         }
         switch schema["type"]?.string {
         case "object":
@@ -112,24 +113,27 @@ struct SchemaCheck {
     private mutating func check(_ text: String, _ schema: JSON, at path: [String]) {
         let length = text.unicodeScalars.count
         if let least = schema["minLength"]?.integer, length < least {
-            note(path, least == 1 ? "must not be empty" : "must have at least \(least) characters", .minLength)
+            note(
+                path, least == 1 ? "must not be empty" : "must have at least \(least) characters", .minLength,
+                bound: .integer(least))
         }
         if let most = schema["maxLength"]?.integer, length > most {
-            note(path, "must have at most \(most) characters", .maxLength)
+            note(path, "must have at most \(most) characters", .maxLength, bound: .integer(most))
         }
     }
 
     private mutating func check(number: JSON, _ schema: JSON, at path: [String]) {
         if let least = schema["minimum"], number.isLess(than: least) {
-            note(path, "must be at least \(least)", .minimum)
+            note(path, "must be at least \(least)", .minimum, bound: least)
         }
         if let most = schema["maximum"], most.isLess(than: number) {
-            note(path, "must be at most \(most)", .maximum)
+            note(path, "must be at most \(most)", .maximum, bound: most)
         }
     }
 
-    private mutating func note(_ path: [String], _ reason: String, _ code: PayloadFault.Code) {
-        if faults.count < SchemaCheck.limit { faults.append(PayloadFault(path: path, reason: reason, code: code)) }
+    private mutating func note(_ path: [String], _ reason: String, _ code: PayloadFault.Code, bound: JSON? = nil) {
+        guard faults.count < SchemaCheck.limit else { return }
+        faults.append(PayloadFault(path: path, reason: reason, code: code, bound: bound))
     }
 
     private static func list(_ values: [JSON]) -> String {
@@ -167,11 +171,14 @@ public struct PayloadFault: Equatable, Sendable {
     /// What was expected there. Contains nothing that was posted.
     public let reason: String
     public let code: Code
+    /// The bound that a length or a number violates.
+    public let bound: JSON?
 
-    public init(path: [String], reason: String, code: Code) {
+    public init(path: [String], reason: String, code: Code, bound: JSON? = nil) {
         self.path = path
         self.reason = reason
         self.code = code
+        self.bound = bound
     }
 
     /// - Parameter path: the place of the fault in the posted event.

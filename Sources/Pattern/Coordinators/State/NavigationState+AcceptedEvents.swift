@@ -200,7 +200,7 @@ extension NavigationState {
 }
 
 /// An event that is accepted now, and what a client needs to draw a control for it.
-public struct AcceptedControl: Sendable {
+public struct AcceptedControl: Sendable, Equatable {
     /// Where the control belongs.
     public enum Place: String, Sendable {
         case screen, tabBar, alert, app
@@ -241,15 +241,32 @@ extension NavigationState {
         return controls
     }
 
+    /// A field that `Coordinator.fields(of:in:)` describes though the event does not have it: `signUp.mail`; `nil` if
+    /// there is none.
+    package var unknownField: String? {
+        var unknown: String?
+        forEachAcceptedEvent { coordinator, event in
+            for field in coordinator.type.fields?(coordinator.coordinator, event.number, context) ?? [] {
+                if !event.has(field) { unknown = "\(event.name).\(field.name)" }
+            }
+        }
+        return unknown
+    }
+
     /// - Parameter named: how the visible screen names the event, if it does.
     private func control(
         for event: EventShape, _ named: Control?, of coordinator: LivingCoordinator
     ) -> AcceptedControl {
+        let (type, context) = (coordinator.type, self.context)
         let isOfScreen = coordinator.id == visible?.coordinator
         let payload = named?.payload
-        let schema = payload == nil ? event.schema : nil
+        var schema: JSON?
+        if payload == nil {
+            schema = type.fields?(coordinator.coordinator, event.number, context).map(event.schema) ?? event.schema
+        }
         return AcceptedControl(
-            type: event.name, payload: payload, coordinator: coordinator.name, title: named?.title ?? event.title,
+            type: event.name, payload: payload, coordinator: coordinator.name,
+            title: named?.title ?? type.title(coordinator.coordinator, event.number, context) ?? event.title,
             role: named?.role ?? (schema == nil ? .secondary : .input),
             place: isOfScreen ? .screen : hasVisibleTabs(of: coordinator.id) ? .tabBar : .app, schema: schema,
             example: payload == nil ? event.payload : nil)
@@ -287,9 +304,10 @@ extension NavigationState {
         } else if event == .open, let path = coordinators.first?.type.linksOfApp.compactMap({ $0.path([:]) }).first {
             example = ["path": .string(path)]
         }
+        let words = coordinators.first?.type.words
         return AcceptedControl(
-            type: event.rawValue, payload: nil, coordinator: nil, title: event.title, role: role, place: place,
-            schema: schema,
+            type: event.rawValue, payload: nil, coordinator: nil,
+            title: words?.text(.event(event), for: client) ?? event.title, role: role, place: place, schema: schema,
             example: example)
     }
 

@@ -16,13 +16,12 @@ extension Kiosk {
         }
 
         func render(_ screen: inout Screen, in context: NavigationContext) {
-            let say = context.language
-            screen.title = say("Your bags", "Ihr Gepäck")
+            screen.title = context.say("Your bags", "Ihr Gepäck")
             screen.params = ["bags": .integer(bags), "cents": .integer(cents)]
             screen.events = [
-                Control(say("One more", "Eins mehr"), sends: Event.add),
-                Control(say("One less", "Eins weniger"), sends: Event.remove),
-                Control(say("Pay", "Bezahlen"), role: .primary, sends: Event.pay),
+                Control(context.say("One more", "Eins mehr"), sends: Event.add),
+                Control(context.say("One less", "Eins weniger"), sends: Event.remove),
+                Control(context.say("Pay", "Bezahlen"), role: .primary, sends: Event.pay),
             ]
         }
 
@@ -77,11 +76,10 @@ extension Kiosk {
         }
 
         func render(_ screen: inout Screen, in context: NavigationContext) {
-            let say = context.language
-            screen.title = say("Board first for €15?", "Für 15 € zuerst einsteigen?")
+            screen.title = context.say("Board first for €15?", "Für 15 € zuerst einsteigen?")
             screen.events = [
-                Control(say("Yes", "Ja"), role: .primary, sends: Event.accept),
-                Control(say("No, thank you", "Nein, danke"), role: .secondary, sends: Event.decline),
+                Control(context.say("Yes", "Ja"), role: .primary, sends: Event.accept),
+                Control(context.say("No, thank you", "Nein, danke"), role: .secondary, sends: Event.decline),
             ]
         }
 

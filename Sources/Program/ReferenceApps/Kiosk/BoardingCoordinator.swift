@@ -24,10 +24,10 @@ extension Kiosk {
         }
 
         func render(_ screen: inout Screen, in context: NavigationContext) {
-            let say = context.language
-            screen.title = isBoarded ? say("Have a good flight", "Guten Flug") : say("One moment", "Einen Moment")
+            screen.title =
+                isBoarded ? context.say("Have a good flight", "Guten Flug") : context.say("One moment", "Einen Moment")
             screen.params["passes"] = isBoarded ? .array(passes) : nil
-            screen.events = [Control(say("Done", "Fertig"), role: .primary, sends: Event.done)]
+            screen.events = [Control(context.say("Done", "Fertig"), role: .primary, sends: Event.done)]
         }
 
         func isEnabled(_ event: Event, in context: NavigationContext) -> Bool { isBoarded }
@@ -52,9 +52,10 @@ extension Kiosk {
         }
 
         func effectDidFail(_ effect: Effect, _ error: any Error, _ navigator: inout Navigator) {
-            let say = navigator.language
             navigator.alert(
-                Alert(say("Please go to the counter, all is paid", "Bitte gehen Sie zum Schalter, alles ist bezahlt")))
+                Alert(
+                    navigator.say(
+                        "Please go to the counter, all is paid", "Bitte gehen Sie zum Schalter, alles ist bezahlt")))
             navigator.finish()
         }
 

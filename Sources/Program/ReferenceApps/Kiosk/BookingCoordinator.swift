@@ -34,22 +34,21 @@ extension Kiosk {
         }
 
         func render(_ screen: inout Screen, in context: NavigationContext) {
-            let say = context.language
             switch screen.name {
             case "booking":
-                screen.title = say("Your booking", "Ihre Buchung")
+                screen.title = context.say("Your booking", "Ihre Buchung")
                 screen.events = [
-                    Control(say("Look up", "Suchen"), role: .primary, sends: "lookUp"),
-                    Control(say("Cancel", "Abbrechen"), role: .secondary, sends: Event.cancel),
+                    Control(context.say("Look up", "Suchen"), role: .primary, sends: "lookUp"),
+                    Control(context.say("Cancel", "Abbrechen"), role: .secondary, sends: Event.cancel),
                 ]
             default:
                 let checkIn = context.shared[CheckIn.self]
-                screen.title = say("Who checks in?", "Wer checkt ein?")
+                screen.title = context.say("Who checks in?", "Wer checkt ein?")
                 screen.rows = (checkIn.booking?.passengers ?? []).map { passenger in
                     let isChosen = checkIn.chosen.contains(passenger.id)
                     return Row(passenger.name, isSelected: isChosen, sends: Event.toggle(id: passenger.id))
                 }
-                screen.events = [Control(say("Next", "Weiter"), role: .primary, sends: Event.next)]
+                screen.events = [Control(context.say("Next", "Weiter"), role: .primary, sends: Event.next)]
             }
         }
 
@@ -91,16 +90,16 @@ extension Kiosk {
                 navigator.shared[CheckIn.self] = CheckIn(booking: booking, chosen: booking.passengers.map(\.id))
                 navigator.push(Screen("passengers"))
             case .unknown:
-                let say = navigator.language
-                navigator.alert(Alert(say("We do not know this booking", "Wir kennen diese Buchung nicht")))
+                navigator.alert(Alert(navigator.say("We do not know this booking", "Wir kennen diese Buchung nicht")))
             }
         }
 
         mutating func effectDidFail(_ effect: Effect, _ error: any Error, _ navigator: inout Navigator) {
             code = nil
-            let say = navigator.language
             navigator.alert(
-                Alert(say("We could not reach the airline", "Wir konnten die Fluggesellschaft nicht erreichen")))
+                Alert(
+                    navigator.say("We could not reach the airline", "Wir konnten die Fluggesellschaft nicht erreichen"))
+            )
         }
 
         func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) {

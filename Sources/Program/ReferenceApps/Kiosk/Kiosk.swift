@@ -44,18 +44,7 @@ extension Kiosk {
         static let links: [LinkPattern] = ["/checkin/{code}?lang={lang}"]
         static let everywhere: [Event] = [.callOperator, .startOver]
 
-        enum Event: NavigationEvent, CaseIterable {
-            case begin, changeLanguage, callOperator, startOver
-
-            /// In both languages, because it is shown on the screens of all coordinators.
-            var title: String {
-                switch self {
-                case .callOperator: "Help · Hilfe"
-                case .startOver: "Start over · Von vorn"
-                default: readableName
-                }
-            }
-        }
+        enum Event: NavigationEvent, CaseIterable { case begin, changeLanguage, callOperator, startOver }
 
         /// What an unfinished check-in has reserved is given back.
         enum Effect: NavigationEffect {
@@ -70,12 +59,17 @@ extension Kiosk {
         }
 
         func render(_ screen: inout Screen, in context: NavigationContext) {
-            let say = context.language
-            screen.title = say("Check in here", "Hier einchecken")
-            screen.events = [
-                Control(say("Begin", "Beginnen"), role: .primary, sends: Event.begin),
-                Control(say("Deutsch", "English"), role: .secondary, sends: Event.changeLanguage),
-            ]
+            screen.title = context.say("Check in here", "Hier einchecken")
+            screen.events = [Control(role: .primary, sends: Event.begin), Control(sends: Event.changeLanguage)]
+        }
+
+        func title(of event: Event, in context: NavigationContext) -> String {
+            switch event {
+            case .begin: context.say("Begin", "Beginnen")
+            case .changeLanguage: context.say("Deutsch", "English")
+            case .callOperator: context.say("Help", "Hilfe")
+            case .startOver: context.say("Start over", "Von vorn")
+            }
         }
 
         func isEnabled(_ event: Event, in context: NavigationContext) -> Bool {
@@ -91,8 +85,7 @@ extension Kiosk {
                 begin(BookingCoordinator(), &navigator)
             case .changeLanguage: navigator.shared[Language.self].toggle()
             case .callOperator:
-                let say = navigator.language
-                navigator.alert(Alert(say("Somebody is coming to help you", "Wir kommen und helfen Ihnen")))
+                navigator.alert(Alert(navigator.say("Somebody is coming to help you", "Wir kommen und helfen Ihnen")))
             case .startOver: startOver(&navigator)
             }
         }
@@ -190,20 +183,12 @@ extension Kiosk {
         var code = Code.en
 
         mutating func toggle() { code = code == .en ? .de : .en }
-
-        /// Says the same in one language or the other.
-        func callAsFunction(_ english: String, _ german: String) -> String { code == .en ? english : german }
-
-        fileprivate func spoken(by client: ClientInfo) -> Language {
-            client.language.map { Language(code: Code(rawValue: $0) ?? .en) } ?? self
-        }
     }
 }
 
-extension NavigationContext {
-    var language: Kiosk.Language { shared[Kiosk.Language.self].spoken(by: client) }
-}
-
-extension Navigator {
-    var language: Kiosk.Language { shared[Kiosk.Language.self].spoken(by: client) }
+extension SessionContext {
+    /// Says the same in one language or the other: the client's, or, if that names none, the terminal's.
+    func say(_ english: String, _ german: String) -> String {
+        (client.language ?? shared[Kiosk.Language.self].code.rawValue) == "de" ? german : english
+    }
 }

@@ -32,8 +32,7 @@ extension Kiosk {
         }
 
         func render(_ screen: inout Screen, in context: NavigationContext) {
-            let say = context.language
-            screen.title = say("Please pay at the terminal", "Bitte zahlen Sie am Terminal")
+            screen.title = context.say("Please pay at the terminal", "Bitte zahlen Sie am Terminal")
             screen.params = ["cents": .integer(cents), "reference": .string(reference)]
         }
 
@@ -46,30 +45,28 @@ extension Kiosk {
         }
 
         mutating func receive(_ signal: Signal, _ navigator: inout Navigator) throws {
-            let say = navigator.language
             switch signal {
             case .paid(reference):
                 navigator.shared[CheckIn.self].payment = nil
                 navigator.tell(KioskCoordinator.self) { kiosk, navigator in kiosk.board(&navigator) }
-            case .refused(reference): refuse(say("Your card was refused", "Ihre Karte wurde abgelehnt"), &navigator)
-            case .timedOut: refuse(say("Nothing was paid", "Es wurde nicht bezahlt"), &navigator)
+            case .refused(reference):
+                refuse(navigator.say("Your card was refused", "Ihre Karte wurde abgelehnt"), &navigator)
+            case .timedOut: refuse(navigator.say("Nothing was paid", "Es wurde nicht bezahlt"), &navigator)
             // Of a payment that was given up.
             case .paid, .refused: throw SignalNotAccepted()
             }
         }
 
         mutating func effectDidFail(_ effect: Effect, _ error: any Error, _ navigator: inout Navigator) {
-            let say = navigator.language
-            refuse(say("The terminal does not answer", "Das Terminal antwortet nicht"), &navigator)
+            refuse(navigator.say("The terminal does not answer", "Das Terminal antwortet nicht"), &navigator)
         }
 
         func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? {
-            let say = context.language
             return Alert(
-                say("Cancel the payment?", "Die Zahlung abbrechen?"),
+                context.say("Cancel the payment?", "Die Zahlung abbrechen?"),
                 buttons: [
-                    .leave("leave", title: say("Cancel it", "Abbrechen")),
-                    AlertButton("stay", title: say("Pay", "Zahlen"), role: .cancel),
+                    .leave("leave", title: context.say("Cancel it", "Abbrechen")),
+                    AlertButton("stay", title: context.say("Pay", "Zahlen"), role: .cancel),
                 ])
         }
 

@@ -25,14 +25,13 @@ extension Kiosk {
         }
 
         func render(_ screen: inout Screen, in context: NavigationContext) {
-            let say = context.language
             let checkIn = context.shared[CheckIn.self]
-            screen.title = say("Your seats", "Ihre Plätze")
+            screen.title = context.say("Your seats", "Ihre Plätze")
             screen.params["seats"] = .array(checkIn.seats.map { .string($0) })
             screen.params["heldUntil"] = checkIn.heldUntil.map { JSON($0) }
             screen.events = [
-                Control(say("Choose", "Wählen"), sends: "choose"),
-                Control(say("Next", "Weiter"), role: .primary, sends: Event.next),
+                Control(context.say("Choose", "Wählen"), sends: "choose"),
+                Control(context.say("Next", "Weiter"), role: .primary, sends: Event.next),
             ]
         }
 
@@ -71,13 +70,12 @@ extension Kiosk {
         }
 
         func receive(_ signal: Signal, _ navigator: inout Navigator) {
-            let say = navigator.language
             switch signal {
             case .held(let seats, let until):
                 navigator.shared[CheckIn.self].seats = seats
                 navigator.shared[CheckIn.self].heldUntil = until
                 navigator.schedule(Signal.expired, at: until)
-            case .taken: navigator.alert(Alert(say("This seat is taken", "Dieser Platz ist vergeben")))
+            case .taken: navigator.alert(Alert(navigator.say("This seat is taken", "Dieser Platz ist vergeben")))
             case .expired where navigator.visible?.name == "payment":
                 // Who pays keeps the seats.
                 navigator.perform(Effect.hold(seats: navigator.shared[CheckIn.self].seats))
@@ -85,24 +83,24 @@ extension Kiosk {
                 navigator.shared[CheckIn.self].seats = []
                 navigator.shared[CheckIn.self].heldUntil = nil
                 navigator.endChildren()
-                navigator.alert(Alert(say("Your seat was released", "Ihr Platz wurde freigegeben")))
+                navigator.alert(Alert(navigator.say("Your seat was released", "Ihr Platz wurde freigegeben")))
             }
         }
 
         func effectDidFail(_ effect: Effect, _ error: any Error, _ navigator: inout Navigator) {
-            let say = navigator.language
             navigator.alert(
-                Alert(say("We could not reach the airline", "Wir konnten die Fluggesellschaft nicht erreichen")))
+                Alert(
+                    navigator.say("We could not reach the airline", "Wir konnten die Fluggesellschaft nicht erreichen"))
+            )
         }
 
         func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? {
             guard !context.shared[CheckIn.self].seats.isEmpty else { return nil }
-            let say = context.language
             return Alert(
-                say("Give up your seat?", "Den Platz aufgeben?"),
+                context.say("Give up your seat?", "Den Platz aufgeben?"),
                 buttons: [
-                    .leave("leave", title: say("Give it up", "Aufgeben")),
-                    AlertButton("keep", title: say("Keep it", "Behalten"), role: .cancel),
+                    .leave("leave", title: context.say("Give it up", "Aufgeben")),
+                    AlertButton("keep", title: context.say("Keep it", "Behalten"), role: .cancel),
                 ])
         }
     }
