@@ -149,7 +149,7 @@ private struct FailingList<Failure: Error>: Coordinator {
         let waiting = try await client(of: busy, store, after: before)
         #expect(try await waiting.call("GET", waiting.path).status == 429)
 
-        let failing = App("list", version: 2, root: { FailingList<TestFailure>() }) { _ in Alert("Oops") }
+        let failing = App("list", version: 2, root: { FailingList<TestFailure>() }) { _, _ in Alert("Oops") }
         let after = try await client(of: failing, store, after: before)
         let reduced = try await state(after)
         #expect(reduced["visible"]?["name"] == "list" && reduced["session"]?["version"] == 3)

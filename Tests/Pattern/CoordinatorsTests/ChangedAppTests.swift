@@ -354,7 +354,7 @@ private enum New {
     @Test func `no alert of onError takes the place of what a migration removes`() async throws {
         var session = try await CoordinatorTester(FailingMigrationTests.old)
         try await session.send("go")
-        let new = App("family", version: 2, root: { FailingParent() }) { _ in Alert("Oops") }
+        let new = App("family", version: 2, root: { FailingParent() }) { _, _ in Alert("Oops") }
 
         let restoration = try new.restore(session.saved)
         var run = restoration.transition(at: CoordinatorTester.someTime)

@@ -108,7 +108,7 @@ private final class Journal: Sendable {
 
     @Test func `an app may show an alert for an error, which is logged all the same`() async throws {
         let lines = Mutex<[String]>([])
-        let host = host(reports: { line in lines.withLock { $0.append(line) } }) { error in
+        let host = host(reports: { line in lines.withLock { $0.append(line) } }) { error, _ in
             error is TillCoordinator.Declined ? Alert("Declined") : nil
         }
         let created = try await host.create()

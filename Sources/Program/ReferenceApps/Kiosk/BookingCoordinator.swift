@@ -14,10 +14,6 @@ extension Kiosk {
             case toggle(id: Int)
             case next
             static let examples: [Event] = [.lookUp(code: "ABC123"), .cancel, .toggle(id: 1), .next]
-
-            var fields: [Field] {
-                if case .lookUp = self { [Field("code", "Booking code", minLength: 6, maxLength: 6)] } else { [] }
-            }
         }
 
         enum Effect: NavigationEffect { case lookUp(code: String) }
@@ -50,6 +46,11 @@ extension Kiosk {
                 }
                 screen.events = [Control(context.say("Next", "Weiter"), role: .primary, sends: Event.next)]
             }
+        }
+
+        func fields(of event: Event, in context: NavigationContext) -> [Field] {
+            guard case .lookUp = event else { return [] }
+            return [Field("code", context.say("Booking code", "Buchungsnummer"), minLength: 6, maxLength: 6)]
         }
 
         func isEnabled(_ event: Event, in context: NavigationContext) -> Bool {

@@ -12,7 +12,18 @@ public enum Kiosk {
             coordinators: [
                 BookingCoordinator.self, SeatCoordinator.self, BagsCoordinator.self, UpsellCoordinator.self,
                 PaymentCoordinator.self, BoardingCoordinator.self,
-            ], shared: [CheckIn.self, Language.self], dependencies: dependencies)
+            ], shared: [CheckIn.self, Language.self], dependencies: dependencies,
+            words: { phrase, language in language == "de" ? german(phrase) : nil })
+    }
+
+    private static func german(_ phrase: Phrase) -> String? {
+        switch phrase {
+        case .event(.back): "Zurück"
+        case .cancel: "Abbrechen"
+        case .fault(.minLength, let bound?), .fault(.maxLength, let bound?): "Es müssen \(bound) Zeichen sein."
+        case .problem("event-not-accepted"): "Das geht gerade nicht."
+        default: nil
+        }
     }
 }
 

@@ -26,6 +26,10 @@ import Testing
         func childWasDismissed(_ child: any Coordinator) {}
         func isEnabled(_ event: Event, context: NavigationContext) -> Bool { true }
         func isEnabled(_ event: Event, _ context: NavigationContext) -> Bool { true }
+        func title(of event: Event, context: NavigationContext) -> String { "Go" }
+        func title(for event: Event, in context: NavigationContext) -> String { "Go" }
+        func fields(of event: Event, context: NavigationContext) -> [Field] { [] }
+        func fields(for event: Event, in context: NavigationContext) -> [Field] { [] }
         func render(_ screen: inout Screen, context: NavigationContext) {}
         func render(_ screen: inout Screen, _ context: NavigationContext) {}
         func content(of screen: Screen, context: ContentContext) async -> JSONObject { [:] }
@@ -51,7 +55,9 @@ import Testing
             ("childDidFinish(_:navigator:)", "childDidFinish(_:_:)"), ("childDidFinish(_:)", "childDidFinish(_:_:)"),
             ("childWasDismissed(_:navigator:)", "childWasDismissed(_:_:)"),
             ("childWasDismissed(_:)", "childWasDismissed(_:_:)"), ("isEnabled(_:context:)", "isEnabled(_:in:)"),
-            ("isEnabled(_:_:)", "isEnabled(_:in:)"), ("render(_:context:)", "render(_:in:)"),
+            ("isEnabled(_:_:)", "isEnabled(_:in:)"), ("title(of:context:)", "title(of:in:)"),
+            ("title(for:in:)", "title(of:in:)"), ("fields(of:context:)", "fields(of:in:)"),
+            ("fields(for:in:)", "fields(of:in:)"), ("render(_:context:)", "render(_:in:)"),
             ("render(_:_:)", "render(_:in:)"), ("content(of:context:)", "content(of:in:)"),
             ("shouldLeave(_:context:)", "shouldLeave(_:in:)"), ("shouldLeave(_:_:)", "shouldLeave(_:in:)"),
             ("open(_:navigator:)", "open(_:_:)"), ("migrate(_:version:)", "migrate(_:from:)"),

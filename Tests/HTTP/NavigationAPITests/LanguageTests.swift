@@ -1,0 +1,97 @@
+import Coordinators
+import JSONCoding
+import Testing
+import TestSupport
+
+private struct NameCoordinator: Coordinator {
+    enum Event: NavigationEvent {
+        case name(String), leave
+        static let examples: [Event] = [.name("Ann"), .leave]
+        var fields: [Field] { if case .name = self { [Field(title: "Name", minLength: 3)] } else { [] } }
+    }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("name", events: ["name"])) }
+    func handle(_ event: Event, _ navigator: inout Navigator) {}
+}
+
+/// Problems in the user's language.
+@Suite struct LanguageTests {
+    private static let app = App(
+        "names", root: { NameCoordinator() },
+        words: { phrase, language in
+            switch (phrase, language) {
+            case (.problem("event-not-accepted"), "de"): "Das geht gerade nicht."
+            case (.problem("unauthorized"), "de"): "Bitte neu anfangen."
+            case (.fault(.minLength, let bound?), "de"): "Mindestens \(bound) Zeichen."
+            case (.event(.relaunch), "de"): "Von vorn"
+            default: nil
+            }
+        })
+
+    private static let plain = "“events” lists what is accepted."
+
+    @Test(arguments: [
+        ("de", "Das geht gerade nicht.", "de"), ("fr, de-AT;q=0.8, en;q=0.5", "Das geht gerade nicht.", "de"),
+        ("en, de;q=0.5", plain, "en"), ("de;q=0, fr", plain, "en"), ("de;q=0.3,*;q=0.9", plain, "en"),
+        ("fr", plain, "en"), (",;;q=x,-", plain, "en"),
+    ]) func `a problem is in the language that the client accepts`(
+        languages: String, detail: String, language: String
+    ) async throws {
+        let client = try await Client(LanguageTests.app)
+
+        let answer = try await client.call(
+            "POST", "\(client.path)/events", headers: ["Accept-Language": languages], body: #"{"type":"leave"}"#)
+
+        let problem = try JSON(parsing: Array(answer.body))
+        #expect(answer.status == 409)
+        #expect(problem["type"] == "urn:coordinatord:problem:event-not-accepted")
+        #expect(problem["detail"]?.string == detail)
+        #expect(answer.headers["content-language"] == language)
+        #expect(answer.headers["vary"] == "Accept-Language")
+    }
+
+    @Test func `faults of a form are in that language too, and a program reads their code`() async throws {
+        let client = try await Client(LanguageTests.app)
+
+        let answer = try await client.call(
+            "POST", "\(client.path)/events", headers: ["Accept-Language": "de"], body: #"{"type":"name","payload":"x"}"#
+        )
+
+        let fault = try JSON(parsing: Array(answer.body))["errors"]?.array?.first
+        #expect(fault?["code"] == "minLength")
+        #expect(fault?["detail"] == "Mindestens 3 Zeichen.")
+    }
+
+    @Test func `without Accept-Language it is the language of the session's client`() async throws {
+        let client = try await Client(LanguageTests.app)
+        let german = #"{"type":"describeClient","payload":{"locale":"de-DE"}}"#
+        #expect(try await client.post(german).status == 200)
+
+        let answer = try await client.post(#"{"type":"leave"}"#)
+        let state = try await client.call("GET", "\(client.path)?include=controls")
+
+        #expect(try JSON(parsing: Array(answer.body))["detail"] == "Das geht gerade nicht.")
+        let controls = try JSON(parsing: Array(state.body))["controls"]?.array ?? []
+        #expect(controls.first { $0["type"] == "relaunch" }?["title"] == "Von vorn")
+    }
+
+    @Test func `who has no right to a session reads the words of the first app`() async throws {
+        let client = try await Client(LanguageTests.app)
+
+        let answer = try await client.call(
+            "GET", client.path, headers: ["Accept-Language": "de", "Authorization": "Bearer x"])
+
+        #expect(answer.status == 401)
+        #expect(try JSON(parsing: Array(answer.body))["detail"] == "Bitte neu anfangen.")
+    }
+
+    @Test func `an app without words has no fields for languages in its problems`() async throws {
+        let client = try await Client(App("plain", root: { NameCoordinator() }))
+
+        let answer = try await client.call(
+            "POST", "\(client.path)/events", headers: ["Accept-Language": "de"], body: #"{"type":"leave"}"#)
+
+        #expect(answer.headers["content-language"] == nil)
+        #expect(answer.headers["vary"] == nil)
+    }
+}
