@@ -1,4 +1,5 @@
 import Coordinators
+import Foundation
 import JSONCoding
 import Testing
 import TestSupport
@@ -30,6 +31,14 @@ private struct NameCoordinator: Coordinator {
 
     private static let plain = "“events” lists what is accepted."
 
+    private func post(_ event: String, _ languages: String, _ client: Client) async throws -> Answer {
+        let headers = [
+            "Authorization": "Bearer \(client.token)", "Content-Type": "application/json", "Accept-Language": languages,
+        ]
+        return try await client.connection.request(
+            "POST", "\(client.path)/events", headers: headers, body: Data(event.utf8))
+    }
+
     @Test(arguments: [
         ("de", "Das geht gerade nicht.", "de"), ("fr, de-AT;q=0.8, en;q=0.5", "Das geht gerade nicht.", "de"),
         ("en, de;q=0.5", plain, "en"), ("de;q=0, fr", plain, "en"), ("de;q=0.3,*;q=0.9", plain, "en"),
@@ -39,8 +48,7 @@ private struct NameCoordinator: Coordinator {
     ) async throws {
         let client = try await Client(LanguageTests.app)
 
-        let answer = try await client.call(
-            "POST", "\(client.path)/events", headers: ["Accept-Language": languages], body: #"{"type":"leave"}"#)
+        let answer = try await post(#"{"type":"leave"}"#, languages, client)
 
         let problem = try JSON(parsing: Array(answer.body))
         #expect(answer.status == 409)
@@ -79,7 +87,7 @@ private struct NameCoordinator: Coordinator {
         let client = try await Client(LanguageTests.app)
 
         let answer = try await client.call(
-            "GET", client.path, headers: ["Accept-Language": "de", "Authorization": "Bearer x"])
+            "GET", client.path, token: "x", headers: ["Accept-Language": "de"])
 
         #expect(answer.status == 401)
         #expect(try JSON(parsing: Array(answer.body))["detail"] == "Bitte neu anfangen.")
@@ -88,8 +96,7 @@ private struct NameCoordinator: Coordinator {
     @Test func `an app without words has no fields for languages in its problems`() async throws {
         let client = try await Client(App("plain", root: { NameCoordinator() }))
 
-        let answer = try await client.call(
-            "POST", "\(client.path)/events", headers: ["Accept-Language": "de"], body: #"{"type":"leave"}"#)
+        let answer = try await post(#"{"type":"leave"}"#, "de", client)
 
         #expect(answer.headers["content-language"] == nil)
         #expect(answer.headers["vary"] == nil)

@@ -159,11 +159,15 @@ private struct OddFieldsCoordinator: Coordinator {
         #expect(tester.visible == "booked")
     }
 
-    @Test(arguments: [
-        (["cabin": "business", "bags": 0, "meals": []] as JSON, "cabin"),
+    static let strangers: [(payload: JSON, field: String)] = [
+        (["cabin": "business", "bags": 0, "meals": []], "cabin"),
         (["cabin": "first", "bags": 0, "meals": [], "code": "B"], "code"),
         (["cabin": "first", "bags": 0, "meals": ["soup"]], "meals"),
-    ]) func `what is not among the choices is refused`(payload: JSON, field: String) async throws {
+    ]
+
+    @Test(arguments: strangers) func `what is not among the choices is refused`(payload: JSON, field: String)
+        async throws
+    {
         var tester = try await tester("en")
 
         let failure = await #expect(throws: CoordinatorTester.Failure.self) { try await tester.send("book", payload) }
