@@ -41,6 +41,11 @@ struct WorkshopCoordinator: Coordinator {
         return .finished(job)
     }
 
+    func sessionWillEnd(_ reason: EndReason, in context: EffectContext) async throws {
+        note("\(context.session.id) \(reason.rawValue) \(context.effectID)\n")
+        try await Task.sleep(for: .milliseconds(.random(in: 1...200)))
+    }
+
     /// Appends a line in one step, as several servers do.
     private func note(_ line: String) {
         guard let path = ProcessInfo.processInfo.environment["ODD_LEDGER"] else { return }

@@ -119,6 +119,24 @@ extension CoordinatorTester {
         try await end(effect(id, fileID, line), with: .failed(error), fileID, line)
     }
 
+    /// Ends the session, and performs the clean-ups of its coordinators that declare `sessionWillEnd`, children first, and
+    /// those that are still under way. An attempt that throws is repeated at once, five times.
+    ///
+    /// After `relaunch`, and after `endChildren`, clean-ups are among `pending`, and `performEffects` performs them.
+    public mutating func end(
+        _ reason: EndReason = .ended, fileID: String = #fileID, line: UInt = #line
+    ) async throws(Failure) {
+        state = app.remains(of: saved.ended(reason, at: now))
+        var mistakes: [String] = []
+        for cleanUp in state.effects {
+            if case .failed(let error)? = await outcome(of: cleanUp) {
+                mistakes.append("sessionWillEnd of “\(cleanUp.cleanUp?.coordinator ?? "")” threw \(ThrownError(error))")
+            }
+        }
+        state.removeCleanUps()
+        if !mistakes.isEmpty { throw Failure(mistakes: mistakes, fileID: fileID, line: line) }
+    }
+
     private func effect(_ id: String, _ fileID: String, _ line: UInt) throws(Failure) -> PendingWork {
         if let effect = state.effect(id) { return effect }
         let others = state.effects.isEmpty ? "none" : state.effects.map(\.id).joined(separator: ", ")
@@ -146,8 +164,8 @@ public struct EffectFailure: Error {
 }
 
 extension NavigationState {
-    /// The effects under way.
-    var effects: [PendingWork] { pending.filter { $0.effect != nil } }
+    /// The effects and clean-ups under way.
+    var effects: [PendingWork] { pending.filter(\.isPerformed) }
 
     /// The effect of that id; if several coordinators have one, that of the coordinator that was started last.
     func effect(_ id: String) -> PendingWork? {

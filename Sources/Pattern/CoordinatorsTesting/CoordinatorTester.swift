@@ -12,7 +12,7 @@ public import JSONCoding
 /// An event that is refused throws a `Failure` that names the test's own line, and changes nothing.
 public struct CoordinatorTester: Sendable {
     public let app: App
-    public private(set) var state: NavigationState
+    public internal(set) var state: NavigationState
     /// What the last event did.
     public private(set) var transition: Transition
     private var findings = Findings()

@@ -8,8 +8,8 @@ import TestSupport
 /// A shelf whose books are fetched apart from the state, by what is in the store then.
 private struct ShelfCoordinator: Coordinator {
     enum Event: NavigationEvent {
-        case show(String)
-        static let examples: [Event] = [.show("books")]
+        case show(String), renew(String)
+        static let examples: [Event] = [.show("books"), .renew("shelf")]
     }
 
     struct Failure: Error {}
@@ -17,7 +17,10 @@ private struct ShelfCoordinator: Coordinator {
     func start(_ navigator: inout Navigator) { navigator.push(Screen("shelf", params: ["x": 1], hasContent: true)) }
 
     func handle(_ event: Event, _ navigator: inout Navigator) {
-        if case .show(let name) = event { navigator.push(Screen(name, hasContent: name != "plain")) }
+        switch event {
+        case .show(let name): navigator.push(Screen(name, hasContent: name != "plain"))
+        case .renew(let name): navigator.invalidateContent(of: name)
+        }
     }
 
     func content(of screen: Screen, in context: ContentContext) async throws -> JSONObject {
@@ -53,6 +56,26 @@ private final class Books: Sendable {
         return try await Client(App("shelf", root: { ShelfCoordinator() }, dependencies: dependencies)) {
             $0.handlerDeadline = .seconds(2)
         }
+    }
+
+    @Test
+    func `an invalidated content is a change of the screen, also below others, and without content it is refused`()
+        async throws
+    {
+        let client = try await client()
+        let renew = #"{"type":"renew","payload":"shelf"}"#
+
+        let first = try FlowTests.json(try await client.post(renew))
+        _ = try await client.post(#"{"type":"show","payload":"plain"}"#)
+        let second = try FlowTests.json(try await client.post(renew))
+        let refused = try await client.post(#"{"type":"renew","payload":"plain"}"#)
+
+        #expect(first["visible"]?["contentVersion"] == 1)
+        let key = first["visible"]?["key"] ?? .null
+        #expect(first["transition"]?["operations"] == [["op": "update", "key": key]])
+        #expect(second["stack"]?.array?[0]["contentVersion"] == 2, "\(second)")
+        #expect(second["visible"]?["contentVersion"] == nil)
+        #expect(refused.status == 500)
     }
 
     private func open(_ name: String, _ client: Client) async throws -> String {

@@ -542,8 +542,8 @@ extension CoordinatorTester {
         var app = try await CoordinatorTester(SignalApp.app)
         try await app.order(.perform(.note, id: "effect"), .wait("b", seconds: 5, id: "timer"))
 
-        #expect(app.state.withoutEffects.pending.map(\.id) == ["timer"])
-        #expect(app.state.hasEffects && !app.state.withoutEffects.hasEffects)
+        #expect(app.state.forked.pending.map(\.id) == ["timer"])
+        #expect(app.state.hasEffects && !app.state.forked.hasEffects)
     }
 
     @Test func `a saved state whose work contradicts itself is damaged`() async throws {

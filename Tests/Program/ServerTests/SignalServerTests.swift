@@ -96,6 +96,37 @@ import TestSupport
         try await storage.stop(program)
     }
 
+    @Test func `kill -9 between a session's end and its clean-up loses no clean-up`() async throws {
+        var (program, connection) = try await serve()
+        var ended: [StorageTests.Session] = []
+        for _ in 0..<Scale.rounds(3, long: 20) {
+            for _ in 0..<10 {
+                let session = try await storage.open(connection, app: "workshop")
+                let answer = try await connection.request("DELETE", session.path, headers: session.headers)
+                #expect(answer.status == 204)
+                ended.append(session)
+            }
+            try await Task.sleep(for: .milliseconds(.random(in: 0...20)))
+            program.signal(SIGKILL)
+            #expect(try await program.end() == -SIGKILL)
+            (program, connection) = try await serve()
+            for session in ended {
+                let answer = try await connection.request("GET", session.path, headers: session.headers)
+                #expect(answer.status == 410)
+                #expect(answer.text.contains("session-ended"), "\(answer.text)")
+            }
+        }
+        let told = { (session: StorageTests.Session) in
+            let lines = try String(contentsOfFile: ledger, encoding: .utf8).split(separator: "\n")
+            return Set(lines.filter { $0.hasPrefix("\(session.id) ended ") })
+        }
+        for session in ended {
+            try await eventually { try !told(session).isEmpty }
+            #expect(try told(session).count == 1, "\(session.id)")
+        }
+        try await storage.stop(program)
+    }
+
     @Test func `when one of three replicas is killed, the others do its work`() async throws {
         let database = try PostgresCluster.shared.makeDatabase()
         var servers: [(Program, Connection)] = []

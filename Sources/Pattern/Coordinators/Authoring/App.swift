@@ -164,6 +164,9 @@ public final class App: Sendable {
         types.map { ($0.name, $0.events, $0.signals) }
     }
 
+    /// Whether any coordinator of the app declares `sessionWillEnd`.
+    package var hasEndObservers: Bool { types.contains { $0.work.willEnd != nil } }
+
     /// Whether any coordinator of the app has an event of that name.
     func hasEvent(_ name: String) -> Bool { eventNumbers.byName[name] != nil }
 
@@ -193,6 +196,16 @@ public final class App: Sendable {
     ///
     /// - Parameter saved: the state as it was saved.
     public func beginRelaunch(of saved: JSON, at now: Date) throws(NavigationError) -> TransitionRun {
+        // Its coordinators are told as after any relaunch.
+        var state = remains(of: saved.ended(.relaunched, at: now))
+        state.shared = state.shared.surviving
+        var run = TransitionRun(of: self, on: state, at: now, event: PostedEvent(BuiltInEvent.relaunch.rawValue))
+        try run.startRoot()
+        return run
+    }
+
+    /// What does not belong to any coordinator of a saved state, and the clean-ups of those that are gone.
+    public func remains(of saved: JSON) -> NavigationState {
         var state = NavigationState()
         state.lastKey = min(max(saved["lastKey"]?.integer ?? 0, 0), NavigationState.numberLimit)
         state.lastID = min(max(saved["lastID"]?.integer ?? 0, 0), NavigationState.numberLimit)
@@ -201,12 +214,14 @@ public final class App: Sendable {
             version: saved["version"]?.integer ?? version, defaults: saved["defaults"]?.object ?? [:],
             coordinators: (try? saved.member("coordinators")) ?? [])
         let shared = SharedValues.restored(saved["shared"]?.object ?? [:], of: session, as: sharedTypes)
-        state.shared = shared.0.surviving
+        state.shared = shared.0
         if let client = saved["client"].flatMap({ try? ClientInfo($0) }) { state.client = client }
         state.drawnFor = max(saved["drawnFor"]?.integer ?? 0, NavigationState.firstDevice)
-        var run = TransitionRun(of: self, on: state, at: now, event: PostedEvent(BuiltInEvent.relaunch.rawValue))
-        try run.startRoot()
-        return run
+        state.inheritedID = min(max(saved["inheritedID"]?.integer ?? 0, 0), state.lastID)
+        for work in saved["pending"]?.array ?? [] {
+            if let work = try? PendingWork(json: work), work.cleanUp != nil { state.pending.append(work) }
+        }
+        return state
     }
 
     /// Applies one event: the whole transition, or none of it.

@@ -27,6 +27,8 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
 
     /// The type that `fields(of:in:)` returns: `[Field]`, or `Undeclared`. Swift infers it.
     associatedtype FieldList = Undeclared
+    /// Swift infers it from `sessionWillEnd`, which a coordinator may leave out.
+    associatedtype EndingResult = Undeclared
 
     /// See `NearMisses`, which knows neither `Event` nor `Effect`.
     associatedtype EnablingNearMiss = Undeclared
@@ -195,6 +197,15 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     ///   the screen, every other button stays on it.
     func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert?
 
+    /// Undoes what the coordinator holds elsewhere, such as a reserved seat, because it is gone with nobody to be told: the
+    /// session has ended or expired, was relaunched, or an ancestor has called `endChildren`. A coordinator that declares
+    /// no such function costs nothing.
+    ///
+    /// It is done like an effect: outside the session's turn, after the commit, at least once, with the same
+    /// `context.effectID` in each attempt, also after a crash and on another server. If it throws, it is repeated five times
+    /// within ten minutes. The functions of several coordinators run side by side, those of children begin first.
+    func sessionWillEnd(_ reason: EndReason, in context: EffectContext) async throws -> EndingResult
+
     /// Opens a link, passes it on, or keeps it pending. A link is offered to the root first, then down the tree, until
     /// a coordinator takes or keeps it. One that nobody takes is offered again as a link of each pattern with a
     /// catch-all that matches it, the most precise first; so `"/{path...}"` is where an app shows that it has no such place.
@@ -216,6 +227,18 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     /// - Parameter version: the version of the app that saved it.
     /// - Returns: `nil` to remove it.
     static func migrate(_ work: SavedWork, from version: Int) throws -> SavedWork?
+}
+
+/// Why a coordinator is gone, see `Coordinator.sessionWillEnd`.
+public enum EndReason: String, Sendable, Codable, CaseIterable {
+    /// The session was ended: by its client, by the app, or by the operator.
+    case ended
+    /// Nobody has used the session for too long, or its time was over.
+    case expired
+    /// The session was relaunched.
+    case relaunched
+    /// An ancestor has called `endChildren`.
+    case removed
 }
 
 /// An effect or a timer as an older version of the app saved it.
@@ -260,6 +283,7 @@ extension Coordinator {
     public func render(_ screen: inout Screen, in context: NavigationContext) {}
     public func content(of screen: Screen, in context: ContentContext) throws -> JSONObject { throw NoContent() }
     public func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? { nil }
+    public func sessionWillEnd(_ reason: EndReason, in context: EffectContext) -> Undeclared { Undeclared() }
     public mutating func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision { .passedOn }
     public mutating func childDidFinish(_ child: any Coordinator, _ navigator: inout Navigator) {}
     public mutating func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) {}

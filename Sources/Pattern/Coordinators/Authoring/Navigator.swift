@@ -169,6 +169,18 @@ extension Navigator {
         requests.append(.update(.key(key), change))
     }
 
+    /// Lets clients fetch the content of this coordinator's topmost screen of that name again, for example when a service
+    /// has sent a signal that it has changed: the screen's `contentVersion` changes, and whoever watches learns of it. The
+    /// screen must have content, see `Coordinator.content`.
+    public mutating func invalidateContent(of name: String) {
+        requests.append(.invalidateContent(.name(name)))
+    }
+
+    /// Lets clients fetch the content of this coordinator's screen of that key again.
+    public mutating func invalidateContent(ofKey key: String) {
+        requests.append(.invalidateContent(.key(key)))
+    }
+
     /// Selects the tab of that id, on the innermost of this coordinator's own screens that has such a tab.
     public mutating func selectTab(_ id: String) {
         requests.append(.selectTab(id))

@@ -32,6 +32,8 @@ public protocol NearMisses {
     associatedtype ScreenRemoval = Undeclared
     associatedtype ScreenRemovalNearMiss = Undeclared
     associatedtype BareScreenRemovalNearMiss = Undeclared
+    associatedtype EndNearMiss = Undeclared
+    associatedtype BareEndNearMiss = Undeclared
 
     @available(*, deprecated, message: "write childDidFinish(_:_:)")
     mutating func childDidFinish(
@@ -87,6 +89,10 @@ public protocol NearMisses {
     ) async throws -> ScreenRemovalNearMiss
     @available(*, deprecated, message: "write screenWasRemoved(_:_:)")
     mutating func screenWasRemoved(_ screen: Screen) async throws -> BareScreenRemovalNearMiss
+    @available(*, deprecated, message: "write sessionWillEnd(_:in:)")
+    func sessionWillEnd(_ reason: EndReason, context: EffectContext) async throws -> EndNearMiss
+    @available(*, deprecated, message: "write sessionWillEnd(_:in:)")
+    func sessionWillEnd(_ reason: EndReason, _ context: EffectContext) async throws -> BareEndNearMiss
 }
 
 /// The type of every function and list that a coordinator does not declare.
@@ -120,6 +126,8 @@ extension NearMisses {
     public mutating func screenWasRemoved(_ screen: Screen, _ navigator: inout Navigator) -> Undeclared { .init() }
     public mutating func screenWasRemoved(_ screen: Screen, navigator: inout Navigator) -> Undeclared { .init() }
     public mutating func screenWasRemoved(_ screen: Screen) -> Undeclared { .init() }
+    public func sessionWillEnd(_ reason: EndReason, context: EffectContext) -> Undeclared { .init() }
+    public func sessionWillEnd(_ reason: EndReason, _ context: EffectContext) -> Undeclared { .init() }
 }
 
 extension Coordinator {
@@ -160,6 +168,8 @@ extension Coordinator {
                 self is any StackDelegate.Type ? Undeclared.self : ScreenRemoval.self, "screenWasRemoved(_:_:)",
                 "extension \(self): StackDelegate"
             ),
+            (EndNearMiss.self, "sessionWillEnd(_:context:)", "sessionWillEnd(_:in:)"),
+            (BareEndNearMiss.self, "sessionWillEnd(_:_:)", "sessionWillEnd(_:in:)"),
         ]
         return suspects.filter { $0.type != Undeclared.self }.map {
             "\(name) declares \($0.declared), which nobody calls: write \($0.meant)"

@@ -11,6 +11,7 @@ indirect enum Request: Sendable {
     case replace(Screen)
     case setStack([Screen])
     case update(ScreenReference, @Sendable (inout Screen) -> Void)
+    case invalidateContent(ScreenReference)
     case selectTab(String)
     case setBadge(String?, tab: String)
     case setTabs([Tab])
@@ -106,6 +107,8 @@ extension Request: CustomStringConvertible {
         case .setStack: "setStack()"
         case .update(.name(let name), _): "update(\(name))"
         case .update(.key, _): "update(key:)"
+        case .invalidateContent(.name(let name)): "invalidateContent(of: \(name))"
+        case .invalidateContent(.key): "invalidateContent(ofKey:)"
         case .selectTab(let id): "selectTab(\(id))"
         case .setBadge(_, let id): "setBadge(ofTab: \(id))"
         case .setTabs: "setTabs()"

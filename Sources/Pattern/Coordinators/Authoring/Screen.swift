@@ -27,6 +27,8 @@ public struct Screen: Sendable, Equatable {
     public var hidesNavigationBar: Bool
     /// Whether the screen has content that clients fetch apart from the state, see `Coordinator.content`.
     public var hasContent: Bool
+    /// How often the content was invalidated while the screen was shown, see `Navigator.invalidateContent`.
+    public internal(set) var contentVersion = 0
     /// The labels of the screen's tabs. Filled only in `Coordinator.render`, in `Coordinator.migrate` and in the
     /// closure of `Navigator.update`; elsewhere empty.
     public var tabs: [TabLabel] = []

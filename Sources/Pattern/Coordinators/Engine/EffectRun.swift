@@ -13,6 +13,8 @@ struct WorkFunctions: Sendable {
     let retries: @Sendable (JSON) -> Int
     let perform: @Sendable (any Coordinator, JSON, EffectContext) async throws -> SentSignal?
     let didFail: @Sendable (inout any Coordinator, JSON, any Error, inout Navigator) async throws -> Void
+    /// `sessionWillEnd`; `nil` if the coordinator does not declare it.
+    let willEnd: (@Sendable (any Coordinator, EndReason, EffectContext) async throws -> Void)?
 
     init<C: Coordinator>(of type: C.Type) {
         owns = { $0 is C.Effect || $0 is C.Signal }
@@ -29,23 +31,40 @@ struct WorkFunctions: Sendable {
             try await handler.effectDidFail(try effect.decode(), error, &navigator)
             coordinator = handler
         }
+        if C.EndingResult.self == Undeclared.self {
+            willEnd = nil
+        } else {
+            willEnd = { coordinator, reason, context in
+                _ = try await coordinator.known(as: C.self).sessionWillEnd(reason, in: context)
+            }
+        }
     }
 }
 
-/// One attempt of an effect, not made yet.
+/// One attempt of an effect or of a clean-up, not made yet.
 public struct EffectRun: Sendable {
     public let app: String
     /// The coordinator's name.
     public let coordinator: String
-    /// The name of the effect's case.
+    /// The name of the effect's case, or that of the function that cleans up.
     public let effect: String
     /// When the effect was recorded.
     public let since: Date
     /// How often an attempt that throws is repeated.
     public let retries: Int
+    /// Whether it is the clean-up of a coordinator that is gone.
+    public let isCleanUp: Bool
     private let living: LivingCoordinator
-    private let value: JSON
+    private let job: Job
     private let context: EffectContext
+
+    private enum Job: Sendable {
+        /// The effect as it is saved.
+        case effect(JSON)
+        case cleanUp(EndReason)
+        /// The app does not know what the clean-up needs.
+        case impossible(RestoringFailure)
+    }
 
     /// - Parameters:
     ///   - number: the effect's.
@@ -58,22 +77,36 @@ public struct EffectRun: Sendable {
         of number: Int, in state: NavigationState, of app: App, session: String, user: String?, effectID id: String,
         attempt: Int, at now: Date
     ) {
-        guard let work = state.work(number), case .effect(let value, let since) = work.kind,
-            let living = state[work.coordinator]
-        else { return nil }
+        guard let work = state.work(number) else { return nil }
+        switch work.kind {
+        case .timer: return nil
+        case .effect(let value, let since):
+            guard let living = state[work.coordinator] else { return nil }
+            (self.living, self.since, job) = (living, Date(milliseconds: since), .effect(value))
+            (retries, isCleanUp) = (max(0, living.type.work.retries(value)), false)
+        case .cleanUp(let cleanUp):
+            // A newer build knows how to do it.
+            guard cleanUp.version <= app.version else { return nil }
+            do {
+                living = try app.living(cleanUp, id: work.coordinator, in: state.context)
+                (job, retries) = (.cleanUp(cleanUp.reason), CleanUp.retries)
+            } catch {
+                guard let root = try? LivingCoordinator(absent: cleanUp.name, of: app, in: state.context) else {
+                    return nil
+                }
+                (living, job, retries) = (root, .impossible(error), 0)
+            }
+            (since, isCleanUp) = (Date(milliseconds: cleanUp.since), true)
+        }
         self.app = app.name
         self.coordinator = living.name
         self.effect = work.name
-        self.since = Date(milliseconds: since)
-        self.retries = max(0, living.type.work.retries(value))
-        self.living = living
-        self.value = value
         self.context = EffectContext(
             state, of: SessionInfo(id: session, user: user), effectID: id, attempt: attempt, at: now, app.dependencies)
     }
 
     /// The function as its author knows it: `perform(hold)`.
-    public var function: String { "perform(\(effect))" }
+    public var function: String { isCleanUp ? effect : "perform(\(effect))" }
 
     /// Makes the attempt.
     ///
@@ -81,14 +114,47 @@ public struct EffectRun: Sendable {
     package func signal(
         observer: (any CallObserver)? = nil, wrapper: CallWrapper? = nil
     ) async throws -> SentSignal? {
-        let call = RunningCall(effect: function, of: living)
-        if let observer, try !observer.enter(call) { try await observer.leaveThread(for: call) }
-        defer { observer?.leave(call) }
-        let perform = living.type.work.perform
-        guard let wrapper else { return try await perform(living.coordinator, value, context) }
+        let running = RunningCall(effect: function, of: living)
+        if let observer, try !observer.enter(running) { try await observer.leaveThread(for: running) }
+        defer { observer?.leave(running) }
+        guard let wrapper else { return try await call() }
         var signal: SentSignal?
-        try await wrapper(call) { signal = try await perform(living.coordinator, value, context) }
+        try await wrapper(running) { signal = try await call() }
         return signal
+    }
+
+    private func call() async throws -> SentSignal? {
+        switch job {
+        case .effect(let value): return try await living.type.work.perform(living.coordinator, value, context)
+        case .cleanUp(let reason): try await living.type.work.willEnd?(living.coordinator, reason, context)
+        case .impossible(let failure): throw failure
+        }
+        return nil
+    }
+}
+
+/// Why a clean-up cannot be done: the app has no such coordinator any longer, or cannot read what it has saved.
+struct RestoringFailure: Error, CustomStringConvertible {
+    let description: String
+}
+
+extension App {
+    /// A coordinator that is gone, as it was.
+    fileprivate func living(
+        _ cleanUp: CleanUp, id: Int, in context: NavigationContext
+    ) throws(RestoringFailure) -> LivingCoordinator {
+        guard let type = types.first(where: { $0.name == cleanUp.name }) else {
+            throw RestoringFailure(description: "there is no such coordinator")
+        }
+        do {
+            return try LivingCoordinator(
+                id: id, parent: nil, home: 0, type: type,
+                coordinator: try type.restore(cleanUp.state, from: cleanUp.version), in: context)
+        } catch let error as JSONDecodingError {
+            throw RestoringFailure(description: error.explanation(of: "what it has saved"))
+        } catch {
+            throw RestoringFailure(description: "it cannot be encoded again")
+        }
     }
 }
 
@@ -98,6 +164,7 @@ extension CoordinatorType {
         switch pending.kind {
         case .effect(let value, _): work.isEffect(value) ? nil : "there is no such effect"
         case .timer(let value, _, _): work.signal(value) == nil ? "there is no such signal" : nil
+        case .cleanUp: nil
         }
     }
 
@@ -108,7 +175,10 @@ extension CoordinatorType {
             switch pending.kind {
             case .effect(let value, _): (.effect, value)
             case .timer(let value, _, _): (.timer, value)
+            case .cleanUp: (.effect, .null)
             }
+        // A clean-up says which version has saved it, and is converted when it is done.
+        if pending.cleanUp != nil { return pending }
         let saved = SavedWork(kind: kind, id: pending.id, value: value)
         return try type.migrate(saved, from: version).map { pending.with($0) }
     }
@@ -120,6 +190,7 @@ extension PendingWork {
             switch kind {
             case .effect(_, let since): .effect(saved.value, since: since)
             case .timer(_, let due, let idle): .timer(saved.value, due: due, idle: idle)
+            case .cleanUp: self.kind
             }
         return PendingWork(id: saved.id, number: number, coordinator: coordinator, kind: kind)
     }

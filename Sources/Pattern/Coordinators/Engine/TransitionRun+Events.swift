@@ -221,7 +221,9 @@ extension TransitionRun {
         guard !recordObjection(against: nil, where: { _ in true }) else { return }
         state.pendingLink = nil
         state.shared = state.shared.surviving
-        removeWithoutAsking(Set(state.coordinators.map(\.id)))
+        let before = state.coordinators
+        removeWithoutAsking(Set(before.map(\.id)))
+        try recordCleanUps(since: before, .relaunched)
         try startRoot()
     }
 

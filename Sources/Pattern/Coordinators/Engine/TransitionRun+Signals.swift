@@ -44,6 +44,7 @@ extension App {
             call = .receiveSignal(sent)
             (name, cause, recipient) = (sent.name, .timer, living.id)
         case .effect(let number, let outcome):
+            if state.work(number)?.cleanUp != nil { return cleanedUp(number, on: state, at: now) }
             guard let (work, living) = state.remove(number), case .effect(let effect, _) = work.kind else { return nil }
             switch outcome {
             case .done(let signal): call = signal.map { .receiveSignal($0) }
@@ -58,6 +59,15 @@ extension App {
         run.showsErrors = showsErrors
         run.leavesWithoutAsking = true
         if let call { run.agenda.append(.call(call, recipient)) }
+        return run
+    }
+
+    /// The transition after a clean-up, which nobody is told of.
+    private func cleanedUp(_ number: Int, on state: NavigationState, at now: Date) -> TransitionRun {
+        var state = state
+        state.pending.removeAll { $0.number == number }
+        var run = TransitionRun(of: self, on: state, at: now, event: PostedEvent(CleanUp.function))
+        run.cause = .effect
         return run
     }
 
@@ -123,6 +133,26 @@ extension NavigationState {
 
 /// Adds effects and timers to the state. A host performs an effect after the commit.
 extension TransitionRun {
+    /// Records the clean-ups of coordinators that are gone, children first.
+    ///
+    /// - Parameter before: the coordinators that lived before they were removed.
+    mutating func recordCleanUps(
+        since before: [LivingCoordinator], _ reason: EndReason
+    ) throws(NavigationError) {
+        for living in before.reversed()
+        where living.type.work.willEnd != nil && living.id > state.inheritedID && state[living.id] == nil {
+            guard state.pending.count < NavigationState.cleanUpLimit else {
+                throw .workLimit(coordinator: living.name)
+            }
+            let cleanUp = CleanUp(
+                name: living.name, state: living.savedState, version: app.version, reason: reason,
+                since: now.milliseconds)
+            state.pending.append(
+                PendingWork(
+                    id: CleanUp.function, number: state.nextID(), coordinator: living.id, kind: .cleanUp(cleanUp)))
+        }
+    }
+
     mutating func recordEffect(
         _ effect: any NavigationEffect, id: String?, _ request: Request, by coordinator: LivingCoordinator
     ) throws(NavigationError) {

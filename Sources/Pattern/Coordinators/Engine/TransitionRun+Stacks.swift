@@ -243,6 +243,17 @@ extension TransitionRun {
         if drawn != own.labelled { try redraw(own, as: drawn, request.description, by: coordinator) }
     }
 
+    /// Counts a new version of a screen's content, which is no part of the state.
+    mutating func invalidateContent(
+        _ reference: ScreenReference, _ request: Request, by coordinator: LivingCoordinator
+    ) throws(NavigationError) {
+        let own = state.screens.last { $0.coordinator == coordinator.id && reference.matches($0) }
+        guard let own, own.screen.hasContent else {
+            throw coordinator.impossible(request, "it has no such screen with content")
+        }
+        try update(.key(own.key), { $0.contentVersion += 1 }, request, by: coordinator)
+    }
+
     /// Redraws the screens of the coordinators that were called, or all screens if the context has changed.
     ///
     /// - Returns: whether any screen has changed.

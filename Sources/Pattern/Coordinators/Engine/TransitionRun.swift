@@ -372,6 +372,7 @@ extension TransitionRun {
         case .replace(let screen): try replace(with: screen, request, by: coordinator)
         case .setStack(let screens): try setStack(screens, request, by: coordinator)
         case .update(let reference, let change): try update(reference, change, request, by: coordinator)
+        case .invalidateContent(let reference): try invalidateContent(reference, request, by: coordinator)
         case .selectTab(let id): try selectTab(id, request, by: coordinator)
         case .setBadge(let badge, let tab): try setBadge(badge, ofTab: tab, request, by: coordinator)
         case .setTabs(let tabs): try setTabs(tabs, request, by: coordinator)
@@ -382,7 +383,9 @@ extension TransitionRun {
         case .dismiss, .dismissPresented: try dismiss(request, by: coordinator)
         case .finish: try finish(coordinator, request)
         case .endChildren(let asking):
+            let before = state.coordinators
             remove(Set(state.children(of: coordinator.id).map(\.id)), by: coordinator.id, asking: asking)
+            try recordCleanUps(since: before, .removed)
         case .deliver(let value): try deliver(value, request, by: coordinator)
         case .move(let child, let place): try move(child, to: place, request, by: coordinator)
         case .tell(let message): try tell(message, request, by: coordinator)

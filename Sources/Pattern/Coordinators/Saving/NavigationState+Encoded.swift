@@ -57,6 +57,7 @@ extension NavigationState {
             }
             if client != base.client { writer.member("client", client.values) }
             writer.member("drawnFor", ifAny: drawnFor == NavigationState.firstDevice ? nil : drawnFor)
+            writer.member("inheritedID", ifAny: inheritedID == 0 ? nil : inheritedID)
         }
     }
 
@@ -123,6 +124,7 @@ extension NavigationState: Equatable {
             && left.coordinators == right.coordinators && left.defaults == right.defaults && left.shared == right.shared
             && left.pendingLink == right.pendingLink && left.agreedEvent == right.agreedEvent
             && left.pending == right.pending && left.client == right.client && left.drawnFor == right.drawnFor
+            && left.inheritedID == right.inheritedID
     }
 }
 
@@ -253,6 +255,15 @@ extension PendingWork {
                 writer.member("signal", signal)
                 writer.member("due", due)
                 writer.member("idle", ifAny: idle)
+            case .cleanUp(let cleanUp):
+                writer.name("cleanUp")
+                writer.object { writer in
+                    writer.member("name", cleanUp.name)
+                    writer.member("version", cleanUp.version)
+                    writer.member("reason", cleanUp.reason.rawValue)
+                    writer.member("state", cleanUp.state)
+                }
+                writer.member("since", cleanUp.since)
             }
         }
     }

@@ -163,6 +163,7 @@ struct Migration {
         state.defaults = Defaults(saved.defaults)
         state.client = saved.client
         state.drawnFor = saved.drawnFor
+        state.inheritedID = saved.inheritedID
         let session = SavedSession(version: version, defaults: saved.defaults, coordinators: saved.coordinators)
         let (shared, lost) = SharedValues.restored(saved.shared, of: session, as: app.sharedTypes)
         state.shared = shared
@@ -319,7 +320,7 @@ struct Migration {
 
 extension CoordinatorType {
     /// The type of a coordinator that cannot be restored.
-    fileprivate convenience init(removed name: String, of app: App) {
+    convenience init(removed name: String, of app: App) {
         // It has no events to number.
         var numbers = EventNumbers()
         self.init(RemovedCoordinator.self, named: name, linksOfApp: [], version: app.version, words: nil, &numbers)

@@ -30,6 +30,7 @@ struct SavedState: JSONReadable {
     let pending: [PendingWork]
     let client: ClientInfo
     let drawnFor: Int
+    let inheritedID: Int
     let shared: JSONObject
 
     init(json: JSON) throws(JSONDecodingError) {
@@ -45,6 +46,7 @@ struct SavedState: JSONReadable {
         pending = try json.member(ifAny: "pending") ?? []
         shared = try json.member(ifAny: "shared") ?? [:]
         drawnFor = try json.count(ifAny: "drawnFor") ?? NavigationState.firstDevice
+        inheritedID = try json.count(ifAny: "inheritedID") ?? 0
         client =
             try json.member(ifAny: "client").map { (client: JSON) throws(JSONDecodingError) in
                 try ClientInfo(client)
@@ -210,6 +212,7 @@ extension Screen: JSONReadable {
             back: try json.member(ifAny: "back") ?? .allowed, link: link.map { LinkPattern($0) },
             hidesNavigationBar: try json.member(ifAny: "hidesNavigationBar") ?? false,
             hasContent: try json.member(ifAny: "hasContent") ?? false)
+        contentVersion = try json.count(ifAny: "contentVersion") ?? 0
     }
 }
 
@@ -265,6 +268,12 @@ extension PendingWork: JSONReadable {
         let kind: Kind =
             if let effect = json["effect"] {
                 .effect(effect, since: try json.count("since"))
+            } else if let cleanUp = json["cleanUp"] {
+                .cleanUp(
+                    CleanUp(
+                        name: try cleanUp.member("name"), state: try cleanUp.member("state"),
+                        version: try cleanUp.count("version"), reason: try cleanUp.member("reason"),
+                        since: try json.count("since")))
             } else {
                 .timer(try json.member("signal"), due: try json.count("due"), idle: try json.count(ifAny: "idle"))
             }
@@ -274,6 +283,7 @@ extension PendingWork: JSONReadable {
     }
 }
 
+extension EndReason: JSONReadable {}
 extension BackRule: JSONReadable {}
 extension Control.Role: JSONReadable {}
 extension TabBackRule: JSONReadable {}
@@ -282,6 +292,9 @@ extension PresentedFlow.Style: JSONReadable {}
 extension PresentedFlow.Detent: JSONReadable {}
 
 extension LivingCoordinator {
+    /// The coordinator's properties as they are saved.
+    var savedState: JSON { (try? JSON(parsing: encoded, maximumDepth: 512))?["state"] ?? [:] }
+
     /// The first member of `saved`, a coordinator's saved properties, that this coordinator does not save; `nil` if it
     /// saves them all.
     func memberMissing(of saved: JSON) -> String? {

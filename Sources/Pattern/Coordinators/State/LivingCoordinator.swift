@@ -47,11 +47,19 @@ public final class LivingCoordinator: Sendable {
             writer.member("parent", ifAny: parent)
             writer.member("home", home)
             writer.member("name", type.name)
+            if type.work.willEnd != nil { writer.member("isTold", true) }
             writer.member("state", state)
         }
         if writer.hasUnwritableNumber { throw .unsavable(JSONEncodingError(unwritable: state), by: type.name) }
         self.encoded = writer.bytes
         self.encodedSize = writer.count
+    }
+
+    /// Stands for a coordinator that the app does not have.
+    convenience init(absent name: String, of app: App, in context: NavigationContext) throws(NavigationError) {
+        try self.init(
+            id: 0, parent: nil, home: 0, type: CoordinatorType(removed: name, of: app),
+            coordinator: RemovedCoordinator(name: name, saved: .null), in: context)
     }
 
     private init(_ other: LivingCoordinator, enabled: EventSet) {

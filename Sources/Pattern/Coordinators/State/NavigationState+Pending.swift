@@ -1,6 +1,7 @@
 public import JSONCoding
 
-/// Something that a coordinator waits for: an effect under way, or a timer. It is part of a session's state.
+/// Something that a coordinator waits for: an effect under way, or a timer; or the clean-up of a coordinator that is gone,
+/// see `Coordinator.sessionWillEnd`. It is part of a session's state.
 public struct PendingWork: Sendable, Equatable {
     enum Kind: Sendable, Equatable {
         /// `value` is the effect as it is saved; `since` when it was recorded.
@@ -8,13 +9,14 @@ public struct PendingWork: Sendable, Equatable {
         /// `value` is the signal as it is saved. `idle` is how long the user has to have done nothing; `nil` if what the
         /// user does makes no difference.
         case timer(JSON, due: Int, idle: Int?)
+        indirect case cleanUp(CleanUp)
     }
 
     /// The author's name for it, unique in its coordinator.
     public let id: String
     /// Unique in the session, never reused.
     package let number: Int
-    /// The id of the coordinator that waits.
+    /// The id of the coordinator that waits. That of a clean-up is gone.
     package let coordinator: Int
     /// Times are in milliseconds, since 1970.
     private(set) var kind: Kind
@@ -36,9 +38,18 @@ public struct PendingWork: Sendable, Equatable {
         if case .timer(let value, _, _) = kind { value.caseName } else { nil }
     }
 
-    /// When an effect was recorded; `nil` for a timer.
+    /// When an effect or a clean-up was recorded; `nil` for a timer.
     public var since: Date? {
-        if case .effect(_, let since) = kind { Date(milliseconds: since) } else { nil }
+        switch kind {
+        case .effect(_, let since): Date(milliseconds: since)
+        case .cleanUp(let cleanUp): Date(milliseconds: cleanUp.since)
+        case .timer: nil
+        }
+    }
+
+    /// The coordinator that a clean-up is for, by its name, and why it is gone; `nil` for an effect or a timer.
+    public var cleanUp: (coordinator: String, reason: EndReason)? {
+        if case .cleanUp(let cleanUp) = kind { (cleanUp.name, cleanUp.reason) } else { nil }
     }
 
     /// When a timer is due; `nil` for an effect.
@@ -55,11 +66,15 @@ public struct PendingWork: Sendable, Equatable {
     package var values: JSON {
         switch kind {
         case .effect(let value, _), .timer(let value, _, _): value
+        case .cleanUp(let cleanUp): .string(cleanUp.reason.rawValue)
         }
     }
 
-    /// The name of the case.
-    var name: String { effect ?? signal ?? "" }
+    /// The name of the case, or of the function that cleans up.
+    var name: String { effect ?? signal ?? CleanUp.function }
+
+    /// Whether somebody has to perform it: an effect, or a clean-up.
+    package var isPerformed: Bool { due == nil }
 
     /// The same if the user has just done something.
     fileprivate func restarted(at now: Int) -> PendingWork {
@@ -70,15 +85,50 @@ public struct PendingWork: Sendable, Equatable {
     }
 }
 
+/// A coordinator that is gone and has still to undo what it holds.
+struct CleanUp: Sendable, Equatable {
+    static let function = "sessionWillEnd"
+    static let retries = 5
+    /// The coordinator's name.
+    let name: String
+    /// The coordinator as it is saved.
+    let state: JSON
+    /// Of the app that saved it.
+    let version: Int
+    let reason: EndReason
+    /// When it was recorded, in milliseconds since 1970.
+    let since: Int
+}
+
 extension NavigationState {
     /// How many effects and timers a session may have.
     public static let pendingLimit = 64
+    /// How many clean-ups may be under way when a transition records others.
+    static let cleanUpLimit = 256
 
     /// When the next timer is due; `nil` if there is none.
     package var nextTimer: Date? { pending.lazy.compactMap(\.due).min() }
 
     /// Whether effects are under way.
     package var hasEffects: Bool { pending.contains { $0.effect != nil } }
+
+    /// The numbers of the effects and the clean-ups under way.
+    package var performed: [Int] { pending.compactMap { $0.isPerformed ? $0.number : nil } }
+
+    /// The coordinators to be told when the session ends. A fork does not tell those that it has taken along: what they
+    /// hold belongs to the session that it was forked from.
+    package var endObservers: [LivingCoordinator] {
+        coordinators.filter { $0.type.work.willEnd != nil && $0.id > inheritedID }
+    }
+
+    /// Forgets what is to be cleaned up, because it is done.
+    package mutating func removeCleanUps() { pending.removeAll { $0.cleanUp != nil } }
+
+    /// Whether something remains to be done when the session ends.
+    package var endsWithCleanUps: Bool {
+        for living in coordinators where living.type.work.willEnd != nil && living.id > inheritedID { return true }
+        return !pending.isEmpty && pending.contains { $0.cleanUp != nil }
+    }
 
     /// The work of that number; `nil` if it is over.
     func work(_ number: Int) -> PendingWork? { pending.first { $0.number == number } }
@@ -98,11 +148,11 @@ extension NavigationState {
         return timers.map(\.work)
     }
 
-    /// Without the effects under way, which do not go on in another session, nor in one that returns to this state.
-    package var withoutEffects: NavigationState {
-        guard hasEffects else { return self }
+    /// The state as a fork begins with it: without the effects and clean-ups under way, which go on in the other session.
+    package var forked: NavigationState {
         var state = self
-        state.pending.removeAll { $0.effect != nil }
+        if state.pending.contains(where: \.isPerformed) { state.pending.removeAll(where: \.isPerformed) }
+        state.inheritedID = lastID
         return state
     }
 
@@ -121,7 +171,7 @@ extension NavigationState {
     /// A violation of the rules for work; `nil` if there is none.
     var violationOfWork: InvariantViolation? {
         for (index, work) in pending.enumerated() {
-            guard self[work.coordinator] != nil,
+            guard self[work.coordinator] != nil || work.cleanUp != nil,
                 !pending[..<index].contains(where: { $0.id == work.id && $0.coordinator == work.coordinator })
             else { return .strayWork(id: work.id) }
         }
@@ -129,17 +179,83 @@ extension NavigationState {
     }
 }
 
+// Saved states, of sessions that nobody restores.
 extension JSON {
     /// Removes the effects under way from a saved state to which the operator returns a session, and starts the timers
     /// that wait for idleness again.
-    package mutating func resetSavedWork(at now: Date) {
-        guard let pending = self["pending"]?.array else { return }
-        let timers = pending.filter { $0["effect"] == nil }.map { timer in
+    ///
+    /// - Parameter last: the session's last state. What is to be cleaned up there still is, and so are coordinators
+    ///   that this state does not have.
+    package mutating func resetSavedWork(at now: Date, after last: JSON) {
+        let timers = (self["pending"]?.array ?? []).filter { $0["signal"] != nil }.map { timer in
             var timer = timer
             if let idle = timer["idle"]?.integer { timer["due"] = .integer(now.milliseconds + idle) }
             return timer
         }
-        self["pending"] = timers.isEmpty ? nil : .array(timers)
+        let kept = Set((self["coordinators"]?.array ?? []).compactMap { $0["id"]?.integer })
+        var cleanUps = last.savedCleanUps
+        var lastID = self["lastID"]?.integer ?? 0
+        for living in last.savedEndObservers.reversed() where !kept.contains(living["id"]?.integer ?? 0) {
+            lastID += 1
+            cleanUps.append(living.cleanUp(number: lastID, .removed, of: last, at: now))
+        }
+        self["lastID"] = .integer(lastID)
+        let pending = cleanUps + timers
+        self["pending"] = pending.isEmpty ? nil : .array(pending)
+    }
+
+    /// What the session is over for, if only its clean-ups remain.
+    package var savedEnd: EndReason? { self["ended"]?.string.flatMap { EndReason(rawValue: $0) } }
+
+    /// Whether something remains to be done when the session ends.
+    package var savedEndsWithCleanUps: Bool { !savedEndObservers.isEmpty || !savedCleanUps.isEmpty }
+
+    private var savedCleanUps: [JSON] { (self["pending"]?.array ?? []).filter { $0["cleanUp"] != nil } }
+
+    private var savedEndObservers: [JSON] {
+        let inherited = self["inheritedID"]?.integer ?? 0
+        return (self["coordinators"]?.array ?? []).filter { living in
+            living["isTold"] == true && living["id"]?.integer ?? 0 > inherited
+        }
+    }
+
+    /// The state of a session that is over: it is not restored any more, and only its clean-ups go on.
+    package func ended(_ reason: EndReason, at now: Date) -> JSON {
+        var state = self
+        var cleanUps = savedCleanUps
+        var lastID = self["lastID"]?.integer ?? 0
+        for living in savedEndObservers.reversed() {
+            lastID += 1
+            cleanUps.append(living.cleanUp(number: lastID, reason, of: self, at: now))
+        }
+        state["ended"] = .string(reason.rawValue)
+        state["lastID"] = .integer(lastID)
+        state["pending"] = .array(cleanUps)
+        return state
+    }
+
+    /// Removes a clean-up from the state of a session that is over.
+    ///
+    /// - Returns: `nil` if it is done already.
+    package func cleanedUp(_ number: Int) -> JSON? {
+        let cleanUps = savedCleanUps
+        let left = cleanUps.filter { $0["number"]?.integer != number }
+        guard left.count < cleanUps.count else { return nil }
+        var state = self
+        state["pending"] = .array(left)
+        return state
+    }
+
+    /// The clean-up of a saved coordinator, as it is saved.
+    private func cleanUp(number: Int, _ reason: EndReason, of state: JSON, at now: Date) -> JSON {
+        [
+            "id": .string(CleanUp.function), "number": .integer(number), "coordinator": self["id"] ?? 0,
+            "cleanUp": [
+                "name": self["name"] ?? "", "version": state["version"] ?? 0, "reason": .string(reason.rawValue),
+                "state": self["state"] ?? [:],
+            ],
+            "since": .integer(now.milliseconds),
+        ]
     }
 
     /// The name of an enum's case in Swift's own encoding.

@@ -21,6 +21,7 @@ public struct NavigationState: Sendable {
         var pending: [PendingWork] = []
         var lastKey = 0
         var lastID = 0
+        var inheritedID = 0
     }
 
     /// Unchecked: `parts` of the state changes it only while no other state refers to it, and Swift's rule of exclusive
@@ -121,6 +122,12 @@ public struct NavigationState: Sendable {
     var lastID: Int {
         _read { yield parts.lastID }
         _modify { yield &parts.lastID }
+    }
+
+    /// In a fork, the last id of the state that it has taken along; otherwise 0.
+    var inheritedID: Int {
+        _read { yield parts.inheritedID }
+        _modify { yield &parts.inheritedID }
     }
 }
 

@@ -60,7 +60,10 @@ public final class PlacedScreen: Sendable {
         let carries = screen.hasCarryingControls
         if carries { writer.carryingControls(of: screen) }
         writer.member("hidesNavigationBar", ifAny: screen.hidesNavigationBar ? true : nil)
-        writer.member("hasContent", ifAny: screen.hasContent ? true : nil)
+        if screen.hasContent {
+            writer.member("hasContent", true)
+            writer.member("contentVersion", ifAny: screen.contentVersion == 0 ? nil : screen.contentVersion)
+        }
         let endOfShared = writer.count
         writer.member("coordinator", coordinator.name)
         let endForClients = writer.count

@@ -57,7 +57,8 @@ extension NavigationState {
             let signal = timer.signal ?? ""
             return attempt(.await(timer), signal, "receive(\(signal))", of: timer.coordinator)
         }
-        let effects = self.effects.flatMap { work in
+        // A clean-up leads nowhere.
+        let effects = self.effects.filter { $0.cleanUp == nil }.flatMap { work in
             let name = work.effect ?? ""
             return [
                 attempt(.perform(work), name, "perform(\(name))", of: work.coordinator),

@@ -381,7 +381,11 @@ enum SignalMetrics {
             because the effect was cancelled or replaced, or its coordinator had ended, before its outcome was there.
             """
         ) { sample($0, [(.effectEnded, "ended"), (.effectFailed, "failed"), (.effectDiscarded, "discarded")]) },
-        ServerMetric("coordinatord_effect_attempts_total", .counter, "Attempts of effects.") {
+        ServerMetric(
+            "coordinatord_cleanups_total", .counter, labels: ["outcome"],
+            "Calls of sessionWillEnd that are over: done; failed, after the last attempt."
+        ) { sample($0, [(.cleanUpDone, "done"), (.cleanUpFailed, "failed")]) },
+        ServerMetric("coordinatord_effect_attempts_total", .counter, "Attempts of effects and of clean-ups.") {
             $0.host.measures.signals[.effectAttempted]
         },
         ServerMetric(

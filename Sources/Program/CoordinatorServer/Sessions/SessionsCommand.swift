@@ -135,7 +135,9 @@ extension PendingWork {
     /// What is under way and since when, or what a timer sends and when.
     fileprivate func line(of coordinator: String) -> String {
         let what =
-            if let effect, let since {
+            if let cleanUp, let since {
+                "clean-up (\(cleanUp.reason.rawValue)) since \(since.timestamp)"
+            } else if let effect, let since {
                 "effect \(effect) since \(since.timestamp)"
             } else {
                 "timer \(signal ?? "?") due \(due?.timestamp ?? "?")\(waitsForIdleness ? ", if the user does nothing" : "")"

@@ -31,6 +31,8 @@ struct CompactedSession {
     private(set) var hasEffects: Bool
     /// Whether the table has another timer, or says otherwise about effects.
     private(set) var hasNewPending = false
+    /// Of the last version, if that is new.
+    private(set) var keptUntil = Int.max
     /// How many answers the session has in the table `answers`.
     var answers = 0
     private var count: Int
@@ -100,6 +102,7 @@ struct CompactedSession {
     /// Adds the next version.
     mutating func append(_ place: Place) {
         version = place.version
+        keptUntil = place.keptUntil
         if let label = place.label, let tokens = label.tokens {
             self.tokens = tokens
             hasNewUser = hasNewUser || user != label.user

@@ -59,7 +59,9 @@ final class Statements {
             "UPDATE sessions SET version = ?2, rows = ?3, tokens = ?4, answers = ?5, checksum = ?6 WHERE id = ?1")
         // On their own, because they change indexes, which the other columns do not.
         setUser = try database.prepare("UPDATE sessions SET user = ?2 WHERE id = ?1")
-        setPending = try database.prepare("UPDATE sessions SET timer = ?2, effects = ?3 WHERE id = ?1")
+        // A session that need not be cleaned up any longer may be forgotten earlier.
+        setPending = try database.prepare(
+            "UPDATE sessions SET timer = ?2, effects = ?3, due = min(due, ?4) WHERE id = ?1")
         setDue = try database.prepare("UPDATE sessions SET due = ?2 WHERE id = ?1")
         drop = try database.prepare("INSERT INTO dropped VALUES (?1, ?2) ON CONFLICT DO NOTHING")
         addAnswer = try database.prepare("INSERT INTO answers VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING")
@@ -138,6 +140,7 @@ extension Statements {
         }
         if session.hasNewPending {
             try setPending.bind(1, session.id.text)
+            try setPending.bind(4, session.keptUntil)
             if let timer = session.timer { try setPending.bind(2, timer) }
             if session.hasEffects { try setPending.bind(3, 1) }
             try setPending.run()

@@ -76,7 +76,7 @@ extension SessionHost {
         try await create(once) { (_) async throws(SessionError) in
             let past = try await session.past(version, toContinue: true)
             // Whoever makes a fork does something.
-            var state = past.navigation.withoutEffects
+            var state = past.navigation.forked
             state.restartIdleTimers(at: now())
             state.drawnFor = NavigationState.firstDevice
             return (
@@ -145,7 +145,7 @@ extension SessionHost {
         case .success(let conflicts) where !conflicts.isEmpty: return nil
         case .success: measures.count(origin == nil ? .created : .forked)
         }
-        if state.navigation.hasEffects { followEffects(of: state) }
+        if !state.navigation.pending.isEmpty { followEffects(of: state) }
         let outcome = answer.map { Outcome.answered($0, generation: state.stamp.generation) }
         return CreatedSession(outcome: outcome ?? .applied(applied), id: id, token: token)
     }
@@ -155,7 +155,7 @@ extension SessionHost {
         _ once: IdempotentRequest, _ id: SessionID, _ token: SessionToken
     ) async throws(SessionError) -> CreatedSession? {
         guard let loaded = try await loaded(id, for: nil) else { return nil }
-        guard !loaded.record.isEnd else { throw .ended }
+        guard !loaded.record.isEnd, loaded.record.ending == nil else { throw .ended }
         // The app has replaced the token since, and the new one must not be revealed here; or it was revoked.
         guard loaded.record.identity.isOpen(to: token.digest) else { throw .answerForgotten(nil) }
         // Later answers have displaced this one.

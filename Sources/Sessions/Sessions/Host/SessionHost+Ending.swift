@@ -23,12 +23,13 @@ extension SessionHost {
             guard user == nil || last.identity.user == user else { return .unchanged(false) }
             // While this holds the turn, nobody forks the session on this server.
             if session.app.endsForks { try await endForks(of: session.id, after: ending) }
-            guard try await commit(end(of: last.identity, after: last.stamp), of: session) else { return .outdated }
+            let end = end(of: last)
+            guard try await commit(end, of: session) else { return .outdated }
             measures.count(.ended)
             session.end()
             live.withLock { $0.remove(session) }
             feed.reportEnd(of: session.id)
-            cancelEffects(of: session.id)
+            followCleanUps(after: end)
             // Another server may have forked it before the end was committed. One that forks it later finds out that it
             // has ended.
             if session.app.endsForks, store.isShared { try await endForks(of: session.id, after: ending) }
@@ -66,19 +67,31 @@ extension SessionHost {
         if user == nil { try await endForks(of: id, after: ending) }
         // It is ended all the same, so that a build that knows its app cannot use it either.
         guard let loaded = try await loaded(id, for: nil), let expiresAt = loaded.record.expiresAt, expiresAt > now(),
-            user == nil || loaded.record.identity.user == user
+            loaded.record.ending == nil, user == nil || loaded.record.identity.user == user
         else { return false }
-        let outcome = await commit(end(of: loaded.record.identity, after: loaded.stamp))
+        let end = end(of: loaded.record, after: loaded.stamp)
+        let outcome = await commit(end)
         live.withLock { $0.remove(id) }
         switch outcome {
         case .success(let conflicts) where conflicts.isEmpty:
             measures.count(.ended)
             feed.reportEnd(of: id)
-            cancelEffects(of: id)
+            followCleanUps(after: end)
             return true
         case .success: throw .conflict
         case .failure(let error): throw failure(error)
         }
+    }
+
+    private func end(of last: SessionState) -> SessionChange {
+        guard last.navigation.endsWithCleanUps else { return end(of: last.identity, after: last.stamp) }
+        return end(of: SessionRecord(last, at: now(), build: settings.build), after: last.stamp)
+    }
+
+    /// The session's end; if it has to be cleaned up, its end for everybody else.
+    private func end(of last: SessionRecord, after stamp: SessionStamp) -> SessionChange {
+        guard let record = last.over(.ended, at: now()) else { return end(of: last.identity, after: stamp) }
+        return SessionChange(id: last.id, expected: stamp, record: record)
     }
 
     private func end(of identity: SessionIdentity, after stamp: SessionStamp) -> SessionChange {
@@ -126,7 +139,7 @@ extension SessionHost {
         }
         do throws(SessionError) {
             guard let record = try await loaded(id, for: nil)?.record, let expiresAt = record.expiresAt,
-                expiresAt > now()
+                expiresAt > now(), record.ending == nil
             else { return nil }
             return UserSession(record.identity, expiresAt: expiresAt, of: user)
         } catch {

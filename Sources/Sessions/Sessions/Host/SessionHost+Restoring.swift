@@ -27,7 +27,8 @@ extension SessionHost {
     /// - Returns: `nil` if it had to be changed, and another request has changed it meanwhile.
     func restored(_ loaded: LoadedSession) async throws(SessionError) -> Session? {
         let record = loaded.record
-        guard let content = record.content else { throw .ended }
+        guard let content = record.content else { throw record.hasExpired ? .expired : .ended }
+        if let reason = record.ending { throw reason == .expired ? .expired : .ended }
         guard let app = app(of: record) else { throw .newerApp }
         // The app may have shortened the life of its sessions since.
         let expiresAt = min(
@@ -146,7 +147,7 @@ extension SessionHost {
 
     /// What `restored` would do, without doing it.
     public func restorePlan(for record: SessionRecord) -> RestorePlan {
-        guard let content = record.content, content.expiresAt > now() else { return .over }
+        guard let content = record.content, content.expiresAt > now(), record.ending == nil else { return .over }
         guard let app = app(of: record) else { return .refused(reason: "there is no app “\(record.identity.app)”") }
         let life = settings.expiry(of: app, createdAt: record.identity.createdAt, usedAt: record.time)
         guard life > now() else { return .over }

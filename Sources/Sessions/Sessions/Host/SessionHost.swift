@@ -121,6 +121,7 @@ public final class SessionHost: Sendable {
         guard let answer = try await answer(to: repeated.key, of: id), answer.fingerprint == repeated.fingerprint,
             answer.replacedToken == replaced,
             let loaded = try await loaded(id, for: nil), let expiresAt = loaded.record.expiresAt, expiresAt > now(),
+            loaded.record.ending == nil,
             let token = repeated.token(
                 replayedBy: answer, to: loaded.record.identity, for: replaced, secret: store.secret)
         else { throw .unauthorized }

@@ -279,6 +279,10 @@ public final class SignalMeasures: Sendable {
         /// An effect had been over before its outcome was there: it was cancelled or replaced, or its coordinator had
         /// ended.
         case effectDiscarded
+        /// A clean-up is done, see `Coordinator.sessionWillEnd`.
+        case cleanUpDone
+        /// The last attempt of a clean-up has failed.
+        case cleanUpFailed
         case timerFired
         /// An effect or timer was removed, because its coordinator could not receive the signal.
         case dropped

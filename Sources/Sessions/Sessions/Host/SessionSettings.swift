@@ -88,7 +88,12 @@ public struct SessionSettings: Sendable {
     ///
     /// A fork that ends with its origin is kept as long as anything that was forked from it can live, because the
     /// origin's end finds those only through it.
+    ///
+    /// A session that ends with clean-ups is kept until they are done.
     func keptUntil(_ state: SessionState, of app: App) -> Date {
+        if app.hasEndObservers || !state.navigation.pending.isEmpty, state.navigation.endsWithCleanUps {
+            return .keptForCleanUps
+        }
         let endsWithOrigin = app.endsForks && state.identity.origin != nil
         return (endsWithOrigin ? absoluteEnd(of: app, createdAt: state.identity.createdAt) : state.expiresAt)
             + tombstoneLifetime

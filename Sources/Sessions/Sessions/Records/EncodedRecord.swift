@@ -62,8 +62,7 @@ extension EncodedRecord {
     /// - Parameter build: see `SessionSettings.build`.
     convenience init(_ state: SessionState, _ transition: Transition, at time: Date, keptUntil: Date, build: Int = 0) {
         let base = state.base.flatMap { $0.version < state.version ? $0 : nil }
-        let pending = WakeEntry(
-            nextTimer: state.navigation.nextTimer, hasEffects: state.navigation.hasEffects, expiresAt: state.expiresAt)
+        let pending = WakeEntry(state.navigation, expiresAt: state.expiresAt)
         self.init(
             state.identity, version: state.version, time: time, keptUntil: keptUntil, baseVersion: base?.version,
             pending: pending, build: build
@@ -84,8 +83,14 @@ extension EncodedRecord {
     }
 
     /// The end of a session, as the version after `version`.
-    convenience init(endOf identity: SessionIdentity, after version: Int, at time: Date, keptUntil: Date) {
-        self.init(identity, version: version + 1, time: time, keptUntil: keptUntil, isEnd: true)
+    ///
+    /// - Parameter hasExpired: whether it had expired, so that its clients learn just that.
+    convenience init(
+        endOf identity: SessionIdentity, after version: Int, at time: Date, keptUntil: Date, hasExpired: Bool = false
+    ) {
+        self.init(identity, version: version + 1, time: time, keptUntil: keptUntil, isEnd: true) { writer in
+            writer.member("hasExpired", ifAny: hasExpired ? true : nil)
+        }
     }
 
     /// A full record of the same version as one that was read.
@@ -94,7 +99,9 @@ extension EncodedRecord {
             record.identity, version: record.version, time: record.time, keptUntil: record.keptUntil,
             isEnd: record.isEnd, pending: record.pending, build: record.build
         ) { writer in
-            guard let content = record.content else { return }
+            guard let content = record.content else {
+                return writer.member("hasExpired", ifAny: record.hasExpired ? true : nil)
+            }
             writer.member("expiresAt", content.expiresAt.milliseconds)
             writer.member("event", ifAny: content.note.event)
             writer.member("cause", ifAny: content.note.cause)

@@ -15,8 +15,10 @@
 //
 // `lastToken` is the largest number that was ever given, if it is not that of a token in the list. `user` is who is
 // signed in, if anybody is. `build` is the build of the program that made the version, if it is known; a delta record
-// has that of its base. The record of a session's end has no members from `expiresAt` on. `state` is what
-// `NavigationState.encoded` writes.
+// has that of its base. The record of a session's end has no members from `expiresAt` on, but
+// `hasExpired` if the session had expired and was cleaned up. `state` is what `NavigationState.encoded` writes; while a
+// session that is over is still cleaned up, it has a member `ended`, the reason, and its `pending` has what remains to be
+// done.
 //
 // Most records are delta records: `base` is their base version, an earlier version with a full record, and they leave
 // out what is the same there. They have none of the members from `app` to `origin`, nor `tokens`, `lastToken`, `user`
@@ -50,6 +52,8 @@ public struct SessionRecord: Sendable {
     let build: Int
     /// Whether it was read from a full record.
     let isFull: Bool
+    /// Whether it is the end of a session that had expired.
+    let hasExpired: Bool
     /// `nil` for the session's end.
     let content: Content?
 
@@ -65,6 +69,9 @@ public struct SessionRecord: Sendable {
 
     /// Whether the session ended with this version.
     public var isEnd: Bool { content == nil }
+
+    /// Why the session is over, if only its clean-ups remain; see `Coordinator.sessionWillEnd`.
+    public var ending: EndReason? { content?.state.savedEnd }
 
     /// When the session expires unless it is used; `nil` once it has ended.
     public var expiresAt: Date? { content?.expiresAt }
@@ -86,6 +93,7 @@ public struct SessionRecord: Sendable {
         let living = content?.state["coordinators"]?.array ?? []
         return (content?.state["pending"]?.array ?? []).compactMap { saved in
             guard let work = try? PendingWork(json: saved) else { return nil }
+            if let cleanUp = work.cleanUp { return (work, cleanUp.coordinator) }
             let name = living.first { $0["id"]?.integer == work.coordinator }?["name"]?.string
             return (work, name ?? "?")
         }
@@ -132,6 +140,7 @@ extension SessionRecord {
         if identity.tokens.count == 1 { identity.tokens[0].noteUse(at: time) }
         keptUntil = try json.time("keptUntil")
         isFull = base == nil
+        hasExpired = json["hasExpired"] == true
         build = base?.build ?? json["build"]?.integer ?? 0
         content = try json["state"].map { state throws(RecordError) in
             try Content(json, state: state, completing: base?.content?.state)
@@ -265,28 +274,88 @@ extension SessionRecord {
     ///
     /// - Returns: `nil` if it has ended or expired.
     public func end(at now: Date) -> EncodedRecord? {
-        guard let expiresAt, expiresAt > now else { return nil }
+        guard let expiresAt, expiresAt > now, ending == nil else { return nil }
+        return over(.ended, at: now)
+            ?? EncodedRecord(
+                endOf: identity, after: version, at: now, keptUntil: now + SessionSettings().tombstoneLifetime)
+    }
+
+    /// The version after this one of a session that is over and still has to be cleaned up. It is kept until that is done.
+    ///
+    /// - Returns: `nil` if nothing remains to be done.
+    func over(_ reason: EndReason, at now: Date) -> EncodedRecord? {
+        guard let content, content.state.savedEnd == nil, content.state.savedEndsWithCleanUps else { return nil }
+        let expiresAt = min(content.expiresAt, now)
+        return next(content.state.ended(reason, at: now), expiresAt: expiresAt, CleanUpEvent.ending, at: now)
+    }
+
+    /// The version after this one, once a clean-up is done or given up: the session's end if it was the last one.
+    ///
+    /// - Returns: `nil` if the clean-up is over.
+    func cleanedUp(_ number: Int, at now: Date, keptUntil: Date) -> EncodedRecord? {
+        guard let content, let reason = ending, let state = content.state.cleanedUp(number) else { return nil }
+        guard state["pending"] == [] else {
+            return next(state, expiresAt: content.expiresAt, CleanUpEvent.cleanUp, at: now)
+        }
         return EncodedRecord(
-            endOf: identity, after: version, at: now, keptUntil: now + SessionSettings().tombstoneLifetime)
+            endOf: identity, after: version, at: now, keptUntil: keptUntil, hasExpired: reason == .expired)
+    }
+
+    private func keptUntil(with state: JSON, expiresAt: Date) -> Date {
+        if state.savedEndsWithCleanUps { return .keptForCleanUps }
+        return keptUntil == .keptForCleanUps ? expiresAt + SessionSettings().tombstoneLifetime : keptUntil
+    }
+
+    private func next(_ state: JSON, expiresAt: Date, _ event: String, at now: Date) -> EncodedRecord {
+        let note = TransitionNote(
+            event: event, cause: Transition.Cause.effect.rawValue, visible: .null, operations: [], finished: [],
+            dismissed: [])
+        return EncodedRecord(
+            SessionRecord(
+                identity: identity, version: version + 1, time: now, keptUntil: .keptForCleanUps, build: build,
+                isFull: true, hasExpired: false,
+                content: Content(expiresAt: expiresAt, note: note, state: state)))
+    }
+
+    /// The events that the history names for versions of a session that is over.
+    private enum CleanUpEvent {
+        static let (ending, cleanUp) = ("end", "sessionWillEnd")
+    }
+
+    /// A state as it is saved.
+    init(_ state: SessionState, at time: Date, build: Int) {
+        let saved = try? JSON(parsing: state.navigation.encoded, maximumDepth: SessionRecord.depthLimit)
+        let note = TransitionNote(
+            event: nil, cause: nil, visible: .null, operations: [], finished: [], dismissed: [])
+        self.init(
+            identity: state.identity, version: state.version, time: time, keptUntil: .keptForCleanUps, build: build,
+            isFull: true, hasExpired: false,
+            content: Content(expiresAt: state.expiresAt, note: note, state: saved ?? [:]))
     }
 
     /// A version after this one, the session's last, with the state of an earlier one. Keys and ids that were given out
     /// since are not given out again.
     public func returning(to past: SessionRecord, at now: Date) throws(ReturnError) -> EncodedRecord {
-        guard let last = content, last.expiresAt > now else { throw .over }
+        guard let last = content, last.expiresAt > now, ending == nil else { throw .over }
         guard let content = past.content, past.id == id, past.version < version else { throw .unknownVersion }
         guard past.version >= identity.firstVersion else { throw .sealed }
         var state = content.state
         for counter in ["lastKey", "lastID"] {
             state[counter] = .integer(max(state[counter]?.integer ?? 0, last.state[counter]?.integer ?? 0))
         }
-        state.resetSavedWork(at: now)
+        state.resetSavedWork(at: now, after: last.state)
         let note = TransitionNote(
             event: BuiltInEvent.restoration, cause: Transition.Cause.event.rawValue, visible: content.note.visible,
             operations: [], finished: [], dismissed: [])
         return EncodedRecord(
             SessionRecord(
-                identity: identity, version: version + 1, time: now, keptUntil: keptUntil,
-                build: past.build, isFull: true, content: Content(expiresAt: last.expiresAt, note: note, state: state)))
+                identity: identity, version: version + 1, time: now,
+                keptUntil: keptUntil(with: state, expiresAt: last.expiresAt), build: past.build, isFull: true,
+                hasExpired: false, content: Content(expiresAt: last.expiresAt, note: note, state: state)))
     }
+}
+
+extension Date {
+    /// Until when a session is kept that is to be cleaned up, unless that is done before: for ever.
+    static let keptForCleanUps = Date(timeIntervalSince1970: 253_402_300_799)
 }

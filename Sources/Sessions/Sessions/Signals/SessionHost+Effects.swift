@@ -6,16 +6,12 @@ internal import Sodium
 // Effects: work that a transition has recorded, done outside the session's turn once the transition is committed. At
 // least once: an effect is over only when a later transition has removed it from the session's state, so after a crash
 // it is found there again. Exactly one outcome counts, because the transition that applies it also removes the effect.
+// Clean-ups are performed in the same way, also those of sessions that are over, see `SessionHost+CleanUps`.
 extension SessionHost {
     /// Begins the effects that a committed state has, and cancels those that it does not have any longer.
-    func followEffects(of state: SessionState) {
-        follow(state.id, state.navigation.pending.compactMap { $0.effect == nil ? nil : $0.number })
-    }
+    func followEffects(of state: SessionState) { follow(state.id, state.navigation.performed) }
 
-    /// Cancels the effects of a session that has ended.
-    func cancelEffects(of id: SessionID) { follow(id, []) }
-
-    private func follow(_ id: SessionID, _ numbers: [Int]) {
+    func follow(_ id: SessionID, _ numbers: [Int]) {
         let (attempts, over) = effects.follow(id, numbers)
         for task in over { task.cancel() }
         start(attempts)
@@ -29,7 +25,7 @@ extension SessionHost {
     }
 
     private enum AttemptEnding {
-        case outcome(EffectOutcome)
+        case outcome(EffectOutcome, isCleanUp: Bool)
         /// To be repeated.
         case failed
         /// The effect is over, or not this server's.
@@ -43,8 +39,9 @@ extension SessionHost {
         guard isUnderWay else { return measures.signals.count(.effectDiscarded) }
         switch ending {
         case .over: effects.forget(attempt.key)
-        case .outcome(let outcome):
-            await carryOut(outcome, of: attempt.key)
+        case .outcome(let outcome, let isCleanUp):
+            if isCleanUp { measures.signals.count(outcome.isFailure ? .cleanUpFailed : .cleanUpDone) }
+            await carryOut(outcome, of: attempt.key, isCleanUp: isCleanUp)
             effects.forget(attempt.key)
         case .failed:
             measures.signals.count(.effectRepeated)
@@ -55,29 +52,24 @@ extension SessionHost {
 
     private func ending(of attempt: EffectQueue.Attempt) async -> AttemptEnding {
         let (id, number) = (attempt.key.session, attempt.key.number)
-        let (state, app): (SessionState, App)
-        do {
-            let session = try await inMemory(id, for: nil)
-            (state, app) = (try session.current(for: nil, at: now()), session.app)
-        } catch {
-            return error.isTemporary ? .failed : .over
-        }
+        let source: EffectSource?
+        do { source = try await effectSource(id) } catch { return error.isTemporary ? .failed : .over }
         let now = now()
-        guard
+        guard let source,
             let run = EffectRun(
-                of: number, in: state.navigation, of: app, session: id.text, user: state.identity.user,
+                of: number, in: source.state, of: source.app, session: id.text, user: source.user,
                 effectID: effectID(of: attempt.key), attempt: attempt.number, at: now)
         else { return .over }
         measures.signals.count(.effectAttempted)
         let error: any Error
         switch await outcome(of: run, effectWatch, wrapper(of: id, run.app)) {
-        case .success(let signal): return .outcome(.done(signal))
+        case .success(let signal): return .outcome(.done(signal), isCleanUp: run.isCleanUp)
         case .failure(let failure): error = failure
         }
         let isLast = attempt.number > run.retries || now.timeIntervalSince(run.since) > SessionSettings.effectLifetime
         guard isLast, !effects.isClosed else { return .failed }
         report("\(run.app), session \(id.text): \(run.coordinator) failed in \(run.function): \(ThrownError(error))")
-        return .outcome(.failed(error))
+        return .outcome(.failed(error), isCleanUp: run.isCleanUp)
     }
 
     /// See `EffectContext.effectID`.
@@ -109,7 +101,8 @@ extension SessionHost {
             }
             let isRead = await forEach(page) { id in
                 do throws(SessionError) {
-                    self.followEffects(of: try await self.inMemory(id, for: nil).current(for: nil, at: self.now()))
+                    let performed = try await self.effectSource(id)?.state.performed
+                    if let performed { self.follow(id, performed) }
                     return true
                 } catch {
                     return !error.isTemporary

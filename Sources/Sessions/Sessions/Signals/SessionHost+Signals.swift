@@ -126,14 +126,15 @@ extension SessionHost {
     }
 
     /// Carries out the end of an effect, whatever it takes: what fails is repeated; what fails for good is dropped.
-    func carryOut(_ outcome: EffectOutcome, of key: EffectQueue.Key) async {
+    func carryOut(_ outcome: EffectOutcome, of key: EffectQueue.Key, isCleanUp: Bool) async {
         for attempt in 1... {
             let isLast = attempt > SessionSettings.retriesOfSignals
             do throws(SessionError) {
                 let isApplied =
                     try await apply(.effect(key.number, outcome), to: key.session, showsErrors: isLast) != nil
-                return measures.signals.count(isApplied ? outcome.happening : .effectDiscarded)
+                return isCleanUp ? () : measures.signals.count(isApplied ? outcome.happening : .effectDiscarded)
             } catch {
+                if isCleanUp, error == .ended || error == .expired { return await finishCleanUp(key) }
                 guard error.isAboutSignal || error.isTemporary else { return }
                 if error.isAboutSignal, isLast { return await drop(key, because: error) }
             }
@@ -208,7 +209,7 @@ extension SessionHost {
                 guard let work = state.navigation.timersDue(at: now()).first, let due = work.due else {
                     // The copy in memory or the index is out of date, or another server was faster.
                     guard try await isCurrent(session) else { continue }
-                    let next = state.navigation.nextTimer.flatMap { $0 < state.expiresAt ? $0 : nil }
+                    let next = WakeEntry(state.navigation, expiresAt: state.expiresAt).nextTimer
                     return await postpone(timer, until: next)
                 }
                 let failures = timers.failures(of: work.number, in: timer.session)
@@ -234,10 +235,19 @@ extension SessionHost {
             switch error {
             case .ended, .expired, .unauthorized:
                 timers.forgetFailures(of: timer.session)
-                await postpone(timer, until: nil)
+                await endIfExpired(timer)
             // Nothing that this server could do makes a difference soon.
             default: await postpone(timer, until: now() + (error.isTemporary ? 1 : 60))
             }
+        }
+    }
+
+    /// A session that has expired has no timers any longer, but it may have to be cleaned up.
+    private func endIfExpired(_ timer: DueTimer) async {
+        do throws(SessionError) {
+            if try await !beginCleanUps(of: timer.session) { await postpone(timer, until: nil) }
+        } catch {
+            await postpone(timer, until: now() + (error.isTemporary ? 1 : 60))
         }
     }
 
@@ -281,12 +291,9 @@ final class TimersUnderWay: Sendable {
 }
 
 extension EffectOutcome {
-    fileprivate var happening: SignalMeasures.Happening {
-        switch self {
-        case .done: .effectEnded
-        case .failed: .effectFailed
-        }
-    }
+    fileprivate var happening: SignalMeasures.Happening { isFailure ? .effectFailed : .effectEnded }
+
+    var isFailure: Bool { if case .failed = self { true } else { false } }
 }
 
 extension SessionError {
