@@ -187,7 +187,8 @@ extension JSON {
     /// - Parameter last: the session's last state. What is to be cleaned up there still is, and so are coordinators
     ///   that this state does not have.
     package mutating func resetSavedWork(at now: Date, after last: JSON) {
-        let timers = (self["pending"]?.array ?? []).filter { $0["signal"] != nil }.map { timer in
+        let timers = (self["pending"]?.array ?? []).filter { $0["effect"] == nil && $0["cleanUp"] == nil }.map {
+            timer in
             var timer = timer
             if let idle = timer["idle"]?.integer { timer["due"] = .integer(now.milliseconds + idle) }
             return timer
