@@ -68,7 +68,7 @@ extension TransitionRun {
     ) throws(NavigationError) {
         try check(tabs, request, by: coordinator)
         guard let screen = state.screens.last(where: { $0.coordinator == coordinator.id && $0.tabs != nil }),
-            let before = screen.tabs, endTabs(except: tabs, of: before, by: coordinator)
+            let before = screen.tabs, try endTabs(except: tabs, of: before, by: coordinator)
         else {
             if objection != nil { return }
             throw coordinator.impossible(request, "it has no screen with tabs")
@@ -98,8 +98,9 @@ extension TransitionRun {
     /// Ends the flows in the tabs that go, and removes the screens there, unless a coordinator objects.
     ///
     /// - Returns: whether they were removed.
-    private mutating func endTabs(except tabs: [Tab], of before: PlacedTabs, by coordinator: LivingCoordinator) -> Bool
-    {
+    private mutating func endTabs(
+        except tabs: [Tab], of before: PlacedTabs, by coordinator: LivingCoordinator
+    ) throws(NavigationError) -> Bool {
         var stacks: Set<Int> = []
         var keys: Set<String> = []
         for old in before.items where !tabs.contains(where: { $0.id == old.id }) {
@@ -110,7 +111,11 @@ extension TransitionRun {
         let ended = state.families(of: Set(started))
         let goes = { (screen: PlacedScreen) in keys.contains(screen.key) || ended.contains(screen.coordinator) }
         guard !recordObjection(against: coordinator.id, where: goes) else { return false }
-        if !ended.isEmpty { removeWithoutAsking(ended) }
+        if !ended.isEmpty {
+            let living = state.coordinators
+            removeWithoutAsking(ended)
+            try recordCleanUps(since: living, .removed)
+        }
         removeScreensWithoutAsking { keys.contains($0.key) }
         return true
     }

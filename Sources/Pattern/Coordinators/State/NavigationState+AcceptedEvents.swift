@@ -245,7 +245,7 @@ extension NavigationState {
     /// there is none.
     package var unknownField: String? {
         var unknown: String?
-        forEachAcceptedEvent { coordinator, event in
+        forEachAcceptedEvent { coordinator, event, _ in
             for field in coordinator.type.fields?(coordinator.coordinator, event.number, context) ?? [] {
                 if !event.has(field) { unknown = "\(event.name).\(field.name)" }
             }
@@ -262,7 +262,8 @@ extension NavigationState {
         let payload = named?.payload
         var schema: JSON?
         if payload == nil {
-            schema = type.fields?(coordinator.coordinator, event.number, context).map(event.schema) ?? event.schema
+            let fields = type.fields?(coordinator.coordinator, event.number, context)
+            schema = fields.map(event.schema) ?? event.schema
         }
         return AcceptedControl(
             type: event.name, payload: payload, coordinator: coordinator.name,
