@@ -61,9 +61,7 @@ private struct NameCoordinator: Coordinator {
     @Test func `faults of a form are in that language too, and a program reads their code`() async throws {
         let client = try await Client(LanguageTests.app)
 
-        let answer = try await client.call(
-            "POST", "\(client.path)/events", headers: ["Accept-Language": "de"], body: #"{"type":"name","payload":"x"}"#
-        )
+        let answer = try await post(#"{"type":"name","payload":"x"}"#, "de", client)
 
         let fault = try JSON(parsing: Array(answer.body))["errors"]?.array?.first
         #expect(fault?["code"] == "minLength")
