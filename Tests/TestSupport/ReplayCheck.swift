@@ -78,6 +78,7 @@ private struct Drawing: Equatable {
             guard let index = stacks[stack]?.firstIndex(of: key) else { return false }
             stacks[stack]?.remove(at: index)
             remove(key)
+            if let owner = stack.split(separator: "/").first, owner != stack { removeEmptyTabs(of: String(owner)) }
             return true
         case "replace":
             guard let replaced = operation["replaced"]?.string, let index = stacks[stack]?.firstIndex(of: replaced)
@@ -86,13 +87,11 @@ private struct Drawing: Equatable {
             remove(replaced)
             return show(key, of: after)
         case "update":
-            guard let before = screens[key] else { return false }
+            guard screens[key] != nil else { return false }
+            // A screen that goes later in the same transition is not drawn once more.
+            guard after.screens[key] != nil else { return true }
             screens[key] = after.screens[key]
-            // A tab goes with its stack.
-            for tab in before["tabs"]?.array ?? [] where stacks[Drawing.name(of: tab, key)] == [] {
-                let isKept = after.screens[key]?["tabs"]?.array?.contains { $0["id"] == tab["id"] } ?? false
-                if !isKept { stacks[Drawing.name(of: tab, key)] = nil }
-            }
+            removeEmptyTabs(of: key)
             for tab in after.screens[key]?["tabs"]?.array ?? [] where stacks[Drawing.name(of: tab, key)] == nil {
                 stacks[Drawing.name(of: tab, key)] = []
             }
@@ -127,6 +126,15 @@ private struct Drawing: Equatable {
         selected[key] = after.selected[key]
         for tab in screen["tabs"]?.array ?? [] { stacks[Drawing.name(of: tab, key)] = [] }
         return true
+    }
+
+    /// A tab that the screen no longer has goes once its stack is empty.
+    private mutating func removeEmptyTabs(of key: String) {
+        guard let tabs = screens[key]?["tabs"]?.array else { return }
+        let kept = tabs.map { Drawing.name(of: $0, key) }
+        for name in stacks.keys.filter({ $0.hasPrefix("\(key)/") }) where stacks[name] == [] && !kept.contains(name) {
+            stacks[name] = nil
+        }
     }
 
     private mutating func remove(_ key: String) {

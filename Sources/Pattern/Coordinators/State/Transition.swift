@@ -113,7 +113,7 @@ public enum Operation: Sendable, Equatable {
     /// The screen `key` takes the place of the screen `replaced`.
     case replace(key: String, replaced: String, stack: String = Operation.mainStack)
     /// The screen changes in any way, its tabs' titles and badges included. The stacks of its tabs stay; a tab that is
-    /// new has an empty one, and one that goes has become empty before.
+    /// new has an empty one, and one that goes becomes empty.
     case update(key: String)
     /// The flow `key` appears over everything, with an empty stack.
     case present(key: String, style: PresentedFlow.Style)
