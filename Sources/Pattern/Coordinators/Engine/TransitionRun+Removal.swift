@@ -150,13 +150,14 @@ extension TransitionRun {
     }
 
     mutating func removeScreensWithoutAsking(where matches: (PlacedScreen) -> Bool) {
-        var removed: [(key: String, stack: Int)] = []
+        var removed: [(key: String, stack: Int, hadTabs: Bool)] = []
         state.stack.removeScreens(where: matches, into: &removed)
         for index in state.presented.indices {
             state.presented[index].stack.removeScreens(where: matches, into: &removed)
         }
         for screen in removed {
             operations.append(.pop(key: screen.key, stack: state.name(ofStack: screen.stack)))
+            if screen.hadTabs { hasLostTabs = true }
         }
     }
 }

@@ -63,6 +63,8 @@ public struct TransitionRun: Sendable {
     private(set) var called: [Int] = []
     /// The ids of the coordinators that were removed, and of their parents.
     var removed: [(id: Int, name: String, parent: Int?)] = []
+    /// Whether a screen with tabs was removed, and with it stacks on which coordinators may have been started.
+    var hasLostTabs = false
     /// Coordinators started in this transition that have not owned a screen or a child yet.
     var newcomers: [Int] = []
     /// Whether screens may be left without asking.
@@ -254,7 +256,7 @@ public struct TransitionRun: Sendable {
     /// - Returns: whether there was one.
     mutating func dismissOrphan(among screens: [PlacedScreen]) -> Bool {
         guard let orphan = orphan(among: screens) else { return false }
-        removeWithoutAsking([orphan.id])
+        removeWithoutAsking(state.families(of: [orphan.id]))
         notifyParent(ofDismissed: orphan)
         return true
     }
@@ -266,8 +268,16 @@ public struct TransitionRun: Sendable {
         agenda.append(.call(.childWasDismissed(child.coordinator), parent.id))
     }
 
-    /// The last coordinator that has neither a screen nor a child any longer.
+    /// A coordinator whose own stack is gone, though it may have presented a flow; otherwise the last one that has
+    /// neither a screen nor a child any longer.
     private func orphan(among screens: [PlacedScreen]) -> LivingCoordinator? {
+        if hasLostTabs, let homeless = state.coordinators.first(where: { state.stack($0.home) == nil }) {
+            return homeless
+        }
+        return orphanWithoutScreens(among: screens)
+    }
+
+    private func orphanWithoutScreens(among screens: [PlacedScreen]) -> LivingCoordinator? {
         state.coordinators.last { $0.parent != nil && state.isIdle($0, among: screens) && !newcomers.contains($0.id) }
     }
 }

@@ -289,10 +289,10 @@ extension ScreenStack {
     /// - Returns: whether there were any.
     @discardableResult
     mutating func removeScreens(
-        where matches: (PlacedScreen) -> Bool, into removed: inout [(key: String, stack: Int)]
+        where matches: (PlacedScreen) -> Bool, into removed: inout [(key: String, stack: Int, hadTabs: Bool)]
     ) -> Bool {
         let before = removed.count
-        for screen in screens.reversed() where matches(screen) { removed.append((screen.key, id)) }
+        for screen in screens.reversed() where matches(screen) { removed.append((screen.key, id, screen.tabs != nil)) }
         if removed.count > before { screens.removeAll(where: matches) }
         for (index, screen) in screens.enumerated() {
             guard var tabs = screen.tabs else { continue }

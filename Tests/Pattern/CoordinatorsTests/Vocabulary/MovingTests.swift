@@ -331,6 +331,18 @@ import Testing
         await app.expectRefusal(refusal("two tabs are named “y”")) { try await $0.a(.setTabs(["y", "x", "y"])) }
     }
 
+    @Test func `a flow whose tab was removed goes with the sheet that it has presented`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.pushTabs(["x", "b"], selected: "b", back: .nothing))
+        try await app.b(.present("c", .sheet))
+
+        try await app.a(.popToRoot)
+
+        #expect(app.stack == "a")
+        #expect(app.coordinators == ["a"])
+        _ = try app.restored()
+    }
+
     // Any order.
 
     @Test(arguments: [[Ask.alert(["ok"]), .deliver("end")], [.deliver("end"), .alert(["ok"])]])
