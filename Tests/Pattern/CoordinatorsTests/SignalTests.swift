@@ -40,6 +40,19 @@ extension CoordinatorTester {
 @Suite struct SignalTests {
     // MARK: Effects
 
+    @Test func `back that was held up goes on under an alert that a timer has shown meanwhile`() async throws {
+        var app = try await CoordinatorTester(SignalApp.app)
+        try await app.order(.push("seats"), .wait("news", seconds: 1), .react([.ask("News")]), .guardScreens)
+        try await app.back()
+        try await app.advance(by: .seconds(1))
+        #expect(app.state.alerts.map(\.alert.title) == ["Leave?", "News"])
+
+        try await app.answer("leave")
+
+        #expect(app.stack == "station")
+        #expect(app.state.alerts.map(\.alert.title) == ["News"])
+    }
+
     @Test func `an effect is under way after the transition that recorded it, and ends with one signal`() async throws {
         var app = try await CoordinatorTester(SignalApp.app)
 

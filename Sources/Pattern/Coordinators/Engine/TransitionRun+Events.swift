@@ -34,7 +34,7 @@ extension TransitionRun {
         switch event {
         case .back:
             try requireNoPayload(payload, of: event)
-            try goBack()
+            try goBack(state.backPlan)
         case .backTo: try goBack(to: payload)
         case .backToRoot:
             try requireNoPayload(payload, of: event)
@@ -56,8 +56,8 @@ extension TransitionRun {
         }
     }
 
-    private mutating func goBack() throws(NavigationError) {
-        switch state.backPlan {
+    private mutating func goBack(_ plan: BackPlan?) throws(NavigationError) {
+        switch plan {
         case .dismissAlert?:
             if let button = state.alert?.alert.cancelButton { try press(button) }
         case .pop(let key, _)?: removeScreens(by: nil) { $0.key == key }
@@ -186,10 +186,19 @@ extension TransitionRun {
         state.alert = alert.next
         if button.leaves {
             state.agreedEvent = alert.askedFor
-            if let heldUp = alert.heldUp { return try begin(heldUp) }
+            if let heldUp = alert.heldUp { return try goOn(with: heldUp) }
         }
         guard let event = button.event, let shape = state[alert.coordinator]?.type.event(event.name) else { return }
         agenda.append(.call(.handle(shape, event: try shape.decodable(event.payload)), alert.coordinator))
+    }
+
+    /// Begins the event that an alert has held up. `back` leaves the screen that the user was asked about, also if
+    /// another alert is shown next.
+    private mutating func goOn(with heldUp: PostedEvent) throws(NavigationError) {
+        guard heldUp.type == BuiltInEvent.back.rawValue else { return try begin(heldUp) }
+        var uncovered = state
+        uncovered.alert = nil
+        try goBack(uncovered.backPlan)
     }
 
     /// Opens a link, or keeps it while an alert is shown.

@@ -81,9 +81,10 @@ private struct FormCoordinator: Coordinator {
         #expect(
             try await faults("order", ["size": "small", "count": 10, "note": "four", "addresses": []])
                 == [
-                    PayloadFault(path: ["payload", "count"], reason: "must be at most 9", code: .maximum),
+                    PayloadFault(path: ["payload", "count"], reason: "must be at most 9", code: .maximum, bound: 9),
                     PayloadFault(
-                        path: ["payload", "note"], reason: "must have at most 3 characters", code: .maxLength),
+                        path: ["payload", "note"], reason: "must have at most 3 characters", code: .maxLength,
+                        bound: 3),
                 ])
         #expect(try await faults("type", "ab").isEmpty)
         #expect(try await faults("type", "a").map(\.code) == [.minLength])
