@@ -1,6 +1,7 @@
 import Coordinators
 import Foundation
 import JSONCoding
+import NavigationAPI
 import Sessions
 import Testing
 import TestSupport
@@ -10,6 +11,11 @@ private struct ShelfCoordinator: Coordinator {
     enum Event: NavigationEvent {
         case show(String), renew(String)
         static let examples: [Event] = [.show("books"), .renew("shelf")]
+    }
+
+    enum Signal: NavigationSignal {
+        case restocked
+        static let external: [Signal] = [.restocked]
     }
 
     struct Failure: Error {}
@@ -22,6 +28,8 @@ private struct ShelfCoordinator: Coordinator {
         case .renew(let name): navigator.invalidateContent(of: name)
         }
     }
+
+    func receive(_ signal: Signal, _ navigator: inout Navigator) { navigator.invalidateContent(of: "shelf") }
 
     func content(of screen: Screen, in context: ContentContext) async throws -> JSONObject {
         switch screen.name {
@@ -39,6 +47,10 @@ private struct ShelfCoordinator: Coordinator {
     }
 }
 
+private struct StockKeys: ServiceKeys {
+    func service(withKey key: String) -> String? { key == "stock-key" ? "stock" : nil }
+}
+
 private final class Books: Sendable {
     private let file: URL
     init(_ file: URL) { self.file = file }
@@ -53,7 +65,10 @@ private final class Books: Sendable {
     private func client() async throws -> Client {
         var dependencies = Dependencies()
         dependencies.register(Books.self) { [file] _ in Books(file) }
-        return try await Client(App("shelf", root: { ShelfCoordinator() }, dependencies: dependencies)) {
+        var settings = NavigationHandler.Settings()
+        settings.serviceKeys = StockKeys()
+        let app = App("shelf", root: { ShelfCoordinator() }, dependencies: dependencies)
+        return try await Client(app, handler: settings) {
             $0.handlerDeadline = .seconds(2)
         }
     }
@@ -76,6 +91,21 @@ private final class Books: Sendable {
         #expect(second["stack"]?.array?[0]["contentVersion"] == 2, "\(second)")
         #expect(second["visible"]?["contentVersion"] == nil)
         #expect(refused.status == 500)
+    }
+
+    @Test func `a service's signal that a content has changed is a version of the session`() async throws {
+        let client = try await client()
+
+        let answer = try await client.connection.request(
+            "POST", "\(client.path)/signals",
+            headers: [
+                "Authorization": "Bearer stock-key", "Idempotency-Key": "s-1", "Content-Type": "application/json",
+            ], body: Data(#"{"type":"restocked"}"#.utf8))
+
+        #expect(answer.status == 200)
+        let change = ["If-None-Match": "\"1\"", "Prefer": "wait=30"]
+        let state = try FlowTests.json(try await client.call("GET", client.path, headers: change))
+        #expect(state["session"]?["version"] == 2 && state["visible"]?["contentVersion"] == 1, "\(state)")
     }
 
     private func open(_ name: String, _ client: Client) async throws -> String {

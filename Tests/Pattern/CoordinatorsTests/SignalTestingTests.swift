@@ -1,6 +1,7 @@
 import Coordinators
 @testable import CoordinatorsTesting
 import JSONCoding
+import Synchronization
 import Testing
 
 /// What authors test effects, timers and signals with.
@@ -113,6 +114,49 @@ import Testing
         #expect(failure?.event == "due")
         #expect(app.now.milliseconds == 1000)
         #expect(app.pending.count == 2)
+    }
+
+    @Test func `the end of a session performs the clean-ups, children first, and repeats one that throws`()
+        async throws
+    {
+        let lockers = Lockers()
+        var app = try await CoordinatorTester(lockers.app)
+        try await app.send(LockerCoordinator.Event.next)
+        try await app.send(LockerCoordinator.Event.next)
+        lockers.fail(2)
+
+        try await app.end(.expired)
+
+        #expect(lockers.released == ["3 expired", "2 expired", "1 expired"])
+        #expect(app.pending.isEmpty)
+    }
+
+    @Test func `a clean-up that always throws fails the test on its line, and the others are performed all the same`()
+        async throws
+    {
+        let lockers = Lockers()
+        var app = try await CoordinatorTester(lockers.app)
+        try await app.send(LockerCoordinator.Event.next)
+        lockers.fail(6)
+
+        let line: UInt = #line + 1
+        let failure = await #expect(throws: CoordinatorTester.Failure.self) { try await app.end() }
+
+        #expect(failure?.line == line)
+        #expect("\(failure as Any)".contains("sessionWillEnd of “locker” threw"))
+        #expect(lockers.released == ["1 ended"])
+    }
+
+    @Test func `after a relaunch, clean-ups are among what is pending`() async throws {
+        let lockers = Lockers()
+        var app = try await CoordinatorTester(lockers.app)
+        try await app.send(LockerCoordinator.Event.next)
+
+        try await app.relaunch()
+        #expect(app.pending.count == 2 && lockers.released == [])
+        try await app.performEffects()
+
+        #expect(app.pending.isEmpty && lockers.released == ["2 relaunched", "1 relaunched"])
     }
 
     // MARK: RandomWalk
@@ -347,6 +391,42 @@ private struct BusyCoordinator: Coordinator {
     mutating func receive(_ signal: Signal, _ navigator: inout Navigator) {
         count += 1
         navigator.schedule(signal, after: .seconds(delay))
+    }
+}
+
+/// Notes which lockers were released; it fails as often as a test wants.
+private final class Lockers: Sendable {
+    private let state = Mutex((released: [String](), failures: 0))
+
+    var released: [String] { state.withLock { $0.released } }
+    func fail(_ count: Int) { state.withLock { $0.failures = count } }
+
+    func release(_ what: String) throws {
+        try state.withLock { state in
+            state.failures -= 1
+            if state.failures >= 0 { throw TestError() }
+            state.released.append(what)
+        }
+    }
+
+    var app: App {
+        var dependencies = Dependencies()
+        dependencies.register(Lockers.self) { _ in self }
+        return App("lockers", root: { LockerCoordinator(number: 1) }, dependencies: dependencies)
+    }
+}
+
+private struct LockerCoordinator: Coordinator {
+    let number: Int
+    enum Event: NavigationEvent, CaseIterable { case next }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("locker")) }
+    func handle(_ event: Event, _ navigator: inout Navigator) {
+        navigator.start(LockerCoordinator(number: number + 1))
+    }
+
+    func sessionWillEnd(_ reason: EndReason, in context: EffectContext) async throws {
+        try context.resolve(Lockers.self).release("\(number) \(reason.rawValue)")
     }
 }
 

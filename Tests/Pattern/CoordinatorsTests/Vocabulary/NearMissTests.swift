@@ -46,6 +46,8 @@ import Testing
         func screenWasRemoved(_ screen: Screen, navigator: inout Navigator) {}
         func screenWasRemoved(_ screen: Screen) {}
         func screenWasRemoved(_ screen: Screen, _ navigator: inout Navigator) {}
+        func sessionWillEnd(_ reason: EndReason, context: EffectContext) async throws {}
+        func sessionWillEnd(_ reason: EndReason, _ context: EffectContext) {}
     }
 
     @Test func `a function that nobody calls is named with what was meant`() {
@@ -73,6 +75,7 @@ import Testing
             ("screenWasRemoved(_:navigator:)", "screenWasRemoved(_:_:)"),
             ("screenWasRemoved(_:)", "screenWasRemoved(_:_:)"),
             ("screenWasRemoved(_:_:)", "extension MisspeltCoordinator: StackDelegate"),
+            ("sessionWillEnd(_:context:)", "sessionWillEnd(_:in:)"), ("sessionWillEnd(_:_:)", "sessionWillEnd(_:in:)"),
         ]
         #expect(
             app.problems
