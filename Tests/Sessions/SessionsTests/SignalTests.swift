@@ -596,6 +596,50 @@ extension AuthorizedSession {
         }
     }
 
+    @Test func `a client and each service have keys of their own`() async throws {
+        let jobs = JobsHost()
+        let session = try await jobs.session()
+        func send(_ service: String) async throws -> Bool {
+            let once = IdempotentRequest(key: "a", of: service, request: []) { _ in [] }
+            return try await jobs.host.receive(paid, for: session.id, once: once).isReplay
+        }
+        func post() async throws -> Bool {
+            try await session.apply(PostedEvent("note"), once: .make("a")).isReplay
+        }
+
+        let first = [try await post(), try await send("payments"), try await send("gates")]
+        let again = [try await post(), try await send("payments"), try await send("gates")]
+
+        #expect(first == [false, false, false] && again == [true, true, true])
+        #expect(try session.log.filter { $0 == "paid r-7" }.count == 2)
+    }
+
+    @Test func `neither services nor clients make a session forget the keys of the others`() async throws {
+        let jobs = JobsHost()
+        let session = try await jobs.session()
+        func send(_ key: String, from service: String) async throws -> Bool {
+            let once = IdempotentRequest(key: key, of: service, request: []) { _ in [] }
+            return try await jobs.host.receive(paid, for: session.id, once: once).isReplay
+        }
+        func post(_ key: String, to session: AuthorizedSession) async throws -> Bool {
+            try await session.apply(PostedEvent("note"), once: .make(key)).isReplay
+        }
+        #expect(try await post("tap", to: session) == false)
+
+        for number in 1...300 { #expect(try await send("\(number)", from: "s\(number % 3)") == false) }
+        #expect(try await post("tap", to: session))
+        for number in 1...300 { #expect(try await post("\(number)", to: session) == false) }
+        #expect(try await send("300", from: "s0"))
+
+        let elsewhere = JobsHost(on: jobs.store)
+        let host = elsewhere.host
+        let last = IdempotentRequest(key: "45", of: "s0", request: []) { _ in [] }
+        #expect(try await host.receive(paid, for: session.id, once: last).isReplay)
+        // The services together have 256: the 44th signal is forgotten.
+        let lost = IdempotentRequest(key: "44", of: "s2", request: []) { _ in [] }
+        #expect(try await host.receive(paid, for: session.id, once: lost).isReplay == false)
+    }
+
     @Test func `what is not external, not known, does not fit, or has no session is refused`() async throws {
         let jobs = JobsHost()
         let session = try await jobs.session()

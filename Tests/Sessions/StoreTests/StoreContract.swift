@@ -409,6 +409,47 @@ func eventually(_ isDone: () async throws -> Bool) async throws {
         }
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `answers to clients and answers to services do not displace each other`(kind: StoreKind) async throws {
+        try await kind.withStore(Retention(answers: 20, answerBytes: 10_000)) { store in
+            let id = try SessionID.make(1)
+            try await store.commit(id, versions: 1...1)
+            var commits = 1
+            func commit(_ key: String, size: Int) async throws {
+                let answer = try StoredAnswer.make(id, key, size: size)
+                let stamp = SessionStamp(version: 1, commits: commits)
+                let change = SessionChange(id: id, expected: stamp, record: nil, answer: answer)
+                #expect(await store.commit([change]) == .success([]))
+                commits += 1
+            }
+            func kept() async throws -> [String] { try #require(try await store.load(id)).answeredKeys }
+
+            try await commit("a", size: 9000)
+            for number in 1...36 { try await commit("service:\(number)", size: 2000) }
+            try await WakeContract.twice(store) {
+                let keys = try await kept()
+                #expect(keys.contains("a") && keys.contains("service:36"))
+                let size = try await store.answer(to: "a", of: id)?.body?.count
+                #expect(size ?? 0 > 9000)
+            }
+
+            for number in 1...36 { try await commit("b\(number)", size: 0) }
+            try await WakeContract.twice(store) {
+                let keys = try await kept()
+                #expect(keys.contains("service:17") && keys.contains("b36"))
+                let last = try await store.answer(to: "service:36", of: id)
+                #expect(last?.body != nil)
+            }
+            // Less is kept when the background work is done.
+            try await eventually { try await store.answer(to: "a", of: id) == nil }
+            try await eventually { try await store.answer(to: "service:16", of: id) == nil }
+            try await eventually { try await store.answer(to: "service:17", of: id)?.body == nil }
+            #expect(try await store.answer(to: "service:17", of: id) != nil)
+            let keys = try await kept()
+            #expect(Set(keys) == Set((17...36).flatMap { ["b\($0)", "service:\($0)"] }))
+        }
+    }
+
     @Test func `an answer without its body is read back as such`() throws {
         for replacedToken in [nil, SHA256Digest(of: "token")] {
             let answer = StoredAnswer(

@@ -1,9 +1,28 @@
+import Coordinators
 import Foundation
 import PostgresStore
 import SQLiteStore
 import Sessions
 import TestSupport
 import Testing
+
+/// Counts taps and payments.
+private struct Till: Coordinator {
+    var count = 0
+    enum Event: NavigationEvent, CaseIterable { case tap }
+    enum Signal: NavigationSignal {
+        case paid
+        static let external: [Signal] = [.paid]
+    }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("till")) }
+    mutating func handle(_ event: Event, _ navigator: inout Navigator) { count += 1 }
+    mutating func receive(_ signal: Signal, _ navigator: inout Navigator) { count += 1 }
+
+    static func host(_ store: any SessionStore) -> SessionHost {
+        SessionHost(apps: [App("till", root: { Till() })], store: store)
+    }
+}
 
 /// What operators' commands do with every kind of store that outlives processes.
 @Suite struct StoredSessionsTests {
@@ -96,6 +115,46 @@ import Testing
         #expect(try await store.forget(session.id))
         #expect(try reader.page(after: nil).sessions == [])
         await store.close()
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `after 300 signals of services, a restart and a move, a client's event is still known`(
+        kind: Kind
+    ) async throws {
+        let place = try await kind.makePlace()
+        var store = try await place.open()
+        func once(_ key: String, of service: String? = nil) -> IdempotentRequest {
+            IdempotentRequest(key: key, of: service, request: []) { _ in [] }
+        }
+        let paid = PostedEvent("paid")
+        let host = Till.host(store)
+        let created = try await host.create()
+        let session = try await host.session(created.id, token: created.token.text)
+        #expect(try await session.apply(PostedEvent("tap"), once: once("k-1")).isReplay == false)
+        for number in 1...300 {
+            let once = once("k-\(number)", of: "payments")
+            #expect(try await host.receive(paid, for: created.id, once: once).isReplay == false)
+        }
+        await store.close()
+
+        func areKnown(by store: any WritableStore) async throws -> [Bool] {
+            let host = Till.host(store)
+            let session = try await host.session(created.id, token: created.token.text)
+            return [
+                try await session.apply(PostedEvent("tap"), once: once("k-1")).isReplay,
+                try await host.receive(paid, for: created.id, once: once("k-45", of: "payments")).isReplay,
+            ]
+        }
+        let contents = try #require(try place.reader().contents(of: [created.id]).first?.value.get())
+        store = try await place.open()
+        #expect(try await areKnown(by: store) == [true, true])
+        await store.close()
+
+        let elsewhere = try await kind.makePlace()
+        let other = try await elsewhere.open(StoreSecret(store.secret))
+        #expect(try await other.insert([contents]) == [])
+        #expect(try await areKnown(by: other) == [true, true])
+        await other.close()
     }
 
     @Test(arguments: Kind.allCases)

@@ -92,10 +92,9 @@ extension Problem {
 }
 
 extension IdempotentRequest {
-    /// A service's keys are apart from those of clients and of other services: none of these can contain a line break.
     fileprivate init?(signal request: HTTPRequest, _ body: RequestBody, from service: String) throws(Problem) {
         guard let key = try IdempotencyKey(request.headers) else { return nil }
-        self.init(key: "\(service)\n\(key.text)", request: body.canonicalBytes) { applied in
+        self.init(key: key.text, of: service, request: body.canonicalBytes) { applied in
             JSONWriter.bytes(capacity: 100) { writer in
                 writer.object { writer in
                     writer.name("session")

@@ -94,8 +94,10 @@ enum PastQueries {
         "answer",
         """
         SELECT a.answer, a.checksum,
-          (SELECT sum(n.size) FROM answers n WHERE n.session = a.session AND n.stamp >= a.stamp)::bigint,
-          EXISTS (SELECT FROM answers n WHERE n.session = a.session AND n.stamp > a.stamp)
+          (SELECT sum(n.size) FROM answers n WHERE n.session = a.session AND n.stamp >= a.stamp
+            AND (n.key LIKE 'service:%') = (a.key LIKE 'service:%'))::bigint,
+          EXISTS (SELECT FROM answers n WHERE n.session = a.session AND n.stamp > a.stamp
+            AND (n.key LIKE 'service:%') = (a.key LIKE 'service:%'))
         FROM answers a WHERE a.session = $1 AND a.key = $2
         """)
 

@@ -15,7 +15,8 @@ struct SessionRow: Sendable {
         SELECT w.n, s.stamp, s.version, g.value, j.version, j.base, j.kept_until, j.record, j.checksum,
           b.version, b.base, b.kept_until, b.record, b.checksum,
           (SELECT coalesce(array_agg(k.key ORDER BY k.stamp), '{}') FROM (
-            SELECT key, stamp FROM answers a WHERE a.session = s.id ORDER BY stamp DESC LIMIT $3) k)
+            SELECT key, stamp, row_number() OVER (PARTITION BY key LIKE 'service:%' ORDER BY stamp DESC) AS age
+            FROM answers a WHERE a.session = s.id) k WHERE k.age <= $3)
         FROM unnest($1::text[], $2::bytea[]) WITH ORDINALITY AS w(id, token, n)
         JOIN store g ON g.name = 'generation'
         JOIN sessions s ON s.id = w.id AND (w.token IS NULL OR w.token = ANY (s.tokens))

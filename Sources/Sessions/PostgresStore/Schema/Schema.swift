@@ -36,6 +36,7 @@ enum Schema {
           checksum bigint NOT NULL, PRIMARY KEY (session, version)
         );
 
+        -- The keys of services begin with “service:”: they are kept, and counted, apart from those of clients.
         CREATE TABLE IF NOT EXISTS answers (
           session text COLLATE "C", key text COLLATE "C", stamp bigint NOT NULL, answer text NOT NULL,
           -- Bytes of the text; 0 once its body is dropped.

@@ -17,13 +17,14 @@ enum PruneQueries {
         ) x WHERE d.session = x.session AND d.version = x.version
         """)
 
-    /// The answers beyond the limit, and those from before the session's end.
+    /// The answers beyond the limits for clients and for services, and those from before the session's end.
     private static let answers = PostgresStatement(
         "prune-answers",
         """
         DELETE FROM answers d USING (
           SELECT p.session, p.key FROM (
-            SELECT a.session, a.key, row_number() OVER (PARTITION BY a.session ORDER BY a.stamp DESC) AS age,
+            SELECT a.session, a.key,
+              row_number() OVER (PARTITION BY a.session, a.key LIKE 'service:%' ORDER BY a.stamp DESC) AS age,
               s.oldest > 1 AND s.oldest = s.version AND a.stamp < s.stamp AS is_over
             FROM unnest($1::text[]) AS c(id) JOIN sessions s ON s.id = c.id JOIN answers a ON a.session = c.id
           ) p WHERE p.age > $2 OR p.is_over
@@ -37,7 +38,7 @@ enum PruneQueries {
         SELECT p.session, p.key, p.stamp, p.answer FROM (
           SELECT a.*, row_number() OVER past AS age, sum(a.size) OVER past AS total
           FROM unnest($1::text[]) AS c(id) JOIN answers a ON a.session = c.id
-          WINDOW past AS (PARTITION BY a.session ORDER BY a.stamp DESC)
+          WINDOW past AS (PARTITION BY a.session, a.key LIKE 'service:%' ORDER BY a.stamp DESC)
         ) p WHERE p.size > 0 AND p.age > 1 AND p.total > $2 LIMIT 1000
         """)
 

@@ -106,7 +106,7 @@ final class JournalReader {
             guard let row = try rowLookup.row(seq) else { continue }
             rows.append(row)
         }
-        return rows.suffix(retention.answers)
+        return StoredAnswer.newest(retention.answers, of: rows.reversed()) { $0.label?.key ?? "" }.reversed()
     }
 
     func forks(of id: SessionID) throws(ReadError) -> [SessionID] { try sessions(forks, id.text) }
@@ -152,7 +152,7 @@ final class JournalReader {
             "the answers of \(id.text)", count: count,
             bind: { statement throws(SQLiteError) in try statement.bind(1, id.text) }
         ) { JournalReader.answer($0, of: id) }
-        return found.prefix(limit).reversed()
+        return StoredAnswer.newest(limit, of: found, key: \.key).reversed()
     }
 
     /// - Returns: `nil` if the row is not what was written.

@@ -29,7 +29,7 @@ enum Schema {
             user TEXT,
             -- Of the first record: the session that this one was forked from.
             origin TEXT,
-            -- Of an answer: the SHA-256 of the request's Idempotency-Key.
+            -- Of an answer: the SHA-256 of the request's Idempotency-Key, see `StoredAnswer.key`.
             key TEXT,
             -- Of a record: when the session's next timer is due, in milliseconds since 1970.
             timer INTEGER,

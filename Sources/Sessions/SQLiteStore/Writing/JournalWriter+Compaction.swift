@@ -185,12 +185,23 @@ extension JournalWriter {
         try statements.drop(rows)
     }
 
-    /// Drops all answers but the last `count`, and removes the bodies of kept answers beyond the limit in bytes.
+    /// Drops all answers but the last `count` to clients and as many to services, and removes the bodies of kept answers
+    /// beyond the limit in bytes.
     private func dropAnswers(
         of id: SessionID, keeping count: Int
     ) throws(SQLiteError) -> (kept: Int, work: Int) {
+        let answers = try statements.answers(of: id)
+        let toClients = try drop(answers.toClients, of: id, keeping: count)
+        guard !answers.toServices.isEmpty else { return toClients }
+        let toServices = try drop(answers.toServices, of: id, keeping: count)
+        return (toClients.kept + toServices.kept, toClients.work + toServices.work)
+    }
+
+    private func drop(
+        _ answers: [SizedRow], of id: SessionID, keeping count: Int
+    ) throws(SQLiteError) -> (kept: Int, work: Int) {
         var (bytes, kept, work) = (0, 0, 0)
-        for (position, answer) in try statements.answers(of: id).enumerated() {
+        for (position, answer) in answers.enumerated() {
             bytes += answer.size
             if position >= count {
                 try drop([answer])

@@ -90,7 +90,8 @@ extension JournalWriter {
     /// - Parameter isForced: whether rows on damaged pages stay. Nothing points to them any more.
     /// - Returns: how many rows the session had.
     private func delete(_ session: CompactedSession, isForced: Bool = false) throws(SQLiteError) -> Int {
-        let rows = try session.allRows + statements.answers(of: session.id).map(\.seq)
+        let answers = try statements.answers(of: session.id)
+        let rows = session.allRows + (answers.toClients + answers.toServices).map(\.seq)
         for row in rows {
             guard isForced else {
                 try statements.deleteRow(row)

@@ -65,7 +65,8 @@ final class Statements {
         setDue = try database.prepare("UPDATE sessions SET due = ?2 WHERE id = ?1")
         drop = try database.prepare("INSERT INTO dropped VALUES (?1, ?2) ON CONFLICT DO NOTHING")
         addAnswer = try database.prepare("INSERT INTO answers VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING")
-        answers = try database.prepare("SELECT seq, size FROM answers WHERE session = ?1 ORDER BY seq DESC")
+        answers = try database.prepare(
+            "SELECT seq, size, key GLOB 'service:*' FROM answers WHERE session = ?1 ORDER BY seq DESC")
         deleteAnswer = try database.prepare("DELETE FROM answers WHERE session = ?1 AND seq = ?2")
         emptyAnswer = try database.prepare("UPDATE answers SET size = 0 WHERE session = ?1 AND seq = ?2")
         emptyAnswerRow = try database.prepare("UPDATE journal SET record = ?2, checksum = ?3 WHERE seq = ?1")
@@ -173,9 +174,14 @@ extension Statements {
     }
 
     /// Newest first.
-    func answers(of id: SessionID) throws(SQLiteError) -> [SizedRow] {
+    func answers(of id: SessionID) throws(SQLiteError) -> (toClients: [SizedRow], toServices: [SizedRow]) {
         try answers.bind(1, id.text)
-        return try answers.all { SizedRow(seq: $0.integer(0) ?? 0, size: $0.integer(1) ?? 0) }
+        var (toClients, toServices): ([SizedRow], [SizedRow]) = ([], [])
+        _ = try answers.all { columns in
+            let row = SizedRow(seq: columns.integer(0) ?? 0, size: columns.integer(1) ?? 0)
+            if columns.integer(2) == 1 { toServices.append(row) } else { toClients.append(row) }
+        }
+        return (toClients, toServices)
     }
 
     func deleteAnswer(at seq: Int, of id: SessionID) throws(SQLiteError) {

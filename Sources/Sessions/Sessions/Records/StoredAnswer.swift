@@ -6,6 +6,7 @@ public import Sodium
 public struct StoredAnswer: Sendable, Equatable {
     public let session: SessionID
     /// The SHA-256 of the key, in hexadecimal digits, because the key of a creation itself gives access to the session.
+    /// After `service:` if a service has sent the request, then of the service's name and the key.
     public let key: String
     /// Of the request that it answers.
     public let fingerprint: SHA256Digest
@@ -33,6 +34,29 @@ public struct StoredAnswer: Sendable, Equatable {
     }
 }
 
+// A session keeps as many answers to its clients as to all services together: neither displace those of the others.
+extension StoredAnswer {
+    /// What the keys of services begin with; those of clients are hexadecimal digits.
+    static let servicePrefix = "service:"
+
+    public static func isOfService(_ key: String) -> Bool { key.utf8.starts(with: servicePrefix.utf8) }
+
+    /// The newest answers of clients, and the newest ones of services, in the order of `answers`.
+    ///
+    /// - Parameter answers: newest first.
+    public static func newest<Answer>(_ limit: Int, of answers: [Answer], key: (Answer) -> String) -> [Answer] {
+        var (clients, services) = (0, 0)
+        return answers.filter { answer in
+            if isOfService(key(answer)) {
+                services += 1
+                return services <= limit
+            }
+            clients += 1
+            return clients <= limit
+        }
+    }
+}
+
 extension StoredAnswer {
     /// What is kept of the answer when its body is dropped.
     public var withoutBody: StoredAnswer {
@@ -53,10 +77,21 @@ public struct IdempotentRequest: Sendable {
     /// Returns the body to answer and to keep: every replay gets it byte for byte.
     let answer: @Sendable (AppliedEvent) -> [UInt8]
 
-    /// - Parameter request: what the fingerprint is made of, in one form for requests that mean the same.
-    public init(key: String, request: [UInt8], answer: @escaping @Sendable (AppliedEvent) -> [UInt8]) {
+    /// - Parameters:
+    ///   - service: the name of the service that has sent the request; `nil` if a client has. The same key is another
+    ///     one for each.
+    ///   - request: what the fingerprint is made of, in one form for requests that mean the same.
+    public init(
+        key: String, of service: String? = nil, request: [UInt8],
+        answer: @escaping @Sendable (AppliedEvent) -> [UInt8]
+    ) {
         self.secretKey = key
-        self.key = SHA256Digest(of: key).hex
+        if let service {
+            // A key has no line break, so no two services have the same text.
+            self.key = StoredAnswer.servicePrefix + SHA256Digest(of: "\(service)\n\(key)").hex
+        } else {
+            self.key = SHA256Digest(of: key).hex
+        }
         self.fingerprint = SHA256Digest(of: request)
         self.answer = answer
     }
@@ -129,16 +164,26 @@ public struct VersionTag: Sendable, Hashable {
 /// The hashes of a session's last keys, as many as answers are kept. A key whose hash is not here counts as new: the
 /// store is not asked.
 struct AnsweredKeys {
-    private var hashes: Ring<Int>
+    private var ofClients: Ring<Int>
+    private var ofServices: Ring<Int>
 
     init(_ keys: [String], limit: Int) {
-        hashes = Ring(capacity: limit)
+        ofClients = Ring(capacity: limit)
+        ofServices = Ring(capacity: limit)
         for key in keys { insert(key) }
     }
 
-    func mayContain(_ key: String) -> Bool { hashes.contains(key.hashValue) }
+    func mayContain(_ key: String) -> Bool {
+        (StoredAnswer.isOfService(key) ? ofServices : ofClients).contains(key.hashValue)
+    }
 
-    mutating func insert(_ key: String) { hashes.append(key.hashValue) }
+    mutating func insert(_ key: String) {
+        if StoredAnswer.isOfService(key) {
+            ofServices.append(key.hashValue)
+        } else {
+            ofClients.append(key.hashValue)
+        }
+    }
 }
 
 extension StoredAnswer {

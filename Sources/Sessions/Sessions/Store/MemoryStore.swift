@@ -181,7 +181,7 @@ public final class MemoryStore: SessionStore {
     public func load(_ id: SessionID, token: SHA256Digest?) throws(StoreError) -> LoadedSession? {
         let found = sessions.withLock { sessions in
             sessions.kept[id].map {
-                ($0.versions, $0.commits, $0.answers?.newestFirst.reversed().map(\.key) ?? [])
+                ($0.versions, $0.commits, $0.answeredKeys)
             }
         }
         guard let (versions, commits, keys) = found,
@@ -249,7 +249,7 @@ public final class MemoryStore: SessionStore {
     }
 
     public func answer(to key: String, of id: SessionID) -> StoredAnswer? {
-        sessions.withLock { $0.kept[id]?.answers?.newestFirst.first { $0.key == key } }
+        sessions.withLock { $0.kept[id]?.answer(to: key) }
     }
 
     public func commit(_ changes: [SessionChange]) -> CommitOutcome {
@@ -298,14 +298,13 @@ public final class MemoryStore: SessionStore {
 final class KeptSession: DueHeapElement {
     let id: SessionID
     private(set) var versions: Ring<EncodedRecord>
-    /// `nil` while no request has had an `Idempotency-Key`.
-    private(set) var answers: Ring<StoredAnswer>?
+    /// `nil` while no client has sent an `Idempotency-Key`.
+    private var answers: KeptAnswers?
+    /// `nil` while no service has sent a signal.
+    private var answersToServices: KeptAnswers?
     /// See `SessionStamp`.
     private(set) var commits: Int
     private var versionBytes = 0
-    private var answerBytes = 0
-    /// How many answers, the newest ones, still have their bodies.
-    private var bodies = 0
     /// When to check whether the session can be forgotten. If it is used before then, it is kept longer.
     var due: Date
     var place = 0
@@ -339,23 +338,26 @@ final class KeptSession: DueHeapElement {
     }
 
     private func keep(_ answer: StoredAnswer, _ retention: Retention) {
-        var answers = answers ?? Ring(capacity: retention.answers)
-        // With a second reference, changes would copy the elements.
-        self.answers = nil
-        answerBytes += answer.bodySize - (answers.append(answer)?.bodySize ?? 0)
-        bodies = min(bodies + 1, answers.count)
-        while answerBytes > retention.answerBytes, bodies > 1 {
-            bodies -= 1
-            answerBytes -= answers[bodies].bodySize
-            answers[bodies] = answers[bodies].withoutBody
+        if StoredAnswer.isOfService(answer.key) {
+            if answersToServices == nil { answersToServices = KeptAnswers(retention) }
+            answersToServices?.keep(answer, byteLimit: retention.answerBytes)
+        } else {
+            if answers == nil { answers = KeptAnswers(retention) }
+            answers?.keep(answer, byteLimit: retention.answerBytes)
         }
-        self.answers = answers
+    }
+
+    /// Oldest first: those of clients, then those of services.
+    var answeredKeys: [String] { (answers?.keys ?? []) + (answersToServices?.keys ?? []) }
+
+    func answer(to key: String) -> StoredAnswer? {
+        (StoredAnswer.isOfService(key) ? answersToServices : answers)?.answer(to: key)
     }
 
     /// About how many bytes the session takes in memory.
     var footprint: Int {
         MemoryEstimate.session + versions.count * MemoryEstimate.version + versionBytes
-            + (answers?.count ?? 0) * MemoryEstimate.answer + answerBytes
+            + (answers?.footprint ?? 0) + (answersToServices?.footprint ?? 0)
     }
 
     /// How many bytes a change adds at most; 0 if it ends the session.
@@ -366,6 +368,33 @@ final class KeptSession: DueHeapElement {
         if let answer = change.answer { growth += MemoryEstimate.answer + answer.bodySize }
         return growth
     }
+}
+
+/// The last answers of a session to its clients, or to services.
+private struct KeptAnswers {
+    private var answers: Ring<StoredAnswer>
+    private var bytes = 0
+    /// How many answers, the newest ones, still have their bodies.
+    private var bodies = 0
+
+    init(_ retention: Retention) { answers = Ring(capacity: retention.answers) }
+
+    mutating func keep(_ answer: StoredAnswer, byteLimit: Int) {
+        bytes += answer.bodySize - (answers.append(answer)?.bodySize ?? 0)
+        bodies = min(bodies + 1, answers.count)
+        while bytes > byteLimit, bodies > 1 {
+            bodies -= 1
+            bytes -= answers[bodies].bodySize
+            answers[bodies] = answers[bodies].withoutBody
+        }
+    }
+
+    /// Oldest first.
+    var keys: [String] { answers.newestFirst.reversed().map(\.key) }
+
+    func answer(to key: String) -> StoredAnswer? { answers.newestFirst.first { $0.key == key } }
+
+    var footprint: Int { answers.count * MemoryEstimate.answer + bytes }
 }
 
 /// The next timer of a session in `MemoryStore`.

@@ -128,7 +128,7 @@ public protocol SessionStore: Sendable {
 public struct LoadedSession: Sendable {
     public let record: SessionRecord
     public let stamp: SessionStamp
-    /// The keys whose answers are kept, oldest first.
+    /// The keys whose answers are kept: those of clients oldest first, and those of services.
     public let answeredKeys: [String]
 
     public init(record: SessionRecord, stamp: SessionStamp, answeredKeys: [String]) {
@@ -207,12 +207,12 @@ public struct StoreChanges: Sendable {
 public struct Retention: Sendable, Equatable {
     /// Versions, the current one included; at least that one is kept.
     public let versions: Int
-    /// Answers under an `Idempotency-Key`.
+    /// Answers under an `Idempotency-Key`: so many to the session's clients, and so many to services.
     public let answers: Int
     /// Bytes of the versions' records together: above that, older versions are dropped, but never the current one.
     public let versionBytes: Int
-    /// Bytes of the answers' bodies together: above that, the bodies of older answers are dropped, but never the last
-    /// one's. Their keys stay, because what was applied is never applied again.
+    /// Bytes of the answers' bodies together, to clients and to services: above that, the bodies of older answers are
+    /// dropped, but never the last one's. Their keys stay, because what was applied is never applied again.
     public let answerBytes: Int
 
     public init(
