@@ -42,6 +42,24 @@ extension CoordinatorTester {
         try await send(signal: encoded.name, encoded.payload, fileID: fileID, line: line)
     }
 
+    /// Pairs another device with the session: calls `deviceDidPair` of a root that declares it.
+    ///
+    /// - Parameters:
+    ///   - label: what the device is called.
+    ///   - client: what it says about itself.
+    public mutating func pair(
+        label: String? = nil, client: ClientInfo? = nil, fileID: String = #fileID, line: UInt = #line
+    ) async throws(Failure) {
+        do throws(NavigationError) {
+            try await carryOut(.pairing(PairedDevice(label: label, client: client, pairedAt: now)))
+        } catch {
+            throw Failure(error, fileID: fileID, line: line)
+        }
+    }
+
+    /// The last event's request for a pairing code; `nil` if it has not asked for one.
+    public var pairingRequest: PairingRequest? { transition.pairingRequest }
+
     /// Lets time pass: `now` moves on, and the timers that fall due send their signals, each at its time, in the order in
     /// which they are due.
     public mutating func advance(

@@ -144,6 +144,8 @@ extension RandomWalk {
         case event(PostedEvent)
         /// `send(signal:_:)`
         case signal(PostedEvent)
+        /// `pair()`
+        case pair
         /// `advance(by:)`
         case advance(Duration)
         /// `perform(effect:)`
@@ -156,6 +158,7 @@ extension RandomWalk {
             switch self {
             case .event(let event): "send(\(event.type.literal)\(payload(of: event)))"
             case .signal(let signal): "send(signal: \(signal.type.literal)\(payload(of: signal)))"
+            case .pair: "pair()"
             case .advance(let duration): "advance(by: .milliseconds(\(Int64(duration / .milliseconds(1)))))"
             case .perform(let id): "perform(effect: \(id.literal))"
             case .fail(let id): "fail(effect: \(id.literal))"

@@ -60,6 +60,9 @@ struct Walk {
                 try app.begin(event, on: state, at: now)
             }
         case .signal(let signal): try await carryOut(.signal(signal), named: signal.type)
+        case .pair:
+            let device = PairedDevice(label: nil, pairedAt: now)
+            try await carryOut(.pairing(device), named: "deviceDidPair")
         case .advance(let duration): try await advance(by: duration)
         case .perform(let id):
             guard let effect = state.effect(id),
@@ -96,7 +99,7 @@ struct Walk {
         // A server tries again a few times, then gives up.
         switch occurrence {
         case .timer(let number), .effect(let number, _): state = app.dropping(number, from: state)?.state ?? state
-        case .signal: break
+        case .signal, .pairing: break
         }
     }
 
@@ -156,6 +159,7 @@ extension Walk {
         case .event(let event): state.accepts(event)
         case .signal(let signal): state.acceptedSignals.contains { $0.signal.name == signal.type }
         case .perform(let id), .fail(let id): state.effect(id) != nil
+        case .pair: app.isToldOfDevices
         case .advance: true
         }
     }
@@ -171,13 +175,14 @@ extension Walk {
     /// While something else than an event is possible: how many steps there are for each that is none.
     private static let stepsPerOther = 3
 
-    /// Each outcome of each effect, the signals of other systems, and the time until the next timer, and half of it, so
+    /// Each outcome of each effect, the signals of other systems, another device, and the time until the next timer, and half of it, so
     /// that timers that wait for idleness may be overtaken.
     private var stepsWithoutUser: [RandomWalk.Step] {
         var steps = state.effects.flatMap { [.perform(effect: $0.id), .fail(effect: $0.id)] as [RandomWalk.Step] }
         for (_, signal) in state.acceptedSignals {
             steps += signal.unmaskedPayloads.map { .signal(PostedEvent(signal.name, payload: $0)) }
         }
+        if app.isToldOfDevices { steps.append(.pair) }
         if let due = state.nextTimer {
             let time = max(0, (due.timeIntervalSince(now) * 1000).rounded())
             steps += [.advance(.milliseconds(time)), .advance(.milliseconds((time / 2).rounded()))]

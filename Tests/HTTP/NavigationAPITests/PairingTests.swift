@@ -1,3 +1,4 @@
+import Coordinators
 import Foundation
 import JSONCoding
 import MicroHTTP
@@ -189,5 +190,83 @@ import TestSupport
         #expect(try await client.call("DELETE", "\(client.path)/tokens/2").status == 204)
 
         try await waiting.expect(401, "unauthorized")
+    }
+}
+
+// Codes that the app asks for.
+extension PairingTests {
+    private struct LobbyCoordinator: Coordinator {
+        enum Event: NavigationEvent, CaseIterable { case invite }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("lobby")) }
+
+        func handle(_ event: Event, _ navigator: inout Navigator) {
+            navigator.push(Screen("invitation"))
+            navigator.requestPairingCode(label: "TV")
+        }
+
+        func deviceDidPair(_ device: PairedDevice, _ navigator: inout Navigator) {
+            navigator.replace(with: Screen("welcome", params: ["label": .string(device.label ?? "")]))
+        }
+    }
+
+    private static let lobby = App("lobby", root: { LobbyCoordinator() })
+    private static let invite = #"{"type":"invite"}"#
+
+    @Test(arguments: [[:], ["Idempotency-Key": "8e03978e-40d5-991c"]])
+    func `a code is in the answer to the event, and nowhere else`(headers: [String: String]) async throws {
+        let client = try await Client(PairingTests.lobby)
+        async let watching = Connection(port: client.server.port).request(
+            "GET", client.path,
+            headers: [
+                "Authorization": "Bearer \(client.token)", "If-None-Match": #""1""#, "Prefer": "wait=10",
+            ])
+
+        let invited = try await client.post(PairingTests.invite, headers)
+
+        let pairing = try JSON(parsing: Array(invited.body))["pairing"]
+        let code = try #require(pairing?["code"]?.string)
+        #expect(invited.status == 200 && pairing?["expiresAt"]?.string?.hasSuffix("Z") == true)
+        #expect(try JSON(parsing: Array(invited.body))["visible"]?["name"] == "invitation")
+        let others = [
+            try await watching, try await client.call("GET", client.path),
+            try await client.call("GET", "\(client.path)/history"),
+            try await client.call("GET", "\(client.path)/history/2"),
+        ]
+        for other in others { #expect(other.status == 200 && !other.text.contains(code), "\(other.text)") }
+        #expect(!others[0].text.contains("pairing"))
+
+        let paired = try await PairingTests.pair(client, #"{"code":"\#(code)"}"#)
+
+        let body = try JSON(parsing: Array(paired.body))
+        #expect(paired.status == 201 && body["visible"]?["params"] == ["label": "TV"])
+        #expect(body["transition"]?["event"] == "addToken" && body["transition"]?["cause"] == "signal")
+        #expect(try await client.version() == 3)
+    }
+
+    @Test func `a lost answer with a code is returned again under its key, to the same device`() async throws {
+        let client = try await Client(PairingTests.lobby)
+        let key = ["Idempotency-Key": "8e03978e-40d5-991c"]
+        let first = try await client.post(PairingTests.invite, key)
+        let again = try await client.post(PairingTests.invite, key)
+        #expect(again.body == first.body && again.headers["idempotency-replayed"] == "true")
+        let code = try #require(try JSON(parsing: Array(again.body))["pairing"]?["code"]?.string)
+
+        let paired = try await PairingTests.pair(client, #"{"code":"\#(code)"}"#)
+
+        let token = try #require(try JSON(parsing: Array(paired.body))["token"]?.string)
+        let other = try await client.post(
+            PairingTests.invite, key.merging(["Authorization": "Bearer \(token)"]) { $1 })
+        #expect(!other.text.contains(code))
+        #expect(try await client.post(PairingTests.invite, key).body == first.body)
+    }
+
+    @Test func `a dry run has no code`() async throws {
+        let client = try await Client(PairingTests.lobby)
+        let answer = try await client.connection.request(
+            "POST", "\(client.path)/events?dryRun=true",
+            headers: ["Authorization": "Bearer \(client.token)", "Content-Type": "application/json"],
+            body: Data(PairingTests.invite.utf8))
+        #expect(answer.status == 200 && answer.text.contains("invitation") && !answer.text.contains("pairing"))
     }
 }

@@ -315,6 +315,7 @@ extension CoordinatorTester {
         switch step {
         case .event(let event): try await send(event.type, event.payload)
         case .signal(let signal): try await send(signal: signal.type, signal.payload)
+        case .pair: try await pair()
         case .advance(let duration): try await advance(by: duration)
         case .perform(let id): try await perform(effect: id)
         case .fail(let id): try await fail(effect: id)

@@ -37,6 +37,23 @@ import Testing
         #expect(await !kiosk.airport.freeSeats(on: "LH 400").contains("12A"), "it was given for good")
     }
 
+    @Test func `a check-in is continued on a phone, and both devices show the same`() async throws {
+        var kiosk = try await Terminal()
+        #expect(!kiosk.app.events.contains("continueOnPhone"))
+        try await kiosk.begin("ABC123")
+
+        try await kiosk.app.send("continueOnPhone")
+        #expect(kiosk.app.pairingRequest?.label == "phone")
+        try await kiosk.app.pair(label: "phone")
+
+        #expect(kiosk.app.alert?.title == "Please go on with your phone")
+        try await kiosk.app.answer("ok")
+        #expect(kiosk.app.stack == "attract, booking, passengers, seats")
+        try await kiosk.app.send("startOver")
+        try await kiosk.app.pair(label: "phone")
+        #expect(kiosk.app.alert == nil, "nothing is left to be continued")
+    }
+
     @Test func `a booking is looked up while the screen is shown, and the search can be cancelled`() async throws {
         var kiosk = try await Terminal()
         try await kiosk.app.send("begin")

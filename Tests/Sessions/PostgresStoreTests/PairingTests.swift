@@ -54,6 +54,19 @@ import Testing
         }
     }
 
+    @Test func `the same code may be opened again, also after it has expired or was used`() async throws {
+        try await withPairings { one, other, _ in
+            let (code, now) = (Self.code(1), Self.start)
+            try await one.open(code, for: Self.pairing(1), at: now)
+            try await other.open(code, for: Self.pairing(1, seconds: 90), at: now + 30)
+            #expect(try await one.find(code, key: nil, at: now + 89).session == .make(1))
+            try await one.open(code, for: Self.pairing(1, seconds: 180), at: now + 120)
+            #expect(try await one.take(code, key: "k", at: now + 121))
+            try await other.open(code, for: Self.pairing(1, seconds: 240), at: now + 122)
+            await #expect(throws: SessionError.unknownCode) { _ = try await one.find(code, key: nil, at: now + 123) }
+        }
+    }
+
     @Test func `a code expires, and is replaced by the next one of the same token`() async throws {
         try await withPairings { one, other, _ in
             let now = Self.start

@@ -14,7 +14,7 @@ extension IdempotentRequest {
 extension Outcome {
     /// The answer under a key: its text, and whether it is a replay.
     var answered: (text: String, isReplay: Bool)? {
-        guard case .answered(let answer, _, let replayedAt, _) = self else { return nil }
+        guard case .answered(let answer, _, let replayedAt, _, _) = self else { return nil }
         return (String(decoding: answer.body ?? [], as: UTF8.self), replayedAt != nil)
     }
 }

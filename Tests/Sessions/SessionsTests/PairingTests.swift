@@ -515,17 +515,19 @@ extension PairingTests {
         let devices = try await devices(2, app: "door")
         let once = IdempotentRequest.make(PairingTests.key)
         guard
-            case .answered(_, _, _, let token?) = try await open(devices[0]).apply(
+            case .answered(_, _, _, let token?, _) = try await open(devices[0]).apply(
                 PostedEvent("enterTogether"), once: once)
         else { return #expect(Bool(false), "no token") }
 
         let own = try await host.session(devices[0].id, token: token.text)
-        guard case .answered(_, _, _, let again?) = try await own.apply(PostedEvent("enterTogether"), once: once) else {
+        guard case .answered(_, _, _, let again?, _) = try await own.apply(PostedEvent("enterTogether"), once: once)
+        else {
             return #expect(Bool(false), "no token")
         }
         guard
-            case .answered(_, generation: 1, replayedAt: _?, token: nil) = try await open(devices[1]).apply(
-                PostedEvent("enterTogether"), once: once)
+            case .answered(_, generation: 1, replayedAt: _?, token: nil, pairing: nil) = try await open(devices[1])
+                .apply(
+                    PostedEvent("enterTogether"), once: once)
         else { return #expect(Bool(false), "another client's token") }
         #expect(again.text == token.text)
     }

@@ -98,8 +98,9 @@ private struct DoorCoordinator: Coordinator {
         let session = try await open(created)
         let once = IdempotentRequest.make(TokenRotationTests.key)
         guard
-            case .answered(let first, generation: 1, replayedAt: nil, let token?) = try await session.apply(
-                PostedEvent("enter"), once: once)
+            case .answered(let first, generation: 1, replayedAt: nil, let token?, pairing: nil) =
+                try await session.apply(
+                    PostedEvent("enter"), once: once)
         else { return #expect(Bool(false), "no token") }
 
         let again = try await host.session(created.id, token: token.text)
@@ -109,7 +110,7 @@ private struct DoorCoordinator: Coordinator {
         ]
 
         for outcome in outcomes {
-            guard case .answered(first, generation: 1, replayedAt: _?, let repeated?) = outcome else {
+            guard case .answered(first, generation: 1, replayedAt: _?, let repeated?, pairing: nil) = outcome else {
                 return #expect(Bool(false), "no token")
             }
             #expect(repeated.text == token.text)
@@ -121,7 +122,7 @@ private struct DoorCoordinator: Coordinator {
     @Test func `the old token gives only that answer, and only while the new token is valid`() async throws {
         let created = try await host.create()
         let once = IdempotentRequest.make(TokenRotationTests.key)
-        guard case .answered(_, _, _, let token?) = try await open(created).apply(PostedEvent("enter"), once: once)
+        guard case .answered(_, _, _, let token?, _) = try await open(created).apply(PostedEvent("enter"), once: once)
         else { return #expect(Bool(false), "no token") }
         let session = try await host.session(created.id, token: token.text)
         _ = try await session.apply(PostedEvent("look"), once: .make("another key, as long"))
@@ -144,7 +145,7 @@ private struct DoorCoordinator: Coordinator {
     @Test func `under a key that might be guessed no token is returned again`() async throws {
         let created = try await host.create()
         let once = IdempotentRequest.make("tap-1")
-        guard case .answered(_, _, _, let token?) = try await open(created).apply(PostedEvent("enter"), once: once)
+        guard case .answered(_, _, _, let token?, _) = try await open(created).apply(PostedEvent("enter"), once: once)
         else { return #expect(Bool(false), "no token") }
 
         await #expect(throws: SessionError.unauthorized) {
@@ -152,7 +153,7 @@ private struct DoorCoordinator: Coordinator {
         }
         let again = try await host.session(created.id, token: token.text)
         guard
-            case .answered(_, generation: 1, replayedAt: _?, token: nil) = try await again.apply(
+            case .answered(_, generation: 1, replayedAt: _?, token: nil, pairing: nil) = try await again.apply(
                 PostedEvent("enter"), once: once)
         else { return #expect(Bool(false), "returned again") }
     }
@@ -180,7 +181,7 @@ private struct DoorCoordinator: Coordinator {
     @Test func `after the end of the session, the old token gives no answer`() async throws {
         let created = try await host.create()
         let once = IdempotentRequest.make(TokenRotationTests.key)
-        guard case .answered(_, _, _, let token?) = try await open(created).apply(PostedEvent("enter"), once: once)
+        guard case .answered(_, _, _, let token?, _) = try await open(created).apply(PostedEvent("enter"), once: once)
         else { return #expect(Bool(false), "no token") }
         try await host.session(created.id, token: token.text).end()
 

@@ -454,7 +454,8 @@ func eventually(_ isDone: () async throws -> Bool) async throws {
         for replacedToken in [nil, SHA256Digest(of: "token")] {
             let answer = StoredAnswer(
                 session: try .make(1), key: SHA256Digest(of: "a").hex, fingerprint: SHA256Digest(of: "b"), version: 2,
-                body: Array(#"{"a":1,"body":"b","c":",\"body\":"}"#.utf8), replacedToken: replacedToken)
+                body: Array(#"{"a":1,"body":"b","c":",\"body\":"}"#.utf8), replacedToken: replacedToken,
+                pairing: replacedToken.map { GivenCode(issuer: $0, expiresAt: Date(timeIntervalSince1970: 1.5)) })
             let rest = answer.withoutBody
 
             #expect(StoredAnswer.textWithoutBody(answer.encoded) == rest.encoded)

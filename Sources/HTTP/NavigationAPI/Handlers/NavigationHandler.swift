@@ -253,7 +253,7 @@ extension NavigationHandler {
                     request.hasHungUp
                 }
                 var response =
-                    settled.map { HTTPResponse($0, token: outcome.token, includesControls: includesControls) }
+                    settled.map { HTTPResponse($0, of: outcome, includesControls: includesControls) }
                     ?? outcome.response(includesControls: includesControls)
                 if !outcome.isReplay { response.headers.append("Preference-Applied", "wait=\(wait)") }
                 return response

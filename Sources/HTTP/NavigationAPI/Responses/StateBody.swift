@@ -12,19 +12,23 @@ struct StateBody: JSONWritable {
     /// A transition that consists of several, instead of `transition`.
     private var joined: JSON?
     private let token: SessionToken?
+    private let pairing: OpenPairing?
     private let includesControls: Bool
 
     init(
-        _ state: SessionState, transition: Transition? = nil, token: SessionToken? = nil, includesControls: Bool = false
+        _ state: SessionState, transition: Transition? = nil, token: SessionToken? = nil, pairing: OpenPairing? = nil,
+        includesControls: Bool = false
     ) {
         self.state = state
         self.transition = transition
         self.token = token
+        self.pairing = pairing
         self.includesControls = includesControls
     }
 
-    init(_ event: SettledEvent, token: SessionToken?, includesControls: Bool) {
-        self.init(event.state, token: token, includesControls: includesControls)
+    init(_ event: SettledEvent, of outcome: Outcome, includesControls: Bool) {
+        self.init(
+            event.state, token: outcome.token, pairing: outcome.pairing, includesControls: includesControls)
         joined = event.transition
     }
 
@@ -32,6 +36,7 @@ struct StateBody: JSONWritable {
         let navigation = state.navigation
         writer.object { writer in
             writer.member("token", ifAny: token?.text)
+            writer.member("pairing", ifAny: pairing.map(PairingBody.init))
             writer.name("session")
             writer.object { writer in
                 writer.member("id", state.id.text)
@@ -156,8 +161,9 @@ extension JSONWriter {
 }
 
 extension HTTPResponse {
-    init(_ event: SettledEvent, token: SessionToken?, includesControls: Bool) {
-        self = .json(StateBody(event, token: token, includesControls: includesControls))
+    /// - Parameter outcome: the event's.
+    init(_ event: SettledEvent, of outcome: Outcome, includesControls: Bool) {
+        self = .json(StateBody(event, of: outcome, includesControls: includesControls))
         headers.append("ETag", event.state.entityTag)
     }
 }
@@ -167,20 +173,28 @@ extension Outcome {
 
     /// - Parameters:
     ///   - includesControls: has no effect on a kept answer, which is sent as it was kept.
-    ///   - token: written before the state, because a kept answer does not contain it.
+    ///   - token: written before the state, as a pairing code is, because a kept answer contains neither.
     fileprivate func response(_ includesControls: Bool, status: Int = 200, token: SessionToken?) -> HTTPResponse {
         var response: HTTPResponse
         switch self {
         case .applied(let applied):
             let body = StateBody(
-                applied.state, transition: applied.transition, token: token, includesControls: includesControls)
+                applied.state, transition: applied.transition, token: token, pairing: applied.pairing,
+                includesControls: includesControls)
             response = .json(body, status: status)
             response.headers.append("ETag", applied.state.entityTag)
-        case .answered(let answer, let generation, let replayedAt, _):
-            let member = token.map { "{\"token\":\"\($0.text)\"," }
+        case .answered(let answer, let generation, let replayedAt, _, let pairing):
             // An answer has a body; if that is no longer kept, an error was thrown instead.
-            let kept = answer.body ?? []
-            let body = member.map { Array($0.utf8) + kept.dropFirst() } ?? kept
+            var body = answer.body ?? []
+            if token != nil || pairing != nil {
+                let secrets = JSONWriter.bytes(capacity: 200) { writer in
+                    writer.object { writer in
+                        writer.member("token", ifAny: token?.text)
+                        writer.member("pairing", ifAny: pairing.map(PairingBody.init))
+                    }
+                }
+                body = secrets.dropLast() + [UInt8(ascii: ",")] + body.dropFirst()
+            }
             response = .json(body, status: status)
             response.headers.append("ETag", EntityTag.text(VersionTag(answer.version, generation: generation)))
             if let replayedAt {

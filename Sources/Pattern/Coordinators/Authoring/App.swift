@@ -97,6 +97,9 @@ public final class App: Sendable {
         where sharedTypes[..<index].contains(where: { $0.name == type.name }) {
             problems.append("two shared states are named “\(type.name)”")
         }
+        for type in types.dropFirst() where type.isToldOfDevices {
+            problems.append("\(type.name) declares deviceDidPair(_:_:), which is called on the root only")
+        }
         if !(0...NavigationState.numberLimit).contains(version) {
             problems.append("its version must be from 0 to 2⁵³")
         }
@@ -166,6 +169,9 @@ public final class App: Sendable {
 
     /// Whether any coordinator of the app declares `sessionWillEnd`.
     package var hasEndObservers: Bool { types.contains { $0.work.willEnd != nil } }
+
+    /// Whether the root declares `deviceDidPair`.
+    package var isToldOfDevices: Bool { rootType.isToldOfDevices }
 
     /// Whether any coordinator of the app has an event of that name.
     func hasEvent(_ name: String) -> Bool { eventNumbers.byName[name] != nil }

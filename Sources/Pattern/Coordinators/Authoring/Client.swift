@@ -54,6 +54,37 @@ extension ClientInfo: Equatable {
     }
 }
 
+/// A device that was paired with a session, and now uses it beside the others; see `Coordinator.deviceDidPair`.
+public struct PairedDevice: Sendable, Equatable {
+    /// What it is called: given with the pairing code, or by the device itself.
+    public let label: String?
+    /// What it says about itself.
+    public let client: ClientInfo
+    public let pairedAt: Date
+
+    public init(label: String?, client: ClientInfo? = nil, pairedAt: Date) {
+        self.label = label
+        self.client = client ?? .none
+        self.pairedAt = pairedAt
+    }
+
+    /// What a label may be: 1 to 64 characters (Unicode scalars), without control characters.
+    public static func isLabel(_ text: String) -> Bool {
+        (1...64).contains(text.unicodeScalars.count)
+            && !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
+    }
+}
+
+/// A coordinator has asked for a pairing code, see `Navigator.requestPairingCode`.
+public struct PairingRequest: Sendable, Equatable {
+    /// What the other device is to be called.
+    public let label: String?
+
+    package init(label: String?) {
+        self.label = label
+    }
+}
+
 /// One of the devices that use a session.
 public struct Device: Sendable {
     let number: Int

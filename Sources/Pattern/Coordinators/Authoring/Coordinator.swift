@@ -29,6 +29,8 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     associatedtype FieldList = Undeclared
     /// Swift infers it from `sessionWillEnd`, which a coordinator may leave out.
     associatedtype EndingResult = Undeclared
+    /// Swift infers it from `deviceDidPair`, which a root may leave out.
+    associatedtype PairingResult = Undeclared
 
     /// See `NearMisses`, which knows neither `Event` nor `Effect`.
     associatedtype EnablingNearMiss = Undeclared
@@ -206,6 +208,14 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     /// within ten minutes. The functions of several coordinators run side by side, those of children begin first.
     func sessionWillEnd(_ reason: EndReason, in context: EffectContext) async throws -> EndingResult
 
+    /// Called on the root when another device was paired with the session, in the transition that gives the device its
+    /// token: exactly once, and all devices see what it changes. Screens that it removes are left without asking.
+    ///
+    /// If it throws, the device is paired all the same, and this function is not called again; the error is treated as
+    /// that of an event's handler, see `onError` of `App`. A root that declares no such function costs nothing, and a
+    /// coordinator that is no root must not declare it.
+    mutating func deviceDidPair(_ device: PairedDevice, _ navigator: inout Navigator) async throws -> PairingResult
+
     /// Opens a link, passes it on, or keeps it pending. A link is offered to the root first, then down the tree, until
     /// a coordinator takes or keeps it. One that nobody takes is offered again as a link of each pattern with a
     /// catch-all that matches it, the most precise first; so `"/{path...}"` is where an app shows that it has no such place.
@@ -284,6 +294,9 @@ extension Coordinator {
     public func content(of screen: Screen, in context: ContentContext) throws -> JSONObject { throw NoContent() }
     public func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? { nil }
     public func sessionWillEnd(_ reason: EndReason, in context: EffectContext) -> Undeclared { Undeclared() }
+    public mutating func deviceDidPair(_ device: PairedDevice, _ navigator: inout Navigator) -> Undeclared {
+        Undeclared()
+    }
     public mutating func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision { .passedOn }
     public mutating func childDidFinish(_ child: any Coordinator, _ navigator: inout Navigator) {}
     public mutating func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) {}

@@ -11,6 +11,8 @@ final class CoordinatorType: Sendable {
     let links: [LinkPattern]
     let isTabBarDelegate: Bool
     let isStackDelegate: Bool
+    /// Whether it declares `deviceDidPair`.
+    let isToldOfDevices: Bool
     /// The links of all coordinators of the app. If there are any, `open` is accepted.
     let linksOfApp: [LinkPattern]
     /// The app's version.
@@ -50,6 +52,7 @@ final class CoordinatorType: Sendable {
         self.links = links
         self.isTabBarDelegate = type is any TabBarDelegate.Type
         self.isStackDelegate = type is any StackDelegate.Type
+        self.isToldOfDevices = C.PairingResult.self != Undeclared.self
         self.linksOfApp = linksOfApp
         self.version = version
         self.type = type

@@ -256,7 +256,7 @@ extension Navigator {
     }
 
     /// Ends this coordinator: removes it, its descendants and all their screens, then calls its parent's
-    /// `childDidFinish`. No request may follow except `alert`, `tell`, `rotateToken`, `signIn`, `signOut` and
+    /// `childDidFinish`. No request may follow except `alert`, `tell`, `rotateToken`, `requestPairingCode`, `signIn`, `signOut` and
     /// `endSessions`.
     public mutating func finish() {
         requests.append(.finish)
@@ -351,6 +351,19 @@ extension Navigator {
     ///   invalid, too. If not, these devices keep access to the session, but no longer to its earlier versions.
     public mutating func rotateToken(revokingOthers: Bool = true) {
         requests.append(.rotateToken(revokingOthers ? .revokingOthers : .keepingOthers))
+    }
+
+    /// Asks for a code that pairs another device with the session. Only the client that posted the event gets it, beside
+    /// the state in its answer: the code is neither in the session nor in what other devices see. It works once, for two
+    /// minutes, and an earlier one of the same client no longer does. `Coordinator.deviceDidPair` is called when a device
+    /// has used it. If no code can be had now, the event is refused, and has changed nothing; a dry run asks for none.
+    ///
+    /// Only an event has a client: in the first transition, for a signal, an effect or a timer, and in `deviceDidPair`, the
+    /// request is refused as an error of the app.
+    ///
+    /// - Parameter label: what the other device is to be called, in 1 to 64 characters.
+    public mutating func requestPairingCode(label: String? = nil) {
+        requests.append(.requestPairingCode(PairingRequest(label: label)))
     }
 }
 

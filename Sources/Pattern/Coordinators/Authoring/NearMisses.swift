@@ -34,6 +34,8 @@ public protocol NearMisses {
     associatedtype BareScreenRemovalNearMiss = Undeclared
     associatedtype EndNearMiss = Undeclared
     associatedtype BareEndNearMiss = Undeclared
+    associatedtype PairingNearMiss = Undeclared
+    associatedtype BarePairingNearMiss = Undeclared
 
     @available(*, deprecated, message: "write childDidFinish(_:_:)")
     mutating func childDidFinish(
@@ -93,6 +95,10 @@ public protocol NearMisses {
     func sessionWillEnd(_ reason: EndReason, context: EffectContext) async throws -> EndNearMiss
     @available(*, deprecated, message: "write sessionWillEnd(_:in:)")
     func sessionWillEnd(_ reason: EndReason, _ context: EffectContext) async throws -> BareEndNearMiss
+    @available(*, deprecated, message: "write deviceDidPair(_:_:)")
+    mutating func deviceDidPair(_ device: PairedDevice, navigator: inout Navigator) async throws -> PairingNearMiss
+    @available(*, deprecated, message: "write deviceDidPair(_:_:)")
+    mutating func deviceDidPair(_ device: PairedDevice) async throws -> BarePairingNearMiss
 }
 
 /// The type of every function and list that a coordinator does not declare.
@@ -128,6 +134,8 @@ extension NearMisses {
     public mutating func screenWasRemoved(_ screen: Screen) -> Undeclared { .init() }
     public func sessionWillEnd(_ reason: EndReason, context: EffectContext) -> Undeclared { .init() }
     public func sessionWillEnd(_ reason: EndReason, _ context: EffectContext) -> Undeclared { .init() }
+    public mutating func deviceDidPair(_ device: PairedDevice, navigator: inout Navigator) -> Undeclared { .init() }
+    public mutating func deviceDidPair(_ device: PairedDevice) -> Undeclared { .init() }
 }
 
 extension Coordinator {
@@ -170,6 +178,8 @@ extension Coordinator {
             ),
             (EndNearMiss.self, "sessionWillEnd(_:context:)", "sessionWillEnd(_:in:)"),
             (BareEndNearMiss.self, "sessionWillEnd(_:_:)", "sessionWillEnd(_:in:)"),
+            (PairingNearMiss.self, "deviceDidPair(_:navigator:)", "deviceDidPair(_:_:)"),
+            (BarePairingNearMiss.self, "deviceDidPair(_:)", "deviceDidPair(_:_:)"),
         ]
         return suspects.filter { $0.type != Undeclared.self }.map {
             "\(name) declares \($0.declared), which nobody calls: write \($0.meant)"

@@ -28,6 +28,7 @@ indirect enum Request: Sendable {
     case tell(Message)
     case tellChildren(Message)
     case rotateToken(TokenRotation)
+    case requestPairingCode(PairingRequest)
     case changeUser(UserChange)
     case endSessions(SessionEnding)
     case perform(any NavigationEffect, id: String?)
@@ -86,7 +87,7 @@ extension Request {
     /// Whether it is performed even if the coordinator that asked for it has been removed in the meantime.
     var outlivesCoordinator: Bool {
         switch self {
-        case .alert, .tell, .rotateToken, .changeUser, .endSessions: true
+        case .alert, .tell, .rotateToken, .requestPairingCode, .changeUser, .endSessions: true
         default: false
         }
     }
@@ -133,6 +134,7 @@ extension Request: CustomStringConvertible {
         case .perform(let effect, _): "perform(\(effect.caseName))"
         case .schedule(let signal, _, _): "schedule(\(signal.caseName))"
         case .cancel(let id): "cancel(\(id))"
+        case .requestPairingCode: "requestPairingCode()"
         case .rotateToken(.revokingOthers): "rotateToken()"
         case .rotateToken(.keepingOthers): "rotateToken(revokingOthers: false)"
         }

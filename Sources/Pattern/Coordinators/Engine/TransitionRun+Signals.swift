@@ -8,6 +8,8 @@ public enum Occurrence: Sendable {
     case timer(Int)
     /// The effect of that number has ended.
     case effect(Int, EffectOutcome)
+    /// Another device was paired with the session.
+    case pairing(PairedDevice)
 }
 
 /// How an effect has ended.
@@ -22,7 +24,8 @@ extension App {
     /// Begins the transition for something that happened elsewhere, up to the first call of a coordinator.
     ///
     /// - Parameter showsErrors: whether an error of a coordinator may become an alert; if not, the transition fails.
-    /// - Returns: `nil` if the effect or timer is over, or the timer is not due: then there is nothing to do.
+    /// - Returns: `nil` if the effect or timer is over, the timer is not due, or the root does not declare
+    ///   `deviceDidPair`: then there is nothing to do.
     /// - Throws: `signalNotAccepted`, `unknownSignal`, or `invalidEvent` for a signal of another system.
     public func begin(
         _ occurrence: Occurrence, on state: NavigationState, at now: Date, showsErrors: Bool = true
@@ -53,6 +56,10 @@ extension App {
             }
             if case .done(let signal?) = outcome { name = signal.name } else { name = work.name }
             (cause, recipient) = (.effect, living.id)
+        case .pairing(let device):
+            guard isToldOfDevices, let root = state.coordinators.first else { return nil }
+            call = .deviceDidPair(device)
+            (name, cause, recipient) = (BuiltInEvent.tokenAddition, .signal, root.id)
         }
         var run = TransitionRun(of: self, on: state, at: now, event: PostedEvent(name))
         run.cause = cause

@@ -22,6 +22,7 @@ public struct TransitionRun: Sendable {
         case open(Link)
         case receiveSignal(SentSignal)
         case effectDidFail(FailedEffect)
+        case deviceDidPair(PairedDevice)
     }
 
     enum Step: Sendable {
@@ -57,6 +58,7 @@ public struct TransitionRun: Sendable {
     var finished: [String] = []
     var dismissed: [String] = []
     var tokenRotation: TokenRotation?
+    var pairingRequest: PairingRequest?
     var userChange: UserChange?
     var sessionEndings: [SessionEnding] = []
     /// The coordinators that were called.
@@ -163,7 +165,8 @@ public struct TransitionRun: Sendable {
         if let alert = state.alert, alert.key != original.alert?.key { operations.append(.alert(key: alert.key)) }
         let transition = Transition(
             event: event?.type, cause: cause, operations: operations, finished: finished, dismissed: dismissed,
-            tokenRotation: tokenRotation, userChange: userChange, sessionEndings: sessionEndings)
+            tokenRotation: tokenRotation, pairingRequest: pairingRequest, userChange: userChange,
+            sessionEndings: sessionEndings)
         return TransitionResult(state: state, transition: transition)
     }
 
@@ -303,6 +306,7 @@ extension TransitionRun.Call {
         case .receive(let message): coordinator = try await message.deliver(coordinator, &navigator)
         case .receiveSignal(let signal): try await signal.receive(&coordinator, &navigator)
         case .effectDidFail(let effect): try await effect.didFail(&coordinator, &navigator)
+        case .deviceDidPair(let device): _ = try await coordinator.deviceDidPair(device, &navigator)
         case .shouldSelectTab, .open: break
         }
     }
@@ -322,6 +326,7 @@ extension TransitionRun.Call {
         case .open: "open"
         case .receiveSignal(let signal): "receive(\(signal.name))"
         case .effectDidFail(let effect): "effectDidFail(\(effect.name))"
+        case .deviceDidPair: "deviceDidPair"
         }
     }
 
@@ -340,10 +345,11 @@ extension TransitionRun.Call {
         case .effectDidFail: 9
         case .childDidDeliver: 10
         case .screenWasRemoved: 11
+        case .deviceDidPair: 12
         }
     }
 
-    static let kinds = 12
+    static let kinds = 13
 
     func failure(_ error: any Error, of coordinator: LivingCoordinator) -> NavigationError {
         if let unfit = error as? UnfitPayload {
@@ -408,6 +414,13 @@ extension TransitionRun {
             if !sessionEndings.contains(ending) { sessionEndings.append(ending) }
         case .rotateToken where cause != .event:
             throw coordinator.impossible(request, "there is no client that could get a new token")
+        case .requestPairingCode where cause != .event || event == nil:
+            throw coordinator.impossible(request, "there is no client that could get a code")
+        case .requestPairingCode(let pairing):
+            guard pairing.label.map(PairedDevice.isLabel) ?? true else {
+                throw coordinator.impossible(request, "a label has 1 to 64 characters, and no control characters")
+            }
+            pairingRequest = pairing
         case .perform(let effect, let id): try recordEffect(effect, id: id, request, by: coordinator)
         case .schedule(let signal, let time, let id): try recordTimer(signal, time, id: id, request, by: coordinator)
         case .cancel(let id): state.pending.removeAll { $0.id == id && $0.coordinator == coordinator.id }

@@ -15,6 +15,8 @@ public struct Transition: Sendable, Equatable {
     public let dismissed: [String]
     /// How the session's tokens are replaced; `nil` if they are kept. See `Navigator.rotateToken`.
     public let tokenRotation: TokenRotation?
+    /// The client gets a pairing code, see `Navigator.requestPairingCode`; `nil` if not.
+    public let pairingRequest: PairingRequest?
     /// Who is signed in to the session from then on; `nil` if that does not change. See `Navigator.signIn`.
     public let userChange: UserChange?
     /// The sessions that end, see `Navigator.endSessions`.
@@ -30,14 +32,15 @@ public struct Transition: Sendable, Equatable {
         /// The end of an effect.
         case effect
         case timer
-        /// A signal that another system has sent.
+        /// A signal that another system has sent; or another device was paired, and the app was told.
         case signal
     }
 
     public init(
         event: String?, cause: Cause = .event, operations: [Operation] = [], finished: [String] = [],
         dismissed: [String] = [],
-        tokenRotation: TokenRotation? = nil, userChange: UserChange? = nil, sessionEndings: [SessionEnding] = []
+        tokenRotation: TokenRotation? = nil, pairingRequest: PairingRequest? = nil, userChange: UserChange? = nil,
+        sessionEndings: [SessionEnding] = []
     ) {
         self.event = event
         self.cause = cause
@@ -45,6 +48,7 @@ public struct Transition: Sendable, Equatable {
         self.finished = finished
         self.dismissed = dismissed
         self.tokenRotation = tokenRotation
+        self.pairingRequest = pairingRequest
         self.userChange = userChange
         self.sessionEndings = sessionEndings
         var members = JSONWriter()
@@ -69,7 +73,7 @@ public struct Transition: Sendable, Equatable {
             operations: (operations + other.operations).net(since: original, to: next.state),
             finished: finished + other.finished, dismissed: dismissed + other.dismissed,
             tokenRotation: rotations.first { $0 == .revokingOthers } ?? rotations.first,
-            userChange: other.userChange ?? userChange,
+            pairingRequest: other.pairingRequest ?? pairingRequest, userChange: other.userChange ?? userChange,
             sessionEndings: sessionEndings + other.sessionEndings.filter { !sessionEndings.contains($0) })
     }
 

@@ -6,7 +6,7 @@ extension AppMap {
 
     /// Explores an app breadth first: starts with a new session, and tries in each state whatever may happen: posts every
     /// accepted event with each of its examples, sends every signal of other systems with each of its examples, waits for
-    /// the next timer, and performs each effect, or lets it fail.
+    /// the next timer, performs each effect, or lets it fail, and pairs another device if the app is told of it.
     ///
     /// Handlers run, and act on their dependencies as in any session. What fails leads nowhere and is not on the map. Nor
     /// is a screen that opens only for a payload that is not among the examples, or for an outcome that an effect does
@@ -138,6 +138,7 @@ extension Attempt {
             outcomes[description] = outcome
             occurrence = .effect(effect.number, outcome)
         case .fail(let effect): occurrence = .effect(effect.number, .failed(EffectFailure()))
+        case .pair: occurrence = .pairing(PairedDevice(label: nil, pairedAt: now))
         }
         guard var run = try app.begin(occurrence, on: state, at: now) else { return nil }
         run.origin = .test()

@@ -11,6 +11,8 @@ struct Attempt {
         case perform(PendingWork)
         /// Lets an effect fail, whatever `perform` would do.
         case fail(PendingWork)
+        /// Pairs another device.
+        case pair
     }
 
     let action: Action
@@ -26,7 +28,8 @@ struct Attempt {
 extension NavigationState {
     /// What may happen now: each accepted event with every example, or with what the controls and rows of the visible
     /// screen carry, a built-in event with every payload that a map
-    /// shows, each signal of other systems with every example, the next timer, and each outcome of each effect.
+    /// shows, each signal of other systems with every example, the next timer, each outcome of each effect, and another
+    /// device if the root is told of it.
     func attempts(in app: App) -> [Attempt] {
         let events = acceptedEvents.flatMap { name -> [Attempt] in
             if let event = BuiltInEvent(rawValue: name) { return attempts(of: event, in: app) }
@@ -36,7 +39,10 @@ extension NavigationState {
                 return Attempt(action: .post(posted), label: name, name: "\(coordinator.name).\(name)", kind: .event)
             }
         }
-        return events + attemptsWithoutUser
+        guard app.isToldOfDevices, let root = coordinators.first?.name else { return events + attemptsWithoutUser }
+        let pairing = Attempt(
+            action: .pair, label: "deviceDidPair", name: "\(root).deviceDidPair", kind: .signal)
+        return events + attemptsWithoutUser + [pairing]
     }
 
     /// A long list need not be tried row by row to draw a map.

@@ -53,9 +53,11 @@ extension Kiosk {
     struct KioskCoordinator: Coordinator {
         static let dependencies: [any Any.Type] = [(any Airline).self, (any CardTerminal).self]
         static let links: [LinkPattern] = ["/checkin/{code}?lang={lang}"]
-        static let everywhere: [Event] = [.callOperator, .startOver]
+        static let everywhere: [Event] = [.callOperator, .startOver, .continueOnPhone]
 
-        enum Event: NavigationEvent, CaseIterable { case begin, changeLanguage, callOperator, startOver }
+        enum Event: NavigationEvent, CaseIterable {
+            case begin, changeLanguage, callOperator, startOver, continueOnPhone
+        }
 
         /// What an unfinished check-in has reserved is given back.
         enum Effect: NavigationEffect {
@@ -80,12 +82,17 @@ extension Kiosk {
             case .changeLanguage: context.say("Deutsch", "English")
             case .callOperator: context.say("Help", "Hilfe")
             case .startOver: context.say("Start over", "Von vorn")
+            case .continueOnPhone: context.say("Continue on your phone", "Auf dem Handy weiter")
             }
         }
 
         func isEnabled(_ event: Event, in context: NavigationContext) -> Bool {
+            switch event {
+            case .begin, .callOperator, .startOver: true
             // A client that names its language has it already.
-            if case .changeLanguage = event { context.client.language == nil } else { true }
+            case .changeLanguage: context.client.language == nil
+            case .continueOnPhone: context.shared[CheckIn.self].booking != nil
+            }
         }
 
         func handle(_ event: Event, _ navigator: inout Navigator) {
@@ -98,7 +105,14 @@ extension Kiosk {
             case .callOperator:
                 navigator.alert(Alert(navigator.say("Somebody is coming to help you", "Wir kommen und helfen Ihnen")))
             case .startOver: startOver(&navigator)
+            // The terminal shows the code, which only its own answer has.
+            case .continueOnPhone: navigator.requestPairingCode(label: "phone")
             }
+        }
+
+        func deviceDidPair(_ device: PairedDevice, _ navigator: inout Navigator) {
+            guard navigator.shared[CheckIn.self].booking != nil else { return }
+            navigator.alert(Alert(navigator.say("Please go on with your phone", "Bitte auf dem Handy weiter")))
         }
 
         func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {

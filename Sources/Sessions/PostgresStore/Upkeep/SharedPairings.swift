@@ -75,9 +75,11 @@ final class SharedPairings: PairingStore {
         "open-pairing",
         """
         WITH o AS (
-          DELETE FROM pairings WHERE used IS NULL AND (issuer = $2 OR expires <= $6) OR used <= $6 - 600000)
+          DELETE FROM pairings
+          WHERE code <> $1 AND (used IS NULL AND (issuer = $2 OR expires <= $6) OR used <= $6 - 600000))
         INSERT INTO pairings (code, issuer, session, label, expires) SELECT $1, $2, $3, $4, $5
         WHERE (SELECT count(*) FROM pairings WHERE used IS NULL AND expires > $6 AND issuer <> $2) < 256
+        ON CONFLICT (code) DO UPDATE SET expires = excluded.expires
         RETURNING code
         """)
 

@@ -128,7 +128,8 @@ public final class SessionHost: Sendable {
         guard answer.body != nil else { throw .answerForgotten(nil) }
         if !answer.endings.isEmpty { try await endSessions(answer.endings, for: id) }
         return .answered(
-            answer, generation: loaded.stamp.generation, replayedAt: loaded.record.version, token: token)
+            answer, generation: loaded.stamp.generation, replayedAt: loaded.record.version, token: token,
+            pairing: repeated.pairing(replayedBy: answer, to: token.digest, secret: store.secret))
     }
 
     /// The answer that is kept under the key.

@@ -171,7 +171,8 @@ public enum EventOutcome: Int, CaseIterable, Sendable {
         case .refused(let error, _): self.init(error)
         case .stale: self = .stale
         case .keyReused, .answerForgotten: self = .keyReused
-        case .tooManyWaiting, .tooManyEvents, .tooManyCodeRequests: self = .limited
+        case .tooManyTokens: self = .refused
+        case .tooManyWaiting, .tooManyEvents, .tooManyCodeRequests, .tooManyCodes: self = .limited
         case .deadlineExceeded: self = .late
         case .notApplied, .storageFull, .damaged, .unknownOutcome: self = .notStored
         default: self = .gone
@@ -195,7 +196,7 @@ public enum EventOutcome: Int, CaseIterable, Sendable {
 extension Outcome {
     /// Whether it is the answer to an earlier request.
     public var isReplay: Bool {
-        if case .answered(_, _, .some, _) = self { true } else { false }
+        if case .answered(_, _, .some, _, _) = self { true } else { false }
     }
 }
 

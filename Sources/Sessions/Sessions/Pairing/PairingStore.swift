@@ -22,7 +22,7 @@ public struct Pairing: Sendable {
 /// Keeps what each pairing code stands for, by the code's digest, and limits how many codes are open and how many wrong
 /// ones may be sent. Servers that share a store must share the codes and these limits, too.
 public protocol PairingStore: Sendable {
-    /// Opens a code. An earlier one of the same token is closed.
+    /// Opens a code. An earlier one of the same token is closed. The same code may be opened again.
     ///
     /// - Throws: `tooManyCodes`.
     func open(_ code: SHA256Digest, for pairing: Pairing, at now: Date) async throws(SessionError)
@@ -139,6 +139,14 @@ public struct PairingCode: Sendable {
     static func random() -> PairingCode {
         // A byte has 256 values, 8 for each digit.
         PairingCode(valid: Sodium.randomBytes(length).map { digits[Int($0 & 31)] })
+    }
+
+    /// The code that belongs to an event under a key: always the same, so that it can be returned again without being
+    /// kept.
+    init(from key: String, version: Int, of id: SessionID, secret: [UInt8]) {
+        // No other digested text begins like this. The key comes last, because the client chooses it.
+        let digest = KeyedDigest(of: "pairing code \(id.text) \(version) \(key)", key: secret)
+        self.init(valid: digest.bytes.prefix(PairingCode.length).map { PairingCode.digits[Int($0 & 31)] })
     }
 
     /// A code as somebody has typed it: in either case, with O for 0 and I or L for 1, and with hyphens and

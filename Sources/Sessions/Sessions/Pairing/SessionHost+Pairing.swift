@@ -18,9 +18,10 @@ extension SessionHost {
         guard let digest = PairingCode(typed: code)?.digest(store.secret) else { throw .unknownCode }
         let pairing = try await pairings.find(digest, key: once?.key, at: now())
         var claim: CodeClaim?
+        let paired: CreatedSession
         do throws(SessionError) {
             let session = try await inMemory(pairing.session, for: nil)
-            return try await change(session) { (session) async throws(SessionError) in
+            paired = try await change(session) { (session) async throws(SessionError) in
                 try await attempt(digest, pairing, label, client, with: session, once: once, &claim)
             }
         } catch {
@@ -35,6 +36,8 @@ extension SessionHost {
             default: throw error
             }
         }
+        if !paired.outcome.endings.isEmpty { try await endSessions(paired.outcome.endings, for: paired.id) }
+        return paired
     }
 
     /// How a request got the right to use a code.
@@ -74,11 +77,36 @@ extension SessionHost {
         let identity = before.identity.adding(
             token.digest, label: pairing.label ?? label, client: client ?? .none, beside: before.navigation.client,
             at: now, from: version)
-        let applied = revised(before, as: identity, BuiltInEvent.tokenAddition, at: now, of: session.app)
+        let device = PairedDevice(label: pairing.label ?? label, client: client, pairedAt: now)
+        let applied = await told(
+            of: device, revised(before, as: identity, BuiltInEvent.tokenAddition, at: now, of: session.app),
+            after: before, at: now, session)
         let answer = once?.stored(applied)
         guard try await commit(applied, after: before, at: now, keeping: answer, of: session) else { return .outdated }
         let outcome = answer.map { Outcome.answered($0, generation: before.stamp.generation) }
         return .committed(CreatedSession(outcome: outcome ?? .applied(applied), id: session.id, token: token))
+    }
+
+    /// The version that adds the device's token, and what `deviceDidPair` makes of it. If that fails, the device is
+    /// paired all the same.
+    ///
+    /// - Parameter silent: the version if the app is not told.
+    private func told(
+        of device: PairedDevice, _ silent: AppliedEvent, after before: SessionState, at now: Date, _ session: Session
+    ) async -> AppliedEvent {
+        guard session.app.isToldOfDevices else { return silent }
+        do throws(SessionError) {
+            let result = try await transition(.pairing(device), on: before, of: session, at: now, showsErrors: true)
+            guard let result else { return silent }
+            let paired = silent.state.identity
+            let identity = result.transition.userChange.map { paired.with(user: $0.user) } ?? paired
+            return AppliedEvent(
+                state: before.next(result.state, as: identity, expiresAt: silent.state.expiresAt),
+                transition: result.transition)
+        } catch {
+            report("session \(session.id.text): a device was paired, but \(error.wordsForOperator)")
+            return silent
+        }
     }
 
     /// The answer to an earlier request under the same key.

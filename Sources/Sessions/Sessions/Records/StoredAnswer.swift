@@ -16,13 +16,15 @@ public struct StoredAnswer: Sendable, Equatable {
     public let body: [UInt8]?
     /// The token that the event was posted with, if the event has replaced it.
     public let replacedToken: SHA256Digest?
+    /// The pairing code that the event's client got; `nil` if it got none.
+    public let pairing: GivenCode?
     /// The sessions that the event ends. A replay ends them again before it returns the answer, because that may have
     /// failed the first time.
     public let endings: [SessionEnding]
 
     public init(
         session: SessionID, key: String, fingerprint: SHA256Digest, version: Int, body: [UInt8]?,
-        replacedToken: SHA256Digest? = nil, endings: [SessionEnding] = []
+        replacedToken: SHA256Digest? = nil, pairing: GivenCode? = nil, endings: [SessionEnding] = []
     ) {
         self.session = session
         self.key = key
@@ -30,6 +32,7 @@ public struct StoredAnswer: Sendable, Equatable {
         self.version = version
         self.body = body
         self.replacedToken = replacedToken
+        self.pairing = pairing
         self.endings = endings
     }
 }
@@ -62,7 +65,19 @@ extension StoredAnswer {
     public var withoutBody: StoredAnswer {
         StoredAnswer(
             session: session, key: key, fingerprint: fingerprint, version: version, body: nil,
-            replacedToken: replacedToken, endings: endings)
+            replacedToken: replacedToken, pairing: pairing, endings: endings)
+    }
+}
+
+/// What is kept of a pairing code for replays: not the code itself, which is derived again.
+public struct GivenCode: Sendable, Equatable {
+    /// The token of the client that got it. No other one gets it on a replay.
+    public let issuer: SHA256Digest
+    public let expiresAt: Date
+
+    public init(issuer: SHA256Digest, expiresAt: Date) {
+        self.issuer = issuer
+        self.expiresAt = expiresAt
     }
 }
 
@@ -96,10 +111,15 @@ public struct IdempotentRequest: Sendable {
         self.answer = answer
     }
 
-    func stored(_ applied: AppliedEvent, replacedToken: SHA256Digest? = nil) -> StoredAnswer {
-        StoredAnswer(
+    /// - Parameter caller: the token that the event was posted with; `nil` if the request is none of a device's.
+    func stored(_ applied: AppliedEvent, for caller: SHA256Digest? = nil) -> StoredAnswer {
+        let issuer = applied.token?.digest ?? caller
+        return StoredAnswer(
             session: applied.state.id, key: key, fingerprint: fingerprint, version: applied.state.version,
-            body: answer(applied), replacedToken: replacedToken, endings: applied.transition.sessionEndings)
+            body: answer(applied), replacedToken: applied.token == nil ? nil : caller,
+            pairing: applied.pairing.flatMap { pairing in
+                issuer.map { GivenCode(issuer: $0, expiresAt: pairing.expiresAt) }
+            }, endings: applied.transition.sessionEndings)
     }
 
     /// The least length of a key that a token is derived from, in UTF-8 bytes: nobody else may guess such a key.
@@ -123,6 +143,23 @@ public struct IdempotentRequest: Sendable {
             caller == replaced || caller == token.digest, session.isOpen(to: token.digest)
         else { return nil }
         return token
+    }
+
+    /// The pairing code that an event posted under the key gives its client; `nil` if the key might be guessed.
+    func code(version: Int, of id: SessionID, secret: [UInt8]) -> PairingCode? {
+        guard secretKey.utf8.count >= IdempotentRequest.leastSecretKeyBytes else { return nil }
+        return PairingCode(from: secretKey, version: version, of: id, secret: secret)
+    }
+
+    /// The same code on a replay.
+    ///
+    /// - Parameter caller: the client's token, after the event.
+    /// - Returns: `nil` if the event gave no code, or gave it to another client.
+    func pairing(replayedBy answer: StoredAnswer, to caller: SHA256Digest, secret: [UInt8]) -> OpenPairing? {
+        guard let given = answer.pairing, given.issuer == caller,
+            let code = code(version: answer.version, of: answer.session, secret: secret)
+        else { return nil }
+        return OpenPairing(code: code, expiresAt: given.expiresAt)
     }
 }
 
@@ -187,7 +224,8 @@ struct AnsweredKeys {
 }
 
 extension StoredAnswer {
-    /// One line of JSON: `{"session", "key", "fingerprint", "version", "replacedToken"?, "endings"?, "body"?}`.
+    /// One line of JSON:
+    /// `{"session", "key", "fingerprint", "version", "replacedToken"?, "pairing"?, "endings"?, "body"?}`.
     public var encoded: [UInt8] {
         JSONWriter.bytes(capacity: 2 * (body?.count ?? 0) + 200) { writer in
             writer.object { writer in
@@ -196,6 +234,10 @@ extension StoredAnswer {
                 writer.member("fingerprint", fingerprint.hex)
                 writer.member("version", version)
                 writer.member("replacedToken", ifAny: replacedToken?.hex)
+                if let pairing {
+                    writer.name("pairing")
+                    pairing.write(to: &writer)
+                }
                 if !endings.isEmpty {
                     writer.name("endings")
                     writer.array { writer in for ending in endings { ending.write(to: &writer) } }
@@ -220,7 +262,22 @@ extension StoredAnswer {
             version: try json.version("version"),
             body: json["body"] == nil ? nil : Array((try json.part("body") as String).utf8),
             replacedToken: json["replacedToken"] == nil ? nil : try json.digest("replacedToken"),
+            pairing: try json["pairing"].map { json throws(RecordError) in try GivenCode(json) },
             endings: try (json["endings"]?.array ?? []).map { json throws(RecordError) in try SessionEnding(json) })
+    }
+}
+
+/// `{"issuer", "expiresAt"}`
+extension GivenCode {
+    fileprivate func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("issuer", issuer.hex)
+            writer.member("expiresAt", expiresAt.milliseconds)
+        }
+    }
+
+    fileprivate init(_ json: JSON) throws(RecordError) {
+        self.init(issuer: try json.digest("issuer"), expiresAt: try json.time("expiresAt"))
     }
 }
 

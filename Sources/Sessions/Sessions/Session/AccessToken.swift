@@ -55,11 +55,8 @@ public final class AccessToken: Sendable {
         lastUse.max(now, ordering: .relaxed)
     }
 
-    /// What a label may be: 1 to 64 characters (Unicode scalars), without control characters.
-    public static func isLabel(_ text: String) -> Bool {
-        (1...64).contains(text.unicodeScalars.count)
-            && !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
-    }
+    /// What a label may be, see `PairedDevice.isLabel`.
+    public static func isLabel(_ text: String) -> Bool { PairedDevice.isLabel(text) }
 }
 
 extension AccessToken {

@@ -64,15 +64,34 @@ public struct AuthorizedSession: Sendable {
         let now = host.now()
         let before = try state(if: condition, at: now)
         let result = try await transition(event, on: before, at: now, once: once)
-        let applied = nextVersion(result, after: before, at: now, once: once)
+        var applied = nextVersion(result, after: before, at: now, once: once)
+        if let request = applied.transition.pairingRequest {
+            applied = try await with(code: request, applied, at: now, once: once)
+        }
         // An event that the client has to post again is not carried out yet, so no answer is kept under its key.
-        let answer = applied.asksFirst ? nil : once?.stored(applied, replacedToken: applied.token == nil ? nil : token)
+        let answer = applied.asksFirst ? nil : once?.stored(applied, for: token)
         guard applied.state !== before || answer != nil else { return .unchanged(.applied(applied)) }
         guard try await host.commit(applied, after: before, at: now, keeping: answer, of: live) else {
             return .outdated
         }
         guard let answer else { return .committed(.applied(applied)) }
-        return .committed(.answered(answer, generation: before.stamp.generation, token: applied.token))
+        return .committed(
+            .answered(
+                answer, generation: before.stamp.generation, token: applied.token, pairing: applied.pairing))
+    }
+
+    /// The same with a code for another device. It is opened before the commit, so that an event whose code cannot be had
+    /// changes nothing; nobody learns the code of an event that is not committed.
+    private func with(
+        code request: PairingRequest, _ applied: AppliedEvent, at now: Date, once: IdempotentRequest?
+    ) async throws(SessionError) -> AppliedEvent {
+        try live.admitCode(at: now)
+        let (state, token) = (applied.state, applied.token)
+        let code = once?.code(version: state.version, of: id, secret: host.store.secret) ?? .random()
+        let pairing = try await open(code, for: token?.digest ?? self.token, of: state, label: request.label, at: now)
+        return AppliedEvent(
+            state: state, transition: applied.transition, token: token, pairing: pairing,
+            asksFirst: applied.asksFirst)
     }
 
     /// The version that a transition leads to, or the one before if the transition changes nothing.
@@ -163,7 +182,10 @@ public struct AuthorizedSession: Sendable {
             throw .answerForgotten(try? live.current(for: token, at: host.now()))
         }
         host.measures.count(.replayed)
-        return .answered(answer, generation: stamp.generation, replayedAt: stamp.version, token: newToken)
+        let pairing = once.pairing(
+            replayedBy: answer, to: newToken?.digest ?? token, secret: host.store.secret)
+        return .answered(
+            answer, generation: stamp.generation, replayedAt: stamp.version, token: newToken, pairing: pairing)
     }
 
     /// Derived from the `Idempotency-Key` if there is one that cannot be guessed, so that a replay can return it again.
@@ -241,12 +263,18 @@ extension AuthorizedSession {
     public func openPairing(label: String?) async throws(SessionError) -> OpenPairing {
         let now = host.now()
         try live.admitCode(at: now)
-        guard try state().identity.tokens.count < AccessToken.limit else { throw .tooManyTokens }
-        let code = PairingCode.random()
+        return try await open(.random(), for: token, of: try state(), label: label, at: now)
+    }
+
+    /// - Parameter issuer: the token that asks for the code.
+    private func open(
+        _ code: PairingCode, for issuer: SHA256Digest, of state: SessionState, label: String?, at now: Date
+    ) async throws(SessionError) -> OpenPairing {
+        guard state.identity.tokens.count < AccessToken.limit else { throw .tooManyTokens }
         let expiresAt = now.wholeSeconds + OpenPairing.lifetime
         try await host.pairings.open(
             code.digest(host.store.secret),
-            for: Pairing(session: id, issuer: token, label: label, expiresAt: expiresAt), at: now)
+            for: Pairing(session: id, issuer: issuer, label: label, expiresAt: expiresAt), at: now)
         return OpenPairing(code: code, expiresAt: expiresAt)
     }
 

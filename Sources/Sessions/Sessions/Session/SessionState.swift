@@ -83,13 +83,19 @@ public final class AppliedEvent: Sendable {
     public let transition: Transition
     /// The session's new token, if the event has replaced it.
     public let token: SessionToken?
+    /// The code that the event's client gets for another device, see `Navigator.requestPairingCode`.
+    public let pairing: OpenPairing?
     /// Whether the event was not carried out: the state has an alert that has to be answered first.
     let asksFirst: Bool
 
-    init(state: SessionState, transition: Transition, token: SessionToken? = nil, asksFirst: Bool = false) {
+    init(
+        state: SessionState, transition: Transition, token: SessionToken? = nil, pairing: OpenPairing? = nil,
+        asksFirst: Bool = false
+    ) {
         self.state = state
         self.transition = transition
         self.token = token
+        self.pairing = pairing
         self.asksFirst = asksFirst
     }
 }
@@ -100,9 +106,12 @@ public indirect enum Outcome: Sendable {
     /// The request had an `Idempotency-Key`: the stored answer is sent, the first time and on every replay.
     ///
     /// The session's token is not in it: the token is returned beside the answer if the event replaced an earlier one,
-    /// and only while it has not been replaced itself. `replayedAt` is the session's version now, if this is a replay.
+    /// and only while it has not been replaced itself. Nor is a pairing code in it, which only the client that posted the
+    /// event gets. `replayedAt` is the session's version now, if this is a replay.
     /// `generation` is the store's.
-    case answered(StoredAnswer, generation: Int, replayedAt: Int? = nil, token: SessionToken? = nil)
+    case answered(
+        StoredAnswer, generation: Int, replayedAt: Int? = nil, token: SessionToken? = nil,
+        pairing: OpenPairing? = nil)
 }
 
 extension Outcome {
@@ -110,7 +119,15 @@ extension Outcome {
     public var token: SessionToken? {
         switch self {
         case .applied(let applied): applied.token
-        case .answered(_, _, _, let token): token
+        case .answered(_, _, _, let token, _): token
+        }
+    }
+
+    /// The code that the event's client gets for another device.
+    public var pairing: OpenPairing? {
+        switch self {
+        case .applied(let applied): applied.pairing
+        case .answered(_, _, _, _, let pairing): pairing
         }
     }
 
@@ -118,7 +135,7 @@ extension Outcome {
     public var version: Int {
         switch self {
         case .applied(let applied): applied.state.version
-        case .answered(let answer, _, _, _): answer.version
+        case .answered(let answer, _, _, _, _): answer.version
         }
     }
 
@@ -126,7 +143,7 @@ extension Outcome {
     var endings: [SessionEnding] {
         switch self {
         case .applied(let applied): applied.transition.sessionEndings
-        case .answered(let answer, _, _, _): answer.endings
+        case .answered(let answer, _, _, _, _): answer.endings
         }
     }
 }

@@ -28,7 +28,8 @@ extension SessionHost {
             let now = now()
             let before = try live.current(for: nil, at: now)
             guard user == nil || before.identity.user == user else { return .unchanged(nil) }
-            guard let result = try await transition(occurrence, on: before, of: live, at: now, showsErrors) else {
+            guard let result = try await transition(occurrence, on: before, of: live, at: now, showsErrors: showsErrors)
+            else {
                 return .unchanged(nil)
             }
             let identity = result.transition.userChange.map { before.identity.with(user: $0.user) }
@@ -57,9 +58,9 @@ extension SessionHost {
         return .answered(answer, generation: live.stamp.generation, replayedAt: live.stamp.version)
     }
 
-    /// - Returns: `nil` if the effect or timer is over.
-    private func transition(
-        _ occurrence: Occurrence, on state: SessionState, of live: Session, at now: Date, _ showsErrors: Bool
+    /// - Returns: `nil` if there is nothing to do, see `App.begin`.
+    func transition(
+        _ occurrence: Occurrence, on state: SessionState, of live: Session, at now: Date, showsErrors: Bool
     ) async throws(SessionError) -> TransitionResult? {
         var run: TransitionRun
         do throws(NavigationError) {
@@ -306,7 +307,7 @@ extension SessionError {
         }
     }
 
-    fileprivate var wordsForOperator: String {
+    var wordsForOperator: String {
         switch self {
         case .refused(let error, _): "\(error)"
         case .deadlineExceeded(let slow): "\(slow.coordinator ?? slow.app) took longer than \(slow.limit)"

@@ -48,6 +48,8 @@ import Testing
         func screenWasRemoved(_ screen: Screen, _ navigator: inout Navigator) {}
         func sessionWillEnd(_ reason: EndReason, context: EffectContext) async throws {}
         func sessionWillEnd(_ reason: EndReason, _ context: EffectContext) {}
+        func deviceDidPair(_ device: PairedDevice, navigator: inout Navigator) {}
+        func deviceDidPair(_ device: PairedDevice) {}
     }
 
     @Test func `a function that nobody calls is named with what was meant`() {
@@ -76,6 +78,7 @@ import Testing
             ("screenWasRemoved(_:)", "screenWasRemoved(_:_:)"),
             ("screenWasRemoved(_:_:)", "extension MisspeltCoordinator: StackDelegate"),
             ("sessionWillEnd(_:context:)", "sessionWillEnd(_:in:)"), ("sessionWillEnd(_:_:)", "sessionWillEnd(_:in:)"),
+            ("deviceDidPair(_:navigator:)", "deviceDidPair(_:_:)"), ("deviceDidPair(_:)", "deviceDidPair(_:_:)"),
         ]
         #expect(
             app.problems

@@ -1,0 +1,145 @@
+import Coordinators
+import CoordinatorsTesting
+import Foundation
+import JSONCoding
+import Testing
+
+/// Pairing another device: what asks for a code, and what the app makes of the device.
+@Suite struct DeviceTests {
+    struct HallCoordinator: Coordinator {
+        static let everywhere: [Event] = [.invite, .inviteBadly, .join]
+        private(set) var devices: [String?] = []
+
+        enum Event: NavigationEvent, CaseIterable { case invite, inviteBadly, join, rotate, later }
+
+        enum Signal: NavigationSignal { case due }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("hall")) }
+
+        func handle(_ event: Event, _ navigator: inout Navigator) {
+            switch event {
+            case .invite: navigator.requestPairingCode(label: "TV")
+            case .inviteBadly: navigator.requestPairingCode(label: "")
+            case .join: navigator.start(GuestCoordinator())
+            case .rotate: navigator.rotateToken()
+            case .later: navigator.schedule(Signal.due, after: .seconds(1))
+            }
+        }
+
+        func receive(_ signal: Signal, _ navigator: inout Navigator) { navigator.requestPairingCode() }
+
+        mutating func deviceDidPair(_ device: PairedDevice, _ navigator: inout Navigator) throws {
+            if device.label == "bad" { throw Unwelcome() }
+            if device.label == "greedy" { navigator.requestPairingCode() }
+            devices.append(device.label)
+            navigator.endChildren()
+            navigator.push(Screen("welcome", params: ["language": .string(device.client.language ?? "none")]))
+        }
+    }
+
+    struct GuestCoordinator: Coordinator {
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("guest")) }
+        func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? { Alert("Leave?") }
+    }
+
+    struct GreedyCoordinator: Coordinator {
+        func start(_ navigator: inout Navigator) {
+            navigator.push(Screen("greedy"))
+            navigator.requestPairingCode()
+        }
+    }
+
+    struct Unwelcome: Error {}
+
+    static let app = App("hall", root: { HallCoordinator() }, coordinators: [GuestCoordinator.self])
+
+    @Test func `a transition that asks for a code says so to the host, and to nobody else`() async throws {
+        var app = try await CoordinatorTester(DeviceTests.app)
+        let before = app.saved
+
+        try await app.send(HallCoordinator.Event.invite)
+
+        #expect(app.pairingRequest?.label == "TV")
+        #expect(app.saved == before)
+        #expect(!String(decoding: app.transition.encodedMembers, as: UTF8.self).contains("TV"))
+        try await app.send(HallCoordinator.Event.join)
+        #expect(app.pairingRequest == nil)
+        #expect(try await app.preview(HallCoordinator.Event.invite).pairingRequest != nil)
+    }
+
+    @Test func `the root is told of a device without anybody being asked`() async throws {
+        var app = try await CoordinatorTester(DeviceTests.app)
+        try await app.send(HallCoordinator.Event.join)
+
+        try await app.pair(label: "TV", client: ClientInfo(locale: "de-AT"))
+
+        #expect(app.stack == "hall, welcome" && app.alert == nil)
+        #expect(app.state.visible?.screen.params["language"] == "de")
+        #expect(app.transition.event == "addToken" && app.transition.cause == .signal)
+        #expect(app.transition.dismissed == ["guest"])
+    }
+
+    @Test func `a code is only for the client of an event`() async throws {
+        var app = try await CoordinatorTester(DeviceTests.app)
+        let reason = "there is no client that could get a code"
+        func refusal(_ coordinator: String) -> NavigationError {
+            .impossibleRequest(coordinator: coordinator, request: "requestPairingCode()", reason: reason)
+        }
+        try await app.send(HallCoordinator.Event.later)
+        await #expect(throws: CoordinatorTester.Failure(refusal("hall"))) { try await app.advance(by: .seconds(1)) }
+        await #expect(throws: CoordinatorTester.Failure(refusal("hall"))) { try await app.pair(label: "greedy") }
+        await #expect(throws: CoordinatorTester.Failure(refusal("greedy"))) {
+            _ = try await CoordinatorTester(App("greedy", root: { GreedyCoordinator() }))
+        }
+        await #expect(
+            throws: CoordinatorTester.Failure(
+                .impossibleRequest(
+                    coordinator: "hall", request: "requestPairingCode()",
+                    reason: "a label has 1 to 64 characters, and no control characters"))
+        ) {
+            try await app.send(HallCoordinator.Event.inviteBadly)
+        }
+        #expect(app.stack == "hall")
+    }
+
+    @Test func `a root that does not declare the function is not told`() async throws {
+        var app = try await CoordinatorTester(App("guest", root: { GuestCoordinator() }))
+        let before = (app.saved, app.transition)
+        try await app.pair()
+        #expect(app.saved == before.0 && app.transition == before.1)
+        #expect(
+            try App("guest", root: { GuestCoordinator() }).begin(
+                .pairing(PairedDevice(label: nil, pairedAt: app.now)), on: app.state, at: app.now) == nil)
+    }
+
+    @Test func `a coordinator that is no root must not declare the function`() {
+        let app = App("guest", root: { GuestCoordinator() }, coordinators: [HallCoordinator.self])
+        #expect(
+            app.problems == [
+                "app “guest”: hall declares deviceDidPair(_:_:), which is called on the root only"
+            ])
+    }
+
+    @Test func `a map shows where a device leads to`() async throws {
+        let map = try await AppMap(exploring: DeviceTests.app, limit: 20) { (run) async throws(NavigationError) in
+            var run = run
+            return try await run.result()
+        }
+        let drawing = try #require(map).drawn(as: .mermaid)
+        #expect(drawing.contains(#"n1 ==>|"deviceDidPair"|"#))
+    }
+
+    @Test func `a random walk pairs devices, and finds what the app throws for them`() async throws {
+        struct FullCoordinator: Coordinator {
+            enum Event: NavigationEvent, CaseIterable { case go }
+            func start(_ navigator: inout Navigator) { navigator.push(Screen("full")) }
+            func handle(_ event: Event, _ navigator: inout Navigator) { navigator.requestPairingCode() }
+            func deviceDidPair(_ device: PairedDevice, _ navigator: inout Navigator) throws { throw Unwelcome() }
+        }
+        let failure = await #expect(throws: RandomWalk.Failure.self) {
+            try await RandomWalk(App("full", root: { FullCoordinator() }), seed: 1, count: 200).run()
+        }
+        #expect(failure?.steps == [.pair])
+        #expect(failure?.description.hasSuffix("try await app.pair()") == true)
+    }
+}
