@@ -66,21 +66,24 @@ extension CoordinatorTester {
         _ title: String, fileID: String = #fileID, line: UInt = #line
     ) async throws(Failure) {
         let tappable = self.tappable
-        guard let (_, type, payload) = tappable.first(where: { $0.title == title }) else {
+        guard let (_, type, payload, isDisabled) = tappable.first(where: { $0.title == title }) else {
             let titles = tappable.map { "“\($0.title)”" }.joined(separator: ", ")
             let reason =
                 "screen “\(visible ?? "")” has no “\(title)” to tap; there is: \(titles.isEmpty ? "nothing" : titles)"
             throw Failure(mistakes: [reason], fileID: fileID, line: line)
         }
+        if isDisabled {
+            throw Failure(mistakes: ["“\(title)” of screen “\(visible ?? "")” is disabled"], fileID: fileID, line: line)
+        }
         try await send(type, payload, screen: state.visible?.key, fileID: fileID, line: line)
     }
 
     /// The buttons and rows of the visible screen.
-    private var tappable: [(title: String, type: String, payload: JSON?)] {
+    private var tappable: [(title: String, type: String, payload: JSON?, isDisabled: Bool)] {
         guard let screen = state.visible?.screen, alert == nil else { return [] }
         let buttons = state.controls.filter { $0.coordinator != nil && $0.schema == nil }
-        return buttons.map { ($0.title, $0.type, $0.payload) }
-            + screen.rows.compactMap { row in row.control.map { (row.title, $0.event, $0.payload) } }
+        return buttons.map { ($0.title, $0.type, $0.payload, false) }
+            + screen.rows.compactMap { row in row.control.map { (row.title, $0.event, $0.payload, !$0.isEnabled) } }
     }
 }
 

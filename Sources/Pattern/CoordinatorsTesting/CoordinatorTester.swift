@@ -119,7 +119,8 @@ public struct CoordinatorTester: Sendable {
     /// than a second, which on a server delays other clients; and screens that have no link now, because a text among
     /// their parameters cannot be in a path: it is empty, `.` or `..`, or has a zero byte.
     public var warnings: [String] {
-        (findings.hiddenScreens + findings.blockingCalls).map { "\($0)." } + state.warnings
+        let fields = state.unknownField.map { ["“fields” names “\($0)”, which the event does not have."] } ?? []
+        return (findings.hiddenScreens + findings.blockingCalls).map { "\($0)." } + state.warnings + fields
     }
 
     /// The session as a server saves it.

@@ -79,6 +79,9 @@ private struct NameCoordinator: Coordinator {
         #expect(try JSON(parsing: Array(answer.body))["detail"] == "Das geht gerade nicht.")
         let controls = try JSON(parsing: Array(state.body))["controls"]?.array ?? []
         #expect(controls.first { $0["type"] == "relaunch" }?["title"] == "Von vorn")
+        let faulty = try await client.post(#"{"type":"name","payload":"x"}"#)
+        #expect(faulty.status == 422)
+        #expect(try JSON(parsing: Array(faulty.body))["errors"]?.array?.first?["detail"] == "Mindestens 3 Zeichen.")
     }
 
     @Test func `who has no right to a session reads the words of the first app`() async throws {

@@ -146,6 +146,7 @@ extension Problem {
         case .refused(let error, let state):
             self.init(error)
             self.app = state.identity.app
+            self.locale = state.navigation.client.locale
             if self.status >= 500 { self.details["app"] = state.identity.app }
             switch error {
             case .eventNotAccepted, .answerFirst, .nothingToGoBack:

@@ -26,6 +26,8 @@ struct Problem: Error {
         var request: RequestID?
         /// The app that the request was for; `nil` if that is not known.
         var app: String?
+        /// The language of the session's client.
+        var locale: String?
         /// The app's own words, in the user's language.
         var translation: Translation?
         var includesControls = false
@@ -86,14 +88,15 @@ struct Translation: Sendable {
     private let languages: [String]
 
     /// - Parameter headers: `Accept-Language` says which languages the user understands. Without it, it is the one of
-    ///   the client for which the problem's state is drawn.
+    ///   the session's client.
     /// - Returns: `nil` if no app has words of its own.
     init?(of problem: Problem, for headers: HTTPHeaders, _ apps: [App]) {
         let app = apps.first { $0.name == problem.app } ?? apps.first
         guard let words = app?.words else { return nil }
         self.words = words
         let accepted = AcceptLanguage.languages(headers)
-        languages = accepted.isEmpty ? [problem.state?.navigation.client.locale].compactMap(\.self) : accepted
+        languages =
+            accepted.isEmpty ? [problem.locale ?? problem.state?.navigation.client.locale].compactMap(\.self) : accepted
     }
 
     func text(_ phrase: Phrase) -> (text: String, language: String)? { words.text(phrase, in: languages) }

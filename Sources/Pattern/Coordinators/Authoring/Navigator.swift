@@ -169,9 +169,9 @@ extension Navigator {
         requests.append(.update(.key(key), change))
     }
 
-    /// Lets clients fetch the content of this coordinator's topmost screen of that name again, for example when a service
-    /// has sent a signal that it has changed: the screen's `contentVersion` changes, and whoever watches learns of it. The
-    /// screen must have content, see `Coordinator.content`.
+    /// Lets clients fetch the content of this coordinator's screens of that name again, for example when a service has
+    /// sent a signal that it has changed: their `contentVersion` changes, and whoever watches learns of it. It is no error
+    /// if there is no such screen; one without content, see `Coordinator.content`, is refused.
     public mutating func invalidateContent(of name: String) {
         requests.append(.invalidateContent(.name(name)))
     }

@@ -230,7 +230,7 @@ public struct Control: Sendable {
     /// `nil` stands for `input` if the user enters a payload, otherwise for `secondary`.
     public let role: Role?
     /// Whether `Coordinator.isEnabled` allows the event with this payload. The engine assigns it after each `render`.
-    var isEnabled: Bool {
+    package var isEnabled: Bool {
         get { load?.isEnabled ?? true }
         set { if newValue != isEnabled { load = Load(payload: payload, isEnabled: newValue) } }
     }

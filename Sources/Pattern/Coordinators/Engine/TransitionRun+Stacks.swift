@@ -253,11 +253,10 @@ extension TransitionRun {
     mutating func invalidateContent(
         _ reference: ScreenReference, _ request: Request, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
-        let own = state.screens.last { $0.coordinator == coordinator.id && reference.matches($0) }
-        guard let own, own.screen.hasContent else {
-            throw coordinator.impossible(request, "it has no such screen with content")
+        for own in state.screens where own.coordinator == coordinator.id && reference.matches(own) {
+            guard own.screen.hasContent else { throw coordinator.impossible(request, "the screen has no content") }
+            try update(.key(own.key), { $0.contentVersion += 1 }, request, by: coordinator)
         }
-        try update(.key(own.key), { $0.contentVersion += 1 }, request, by: coordinator)
     }
 
     /// Redraws the screens of the coordinators that were called, or all screens if the context has changed.
