@@ -17,7 +17,7 @@ public struct Navigator: Sendable {
     public let address: ClientAddress?
     /// What the client says about itself: its language, its platform, its version.
     public let client: ClientInfo
-    var requests: [Request] = []
+    private(set) var requests: [Request] = []
     private let placed: PlacedScreen?
     /// The coordinator's work.
     let pending: [PendingWork]
@@ -48,6 +48,11 @@ public struct Navigator: Sendable {
         self.presented = state.presented
         self.dependencies = dependencies
         self.origin = origin
+    }
+
+    /// Records no more than the engine would refuse in any case, so that a loop without an end takes no memory.
+    mutating func record(_ request: Request) {
+        if requests.count <= TransitionRun.stepLimit { requests.append(request) }
     }
 
     /// The id of the selected tab on this coordinator's own screen with tabs, even if other screens cover it. If there
@@ -111,7 +116,7 @@ extension Navigator {
     /// - Parameter onlyIfNew: whether to do nothing if the screen on top is this coordinator's own and already has the
     ///   same name and parameters.
     public mutating func push(_ screen: Screen, onlyIfNew: Bool = false) {
-        requests.append(.push(screen, onlyIfNew: onlyIfNew))
+        record(.push(screen, onlyIfNew: onlyIfNew))
     }
 
     /// Puts a screen with tabs on top of the stack.
@@ -120,77 +125,77 @@ extension Navigator {
     ///   - selected: the id of the tab to select; by default the first one's.
     ///   - back: what `back` does at the first screen of a tab.
     public mutating func push(_ screen: Screen, tabs: [Tab], selected: String? = nil, back: TabBackRule = .nothing) {
-        requests.append(.pushTabs(screen, tabs, selected: selected, back: back))
+        record(.pushTabs(screen, tabs, selected: selected, back: back))
     }
 
     /// Pops the screen on top of the stack, which must be this coordinator's or a descendant's; a descendant is
     /// dismissed with its last screen. The stack's first screen is never popped, as in UIKit: call `finish` instead.
     public mutating func pop() {
-        requests.append(.pop)
+        record(.pop)
     }
 
     /// Pops the stack to its topmost screen of that name.
     public mutating func popTo(_ name: String) {
-        requests.append(.popTo(.name(name), orPush: nil))
+        record(.popTo(.name(name), orPush: nil))
     }
 
     /// Pops the stack to its topmost screen of that name. If there is none, pushes a screen instead.
     public mutating func popTo(_ name: String, orPush screen: Screen) {
-        requests.append(.popTo(.name(name), orPush: screen))
+        record(.popTo(.name(name), orPush: screen))
     }
 
     /// Pops the stack to the screen of that key.
     public mutating func popTo(key: String) {
-        requests.append(.popTo(.key(key), orPush: nil))
+        record(.popTo(.key(key), orPush: nil))
     }
 
     /// Pops the stack to its first screen.
     public mutating func popToRoot() {
-        requests.append(.popToRoot)
+        record(.popToRoot)
     }
 
     /// Replaces the screen on top of the stack, which must be this coordinator's.
     public mutating func replace(with screen: Screen) {
-        requests.append(.replace(screen))
+        record(.replace(screen))
     }
 
     /// Replaces this coordinator's screens on the stack, and all screens above them.
     public mutating func setStack(_ screens: [Screen]) {
-        requests.append(.setStack(screens))
+        record(.setStack(screens))
     }
 
     /// Changes this coordinator's topmost screen of that name, on whichever stack it is. The screen keeps its key.
     public mutating func update(_ name: String, _ change: @Sendable @escaping (inout Screen) -> Void) {
-        requests.append(.update(.name(name), change))
+        record(.update(.name(name), change))
     }
 
     /// Changes this coordinator's screen of that key.
     public mutating func update(key: String, _ change: @Sendable @escaping (inout Screen) -> Void) {
-        requests.append(.update(.key(key), change))
+        record(.update(.key(key), change))
     }
 
     /// Lets clients fetch the content of this coordinator's screens of that name again, for example when a service has
     /// sent a signal that it has changed: their `contentVersion` changes, and whoever watches learns of it. It is no error
     /// if there is no such screen; one without content, see `Coordinator.content`, is refused.
     public mutating func invalidateContent(of name: String) {
-        requests.append(.invalidateContent(.name(name)))
+        record(.invalidateContent(.name(name)))
     }
 
     /// Lets clients fetch the content of this coordinator's screen of that key again.
     public mutating func invalidateContent(ofKey key: String) {
-        requests.append(.invalidateContent(.key(key)))
+        record(.invalidateContent(.key(key)))
     }
 
     /// Selects the tab of that id, on the innermost of this coordinator's own screens that has such a tab.
     public mutating func selectTab(_ id: String) {
-        requests.append(.selectTab(id))
+        record(.selectTab(id))
     }
 
     /// Changes the badge of a tab, on the innermost of this coordinator's own screens that has such a tab.
     ///
     /// - Parameter badge: `nil` for none.
     public mutating func setBadge(_ badge: String?, ofTab id: String) {
-        requests.append(.setBadge(badge, tab: id))
+        record(.setBadge(badge, tab: id))
     }
 
     /// Changes which tabs this coordinator's screen has, and their order. If there are several such screens, the
@@ -204,7 +209,7 @@ extension Navigator {
     /// The selected tab stays selected. If it goes, the tab that takes its position is selected, or else the last one.
     /// What `back` remembers of tabs that stay, it keeps.
     public mutating func setTabs(_ tabs: [Tab]) {
-        requests.append(.setTabs(tabs))
+        record(.setTabs(tabs))
     }
 }
 
@@ -212,7 +217,7 @@ extension Navigator {
 extension Navigator {
     /// Starts a child on this coordinator's stack: the one on which `push` would put a screen.
     public mutating func start(_ child: some Coordinator) {
-        requests.append(.start(child))
+        record(.start(child))
     }
 
     /// Starts a child over everything, on a stack of its own.
@@ -225,18 +230,18 @@ extension Navigator {
         _ child: some Coordinator, as style: PresentedFlow.Style = .sheet, detent: PresentedFlow.Detent? = nil,
         isDismissable: Bool = true
     ) {
-        requests.append(.present(child, Presentation(style: style, detent: detent, isDismissable: isDismissable)))
+        record(.present(child, Presentation(style: style, detent: detent, isDismissable: isDismissable)))
     }
 
     /// Dismisses the presented flow that this coordinator runs in, and all flows above it. The parent of the presented
     /// coordinator gets `childWasDismissed`; to end with a result, call `finish` instead.
     public mutating func dismiss() {
-        requests.append(.dismiss)
+        record(.dismiss)
     }
 
     /// Dismisses all flows that are presented over this coordinator's stack.
     public mutating func dismissPresented() {
-        requests.append(.dismissPresented)
+        record(.dismissPresented)
     }
 
     /// Shows an alert over everything, also over what is pushed or presented afterwards in the same transition. If an
@@ -246,20 +251,20 @@ extension Navigator {
     /// The alert outlives this coordinator: if the coordinator finishes or is removed otherwise, the alert passes to
     /// the nearest ancestor that handles the events that the alert's buttons send.
     public mutating func alert(_ alert: Alert) {
-        requests.append(.alert(alert))
+        record(.alert(alert))
     }
 
     /// Dismisses the alert that is shown and those that wait, unanswered: when a signal begins something new, such as a
     /// kiosk that is left alone. Those that this transition shows afterwards stay.
     public mutating func dismissAlerts() {
-        requests.append(.dismissAlerts)
+        record(.dismissAlerts)
     }
 
     /// Ends this coordinator: removes it, its descendants and all their screens, then calls its parent's
     /// `childDidFinish`. No request may follow except `alert`, `tell`, `rotateToken`, `requestPairingCode`, `signIn`, `signOut` and
     /// `endSessions`.
     public mutating func finish() {
-        requests.append(.finish)
+        record(.finish)
     }
 
     /// Hands a value to this coordinator's parent, which gets it in `childDidDeliver`. This coordinator and its screens
@@ -268,7 +273,7 @@ extension Navigator {
     ///
     /// - Parameter value: of any type that the parent expects. It is not saved.
     public mutating func deliver(_ value: some Sendable) {
-        requests.append(.deliver(value))
+        record(.deliver(value))
     }
 
     /// Removes all descendants of this coordinator at once, wherever their screens are shown, without a call of
@@ -277,7 +282,7 @@ extension Navigator {
     /// - Parameter asking: whether `shouldLeave` of their screens is asked first. If not, the screens are left in any
     ///   case.
     public mutating func endChildren(asking: Bool = true) {
-        requests.append(.endChildren(asking: asking))
+        record(.endChildren(asking: asking))
     }
 
     /// Sends a message to the nearest ancestor that is of the given type, or conforms to the given protocol.
@@ -290,7 +295,7 @@ extension Navigator {
         _ type: Recipient.Type,
         _ message: @Sendable @escaping (inout Recipient, inout Navigator) async throws -> Void
     ) {
-        requests.append(.tell(Message(type, message)))
+        record(.tell(Message(type, message)))
     }
 
     /// Sends a message to all descendants that are of the given type, or conform to the given protocol, parents before
@@ -303,7 +308,7 @@ extension Navigator {
         _ type: Recipient.Type,
         _ message: @Sendable @escaping (inout Recipient, inout Navigator) async throws -> Void
     ) {
-        requests.append(.tellChildren(Message(type, message)))
+        record(.tellChildren(Message(type, message)))
     }
 }
 
@@ -320,12 +325,12 @@ extension Navigator {
     /// navigator.selectTab("listen")
     /// ```
     public mutating func move(_ child: any Coordinator.Type, toTab id: String) {
-        requests.append(.move(child, to: .tab(id)))
+        record(.move(child, to: .tab(id)))
     }
 
     /// Moves a child's flow to the top of this coordinator's stack: the one on which `push` would put a screen.
     public mutating func moveToStack(_ child: any Coordinator.Type) {
-        requests.append(.move(child, to: .stack))
+        record(.move(child, to: .stack))
     }
 
     /// Moves a child's flow over everything, to a stack of its own. A flow that is presented already can be presented
@@ -337,7 +342,7 @@ extension Navigator {
         detent: PresentedFlow.Detent? = nil, isDismissable: Bool = true
     ) {
         let presentation = Presentation(style: style, detent: detent, isDismissable: isDismissable)
-        requests.append(.move(child, to: .presented(presentation)))
+        record(.move(child, to: .presented(presentation)))
     }
 }
 
@@ -350,7 +355,7 @@ extension Navigator {
     /// - Parameter revokingOthers: whether the tokens of the session's other devices, which were paired with it, become
     ///   invalid, too. If not, these devices keep access to the session, but no longer to its earlier versions.
     public mutating func rotateToken(revokingOthers: Bool = true) {
-        requests.append(.rotateToken(revokingOthers ? .revokingOthers : .keepingOthers))
+        record(.rotateToken(revokingOthers ? .revokingOthers : .keepingOthers))
     }
 
     /// Asks for a code that pairs another device with the session. Only the client that posted the event gets it, beside
@@ -363,7 +368,7 @@ extension Navigator {
     ///
     /// - Parameter label: what the other device is to be called, in 1 to 64 characters.
     public mutating func requestPairingCode(label: String? = nil) {
-        requests.append(.requestPairingCode(PairingRequest(label: label)))
+        record(.requestPairingCode(PairingRequest(label: label)))
     }
 }
 
@@ -437,12 +442,12 @@ extension Navigator {
     ///
     /// - Parameter user: the app's own name for the user, of 1 to `UserID.limit` bytes. The operator sees it.
     public mutating func signIn(user: String) {
-        requests.append(.changeUser(.signIn(user: user)))
+        record(.changeUser(.signIn(user: user)))
     }
 
     /// Assigns the session to no user with this transition. Call `rotateToken`, too.
     public mutating func signOut() {
-        requests.append(.changeUser(.signOut))
+        record(.changeUser(.signOut))
     }
 
     /// Ends sessions of a user in all apps, for good: their clients get 410. They end after the transition is committed
@@ -452,7 +457,7 @@ extension Navigator {
     /// The first transition of a session ends none. An app should ask for the user's password first (OWASP ASVS 5.0,
     /// 7.5.2).
     public mutating func endSessions(ofUser user: String, _ sessions: UserSessions = .others) {
-        requests.append(.endSessions(SessionEnding(user: user, sessions: sessions)))
+        record(.endSessions(SessionEnding(user: user, sessions: sessions)))
     }
 
     /// The sessions that a user is signed in to, in all apps, as they are now; at most a hundred. Those last used come

@@ -125,7 +125,7 @@ extension Navigator {
     ///   - effect: a value of this coordinator's `Effect`.
     ///   - id: for `cancel`, and for clients, which are shown what is under way. By default the name of the case.
     public mutating func perform(_ effect: some NavigationEffect, id: String? = nil) {
-        requests.append(.perform(effect, id: id))
+        record(.perform(effect, id: id))
     }
 
     /// Sends a signal to this coordinator when a time has passed.
@@ -134,24 +134,24 @@ extension Navigator {
     ///   - signal: a value of this coordinator's `Signal`.
     ///   - id: for `cancel`; by default the name of the case.
     public mutating func schedule(_ signal: some NavigationSignal, after delay: Duration, id: String? = nil) {
-        requests.append(.schedule(signal, .after(delay), id: id))
+        record(.schedule(signal, .after(delay), id: id))
     }
 
     /// Sends a signal to this coordinator at a time; at once if that has passed. A timer does not prolong the session's
     /// life: if the session expires before, the signal is never sent.
     public mutating func schedule(_ signal: some NavigationSignal, at time: Date, id: String? = nil) {
-        requests.append(.schedule(signal, .at(time), id: id))
+        record(.schedule(signal, .at(time), id: id))
     }
 
     /// Sends a signal to this coordinator when the user has done nothing for some time: each accepted event of the user
     /// starts the wait again.
     public mutating func scheduleWhenIdle(_ signal: some NavigationSignal, after delay: Duration, id: String? = nil) {
-        requests.append(.schedule(signal, .whenIdle(delay), id: id))
+        record(.schedule(signal, .whenIdle(delay), id: id))
     }
 
     /// Ends this coordinator's effect or timer of that id, if there is one. The task of an effect is cancelled.
     public mutating func cancel(_ id: String) {
-        requests.append(.cancel(id))
+        record(.cancel(id))
     }
 
     /// Whether this coordinator has an effect under way, or a timer, of that id. The value is from before the

@@ -60,7 +60,8 @@ struct SessionsPurgeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "purge", abstract: "Removes sessions: those that are named, or all that have ended or expired.",
         discussion: """
-            No server may run on a store in a file. Damaged sessions are removed if they are named; with --over they \
+            No server may run on a store in a file. With --over, sessions stay whose clean-ups (sessionWillEnd) a server \
+            has yet to do; those that are named are removed without them. Damaged sessions are removed if they are named; with --over they \
             stay, and are reported on standard error. The exit code is 1 if a session does not exist, or stays.
             """)
     @OptionGroup var settings: SettingOptions<Settings.OfStore>
@@ -122,14 +123,17 @@ struct SessionsPurgeCommand: AsyncParsableCommand {
     /// Damaged sessions are left out, because it is not known whether they have expired.
     private func sessionsThatAreOver() async throws -> ([SessionID], isWhole: Bool) {
         var over: [SessionID] = []
+        var kept = 0
         let now = Date()
         var progress = Progress("search")
         defer { progress.hide() }
         let isWhole = try await settings.store.read { reader in
             try await reader.forEach(nil, reader.lastVersions, progress: { progress.show($0, of: $1) }) { id, session in
-                if session?.record.isOver(at: now) == true { over.append(id) }
+                guard let record = session?.record, record.isOver(at: now) else { return }
+                if record.endsWithCleanUps { kept += 1 } else { over.append(id) }
             }
         }
+        if kept > 0 { StandardError.print("kept: \(kept) that a server has yet to clean up") }
         return (over, isWhole)
     }
 }

@@ -25,6 +25,7 @@ extension Shop {
 
         func render(_ screen: inout Screen, in context: NavigationContext) {
             screen.params["text"] = .string(text)
+            screen.events = ["search"]
             screen.rows = products.map { Row("Product \($0)", sends: Event.show(id: $0)) }
         }
 

@@ -97,7 +97,4 @@ extension JournalRow.Kind {
 
 extension EncodedChange {
     var work: Int { (record?.work ?? 0) + (answer?.work ?? 0) }
-
-    /// Whether it makes room, and needs none.
-    var makesRoom: Bool { isEnd && answer == nil }
 }

@@ -73,6 +73,9 @@ public struct SessionRecord: Sendable {
     /// Why the session is over, if only its clean-ups remain; see `Coordinator.sessionWillEnd`.
     public var ending: EndReason? { content?.state.savedEnd }
 
+    /// Whether a server has yet to call `Coordinator.sessionWillEnd` when the session is over.
+    public var endsWithCleanUps: Bool { ending != nil || content?.state.savedEndsWithCleanUps == true }
+
     /// When the session expires unless it is used; `nil` once it has ended.
     public var expiresAt: Date? { content?.expiresAt }
 
