@@ -127,6 +127,19 @@ import TestSupport
         try await storage.stop(program)
     }
 
+    @Test func `a purge of what is over leaves sessions that a server has yet to clean up`() async throws {
+        let (program, connection) = try await serve()
+        let session = try await storage.open(connection, app: "workshop")
+        try await storage.stop(program)
+        #expect(try await storage.run("sessions", "end", session.id).code == 0)
+
+        let purge = try await storage.run("sessions", "purge", "--over")
+
+        #expect(purge.code == 0 && purge.output == "purged: 0\n")
+        #expect(purge.errors.contains("kept: 1 that a server has yet to clean up"), "\(purge.errors)")
+        #expect(try await storage.run("sessions", "purge", session.id).output == "purged: 1\n")
+    }
+
     @Test func `when one of three replicas is killed, the others do its work`() async throws {
         let database = try PostgresCluster.shared.makeDatabase()
         var servers: [(Program, Connection)] = []

@@ -1,5 +1,6 @@
 import Coordinators
 import Foundation
+import SQLiteStore
 import Sessions
 import Synchronization
 import Testing
@@ -70,6 +71,33 @@ private struct Booth: Coordinator {
         clock.move(by: 60 * 25)
         try await eventually { try await next.sweep() == 1 }
         #expect(try await store.load(id) == nil)
+        await store.close()
+    }
+
+    @Test(arguments: [false, true])
+    func `a full store ends sessions that have clean-ups, which make room`(isInFile: Bool) async throws {
+        let directory = TemporaryDirectory()
+        let store: any SessionStore =
+            isInFile
+            ? try SQLiteStore(directory: directory.path, sizeLimit: 2 << 20) { _ in }
+            : MemoryStore(limitBytes: 1 << 20)
+        let host = host(store)
+        var created: [CreatedSession] = []
+        let error = await #expect(throws: SessionError.self) {
+            while created.count < 100_000 { created.append(try await host.create()) }
+        }
+        #expect(error == .storageFull)
+
+        for one in created.prefix(10) { try await host.session(one.id, token: one.token.text).end() }
+        clock.move(by: 60)
+        try await running(host) {
+            try await eventually {
+                for one in created where try await store.load(one.id)?.record.isEnd == false { return false }
+                return true
+            }
+        }
+
+        #expect(Set(ledger.all).count == created.count)
         await store.close()
     }
 
