@@ -60,8 +60,7 @@ extension CoordinatorTester {
 extension CoordinatorTester {
     /// Taps the button or the row of that title on the visible screen. What opens a form cannot be tapped: send its event.
     ///
-    /// - Throws: `Failure` with the titles of what can be tapped, if there is no such title; with the reason
-    ///   `eventNotAccepted` if the row is disabled.
+    /// - Throws: `Failure` with the titles of what can be tapped, if there is no such title; also if the row is disabled.
     public mutating func tap(
         _ title: String, fileID: String = #fileID, line: UInt = #line
     ) async throws(Failure) {

@@ -116,8 +116,9 @@ public struct CoordinatorTester: Sendable {
 
     /// Sentences about what the author can hardly want, though it is no error: screens that were pushed under a
     /// presented flow, where the user does not see them; functions of coordinators that blocked their thread for more
-    /// than a second, which on a server delays other clients; and screens that have no link now, because a text among
-    /// their parameters cannot be in a path: it is empty, `.` or `..`, or has a zero byte.
+    /// than a second, which on a server delays other clients; screens that have no link now, because their parameters do
+    /// not fit it, or a text among them cannot be in a path: it is empty, `.` or `..`, or has a zero byte; and fields that
+    /// `Coordinator.fields(of:in:)` describes though the event does not have them.
     public var warnings: [String] {
         let fields = state.unknownField.map { ["“fields” names “\($0)”, which the event does not have."] } ?? []
         return (findings.hiddenScreens + findings.blockingCalls).map { "\($0)." } + state.warnings + fields

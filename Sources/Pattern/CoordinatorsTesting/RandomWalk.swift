@@ -10,9 +10,9 @@ public import Coordinators
 /// ```
 ///
 /// It posts events that the session lists as accepted, those of coordinators with the payloads of their examples, or
-/// with those that buttons and rows of the visible screen carry. In between it performs effects with the app's services, or lets them fail, sends the signals of other systems with the
-/// payloads of `external`, and lets time pass until the next timer is due, or for half as long. After each step it checks
-/// that
+/// with those that buttons and rows of the visible screen carry. In between it performs effects with the app's services,
+/// or lets them fail, sends the signals of other systems with the payloads of `external`, pairs another device if the app
+/// is told of it, and lets time pass until the next timer is due, or for half as long. After each step it checks that
 ///
 /// - the step was not refused after all, no function of a coordinator threw an error that is not expected, and no
 ///   coordinator made a request that cannot be performed;

@@ -175,8 +175,8 @@ extension Walk {
     /// While something else than an event is possible: how many steps there are for each that is none.
     private static let stepsPerOther = 3
 
-    /// Each outcome of each effect, the signals of other systems, another device, and the time until the next timer, and half of it, so
-    /// that timers that wait for idleness may be overtaken.
+    /// Each outcome of each effect, the signals of other systems, another device, and the time until the next timer, and
+    /// half of it, so that timers that wait for idleness may be overtaken.
     private var stepsWithoutUser: [RandomWalk.Step] {
         var steps = state.effects.flatMap { [.perform(effect: $0.id), .fail(effect: $0.id)] as [RandomWalk.Step] }
         for (_, signal) in state.acceptedSignals {

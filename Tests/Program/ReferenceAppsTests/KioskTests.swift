@@ -142,6 +142,21 @@ import Testing
         #expect(await kiosk.airport.freeSeats(on: "LH 400").contains("12A"))
     }
 
+    @Test(arguments: [EndReason.ended, .expired, .relaunched])
+    func `held seats are given back when the session is over`(reason: EndReason) async throws {
+        var kiosk = try await Terminal.seated("12A", "12B")
+
+        if reason == .relaunched {
+            try await kiosk.app.relaunch()
+            try await kiosk.app.answer("leave")
+            try await kiosk.app.performEffects()
+        } else {
+            try await kiosk.app.end(reason)
+        }
+
+        #expect(await kiosk.airport.freeSeats(on: "LH 400").contains("12A"))
+    }
+
     @Test func `a kiosk that is left alone starts over, without asking`() async throws {
         var kiosk = try await Terminal.seated("12A")
         try await kiosk.advance(by: 59)

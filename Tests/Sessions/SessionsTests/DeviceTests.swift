@@ -136,7 +136,7 @@ private struct LobbyFailure: Error {}
         #expect(others.isReplay && others.pairing == nil)
         _ = try await host.pair(first.code.text)
 
-        let answer = try #require(try await store.answer(to: SHA256Digest(of: DeviceTests.key).hex, of: phone.id))
+        let answer = try #require(store.answer(to: SHA256Digest(of: DeviceTests.key).hex, of: phone.id))
         #expect(!String(decoding: answer.encoded, as: UTF8.self).contains(first.code.text))
         #expect(try StoredAnswer(parsing: answer.encoded) == answer && answer.pairing != nil)
         #expect(answer.withoutBody.pairing == answer.pairing)

@@ -99,6 +99,7 @@ extension Problem {
                 409, "answer-forgotten", "The answer is not kept any more",
                 "The request with this key was carried out before; it is not carried out again.")
             self.state = state
+            self.locale = state?.navigation.client.locale
             if let state { self.headers.append("ETag", state.entityTag) }
         case .damaged(let reason):
             self.init(
@@ -112,6 +113,7 @@ extension Problem {
         case .stale(let state):
             self.init(412, "version-mismatch", "The session has another version", "“state” is the current state.")
             self.app = state.identity.app
+            self.locale = state.navigation.client.locale
             self.state = state
             self.headers.append("ETag", state.entityTag)
         case .unknownOutcome(let reason):

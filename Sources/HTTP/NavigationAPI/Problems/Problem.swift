@@ -95,8 +95,7 @@ struct Translation: Sendable {
         guard let words = app?.words else { return nil }
         self.words = words
         let accepted = AcceptLanguage.languages(headers)
-        languages =
-            accepted.isEmpty ? [problem.locale ?? problem.state?.navigation.client.locale].compactMap(\.self) : accepted
+        languages = accepted.isEmpty ? [problem.locale].compactMap(\.self) : accepted
     }
 
     func text(_ phrase: Phrase) -> (text: String, language: String)? { words.text(phrase, in: languages) }

@@ -50,7 +50,8 @@ public struct Navigator: Sendable {
         self.origin = origin
     }
 
-    /// Records no more than the engine would refuse in any case, so that a loop without an end takes no memory.
+    /// Records no more than what makes the engine refuse the transition in any case, so that a loop without an end takes
+    /// no memory.
     mutating func record(_ request: Request) {
         if requests.count <= TransitionRun.stepLimit { requests.append(request) }
     }
@@ -261,8 +262,8 @@ extension Navigator {
     }
 
     /// Ends this coordinator: removes it, its descendants and all their screens, then calls its parent's
-    /// `childDidFinish`. No request may follow except `alert`, `tell`, `rotateToken`, `requestPairingCode`, `signIn`, `signOut` and
-    /// `endSessions`.
+    /// `childDidFinish`. No request may follow except `alert`, `tell`, `rotateToken`, `requestPairingCode`, `signIn`,
+    /// `signOut` and `endSessions`.
     public mutating func finish() {
         record(.finish)
     }

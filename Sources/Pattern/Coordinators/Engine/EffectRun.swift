@@ -91,10 +91,10 @@ public struct EffectRun: Sendable {
                 living = try app.living(cleanUp, id: work.coordinator, in: state.context)
                 (job, retries) = (.cleanUp(cleanUp.reason), CleanUp.retries)
             } catch {
-                guard let root = try? LivingCoordinator(absent: cleanUp.name, of: app, in: state.context) else {
+                guard let absent = try? LivingCoordinator(absent: cleanUp.name, of: app, in: state.context) else {
                     return nil
                 }
-                (living, job, retries) = (root, .impossible(error), 0)
+                (living, job, retries) = (absent, .impossible(error), 0)
             }
             (since, isCleanUp) = (Date(milliseconds: cleanUp.since), true)
         }

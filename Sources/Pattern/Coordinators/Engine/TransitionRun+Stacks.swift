@@ -68,11 +68,9 @@ extension TransitionRun {
     ) throws(NavigationError) {
         try check(tabs, request, by: coordinator)
         guard let screen = state.screens.last(where: { $0.coordinator == coordinator.id && $0.tabs != nil }),
-            let before = screen.tabs, try endTabs(except: tabs, of: before, by: coordinator)
-        else {
-            if objection != nil { return }
-            throw coordinator.impossible(request, "it has no screen with tabs")
-        }
+            let before = screen.tabs
+        else { throw coordinator.impossible(request, "it has no screen with tabs") }
+        guard try endTabs(except: tabs, of: before, by: coordinator) else { return }
         var new: [(tab: Tab, item: PlacedTab)] = []
         var items: [PlacedTab] = []
         // Without what has ended.

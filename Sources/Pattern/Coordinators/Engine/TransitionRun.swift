@@ -63,7 +63,7 @@ public struct TransitionRun: Sendable {
     var sessionEndings: [SessionEnding] = []
     /// The coordinators that were called.
     private(set) var called: [Int] = []
-    /// The ids of the coordinators that were removed, and of their parents.
+    /// The coordinators that were removed: their ids and names, and the ids of their parents.
     var removed: [(id: Int, name: String, parent: Int?)] = []
     /// Whether a screen with tabs was removed, and with it stacks on which coordinators may have been started.
     var hasLostTabs = false
@@ -175,14 +175,14 @@ public struct TransitionRun: Sendable {
             switch step {
             case .call(_, let id), .perform(_, let id), .selectTab(_, _, let id), .passOn(_, let id): id
             }
+        stepsTaken += 1
+        guard stepsTaken <= TransitionRun.stepLimit else {
+            throw .runawayTransition(coordinator: state[id]?.name ?? removed.last { $0.id == id }?.name ?? "")
+        }
         // If another request has removed the coordinator in the meantime, most of its own requests are dropped.
         guard let index = state.coordinators.firstIndex(where: { $0.id == id }) else {
             if case .perform(let request, _) = step { try perform(request, byRemoved: id) }
             return
-        }
-        stepsTaken += 1
-        guard stepsTaken <= TransitionRun.stepLimit else {
-            throw .runawayTransition(coordinator: state.coordinators[index].name)
         }
         switch step {
         case .call(.open(let link), _): try await offer(link, to: index)
@@ -277,11 +277,9 @@ public struct TransitionRun: Sendable {
         if hasLostTabs, let homeless = state.coordinators.first(where: { state.stack($0.home) == nil }) {
             return homeless
         }
-        return orphanWithoutScreens(among: screens)
-    }
-
-    private func orphanWithoutScreens(among screens: [PlacedScreen]) -> LivingCoordinator? {
-        state.coordinators.last { $0.parent != nil && state.isIdle($0, among: screens) && !newcomers.contains($0.id) }
+        return state.coordinators.last {
+            $0.parent != nil && state.isIdle($0, among: screens) && !newcomers.contains($0.id)
+        }
     }
 }
 

@@ -27,9 +27,8 @@ struct Attempt {
 
 extension NavigationState {
     /// What may happen now: each accepted event with every example, or with what the controls and rows of the visible
-    /// screen carry, a built-in event with every payload that a map
-    /// shows, each signal of other systems with every example, the next timer, each outcome of each effect, and another
-    /// device if the root is told of it.
+    /// screen carry, a built-in event with every payload that a map shows, each signal of other systems with every
+    /// example, the next timer, each outcome of each effect, and another device if the root is told of it.
     func attempts(in app: App) -> [Attempt] {
         let events = acceptedEvents.flatMap { name -> [Attempt] in
             if let event = BuiltInEvent(rawValue: name) { return attempts(of: event, in: app) }

@@ -61,8 +61,9 @@ struct SessionsPurgeCommand: AsyncParsableCommand {
         commandName: "purge", abstract: "Removes sessions: those that are named, or all that have ended or expired.",
         discussion: """
             No server may run on a store in a file. With --over, sessions stay whose clean-ups (sessionWillEnd) a server \
-            has yet to do; those that are named are removed without them. Damaged sessions are removed if they are named; with --over they \
-            stay, and are reported on standard error. The exit code is 1 if a session does not exist, or stays.
+            has yet to do; those that are named are removed without them. Damaged sessions are removed if they are \
+            named; with --over they stay, and are reported on standard error. The exit code is 1 if a session does not \
+            exist, or stays.
             """)
     @OptionGroup var settings: SettingOptions<Settings.OfStore>
     @Flag(help: "All that have ended or expired.") var over = false

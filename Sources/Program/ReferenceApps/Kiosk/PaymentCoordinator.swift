@@ -62,7 +62,7 @@ extension Kiosk {
         }
 
         func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? {
-            return Alert(
+            Alert(
                 context.say("Cancel the payment?", "Die Zahlung abbrechen?"),
                 buttons: [
                     .leave("leave", title: context.say("Cancel it", "Abbrechen")),

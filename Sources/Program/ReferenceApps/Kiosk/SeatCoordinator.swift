@@ -4,6 +4,8 @@ extension Kiosk {
     /// Holds a seat for each passenger, for two minutes from the last choice.
     struct SeatCoordinator: Coordinator {
         static let dependencies: [any Any.Type] = [(any Airline).self]
+        /// What the airline knows the hold by.
+        private var hold = ""
 
         enum Event: NavigationEvent {
             case choose(seat: String)
@@ -19,9 +21,15 @@ extension Kiosk {
             case expired
         }
 
-        func start(_ navigator: inout Navigator) {
+        mutating func start(_ navigator: inout Navigator) {
             navigator.push(Screen("seats", hasContent: true))
-            navigator.shared[CheckIn.self].hold = navigator.transitionID
+            hold = navigator.transitionID
+            navigator.shared[CheckIn.self].hold = hold
+        }
+
+        /// Gives the seats back of a session that is over. Otherwise that is up to the kiosk, which may have sold them.
+        func sessionWillEnd(_ reason: EndReason, in context: EffectContext) async throws {
+            if reason != .removed { try await context.resolve((any Airline).self).release(hold) }
         }
 
         func render(_ screen: inout Screen, in context: NavigationContext) {

@@ -28,8 +28,7 @@ public final class EncodedRecord: Sendable {
 
     private init(
         _ identity: SessionIdentity, version: Int, time: Date, keptUntil: Date, isEnd: Bool = false,
-        isEnding: Bool = false,
-        baseVersion: Int? = nil, pending: WakeEntry = .nothing, build: Int = 0,
+        isEnding: Bool = false, baseVersion: Int? = nil, pending: WakeEntry = .nothing, build: Int = 0,
         writeMembers: (inout JSONWriter) -> Void = { _ in }
     ) {
         self.identity = identity
