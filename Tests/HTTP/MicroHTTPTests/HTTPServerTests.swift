@@ -41,6 +41,9 @@ final class EchoHandler: HTTPHandler {
         settings.port = 0
         settings.threads = threads
         settings.bodyLimit = bodyLimit
+        // Tests that send slowly take long when many run at once.
+        settings.limits.head = 60_000
+        settings.limits.body = 60_000
         return try HTTPServer(settings, handler: handler)
     }
 
