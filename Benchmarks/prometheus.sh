@@ -1,7 +1,7 @@
 # Asks Prometheus for what the server's metrics were. The scripts source it; `work` is their directory.
 
 # Prints the address of the metrics of a server that was started with `--admin-port 0` and the log `$1`.
-metrics_address() { sed -n 's/^metrics: http:\/\/\(.*\)\/metrics$/\1/p' "$1"; }
+metrics_address() { sed -n 's/.*metrics: http:\/\/\(.*\)\/metrics.*/\1/p' "$1"; }
 
 # Starts Prometheus, which reads the metrics at the address `$1` every `$2` seconds.
 start_prometheus() {

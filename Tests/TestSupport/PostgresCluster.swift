@@ -6,7 +6,7 @@ internal import Synchronization
 /// stopped and removed with this value, or when the process ends in whatever way. Its calls block; a test makes them in
 /// `blocking`, or does not mind.
 ///
-/// Whoever connects as `postgres` is trusted; the role `secured` needs its password, `secured` too.
+/// Whoever connects as `postgres` is trusted; the role `secured` needs its password, `secured` too, and so does `turning`.
 public final class PostgresCluster: Sendable {
     public enum StopMode: String, Sendable {
         /// Disconnects everybody, and writes everything to disk.
@@ -59,7 +59,7 @@ public final class PostgresCluster: Sendable {
         try """
         local all all trust
         local replication all trust
-        host all secured 127.0.0.1/32 scram-sha-256
+        host all secured,turning 127.0.0.1/32 scram-sha-256
         host all all 127.0.0.1/32 trust
         host replication all 127.0.0.1/32 trust
         """.write(toFile: data + "/pg_hba.conf", atomically: false, encoding: .utf8)

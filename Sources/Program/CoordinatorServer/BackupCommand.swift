@@ -31,7 +31,7 @@ struct BackupCommand: ParsableCommand {
     }
 
     func run() throws {
-        guard let store = try settings.store.lasting.copies?.store() else {
+        guard let copies = try settings.store.lasting.copies else {
             throw ValidationError(
                 """
                 `backup` copies a store in a file. Back up a PostgreSQL database with pg_dump, or its server with \
@@ -41,10 +41,12 @@ struct BackupCommand: ParsableCommand {
         // Reaching the file's size limit then fails the write instead of ending the process.
         signal(SIGXFSZ, SIG_IGN)
         try DirectoryOwner.become(in: keep == nil ? Directory.parent(of: file) ?? "." : file)
+        let store = try copies.store()
         let kept = try keep.map { try KeptBackups(in: self.file, count: $0) }
         let file = kept?.next() ?? self.file
         let count = try NewFile.make(file) { try store.copy(to: $0, for: file) }
         kept?.removeOld(but: file)
+        copies.noteBackup()
         print("\(file): \(count) sessions")
     }
 }
@@ -77,7 +79,7 @@ struct RestoreCommand: AsyncParsableCommand {
         signal(SIGXFSZ, SIG_IGN)
         let backup = try copies.backup(file)
         let (count, damaged) = try await copies.restore(backup)
-        let newest = count > 0 ? ", the newest change of \(backup.latestTime.timestamp)" : ""
+        let newest = backup.newestChange.map { ", the newest change of \($0.timestamp)" } ?? ""
         print("\(settings.store.location): \(count) sessions, damaged: \(damaged)\(newest)")
         if damaged > 0 { throw ExitCode(1) }
     }

@@ -16,7 +16,7 @@ struct MigrateCommand: AsyncParsableCommand {
     var contract = false
 
     func run() async throws {
-        let (store, password) = (try settings.store.lasting, try settings.store.readPassword())
+        let (store, password) = (try settings.store.lasting, try settings.store.password())
         guard let (before, after) = try await store.migrate(password) else {
             return print("\(store): nothing to do: a store in a file is upgraded when it is opened")
         }

@@ -69,7 +69,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
             report: { [logger = Logger(label: "sessions")] in logger.warning("\($0)") })
         var api = NavigationHandler.Settings()
         api.proxies = settings.clients.trustedProxy
-        api.creationRate = settings.clients.creationsPerSecond ?? (api.proxies.isEmpty ? 0 : 100)
+        api.creationRate = settings.clients.creationsPerSecond
         api.basePath = settings.address.basePath
         api.console = console?.settings
         let keys = try settings.clients.serviceKeyFile.map { try ServiceKeyFile($0, Logger(label: "signals")) }
@@ -93,7 +93,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
             metrics.map {
                 ServerFigures(
                     program: (Server.name, Server.version), metrics: $0, host: host, server: server,
-                    traces: traces)
+                    traces: traces, limits: limits)
             },
             handler)
         let lifetime = ServerLifetime(
@@ -101,7 +101,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
             address: HTTPAuthority(host: settings.address.host, port: server.port), host: host, store: store,
             storeAnnouncement: settings.storage.announcement,
             console: console.map { "\(settings.address.basePath?.text ?? "")/console\($0.remark)" }, admin: admin,
-            manager: manager, logger: logger, serviceKeys: keys)
+            manager: manager, logger: logger, format: settings.log.format(of: STDOUT_FILENO), serviceKeys: keys)
         do {
             try await lifetime.run(setup.services, until: signals)
         } catch let error where !(error is ExitCode) {
@@ -118,12 +118,30 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         let given = settings.sessions
         given.lifetimes.apply(to: &result)
         result.liveLimit = given.liveSessions
-        result.liveMemory = given.liveMemory?.bytes ?? MachineMemory.size / 4
+        result.liveMemory = given.liveMemory.bytes
         result.sessionLimit = given.sessions
         result.watcherLimit = given.watchers
         result.eventRate = given.eventsPerSecond
         result.effectLimit = given.effects
         return result
+    }
+
+    /// The limits whose use the metrics show.
+    private var limits: [ServerLimit] {
+        let (sessions, connections) = (settings.sessions, settings.connections)
+        var limits = [
+            ServerLimit("sessions", sessions.sessions) { $0.storedSessions },
+            ServerLimit("live-sessions", sessions.liveSessions) { $0.host.liveFigures.sessions },
+            ServerLimit("live-memory", sessions.liveMemory.bytes) { $0.host.liveFigures.bytes },
+            ServerLimit("watchers", sessions.watchers) { $0.host.watcherCount },
+            ServerLimit("effects", sessions.effects) { $0.host.effectFigures.running },
+            ServerLimit("connections", connections.connections) { $0.server.openConnections },
+            ServerLimit("requests-size", connections.requestsSize.bytes) { $0.server.receivingBytes },
+        ]
+        if let size = settings.storage.storeSize?.bytes {
+            limits.append(ServerLimit("store-size", size) { $0.host.store.figures.usedBytes })
+        }
+        return limits
     }
 
     private func listen(_ handler: any HTTPHandler) throws -> HTTPServer {

@@ -28,6 +28,8 @@ struct ServerLifetime {
     /// Notified of the start and the stop; `nil` if there is none.
     let manager: ServiceManager?
     let logger: Logger
+    /// Of what is written to standard output.
+    let format: LineLogHandler.Format
     let serviceKeys: ServiceKeyFile?
 
     /// How long the services of the apps may take to stop, in seconds.
@@ -78,10 +80,15 @@ struct ServerLifetime {
         do { try file?.write(address) } catch {
             logger.warning("\(error): `health` cannot read this server's address there")
         }
-        LineOutput.standardOutput.write("\(program) listening on http://\(address) (store: \(storeAnnouncement))")
-        if let console { LineOutput.standardOutput.write("console: http://\(address)\(console)") }
-        if let admin { LineOutput.standardOutput.write("metrics: http://\(admin.address)/metrics") }
+        announce("\(program) listening on http://\(address) (store: \(storeAnnouncement))")
+        if let console { announce("console: http://\(address)\(console)") }
+        if let admin { announce("metrics: http://\(admin.address)/metrics") }
         manager?.notify(.ready)
+    }
+
+    private func announce(_ text: String) {
+        let line = format == .json ? LineLogHandler.line(.info, text, by: "server", .json) : text
+        LineOutput.standardOutput.write(line)
     }
 
     private func stop(_ services: RunningServices, _ chores: [Task<Void, Never>]) async {

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import ByteText
 @preconcurrency internal import Glibc
+internal import Logging
 internal import Synchronization
 
 /// What commands print.
@@ -58,12 +59,21 @@ extension ExitCode {
 enum StandardError {
     /// Whether the terminal's last line is a drawn text, which the next output replaces.
     private static let isDrawn = Atomic(false)
+    private static let isJSON = Atomic(false)
 
     /// Prints one line, whatever the text contains.
     static func print(_ text: String) {
         erase()
-        write(text.lines.joined(separator: " ").printable + "\n")
+        let text = text.lines.joined(separator: " ")
+        guard isJSON.load(ordering: .relaxed) else { return write(text.printable + "\n") }
+        let kinds: [(String, Logger.Level)] = [("Error: ", .critical), ("Warning: ", .warning)]
+        let kind = kinds.first { text.begins(with: $0.0) }
+        let message = kind.map { String(Substring(text.utf8.dropFirst($0.0.utf8.count))) } ?? text
+        write(LineLogHandler.line(kind?.1 ?? .info, message, by: "server", .json) + "\n")
     }
+
+    /// As JSON, what is printed becomes an entry of the server's log: what begins with “Error: ” a critical one.
+    static func setFormat(_ format: LineLogHandler.Format) { isJSON.store(format == .json, ordering: .relaxed) }
 
     /// Writes a text on a terminal. The next output replaces it.
     static func draw(_ text: String) {

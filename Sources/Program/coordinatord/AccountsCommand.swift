@@ -7,12 +7,12 @@ internal import ReferenceApps
 /// changes at once.
 struct AccountsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "accounts", abstract: "Adds, lists and removes the accounts of clean-login and shop.",
+        commandName: "accounts", abstract: "Adds, lists, removes and backs up the accounts of clean-login and shop.",
         discussion: """
-            Works while a server runs. Users who are signed in stay signed in: a session does not record which account \
-            signed in.
+            Works while a server runs. Users who are signed in stay signed in, also when their account is removed: end \
+            their sessions with `sessions end --user EMAIL`.
             """,
-        subcommands: [Add.self, List.self, Remove.self])
+        subcommands: [Add.self, List.self, Remove.self, Backup.self])
 
     struct Add: ParsableCommand {
         static let configuration = CommandConfiguration(
@@ -54,6 +54,23 @@ struct AccountsCommand: ParsableCommand {
                 throw AccountRefusal("there is no account \(email)")
             }
             print("removed \(email)")
+        }
+    }
+
+    struct Backup: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Copies the accounts into a new file.",
+            discussion: """
+                A server may be running. To restore it, stop the server and put the copy in the place of \
+                accounts.sqlite in its data directory.
+                """)
+        @OptionGroup var directory: AccountsDirectory
+        @Argument(help: "The file to create. It must not exist yet.") var file: String
+
+        func run() throws {
+            let accounts = try directory.open()
+            try accounts.copy(to: file)
+            print("\(file): \(try accounts.accounts().count) accounts")
         }
     }
 }

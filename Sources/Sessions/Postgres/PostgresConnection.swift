@@ -67,8 +67,9 @@ public final class PostgresConnection {
 
     private init(_ settings: PostgresSettings, host: Int, until deadline: ContinuousClock.Instant) throws(PostgresError)
     {
-        let options = settings.options.merging(settings.hosts[host].options) { $1 }
-        guard let pointer = PostgresConnection.start(options) else { throw .notSent(reason: "there is no memory") }
+        guard let pointer = PostgresConnection.start(settings.options(host: host)) else {
+            throw .notSent(reason: "there is no memory")
+        }
         self.pointer = pointer
         self.host = host
         notices = .allocate(capacity: 1)

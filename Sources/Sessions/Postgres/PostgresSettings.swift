@@ -1,6 +1,10 @@
 internal import ByteText
 internal import CPostgres
 
+/// Returns the password for a connection that is about to be made, which may be another one than before; `nil` for what
+/// libpq finds. Called on threads that may block.
+public typealias PostgresPassword = @Sendable () -> String?
+
 /// Where a database is and how to connect to it.
 public struct PostgresSettings: Sendable {
     /// A server that may be the database's primary.
@@ -11,8 +15,9 @@ public struct PostgresSettings: Sendable {
 
     /// In the order in which they are tried.
     let hosts: [Host]
-    /// Keywords and values of libpq, without those of `hosts`.
-    private(set) var options: [String: String]
+    /// Keywords and values of libpq, without those of `hosts` and without a password.
+    private let options: [String: String]
+    private let password: PostgresPassword?
     /// For logs: the URI's user, hosts and database.
     public let description: String
 
@@ -20,10 +25,10 @@ public struct PostgresSettings: Sendable {
     /// leaves out comes from libpq's environment variables, `PGPASSWORD` and `PGPASSFILE` among them.
     ///
     /// - Parameters:
-    ///   - password: from a file, say; `nil` for what the environment or the password file has.
+    ///   - password: called for each connection that is made; `nil` for what the environment or the password file has.
     ///   - program: what the connections are called in the server's views (`application_name`).
     public init(
-        uri: String, password: String? = nil, program: String = "coordinatord"
+        uri: String, password: PostgresPassword? = nil, program: String = "coordinatord"
     ) throws(PostgresSettingsError) {
         guard uri.begins(with: "postgresql://") || uri.begins(with: "postgres://") else { throw .notURI }
         // The text of libpq's error quotes the URI, and with it a password that may be there.
@@ -48,8 +53,15 @@ public struct PostgresSettings: Sendable {
         for (keyword, value) in PostgresSettings.defaults where options[keyword] == nil { options[keyword] = value }
         options["application_name"] = options["application_name"] ?? program
         options["client_encoding"] = "UTF8"
-        if let password { options["password"] = password }
         self.options = options
+        self.password = password
+    }
+
+    /// Keywords and values of libpq for a connection to one of `hosts`, with the password of this moment.
+    func options(host: Int) -> [String: String] {
+        var options = options.merging(hosts[host].options) { $1 }
+        if let password = password?() { options["password"] = password }
+        return options
     }
 
     /// A dead server or network is noticed within seconds: unacknowledged bytes after 2 s, an idle connection after 3.

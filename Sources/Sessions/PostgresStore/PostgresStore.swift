@@ -14,6 +14,7 @@
 
 internal import Dispatch
 public import FoundationEssentials
+internal import Measures
 internal import Postgres
 public import Sessions
 public import Sodium
@@ -41,7 +42,8 @@ public final class PostgresStore: WritableStore {
     /// Connects at the first insertion.
     private let inserting: Mutex<DatabaseLink>
     private let damaged = Mutex(Set<SessionID>())
-    private let isFull: Atomic<Bool>
+    /// When the last commit was refused because there was no room, on the monotonic clock; 0 if one has had room since.
+    private let fullAt: Atomic<Int>
     public let pairings: (any PairingStore)?
 
     static let closed = "the store is closed"
@@ -83,7 +85,7 @@ public final class PostgresStore: WritableStore {
         readers = (0..<PostgresStore.readerCount).map { index in
             Reader(index, reads, DatabaseLink(settings, state), state, retention)
         }
-        isFull = Atomic(false)
+        fullAt = Atomic(0)
         threads.set(lanes, readers)
         upkeep.begin()
     }
@@ -113,18 +115,34 @@ public final class PostgresStore: WritableStore {
         return figures
     }
 
+    /// Whether the database has answered the last time that it was asked, which is every second.
+    public var isAnswering: Bool { upkeep.outage == nil }
+
     /// The connections that commit.
     public var laneCount: Int { lanes.count }
 
     public var condition: StoreCondition {
         var remarks: [String] = []
-        if isFull.load(ordering: .relaxed) { remarks.append(PostgresStore.full) }
         let count = damaged.withLock { $0.count }
         if count > 0 { remarks.append("damaged sessions: \(count)") }
         if upkeep.isRelaxed {
             remarks.append("the database server may lose what it has acknowledged: postgres-relaxed")
         }
-        return StoreCondition(failure: upkeep.failure, remarks: remarks)
+        return StoreCondition(
+            failure: upkeep.failure, full: isFull ? PostgresStore.full : nil, remarks: remarks)
+    }
+
+    /// Whether a commit had no room in the last minute, and none has had room since. While nobody tries one, nothing
+    /// shows whether there is room again.
+    private var isFull: Bool {
+        let time = fullAt.load(ordering: .relaxed)
+        return time > 0 && MonotonicTime.nanoseconds - time < 60_000_000_000
+    }
+
+    private func note(isFull: Bool) {
+        guard isFull || fullAt.load(ordering: .relaxed) > 0 else { return }
+        let before = fullAt.exchange(isFull ? MonotonicTime.nanoseconds : 0, ordering: .relaxed)
+        if isFull != (before > 0) { state.report(isFull ? PostgresStore.full : "the database has room again", false) }
     }
 
     private static let full = "the database's disk is full: sessions can be read; nothing is accepted"
@@ -145,8 +163,7 @@ public final class PostgresStore: WritableStore {
         let outcome = await withUnsafeContinuation { continuation in
             commits.append(CommitRequest(changes) { continuation.resume(returning: $0) })
         }
-        let isFull = outcome == .failure(.full)
-        if self.isFull.load(ordering: .relaxed) != isFull { self.isFull.store(isFull, ordering: .relaxed) }
+        note(isFull: outcome == .failure(.full))
         return outcome
     }
 

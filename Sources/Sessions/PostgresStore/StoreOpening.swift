@@ -1,6 +1,6 @@
 internal import Dispatch
 internal import FoundationEssentials
-internal import Postgres
+public import Postgres
 public import Sessions
 internal import Sodium
 
@@ -20,21 +20,22 @@ struct StoreOpening: Sendable {
 }
 
 extension PostgresStore {
-    /// Connects to a database, and creates the tables if there are none. Many servers may do it at once.
+    /// Connects to a database. Many servers may do it at once.
     ///
     /// - Parameters:
     ///   - uri: `postgresql://user@h1:5432,h2:5432/database?…`, without a password, see `PostgresSettings`.
     ///   - password: `nil` for what libpq finds in its environment or password file, if anything.
+    ///   - creating: whether the tables are made if there are none.
     ///   - newSecret: the secret that the store gets if it has no sessions and no server runs on it; otherwise it keeps
     ///     its own.
     ///   - report: receives what an operator should know, and whether it is critical.
     public static func open(
-        uri: String, password: String? = nil, durability: Durability = .strict, retention: Retention = Retention(),
-        newSecret: StoreSecret? = nil,
+        uri: String, password: PostgresPassword? = nil, creating: Bool = true, durability: Durability = .strict,
+        retention: Retention = Retention(), newSecret: StoreSecret? = nil,
         report: @escaping @Sendable (_ text: String, _ isCritical: Bool) -> Void = { _, _ in }
     ) async throws(PostgresStoreError) -> PostgresStore {
         let opening = try await blocking { () throws(PostgresStoreError) in
-            try StoreOpening(uri, password, durability, newSecret, report)
+            try StoreOpening(uri, password, creating: creating, durability, newSecret, report)
         }
         return PostgresStore(opening, retention)
     }
@@ -43,7 +44,7 @@ extension PostgresStore {
     ///
     /// - Returns: the schema before, 0 if there was none, and after.
     public static func migrate(
-        uri: String, password: String? = nil
+        uri: String, password: PostgresPassword? = nil
     ) async throws(PostgresStoreError) -> (before: Int, after: Int) {
         try await blocking { () throws(PostgresStoreError) in
             let connection = try StoreOpening.connect(try StoreOpening.settings(uri, password))
@@ -68,11 +69,11 @@ extension PostgresStore {
 
 extension StoreOpening {
     fileprivate init(
-        _ uri: String, _ password: String?, _ durability: PostgresStore.Durability, _ newSecret: StoreSecret?,
-        _ report: @escaping @Sendable (String, Bool) -> Void
+        _ uri: String, _ password: PostgresPassword?, creating: Bool, _ durability: PostgresStore.Durability,
+        _ newSecret: StoreSecret?, _ report: @escaping @Sendable (String, Bool) -> Void
     ) throws(PostgresStoreError) {
         settings = try StoreOpening.settings(uri, password)
-        let values = try StoreOpening.values(settings, newSecret)
+        let values = try StoreOpening.values(settings, creating: creating, newSecret)
         secret = values.secret.bytes
         state = StoreState(isStrict: durability == .strict, report: report)
         state.noteTimelines(of: settings)
@@ -95,7 +96,7 @@ extension StoreOpening {
     }
 
     static func settings(
-        _ uri: String, _ password: String?
+        _ uri: String, _ password: PostgresPassword?
     ) throws(PostgresStoreError) -> PostgresSettings {
         do throws(PostgresSettingsError) {
             return try PostgresSettings(uri: uri, password: password)
@@ -113,15 +114,17 @@ extension StoreOpening {
         }
     }
 
-    /// The store's single values. Creates the tables if there are none.
+    /// The store's single values.
+    ///
+    /// - Throws: `noSchema`, if there are no tables, and none are to be made.
     static func values(
-        _ settings: PostgresSettings, _ newSecret: StoreSecret? = nil
+        _ settings: PostgresSettings, creating: Bool = true, _ newSecret: StoreSecret? = nil
     ) throws(PostgresStoreError) -> StoredValues {
         let connection = try connect(settings)
         do throws(PostgresStoreError) {
             try StoredValues(connection).check()
         } catch {
-            guard error == .noSchema else { throw error }
+            guard creating, error == .noSchema else { throw error }
             _ = try Migration.migrate(connection)
         }
         if let newSecret { try adopt(newSecret, connection) }

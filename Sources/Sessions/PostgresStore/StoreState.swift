@@ -180,8 +180,4 @@ public struct PostgresStoreCounters: Sendable, Equatable {
     public var lostConnections = 0
     /// Changes that wait to be sent.
     public var waiting = 0
-    /// Seconds from a commit until this replica read it in the feed, the last time that it found any.
-    public var feedLag: Double = 0
-    /// See `SessionStore.clockOffset`.
-    public var clockOffset: Double = 0
 }

@@ -123,6 +123,16 @@ public final class SQLiteStore: WritableStore {
         return access(marker, F_OK) == 0
     }
 
+    /// Remembers that a backup of the store in this directory was made now.
+    ///
+    /// - Returns: whether the directory can be written.
+    public static func noteBackup(in directory: String) -> Bool {
+        StoreDirectory.touch(StoreDirectory.backupMarker(in: directory))
+    }
+
+    /// When the last backup was made that `noteBackup` was told of; `nil` if none was.
+    public var backedUpAt: Date? { StoreDirectory.time(of: StoreDirectory.backupMarker(in: directory.path)) }
+
     public var sessionCount: Int { writer.sessionCount.load(ordering: .relaxed) }
 
     public var condition: StoreCondition { troubles.condition }
@@ -133,6 +143,7 @@ public final class SQLiteStore: WritableStore {
         var figures = StoreFigures()
         (figures.waiting, figures.longestWait) = writer.waiting
         (figures.bytes, figures.logBytes) = directory.sizes
+        figures.usedBytes = writer.usedBytes.load(ordering: .relaxed)
         (figures.uncompactedRows, figures.uncompactedBytes) = tail.withLock { ($0.recentCount, $0.recentSize) }
         return figures
     }

@@ -67,7 +67,8 @@ final class ServerUnderTest: @unchecked Sendable {
     ) throws -> Program {
         // In memory, apps store no data.
         let data = flags.contains("memory") ? [] : ["--data-directory", "\(directory)/apps"]
-        let command = wrapper + [executable, "serve", "--port", "\(port)", "--store", store] + data + flags
+        let creation = store.hasPrefix("postgresql:") ? ["--create-store"] : []
+        let command = wrapper + [executable, "serve", "--port", "\(port)", "--store", store] + creation + data + flags
         return try Program(URL(filePath: "/usr/bin/env"), command, environment: environment)
     }
 

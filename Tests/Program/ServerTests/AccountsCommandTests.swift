@@ -35,6 +35,9 @@ import TestSupport
         #expect(try await accounts("add", "Bob@example.com", input: "battery staple\nrest\n").code == 0)
         #expect(try await accounts("list").output == "bob@example.com\n")
         #expect(try await logIn().contains(#""name":"main""#))
+        let copy = storage.directory.path + "/accounts-copy.sqlite"
+        #expect(try await accounts("backup", copy).output == "\(copy): 1 accounts\n")
+        #expect(try await accounts("backup", copy).code != 0)
         #expect(try await accounts("remove", "bob@example.com").code == 0)
 
         #expect(try await logIn().contains("Fail To Login"))
@@ -42,6 +45,13 @@ import TestSupport
         #expect(try AccountsCommandTests.permissions(apps) == 0o700)
         #expect(try AccountsCommandTests.permissions(apps + "/accounts.sqlite") == 0o600)
         try await storage.stop(program)
+
+        #expect(try AccountsCommandTests.permissions(copy) == 0o600)
+        let restored = storage.directory.path + "/restored"
+        try FileManager.default.createDirectory(atPath: restored, withIntermediateDirectories: true)
+        try FileManager.default.moveItem(atPath: copy, toPath: restored + "/accounts.sqlite")
+        let list = try await Program.coordinatord("accounts", "list", "--data-directory", restored).exit()
+        #expect(list.output == "bob@example.com\n")
     }
 
     private static func permissions(_ path: String) throws -> Int? {

@@ -29,7 +29,7 @@ import TestSupport
         #expect(read.output == "200")
         #expect(try await AddressTests.health(["--host", "::1", "--port", String(match.output.2)]) == 0)
         let second = try await Program.coordinatord(
-            "serve", "--host", "::1", "--port", String(match.output.2), "--store", "memory"
+            "serve", "--host", "::1", "--port", String(match.output.2), "--store", "memory", "--log-format", "text"
         ).exit()
         #expect(
             second.errors == "Error: [::1]:\(match.output.2) is in use by another process; choose another --port\n")

@@ -183,7 +183,7 @@ import Testing
         var lines = [try await program.line(), try await program.line()]
         lines.sort()
         #expect(
-            lines[0].hasPrefix("oddserver 7.1 (coordinatord 0.1.0) listening on ") && lines[1] == "the weather is windy"
+            lines[1].contains("oddserver 7.1 (coordinatord 0.1.0) listening on ") && lines[0] == "the weather is windy"
         )
         program.signal(SIGTERM)
         let end = try await program.exit()
@@ -199,7 +199,7 @@ import Testing
     }
 
     @Test func `a service that fails stops the server`() async throws {
-        let arguments = ["serve", "--port", "0", "--store", "memory", "--weather", "stormy"]
+        let arguments = ["serve", "--log-format", "text", "--port", "0", "--store", "memory", "--weather", "stormy"]
         let end = try await Program(Program.oddServer, arguments).exit()
 
         #expect(end.code == 70 && end.errors.contains("Error: a service of the apps failed: Lightning()"))
@@ -207,7 +207,8 @@ import Testing
 
     @Test(arguments: [([], "production"), (["--development"], "development")])
     func `the apps know whether they are for development`(flags: [String], app: String) async throws {
-        let program = try Program(Program.oddServer, ["serve", "--port", "0", "--store", "memory"] + flags)
+        let program = try Program(
+            Program.oddServer, ["serve", "--log-format", "text", "--port", "0", "--store", "memory"] + flags)
         let line = try await program.line()
         let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
 
@@ -219,7 +220,9 @@ import Testing
     }
 
     @Test func `apps that cannot be made are a clear error`() async throws {
-        let result = try await Program(Program.oddServer, ["serve", "--data-directory", "/tmp/nowhere"]).exit()
+        let result = try await Program(
+            Program.oddServer, ["serve", "--log-format", "text", "--data-directory", "/tmp/nowhere"]
+        ).exit()
 
         #expect(result.code == 78)
         #expect(result.errors == "Error: the apps cannot be made: /tmp/nowhere is no place for data\n")
@@ -249,7 +252,10 @@ import Testing
 
     private static func arguments(dataDirectory: String) -> [String] {
         let store = FileManager.default.temporaryDirectory.appending(path: "coordinatord-\(UUID())")
-        return ["serve", "--port", "0", "--store", "sqlite:\(store.path)", "--data-directory", dataDirectory]
+        return [
+            "serve", "--port", "0", "--log-format", "text", "--store", "sqlite:\(store.path)", "--data-directory",
+            dataDirectory,
+        ]
     }
 }
 

@@ -26,7 +26,7 @@ struct MeteredServer {
         let address = /http:\/\/127\.0\.0\.1:(\d+)/
         var line = try await program.line()
         port = try #require(line.firstMatch(of: address).flatMap { Int($0.output.1) })
-        while !line.hasPrefix("metrics: ") { line = try await program.line() }
+        while !line.contains("metrics: ") { line = try await program.line() }
         admin = try #require(line.firstMatch(of: address).flatMap { Int($0.output.1) })
         connection = try Connection(port: port)
     }
@@ -52,6 +52,10 @@ struct MeteredServer {
     @discardableResult
     func read(_ session: StorageTests.Session) async throws -> Int {
         try await connection.request("GET", session.path, headers: session.headers).status
+    }
+
+    func end(_ session: StorageTests.Session) async throws {
+        #expect(try await connection.request("DELETE", session.path, headers: session.headers).status == 204)
     }
 
     func stop() async throws {

@@ -225,9 +225,9 @@ private enum Held {
 
         #expect(names.count > 40 && Set(names).count == names.count)
         #if JEMALLOC
-        let absent: Set<String> = []
+        let absent: Set = ["coordinatord_backup_timestamp_seconds"]
         #else
-        let absent: Set = ["coordinatord_allocator_bytes"]
+        let absent: Set = ["coordinatord_allocator_bytes", "coordinatord_backup_timestamp_seconds"]
         #endif
         #expect(scrape.names == Set(names.filter { !$0.contains("postgres") }).subtracting(absent))
         #expect(scrape.text.matches(of: /# TYPE/).count == scrape.names.count)
@@ -266,6 +266,64 @@ private enum Held {
         #expect(status == 503 || status == 507)
         #expect(try await full.scrape()[#"coordinatord_store_errors_total{kind="full"}"#] == 1)
         try await full.stop()
+    }
+
+    @Test(arguments: [("sqlite", "192K"), ("memory", "64K")])
+    func `a store is not ready while it is full, and the metrics say how full it is`(
+        kind: String, size: String
+    ) async throws {
+        let store = kind == "memory" ? ["--store", "memory"] : []
+        let server = try await MeteredServer(store + ["--store-size", size, "--sessions", "3000"])
+        var sessions: [StorageTests.Session] = []
+        func use(_ scrape: Scrape, of setting: String) -> Double {
+            scrape["coordinatord_limit_use{setting=\"\(setting)\"}"]
+                / scrape["coordinatord_limit{setting=\"\(setting)\"}"]
+        }
+
+        let before = try await server.scrape()
+        var answer = try await server.connection.request("POST", "/v1/sessions")
+        while answer.status == 201 {
+            sessions.append(try StorageTests.Session(answer))
+            answer = try await server.connection.request("POST", "/v1/sessions")
+        }
+        try await eventually { use(try await server.scrape(), of: "store-size") > 0.9 }
+        let full = try await server.scrape()
+        for session in sessions { try await server.end(session) }
+        // Without a commit that succeeds.
+        try await eventually { try await server.scrape()["coordinatord_store_ready"] == 1 }
+
+        #expect(before["coordinatord_store_ready"] == 1 && full["coordinatord_store_ready"] == 0)
+        #expect(use(before, of: "sessions") == 0 && use(full, of: "sessions") == Double(sessions.count) / 3000)
+        #expect(before["coordinatord_limit_use{setting=\"live-sessions\"}"] == 0)
+        #expect(full["coordinatord_limit_use{setting=\"live-sessions\"}"] == Double(sessions.count))
+        server.program.signal(SIGTERM)
+        let log = try await server.program.exit().errors
+        if kind == "sqlite" {
+            #expect(log.contains("the store or its disk is full"), "\(log)")
+            #expect(log.contains("the store has room again"), "\(log)")
+        }
+    }
+
+    @Test func `the time of the last backup is that of the last one that succeeded`() async throws {
+        let storage = try StorageTests()
+        let server = try await MeteredServer(storage: storage)
+        let path = "\(storage.directory.path)/backup"
+        func back(up file: String) async throws -> Int32 {
+            try await Program(Program.server, ["backup", file, "--store", storage.store]).exit().code
+        }
+
+        let before = try await server.scrape().names.contains("coordinatord_backup_timestamp_seconds")
+        #expect(try await back(up: path) == 0)
+        let time = try await server.scrape()["coordinatord_backup_timestamp_seconds"]
+        try await Task.sleep(for: .seconds(1.1))
+        #expect(try await back(up: path) != 0)
+        let afterFailure = try await server.scrape()["coordinatord_backup_timestamp_seconds"]
+        #expect(try await back(up: path + "2") == 0)
+        let later = try await server.scrape()["coordinatord_backup_timestamp_seconds"]
+
+        #expect(!before && afterFailure == time && later > time)
+        #expect(abs(time - Date().timeIntervalSince1970) < 120)
+        try await server.stop()
     }
 
     @Test func `a head that comes too slowly is cut, and counted once`() async throws {
@@ -308,17 +366,46 @@ private enum Held {
 
     @Test(.enabled(if: isComplete)) func `with PostgreSQL there are its metrics, too`() async throws {
         let database = try PostgresCluster.shared.makeDatabase()
-        let server = try await MeteredServer(["--store", database, "--durability", "relaxed"])
+        let server = try await MeteredServer(["--store", database, "--create-store", "--durability", "relaxed"])
         try await server.post(#"{"type":"push","payload":1}"#, try await server.open())
 
         let scrape = try await server.scrape()
         #expect(scrape["coordinatord_postgres_lanes"] == 2)
         #expect(scrape["coordinatord_postgres_batches_total"] == 2)
         #expect(scrape["coordinatord_store_commit_changes_sum"] == 2)
-        #expect(scrape.names.contains("coordinatord_postgres_feed_lag_seconds"))
-        #expect(scrape.names.contains("coordinatord_postgres_clock_offset_seconds"))
+        #expect(scrape["coordinatord_postgres_feed_lag_seconds"] == 0)
+        #expect(abs(scrape["coordinatord_postgres_clock_offset_seconds"]) < 5)
         try await server.stop()
     }
+
+    @Test(.enabled(if: isComplete)) func `what is unknown while the database is away is not what it was before`()
+        async throws
+    {
+        let cluster = try PostgresCluster(isDurable: true)
+        let server = try await MeteredServer(["--store", try cluster.makeDatabase(), "--create-store"])
+        let session = try await server.open()
+        let watcher = try Connection(port: server.port)
+        try await watcher.send(
+            """
+            GET \(session.path) HTTP/1.1\r\nHost: here\r\nAuthorization: \(session.headers["Authorization"] ?? "")\r
+            If-None-Match: "1"\r\nPrefer: wait=60\r\n\r\n
+            """)
+        func lag() async throws -> Double { try await server.scrape()["coordinatord_postgres_feed_lag_seconds"] }
+        try await eventually { try await lag() > 0 }
+        #expect(try await server.scrape().names.isSuperset(of: unknown))
+
+        try cluster.stop(.immediate)
+        try await eventually { try await lag() > 2 }
+        let away = try await server.scrape()
+        try cluster.start()
+        try await eventually { try await lag() < 1 }
+        try await eventually { try await server.scrape().names.isSuperset(of: unknown) }
+
+        #expect(away.names.isDisjoint(with: unknown) && away["coordinatord_store_ready"] == 0)
+        try await server.stop()
+    }
+
+    private let unknown: Set = ["coordinatord_postgres_clock_offset_seconds", "coordinatord_sessions_stored"]
 
     @Test func `an admin port in use, or out of range, is a clear error`() async throws {
         let server = try await MeteredServer()

@@ -18,7 +18,7 @@ import TestSupport
     func serve(
         _ flags: String..., as user: Int? = nil
     ) async throws -> (code: Int32, output: String, errors: String) {
-        try await run(["serve", "--port", "0"] + flags, as: user)
+        try await run(["serve", "--port", "0", "--log-format", "text"] + flags, as: user)
     }
 
     func run(_ command: [String], as user: Int?) async throws -> (code: Int32, output: String, errors: String) {

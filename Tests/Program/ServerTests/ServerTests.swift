@@ -7,7 +7,7 @@ import TestSupport
 @Suite(.serialized) struct ServerTests {
     /// Starts a server on a free port.
     static func start(_ flags: String...) async throws -> (program: Program, port: Int, line: String) {
-        let common = ["serve", "--port", "0", "--development", "--store", "memory"]
+        let common = ["serve", "--port", "0", "--development", "--store", "memory", "--log-format", "text"]
         let program = try Program(Program.server, common + flags)
         let line = try await program.line()
         let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
@@ -80,13 +80,34 @@ import TestSupport
         let (program, port, _) = try await ServerTests.start()
 
         let second = try await Program.coordinatord(
-            "serve", "--port", "\(port)", "--store", "memory"
+            "serve", "--port", "\(port)", "--store", "memory", "--log-format", "text"
         ).exit()
 
         #expect(second.code == 69)
         #expect(second.errors == "Error: 127.0.0.1:\(port) is in use by another process; choose another --port\n")
         program.signal(SIGTERM)
         _ = try await program.exit()
+    }
+
+    @Test func `off a terminal everything that the server writes is an entry of its log`() async throws {
+        let arguments = ["serve", "--port", "0", "--store", "memory", "--admin-port", "0"]
+        let program = try Program(Program.server, arguments)
+        let first = try JSON(parsing: Array(try await program.line().utf8))
+        let address = try #require(first["message"]?.string?.firstMatch(of: /listening on http:\/\/127\.0\.0\.1:(\d+)/))
+        let refused = try await Program(
+            Program.server, ["serve", "--port", String(address.output.1), "--store", "memory"]
+        ).exit()
+        program.signal(SIGTERM)
+        let end = try await program.exit()
+
+        let entries = try [end.output, end.errors, refused.errors].map { text in
+            try text.split(separator: "\n").map { try JSON(parsing: Array($0.utf8)) }
+        }
+        #expect(first["level"] == "info" && first["logger"] == "server" && first["time"] != nil)
+        #expect(entries[0].first?["message"]?.string?.hasPrefix("metrics: http://") == true)
+        #expect(entries[1].count >= 2 && entries[1].allSatisfy { $0["message"] != nil })
+        #expect(refused.code == 69 && entries[2].map { $0["level"] } == ["critical"])
+        #expect(entries[2].first?["message"]?.string?.hasPrefix("127.0.0.1:\(address.output.1) is in use") == true)
     }
 
     @Test func `the time that a head may take can be set by a flag`() async throws {

@@ -18,7 +18,8 @@ import TestSupport
             [
                 "serve", "--port", "0", "--store", store ?? storage.store, "--data-directory",
                 storage.directory.path + "/apps",
-            ] + flags, environment: ["ODD_LEDGER": ledger])
+            ] + (store?.hasPrefix("postgresql:") == true ? ["--create-store"] : []) + flags,
+            environment: ["ODD_LEDGER": ledger])
         let line = try await program.line()
         let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
         return (program, try Connection(port: port))

@@ -23,10 +23,11 @@ import TestSupport
         _ store: String? = nil, _ flags: [String] = [], with server: URL? = nil
     ) async throws -> (program: Program, connection: Connection) {
         let store = store ?? self.store
+        let creation = store.hasPrefix("postgresql:") ? ["--create-store"] : []
         // In memory, apps store no data.
         let data = store == "memory" ? [] : ["--data-directory", directory.path + "/apps"]
         let program = try Program(
-            try server ?? Program.server, ["serve", "--port", "0", "--store", store] + data + flags)
+            try server ?? Program.server, ["serve", "--port", "0", "--store", store] + creation + data + flags)
         let line = try await program.line()
         let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
         return (program, try Connection(port: port))
@@ -127,7 +128,8 @@ import TestSupport
     @Test func `a second server on the directory is refused`() async throws {
         let (program, _) = try await serve()
 
-        let second = try await run("serve", "--port", "0", "--data-directory", directory.path + "/apps")
+        let second = try await run(
+            "serve", "--port", "0", "--log-format", "text", "--data-directory", directory.path + "/apps")
 
         #expect(second.code == 69)
         #expect(second.errors == "Error: \(directory.path)/store is in use by another process\n")

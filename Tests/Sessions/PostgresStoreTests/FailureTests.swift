@@ -205,7 +205,7 @@ import Testing
         _ = try await PostgresStore.migrate(uri: database.uri)
         try await database.query("GRANT ALL ON ALL TABLES IN SCHEMA public TO secured")
         let limited = try await PostgresStore.open(
-            uri: database.uri.replacing("postgres@", with: "secured@"), password: "secured", durability: .relaxed)
+            uri: database.uri.replacing("postgres@", with: "secured@"), password: { "secured" }, durability: .relaxed)
         let stamp = try await limited.commit(.make(1), versions: 1)
         try await database.query("ALTER DATABASE \(database.name) CONNECTION LIMIT 0")
         try await database.terminateConnections()

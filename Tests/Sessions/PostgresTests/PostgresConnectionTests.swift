@@ -12,7 +12,7 @@ extension PostgresConnection {
     /// A connection to the cluster that the tests share.
     static func make(_ user: String = "postgres", password: String? = nil) throws -> PostgresConnection {
         try PostgresConnection.connect(
-            PostgresSettings(uri: PostgresCluster.shared.uri(user: user), password: password), within: .seconds(5))
+            PostgresSettings(uri: PostgresCluster.shared.uri(user: user), password: { password }), within: .seconds(5))
     }
 
     func rows(_ sql: String, _ values: PostgresValue...) throws -> PostgresRows {
@@ -224,7 +224,7 @@ extension PostgresConnection {
     }
 
     @Test func `settings are shown without a secret`() throws {
-        let settings = try PostgresSettings(uri: "postgresql://ann@h1:5432,h2:5433/d?sslmode=require", password: "hush")
+        let settings = try PostgresSettings(uri: "postgresql://ann@h1:5432,h2:5433/d?sslmode=require", password: { "hush" })
         var dumped = ""
         dump(settings, to: &dumped)
 

@@ -77,6 +77,18 @@ import Testing
         await store.close()
     }
 
+    @Test func `the newest change is a commit, not a later sweep`() async throws {
+        let store = try open()
+        try await store.commit(.make(1), versions: 1...7)
+        _ = try await store.sweep(at: Date(timeIntervalSince1970: 1_700_003_600), limit: 10)
+        await store.close()
+
+        let snapshot = try StoreSnapshot(directory: directory.path)
+
+        #expect(snapshot.newestChange == Date(timeIntervalSince1970: 1_700_000_000.007))
+        #expect(snapshot.latestTime >= Date(timeIntervalSince1970: 1_700_003_540))
+    }
+
     @Test func `an opened store has the latest time of its records`() async throws {
         let store = try open()
         #expect(store.latestTime == Date(timeIntervalSince1970: 0))

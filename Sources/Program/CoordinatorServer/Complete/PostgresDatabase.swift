@@ -2,9 +2,11 @@
 internal import ArgumentParser
 internal import ByteText
 internal import Glibc
+internal import Logging
 internal import PostgresStore
 internal import Prometheus
 internal import Sessions
+internal import Synchronization
 
 /// A store in PostgreSQL: what the program knows of it is in this file.
 ///
@@ -36,16 +38,27 @@ struct PostgresDatabase: Equatable, CustomStringConvertible {
 
     // As the functions of `StoreChoice`.
 
-    func reader(_ password: String?) throws -> any StoreReader { try PostgresSnapshot(uri: uri, password: password) }
+    func reader(_ password: DatabasePassword?) throws -> any StoreReader {
+        try PostgresSnapshot(uri: uri, password: password)
+    }
 
     func open(
-        _ password: String?, durability: DurabilityChoice?, _ retention: Retention, newSecret: StoreSecret?,
+        _ password: DatabasePassword?, creating: Bool, durability: DurabilityChoice?, _ retention: Retention,
+        newSecret: StoreSecret?,
         report: @escaping @Sendable (_ text: String, _ isCritical: Bool) -> Void
     ) async throws -> any WritableStore {
         do throws(PostgresStoreError) {
             return try await PostgresStore.open(
-                uri: uri, password: password, durability: durability == .strict ? .strict : .relaxed,
-                retention: retention, newSecret: newSecret, report: report)
+                uri: uri, password: password, creating: creating,
+                durability: durability == .strict ? .strict : .relaxed, retention: retention, newSecret: newSecret,
+                report: report)
+        } catch .noSchema where !creating {
+            throw ExitCode.cannotStart(
+                EX_NOINPUT,
+                """
+                there is no store in \(self). If this is the right database, make one with `coordinatord migrate`, or \
+                with --create-store
+                """)
         } catch {
             throw ExitCode.cannotUse(description, error)
         }
@@ -62,7 +75,7 @@ struct PostgresDatabase: Equatable, CustomStringConvertible {
         }
     }
 
-    func migrate(_ password: String?, contracting: Bool) async throws -> (before: Int, after: Int) {
+    func migrate(_ password: DatabasePassword?, contracting: Bool) async throws -> (before: Int, after: Int) {
         do throws(PostgresStoreError) {
             return contracting
                 ? try await PostgresStore.contract(uri: uri, password: password)
@@ -101,26 +114,82 @@ extension Settings {
     }
 }
 
+extension Settings {
+    /// What a server does with a store in a database.
+    struct SharedStore: SettingGroup {
+        static let title = Store.title
+
+        let createStore = Setting(
+            flag: "create-store",
+            """
+            Makes the tables of a store in PostgreSQL if the database has none. Without it such a database is refused, \
+            because it may be the wrong one.
+            """)
+
+        func conflicts(in settings: SettingResolution) -> [String] {
+            let location = Store().location
+            return settings.unused(
+                createStore, without: location, unless: settings.value(of: location).isPostgres,
+                "is for --store \(PostgresDatabase.form ?? "").")
+        }
+    }
+}
+
 extension SettingValues<Settings.Store> {
-    /// The password of a database; `nil` if libpq has to look for one in PGPASSWORD or its own file.
+    /// The password of a database; `nil` if libpq has to look for one in PGPASSWORD or its own file. That in a file is
+    /// read again for each connection, so that it can be replaced while the server runs.
     ///
     /// - Throws: an exit code.
-    func readPassword() throws -> String? {
+    func password() throws -> DatabasePassword? {
         // A lower layer may have a password for another store than the one in use.
         guard self.location.isPostgres, let password = self.database.password else { return nil }
-        let path: String
         switch password {
-        case .text(let password): return password
-        case .file(let file): path = file
+        case .text(let password): return { password }
+        case .file(let file):
+            do throws(PasswordFile.Unusable) { return try PasswordFile(file).password } catch {
+                throw ExitCode.cannotStart(EX_NOINPUT, error.text)
+            }
         }
+    }
+}
+
+/// The file of `--store-password-file`.
+private final class PasswordFile: Sendable {
+    struct Unusable: Error, Equatable {
+        let text: String
+    }
+
+    private let path: String
+    /// The last password that could be read, and why it could not be read since.
+    private let known: Mutex<(password: String, fault: Unusable?)>
+
+    init(_ path: String) throws(Unusable) {
+        self.path = path
+        known = Mutex((try PasswordFile.password(in: path), nil))
+    }
+
+    /// The file's password, or the last one while it cannot be read.
+    @Sendable func password() -> String? {
+        known.withLock { known in
+            do throws(Unusable) {
+                known = (try PasswordFile.password(in: path), nil)
+            } catch {
+                if known.fault != error { Logger(label: "store").error("\(error.text); the last one is used") }
+                known.fault = error
+            }
+            return known.password
+        }
+    }
+
+    private static func password(in path: String) throws(Unusable) -> String {
         let bytes: [UInt8]
         do throws(SmallFile.Unreadable) { bytes = try SmallFile.bytes(of: path) } catch {
-            throw ExitCode.cannotStart(EX_NOINPUT, "--store-password-file: \(error.reason)")
+            throw Unusable(text: "--store-password-file: \(error.reason)")
         }
         let line = bytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
         // libpq would use only what precedes a NUL.
         guard !line.isEmpty, !line.contains(0), let password = String(validating: line, as: UTF8.self) else {
-            throw ExitCode.cannotStart(EX_NOINPUT, "--store-password-file: the first line of \(path) is no password")
+            throw Unusable(text: "--store-password-file: the first line of \(path) is no password")
         }
         return password
     }
@@ -140,14 +209,20 @@ extension PostgresDatabase {
         metric(
             "lost_connections_total", .counter, "Connections to the database that were lost, or not made."
         ) { Double($0.counters.lostConnections) },
-        metric(
-            "feed_lag_seconds", .gauge,
-            "Time from a commit of any server until this one read of it, the last time that it read of one."
-        ) { $0.counters.feedLag },
+        ServerMetric(
+            "coordinatord_postgres_feed_lag_seconds", .gauge,
+            """
+            How far behind the commits of other servers those are who watch sessions here; 0 while nobody watches. It \
+            grows while the database does not answer.
+            """
+        ) { $0.host.feedLag.map { [MetricSample(value: $0)] } ?? [] },
         metric(
             "clock_offset_seconds", .gauge,
-            "How much later the database's clock is than this machine's; not ready beyond 10 seconds."
-        ) { $0.counters.clockOffset },
+            """
+            How much later the database's clock is than this machine's; not ready beyond 10 seconds. Absent while the \
+            database does not answer.
+            """
+        ) { $0.isAnswering ? $0.clockOffset : nil },
         metric(
             "generation", .gauge, "1, and more each time that another database server has taken over."
         ) { Double($0.generation) },
@@ -155,10 +230,10 @@ extension PostgresDatabase {
 
     private static func metric(
         _ name: String, _ kind: MetricFamily.Kind, _ help: String,
-        _ value: @escaping @Sendable (PostgresStore) -> Double
+        _ value: @escaping @Sendable (PostgresStore) -> Double?
     ) -> ServerMetric {
         ServerMetric("coordinatord_postgres_\(name)", kind, help) { figures in
-            (figures.host.store as? PostgresStore).map { [MetricSample(value: value($0))] } ?? []
+            (figures.host.store as? PostgresStore).flatMap(value).map { [MetricSample(value: $0)] } ?? []
         }
     }
 }

@@ -11,6 +11,7 @@ internal import Tracing
 
 extension Settings {
     struct Database: SettingGroup { static let title = Store.title }
+    struct SharedStore: SettingGroup { static let title = Store.title }
     struct Traces: SettingGroup {}
     struct Console: SettingGroup {}
 }
@@ -26,19 +27,24 @@ struct PostgresDatabase: Equatable, CustomStringConvertible {
     func validate() throws { throw ValidationError("This program is built without PostgreSQL.") }
 
     // Never called, because no setting has a value that is not valid.
-    func reader(_ password: String?) throws -> any StoreReader { throw ExitCode.failure }
+    func reader(_ password: DatabasePassword?) throws -> any StoreReader { throw ExitCode.failure }
     func open(
-        _ password: String?, durability: DurabilityChoice?, _ retention: Retention, newSecret: StoreSecret?,
+        _ password: DatabasePassword?, creating: Bool, durability: DurabilityChoice?, _ retention: Retention,
+        newSecret: StoreSecret?,
         report: @escaping @Sendable (_ text: String, _ isCritical: Bool) -> Void
     ) async throws -> any WritableStore { throw ExitCode.failure }
-    func migrate(_ password: String?, contracting: Bool) async throws -> (before: Int, after: Int) {
+    func migrate(_ password: DatabasePassword?, contracting: Bool) async throws -> (before: Int, after: Int) {
         throw ExitCode.failure
     }
     func reported(_ error: any Error) -> any Error { error }
 }
 
 extension SettingValues<Settings.Store> {
-    func readPassword() throws -> String? { nil }
+    func password() throws -> DatabasePassword? { nil }
+}
+
+extension SettingValues<Settings.SharedStore> {
+    var createStore: Bool { false }
 }
 
 struct Traces {

@@ -7,10 +7,15 @@ extension SettingValues<Settings.Log> {
     /// Makes every logger of the process, also an author's, write as the settings say. Call once.
     ///
     /// - Parameter provider: adds to the entries of requests; `nil` if there is nothing to add.
+    func format(of descriptor: CInt) -> LineLogHandler.Format {
+        self.logFormat ?? (isatty(descriptor) == 1 ? .text : .json)
+    }
+
     func install(_ provider: Logger.MetadataProvider?) {
-        let format = self.logFormat ?? (isatty(STDERR_FILENO) == 1 ? .text : .json)
+        let format = format(of: STDERR_FILENO)
         let levels = self.logLevel
         LineOutput.standardError.setFormat(format)
+        StandardError.setFormat(format)
         LoggingSystem.bootstrap(
             { label, provider in
                 var handler = LineLogHandler(label: label, .standardError, format)

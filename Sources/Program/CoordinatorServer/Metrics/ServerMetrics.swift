@@ -6,6 +6,7 @@ internal import Measures
 internal import MicroHTTP
 internal import NavigationAPI
 internal import Prometheus
+internal import SQLiteStore
 internal import Sessions
 
 /// What is counted only for the metrics, and so only if there is an admin port. Once this exists, the apps'
@@ -21,8 +22,8 @@ final class ServerMetrics: Sendable {
 
     /// Everything that the server measures.
     static let all =
-        HTTPMetrics.all + SessionMetrics.all + SignalMetrics.all + StoreMetrics.all + TraceMetrics.all
-        + ProcessMetrics.all
+        HTTPMetrics.all + SessionMetrics.all + SignalMetrics.all + LimitMetrics.all + StoreMetrics.all
+        + TraceMetrics.all + ProcessMetrics.all
 
     static func registry(_ figures: ServerFigures) -> MetricsRegistry {
         let registry = MetricsRegistry(app: figures.metrics.apps)
@@ -40,6 +41,22 @@ struct ServerFigures: Sendable {
     let server: HTTPServer
     /// `nil` if nothing is traced.
     let traces: Traces?
+    let limits: [ServerLimit]
+}
+
+/// A limit that a setting has, and how much of it is used.
+struct ServerLimit: Sendable {
+    /// The name of the setting.
+    let name: String
+    let limit: Int
+    /// `nil` if that is not known.
+    let use: @Sendable (ServerFigures) -> Int?
+
+    init(_ name: String, _ limit: Int, _ use: @escaping @Sendable (ServerFigures) -> Int?) {
+        self.name = name
+        self.limit = limit
+        self.use = use
+    }
 }
 
 /// A metric of the server, and how it is read. It is read at each scrape, so that metrics of what is counted anyway
@@ -106,8 +123,11 @@ enum SessionMetrics {
             ) { $0.host.liveFigures.bytes },
             ServerMetric(
                 "coordinatord_sessions_stored", .gauge,
-                "Sessions in the store, those included that have ended or expired and are still kept."
-            ) { $0.host.store.sessionCount },
+                """
+                Sessions in the store, those included that have ended or expired and are still kept. Absent while the \
+                store does not answer.
+                """
+            ) { $0.storedSessions },
             ServerMetric("coordinatord_coordinators_live", .gauge, "Coordinators that live in the sessions in memory.")
             { $0.host.liveFigures.coordinators },
             ServerMetric(
@@ -223,6 +243,29 @@ enum HTTPMetrics {
     ]
 }
 
+/// How full it is.
+enum LimitMetrics {
+    static let all = [
+        ServerMetric(
+            "coordinatord_limit", .gauge, labels: ["setting"], "The most that a setting allows; absent without a limit."
+        ) { figures in figures.limits.map { MetricSample($0.name, value: $0.limit) } },
+        ServerMetric(
+            "coordinatord_limit_use", .gauge, labels: ["setting"],
+            """
+            What is used of it now. live-sessions and live-memory may be used up: then sessions that nobody uses leave \
+            the memory.
+            """
+        ) { figures in
+            figures.limits.compactMap { limit in limit.use(figures).map { MetricSample(limit.name, value: $0) } }
+        },
+    ]
+}
+
+extension ServerFigures {
+    /// `nil` while the store does not answer.
+    var storedSessions: Int? { host.store.condition.failure == nil ? host.store.sessionCount : nil }
+}
+
 /// The store.
 enum StoreMetrics {
     static let all = common + PostgresDatabase.metrics
@@ -232,8 +275,12 @@ enum StoreMetrics {
             [MetricSample($0.host.store.name, value: 1)]
         },
         ServerMetric(
-            "coordinatord_store_ready", .gauge, "Whether the store can commit: 1, or 0 with the reason in /readyz."
-        ) { $0.host.store.condition.failure == nil ? 1 : 0 },
+            "coordinatord_store_ready", .gauge,
+            "Whether the store accepts what changes sessions: 1, or 0 with the reason in /readyz, also when it is full."
+        ) {
+            let condition = $0.host.store.condition
+            return condition.failure == nil && !condition.isFull ? 1 : 0
+        },
         ServerMetric("coordinatord_store_commit_changes", .histogram, "Changes that were committed together.") {
             $0.host.store.measures.map { [MetricSample(value: $0.batchSizes.reading(), perUnit: 1)] } ?? []
         },
@@ -266,6 +313,10 @@ enum StoreMetrics {
         ServerMetric("coordinatord_store_uncompacted_bytes", .gauge, "Bytes of their texts.") {
             $0.host.store.figures.uncompactedBytes
         },
+        ServerMetric(
+            "coordinatord_backup_timestamp_seconds", .gauge,
+            "When `backup` has last copied the store, in seconds since 1970; absent if it never has, and for PostgreSQL."
+        ) { ($0.host.store as? SQLiteStore)?.backedUpAt.map { [MetricSample(value: $0.timeIntervalSince1970)] } ?? [] },
     ]
 
     private static let failures: [(SessionMeasures.StoreFailure, String)] = [

@@ -76,7 +76,7 @@ extension SettingValue {
         return source.map { "\(layer) \($0)".printable } ?? "\(layer)"
     }
 
-    /// The value as a file has it; `null` if there is none, or a secret, or one that depends on the machine.
+    /// The value as a file has it; `null` if there is none, or a secret.
     var jsonValue: JSON {
         if isSecretItself || texts.isEmpty && row.kind != .list { return .null }
         return row.json(texts.map { row.mayHoldSecret ? $0.hidingPassword : $0 })
@@ -99,7 +99,7 @@ extension SettingResolution {
     /// - Throws: the exit code of `serve`, after printing what is wrong with one of them or its file.
     fileprivate func checkSecrets() throws {
         let settings = SettingValues<Settings>(resolution: self)
-        _ = try settings.storage.store.readPassword()
+        _ = try settings.storage.store.password()
         if settings.console.console || settings.apps.development { _ = try settings.console.token() }
     }
 

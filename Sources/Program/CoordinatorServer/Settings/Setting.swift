@@ -20,13 +20,32 @@ extension Setting {
         }
     }
 
+    /// One value, whose default depends on the machine or on other settings.
+    ///
+    /// - Parameters:
+    ///   - unset: the default, for people.
+    ///   - derived: the default as it is written in any layer, from the other settings.
+    init(
+        _ name: String, _ form: SettingForm<Value>, unset: String,
+        derived: @escaping @Sendable (SettingResolution) -> String, _ help: String
+    ) {
+        row = SettingRow(name, form.kind, form, unset: unset, derived: derived, help)
+        read = { value in
+            guard let text = value.texts.last else { throw ValidationError("It is empty.") }
+            return try form.parse(text)
+        }
+    }
+
     /// One value or none.
     ///
-    /// - Parameter unset: the meaning of no value, for people.
+    /// - Parameters:
+    ///   - unset: the meaning of no value, for people.
+    ///   - derived: the default as it is written in any layer, from the other settings; `nil` for none.
     init<Wrapped>(
-        _ name: String, _ form: SettingForm<Wrapped>, unset: String? = nil, _ help: String
+        _ name: String, _ form: SettingForm<Wrapped>, unset: String? = nil,
+        derived: (@Sendable (SettingResolution) -> String?)? = nil, _ help: String
     ) where Value == Wrapped? {
-        row = SettingRow(name, form.kind, form, unset: unset, help)
+        row = SettingRow(name, form.kind, form, unset: unset, derived: derived, help)
         read = { value in try value.texts.last.map(form.parse) }
     }
 
@@ -70,6 +89,8 @@ struct SettingRow: Sendable {
     let standard: String?
     /// The meaning of no value, for people.
     let unset: String?
+    /// The default that depends on the machine or on other settings, as it is written in any layer.
+    let derived: (@Sendable (SettingResolution) -> String?)?
     /// Whole sentences.
     let help: String
     /// Throws what is wrong with a value, in whole sentences that may repeat it.
@@ -77,10 +98,11 @@ struct SettingRow: Sendable {
 
     fileprivate init<Value>(
         _ name: String, _ kind: Kind, _ form: SettingForm<Value>, standard: String? = nil, unset: String? = nil,
-        _ help: String
+        derived: (@Sendable (SettingResolution) -> String?)? = nil, _ help: String
     ) {
         (self.name, self.kind, self.word, self.form) = (name, kind, form.word, form.description)
         (self.mayHoldSecret, self.standard, self.unset, self.help) = (form.mayHoldSecret, standard, unset, help)
+        self.derived = derived
         check = { text in _ = try form.parse(text) }
     }
 
@@ -109,8 +131,8 @@ struct SettingValue: Sendable {
     /// The file's path, the variable, or the flag with `--`; `nil` for a default.
     let source: String?
     /// The values as they are written on the command line: one, or any number for a list. For a secret, its file's name
-    /// unless `isSecretItself`. Empty for a default that the table does not contain.
-    let texts: [String]
+    /// unless `isSecretItself`. Empty if there is no value.
+    var texts: [String]
     /// Whether `texts` has a secret, not a file's name.
     var isSecretItself = false
 

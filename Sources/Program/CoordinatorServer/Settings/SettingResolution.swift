@@ -8,7 +8,7 @@ internal import Sessions
 /// file, otherwise the default.
 struct SettingResolution: Sendable {
     /// In the table's order.
-    let values: [SettingValue]
+    private(set) var values: [SettingValue]
 
     subscript(name: String) -> SettingValue? { values.first { $0.row.name == name } }
 
@@ -68,7 +68,12 @@ extension SettingResolution {
         // A file is checked as a whole, the other layers only for the command's settings.
         let given = rows.flatMap { row in [flags[row.name], variables[row.name]].compactMap(\.self) }
         faults = given.sorted { $0.name < $1.name }.flatMap(\.faults) + faults
-        if faults.isEmpty { faults = contradictions }
+        if faults.isEmpty {
+            for (index, value) in values.enumerated() where value.texts.isEmpty {
+                if let text = value.row.derived?(self) { values[index].texts = [text] }
+            }
+            faults = contradictions
+        }
         guard faults.isEmpty else { throw SettingFailure(code: EX_USAGE, reasons: faults) }
     }
 
@@ -80,7 +85,7 @@ extension SettingResolution {
         let store = all.storage.store
         let choice = value(of: store.location)
         do { try choice.validate() } catch { faults.append("\(given(store.location).name): \(error)") }
-        faults += store.database.conflicts(in: self)
+        faults += store.database.conflicts(in: self) + all.storage.shared.conflicts(in: self)
         faults += unused(
             all.storage.storeSize, without: store.location, unless: !choice.isPostgres,
             "is for a store in memory or in a file, not for PostgreSQL.")

@@ -99,6 +99,7 @@ struct Settings: SettingGroup {
         let creationsPerSecond = Setting(
             "creations-per-second", .number(0...Int.max),
             unset: "100 with --trusted-proxy; without it 0, because all clients of a proxy come from one address",
+            derived: { $0["trusted-proxy"]?.texts.isEmpty == false ? "100" : "0" },
             "Sessions that one address may create in a second (429); 0 for any number.")
         let allowOrigin = Setting(
             list: "allow-origin",
@@ -137,6 +138,7 @@ struct Settings: SettingGroup {
         static let title = Store.title
 
         let store = Store()
+        let shared = SharedStore()
         let durability = Setting(
             "durability", SettingForm<DurabilityChoice>.choice("promise"), default: "strict",
             """
@@ -148,6 +150,7 @@ struct Settings: SettingGroup {
         let storeSize = Setting(
             "store-size", .size(from: ByteSize(64 << 10)),
             unset: "half of the memory for --store memory, any size for a file",
+            derived: { $0.value(of: Store().location) == .memory ? ByteSize(MachineMemory.size / 2).description : nil },
             """
             How large the store may be. When it is full, sessions can only be read and ended (503). Not for PostgreSQL.
             """)
@@ -175,6 +178,7 @@ struct Settings: SettingGroup {
         let liveMemory = Setting(
             "live-memory", .size(from: ByteSize(64 << 10)),
             unset: "a quarter of the machine's, or of the control group's if that is less",
+            derived: { _ in ByteSize(MachineMemory.size / 4).description },
             """
             About how much memory the sessions in memory may take. It is an estimate: the real use may be half or \
             double.

@@ -52,6 +52,9 @@ enum StoreChoice: Equatable, CustomStringConvertible {
     }
 }
 
+/// The password of a database at the moment of a call; `nil` if libpq has to look for one.
+typealias DatabasePassword = @Sendable () -> String?
+
 /// The value of `--durability`.
 enum DurabilityChoice: String, CaseIterable {
     case strict, relaxed
@@ -62,7 +65,7 @@ extension StoreChoice {
     /// The store as it is now, whether servers run on it or not.
     ///
     /// - Throws: an error that `reported` turns into an exit code.
-    func reader(_ password: String?) throws -> any StoreReader {
+    func reader(_ password: DatabasePassword?) throws -> any StoreReader {
         switch self {
         case .memory: throw ExitCode(EX_USAGE)
         case .sqlite(let directory):
@@ -74,7 +77,7 @@ extension StoreChoice {
     /// Checks that there is a store, not that it can be used.
     ///
     /// - Throws: an error that `reported` turns into an exit code.
-    func checkExistence(_ password: String?) throws {
+    func checkExistence(_ password: DatabasePassword?) throws {
         if case .sqlite(let directory) = self {
             try DirectoryOwner.act(in: directory) { try StoreSnapshot.checkExistence(in: directory) }
         } else {
@@ -82,7 +85,7 @@ extension StoreChoice {
         }
     }
 
-    /// Opens the store for changes; creates it if it does not exist. Unless it is shared, no other process may use it.
+    /// Opens the store for changes; creates it if it does not exist and is in a file, or `creating` says so. Unless it is shared, no other process may use it.
     ///
     /// - Parameters:
     ///   - durability: `nil` for a command's, which loses nothing that the store's servers would not lose.
@@ -90,7 +93,8 @@ extension StoreChoice {
     ///   - report: receives what an operator should know, and whether it is critical.
     ///   - failed: called when only opening the store again can show what is in it.
     func open(
-        by user: DirectoryUser, _ password: String?, durability: DurabilityChoice? = nil,
+        by user: DirectoryUser, _ password: DatabasePassword?, creating: Bool = true,
+        durability: DurabilityChoice? = nil,
         _ retention: Retention, sizeLimit: Int = 0, newSecret: StoreSecret? = nil,
         report: @escaping @Sendable (_ text: String, _ isCritical: Bool) -> Void,
         failed: @escaping @Sendable (String) -> Void
@@ -109,7 +113,7 @@ extension StoreChoice {
             }
         case .postgres(let database):
             return try await database.open(
-                password, durability: durability, retention, newSecret: newSecret, report: report)
+                password, creating: creating, durability: durability, retention, newSecret: newSecret, report: report)
         }
     }
 
@@ -150,7 +154,7 @@ extension StoreChoice {
     ///
     /// - Returns: the schema before and after; with `contracting`, the oldest schema whose servers are admitted, before
     ///   and after; `nil` for a store that is upgraded when it is opened.
-    func migrate(_ password: String?, contracting: Bool = false) async throws -> (before: Int, after: Int)? {
+    func migrate(_ password: DatabasePassword?, contracting: Bool = false) async throws -> (before: Int, after: Int)? {
         guard case .postgres(let database) = self else { return nil }
         return try await database.migrate(password, contracting: contracting)
     }

@@ -17,6 +17,13 @@ struct StoreCopies {
         }
     }
 
+    /// Remembers that a backup has been made, for the metrics of the server.
+    func noteBackup() {
+        let isNoted = try? DirectoryOwner.act(in: directory) { SQLiteStore.noteBackup(in: directory) }
+        guard isNoted != true else { return }
+        StandardError.print("Warning: \(directory) cannot be written: metrics do not show this backup")
+    }
+
     /// A file that `backup` has written.
     func backup(_ file: String) throws -> CopySource {
         try CopySource(file, as: .store, "restore", { .cannotRestore(file, $0) }) {
@@ -82,8 +89,8 @@ struct CopySource {
         do { snapshot = try open() } catch let error as SQLiteStoreError { throw cannotRead(error) }
     }
 
-    /// The time of the newest change.
-    var latestTime: Date { snapshot.latestTime }
+    /// See `StoreSnapshot.newestChange`.
+    var newestChange: Date? { snapshot.newestChange }
 
     /// Copies it into a new file, and shows the progress.
     ///

@@ -21,7 +21,7 @@ extension SettingValues<Settings.Store> {
     }
 
     /// Another reader of the store, for work within `read` or `write`.
-    func reader() throws -> any StoreReader { try lasting.reader(try readPassword()) }
+    func reader() throws -> any StoreReader { try lasting.reader(try password()) }
 
     /// Reads the store as it is now, whether servers run on it or not.
     ///
@@ -39,7 +39,7 @@ extension SettingValues<Settings.Store> {
         _ body: (any WritableStore) async throws -> Value
     ) async throws -> Value {
         let store = try lasting
-        do { try store.checkExistence(try readPassword()) } catch { throw store.reported(error) }
+        do { try store.checkExistence(try password()) } catch { throw store.reported(error) }
         let opened = try await open(report: report)
         do {
             let value = try await body(opened)
@@ -61,7 +61,7 @@ extension SettingValues<Settings.Store> {
         // A command removes nothing that the servers retain.
         let everything = Retention(versions: .max, answers: .max, versionBytes: .max, answerBytes: .max)
         return try await lasting.open(
-            by: .command, try readPassword(), everything, newSecret: newSecret, report: { text, _ in report(text) }
+            by: .command, try password(), everything, newSecret: newSecret, report: { text, _ in report(text) }
         ) { reason in
             StandardError.print("Error: the storage has failed: \(reason)")
             _exit(EX_IOERR)
@@ -83,11 +83,10 @@ extension SettingValues<Settings.Storage> {
         report: @escaping @Sendable (_ text: String, _ isCritical: Bool) -> Void,
         failed: @escaping @Sendable (String) -> Void
     ) async throws -> any SessionStore {
-        guard !isInMemory else {
-            return MemoryStore(retention: retention, limitBytes: self.storeSize?.bytes ?? MachineMemory.size / 2)
-        }
+        guard !isInMemory else { return MemoryStore(retention: retention, limitBytes: self.storeSize?.bytes ?? .max) }
         return try await self.store.location.open(
-            by: .server, try self.store.readPassword(), durability: self.durability, retention,
+            by: .server, try self.store.password(), creating: self.shared.createStore, durability: self.durability,
+            retention,
             sizeLimit: self.storeSize?.bytes ?? 0, report: report, failed: failed)
     }
 

@@ -1,5 +1,6 @@
 public import Coordinators
 internal import FoundationEssentials
+internal import Glibc
 internal import SQLite
 internal import Sodium
 internal import Synchronization
@@ -58,6 +59,21 @@ public final class AccountStore: LoginRepository {
     /// All accounts, in the order of their addresses.
     public func accounts() throws(AccountStoreError) -> [Account] {
         try withTable { table throws(SQLiteError) in try table.all() }
+    }
+
+    /// Copies the file, as it is at one moment, into a new one that only its owner can read. Others may use it meanwhile.
+    ///
+    /// - Parameter path: must not exist.
+    public func copy(to path: String) throws(AccountStoreError) {
+        let draft = path + ".new"
+        let file = open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard file >= 0 else { throw .system(draft) }
+        defer {
+            close(file)
+            unlink(draft)
+        }
+        try withTable { table throws(SQLiteError) in try table.copy(to: draft) }
+        guard fsync(file) == 0, link(draft, path) == 0 else { throw .system(path) }
     }
 
     public func verify(

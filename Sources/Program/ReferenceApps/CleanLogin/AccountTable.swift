@@ -72,6 +72,13 @@ struct AccountTable: ~Copyable {
         return try !delete.all { _ in () }.isEmpty
     }
 
+    /// Copies all accounts into a file that is empty, or does not exist.
+    func copy(to path: String) throws(SQLiteError) {
+        let copy = try database.prepare("VACUUM INTO ?1")
+        try copy.bind(1, path)
+        try copy.run()
+    }
+
     func all() throws(SQLiteError) -> [Account] {
         try list.all { row in Account(email: row.text(0) ?? "", isDevelopment: row.integer(1) != 0) }
     }

@@ -35,7 +35,8 @@ struct FileIdentity: Equatable {
 }
 
 extension AccountStoreError {
-    fileprivate static func system(_ path: String) -> AccountStoreError {
+    /// - Parameter path: of the file that a system call has just failed for.
+    static func system(_ path: String) -> AccountStoreError {
         .unavailable(reason: "\(path): \(String(cString: strerror(errno)))")
     }
 }

@@ -1,11 +1,11 @@
-internal import Postgres
+public import Postgres
 
 extension PostgresStore {
     /// Removes what only servers of earlier builds need, and shuts those out. Call when none of them runs any more.
     ///
     /// - Returns: the oldest schema whose servers were admitted before, and the oldest one now.
     public static func contract(
-        uri: String, password: String? = nil
+        uri: String, password: PostgresPassword? = nil
     ) async throws(PostgresStoreError) -> (before: Int, after: Int) {
         try await blocking { () throws(PostgresStoreError) in
             let connection = try StoreOpening.connect(try StoreOpening.settings(uri, password))

@@ -1,4 +1,4 @@
-internal import Postgres
+public import Postgres
 public import Sessions
 
 /// Reads a database for a command, on a connection of its own and without changing anything, whether or not servers are
@@ -12,7 +12,7 @@ public final class PostgresSnapshot: StoreReader {
 
     /// - Parameters: as of `PostgresStore.open`.
     /// - Throws: `noSchema`, if there are no tables; none are created.
-    public init(uri: String, password: String? = nil) throws(PostgresStoreError) {
+    public init(uri: String, password: PostgresPassword? = nil) throws(PostgresStoreError) {
         connection = try StoreOpening.connect(try StoreOpening.settings(uri, password))
         values = try StoredValues(connection)
         try values.check()

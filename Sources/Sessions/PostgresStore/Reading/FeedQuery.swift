@@ -25,7 +25,7 @@ enum FeedQuery {
           SELECT lane, n FROM p
           UNION ALL
           SELECT x.lane, 0 FROM replicas r, unnest(r.lanes) AS x(lane) WHERE NOT EXISTS (SELECT FROM p WHERE p.lane = x.lane))
-        SELECT a.lane, b.n, b.changed, extract(epoch FROM clock_timestamp() - b.at)::float8::numeric(20, 3)::text
+        SELECT a.lane, b.n, b.changed
         FROM a, LATERAL (SELECT * FROM batches b WHERE b.lane = a.lane AND b.n > a.n ORDER BY b.n LIMIT 10000) b
         ORDER BY a.lane, b.n
         """)
@@ -73,18 +73,15 @@ enum FeedQuery {
         var position = position
         position.time = now
         var versions: [SessionID: Int] = [:]
-        var lag = 0.0
         for row in rows.indices {
             guard let lane = rows.integer(row, 0), let n = rows.integer(row, 1),
                 n == position.lanes[lane, default: 0] + 1
             else { return nil }
             position.lanes[lane] = n
-            lag = max(lag, rows.text(row, 3).flatMap { Double($0) } ?? 0)
             for (id, version) in (rows.texts(row, 2) ?? []).compactMap(CommitStatement.parse) {
                 versions[id] = max(version, versions[id, default: 0])
             }
         }
-        if rows.count > 0 { state.count { $0.feedLag = lag } }
         return StoreChanges(versions: versions, isComplete: true, position: position)
     }
 }

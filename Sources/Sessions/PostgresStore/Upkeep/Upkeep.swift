@@ -72,7 +72,6 @@ final class Upkeep: Sendable {
     ///   - local: this machine's time halfway between the question and the answer.
     func note(clock stored: Int, local: Date) {
         let offset = TimeInterval(stored) / 1000 - local.timeIntervalSince1970
-        store.count { $0.clockOffset = offset }
         let isFar = abs(offset) > Upkeep.clockLimit
         let text = isFar ? "the clocks of this machine and of the database are \(Int(abs(offset))) seconds apart" : nil
         let isNews = state.withLock { state in

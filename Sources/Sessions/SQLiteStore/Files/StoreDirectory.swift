@@ -107,6 +107,19 @@ final class StoreDirectory: Sendable {
         }
     }
 
+    /// Whether the disk has room for a few commits: tried with a file that is as long as the store's own ones, because
+    /// what is free need not be free for this user, and a process may be allowed files of a certain length only.
+    var hasDiskRoom: Bool {
+        let trial = "\(path)/room"
+        let file = open(trial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard file >= 0 else { return false }
+        defer {
+            unlink(trial)
+            Glibc.close(file)
+        }
+        return posix_fallocate(file, off_t(max(sizes.database, sizes.log)), 1 << 20) == 0
+    }
+
     /// Bytes of the database and of its log; 0 of a file that is missing.
     var sizes: (database: Int, log: Int) { (StoreDirectory.size(of: database), StoreDirectory.size(of: log)) }
 
@@ -225,9 +238,25 @@ final class StoreDirectory: Sendable {
         }
     }
 
-    static func touch(_ path: String) {
+    /// Creates a file if it is missing, and gives it the present time.
+    ///
+    /// - Returns: whether it could be written.
+    @discardableResult
+    static func touch(_ path: String) -> Bool {
         let file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        if file >= 0 { Glibc.close(file) }
+        guard file >= 0 else { return false }
+        defer { Glibc.close(file) }
+        return futimens(file, nil) == 0
+    }
+
+    /// Its time is that of the last backup.
+    static func backupMarker(in path: String) -> String { "\(path)/sessions.backup" }
+
+    /// The time of a file; `nil` if it is missing.
+    static func time(of path: String) -> Date? {
+        var info = stat()
+        guard stat(path, &info) == 0 else { return nil }
+        return Date(timeIntervalSince1970: TimeInterval(info.st_mtim.tv_sec))
     }
 }
 

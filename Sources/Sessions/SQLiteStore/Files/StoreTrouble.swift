@@ -36,6 +36,8 @@ final class StoreTroubles: Sendable {
         var remarks: [String] = []
         /// Why nothing can be committed now.
         var failure: String?
+        /// Whether the log says that there is no room.
+        var isFullInLog = false
     }
 
     private let state = Mutex(State())
@@ -108,18 +110,31 @@ final class StoreTroubles: Sendable {
         log("commits succeed again")
     }
 
-    /// - Parameter isFull: whether there was no room for the last commit, and there has been none since.
+    /// Whether there was no room for the last commit, and there has been none since.
+    var isFull: Bool { full.load(ordering: .relaxed) }
+
     func setFull(_ isFull: Bool) {
-        if self.full.load(ordering: .relaxed) != isFull { self.full.store(isFull, ordering: .relaxed) }
+        if self.isFull != isFull { full.store(isFull, ordering: .relaxed) }
+        if isFull { logRoom() }
+    }
+
+    /// Logs that the store has become full, or has room again. Call now and then: while large changes are refused and
+    /// small ones fit, the log would have nothing else.
+    func logRoom() {
+        let isFull = isFull
+        let isNews = state.withLock { state in
+            defer { state.isFullInLog = isFull }
+            return state.isFullInLog != isFull
+        }
+        if isNews { log(isFull ? StoreTroubles.full : "the store has room again") }
     }
 
     var condition: StoreCondition {
-        let isFull = full.load(ordering: .relaxed)
+        let full = isFull ? StoreTroubles.full : nil
         return state.withLock { state in
             let count = state.damagedSessions.count
             let sessions = count > 0 ? ["damaged sessions: \(count); `check` lists them"] : []
-            let full = isFull ? [StoreTroubles.full] : []
-            return StoreCondition(failure: state.failure, remarks: full + sessions + state.remarks)
+            return StoreCondition(failure: state.failure, full: full, remarks: sessions + state.remarks)
         }
     }
 }

@@ -85,8 +85,12 @@ public final class StoreSnapshot: StoreReader {
         throw .damaged("its secret")
     }
 
-    /// The time of the last commit, or of the last sweep if that was later.
     public var latestTime: Date { JournalWriter.latestTime(in: reader.database) }
+
+    /// The time of the last commit; `nil` if there is none.
+    public var newestChange: Date? {
+        JournalWriter.newestChange(in: reader.database).map { Date(timeIntervalSince1970: TimeInterval($0) / 1000) }
+    }
 
     /// All of one moment.
     public func loaded(

@@ -53,15 +53,18 @@ extension CommitQueue {
     private var hasWaitingCommits: Bool { state.withLock { !$0.waiting.isEmpty } }
 
     /// Checks whether commits are possible, in case none has been tried for a while. Call now and then.
-    func probe() {
+    ///
+    /// - Parameter hasRoom: whether the disk has room, asked only if the last commit had none.
+    func probe(_ hasRoom: @escaping @Sendable () -> Bool) {
         queue.async {
             guard self.state.withLock({ $0.failure == nil }) else { return }
             do throws(CommitFailure) {
                 try self.withWriter { writer throws(CommitFailure) in
                     try writer.probe(self.tail)
-                    // Only the next commit shows whether a full disk has room again.
-                    if writer.sizeLimit > 0, try writer.hasRoom { self.troubles.setFull(false) }
+                    if let used = writer.usedBytes { self.usedBytes.store(used, ordering: .relaxed) }
+                    if self.troubles.isFull, try writer.hasRoom, hasRoom() { self.troubles.setFull(false) }
                 }
+                self.troubles.logRoom()
                 self.troubles.recover()
             } catch {
                 if case .unavailable(let reason) = self.handle(error) { self.troubles.fail(reason) }

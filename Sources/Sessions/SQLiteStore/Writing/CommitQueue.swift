@@ -36,6 +36,8 @@ final class CommitQueue: Sendable {
     let tail: SharedTail
     let reader: ReadQueue
     let sessionCount: Atomic<Int>
+    /// How much of the limit of its size is used, as `probe` has seen it last.
+    let usedBytes: Atomic<Int>
     let troubles: StoreTroubles
     let failed: @Sendable (String) -> Void
     let measures = StoreMeasures()
@@ -47,6 +49,7 @@ final class CommitQueue: Sendable {
         failed: @escaping @Sendable (String) -> Void
     ) {
         self.sessionCount = Atomic(writer.sessionCount)
+        self.usedBytes = Atomic(writer.usedBytes ?? 0)
         self.writer = Mutex(writer)
         self.tail = tail
         self.reader = reader

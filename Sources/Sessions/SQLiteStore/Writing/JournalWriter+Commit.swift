@@ -96,6 +96,9 @@ extension JournalWriter {
         }
     }
 
+    /// `nil` if it cannot be read.
+    var usedBytes: Int? { (try? usedPages).map { $0 * PageChecksum.pageSize } }
+
     var usedPages: Int {
         get throws(SQLiteError) {
             let count = try statements.pageCount.first { $0.integer(0) } ?? nil

@@ -190,13 +190,19 @@ final class JournalWriter {
     /// The latest known time: of the last record, or of the last sweep. Ignored are a time that cannot be read, and
     /// that of a record more than a day ahead of both the last sweep and the machine's clock, which was imported.
     static func latestTime(in database: borrowing SQLiteDatabase) -> Date {
-        let last = "SELECT record FROM journal WHERE kind <> 'answer' ORDER BY seq DESC LIMIT 1"
-        let time = try? database.integer(
-            "SELECT CASE WHEN json_valid(record) THEN record ->> '$.time' END FROM (\(last))")
+        let time = newestChange(in: database)
         let clock = try? stored(StoredValue.clock, in: database)
         let limit = max(clock ?? 0, Int(Date().timeIntervalSince1970 * 1000)) + 86_400_000
-        let latest = max(time.flatMap(\.self).flatMap { $0 <= limit ? $0 : nil } ?? 0, clock ?? 0)
+        let latest = max(time.flatMap { $0 <= limit ? $0 : nil } ?? 0, clock ?? 0)
         return Date(timeIntervalSince1970: TimeInterval(latest) / 1000)
+    }
+
+    /// The time of the last record, in milliseconds since 1970; `nil` if there is none, or it cannot be read.
+    static func newestChange(in database: borrowing SQLiteDatabase) -> Int? {
+        let last = "SELECT record FROM journal WHERE kind <> 'answer' ORDER BY seq DESC LIMIT 1"
+        return
+            (try? database.integer(
+                "SELECT CASE WHEN json_valid(record) THEN record ->> '$.time' END FROM (\(last))")) ?? nil
     }
 
     /// Checks that the pages that every commit needs are sound: the journal's last page, and those that list the free

@@ -12,6 +12,9 @@ final class ChangeFeed: Sendable {
     /// The number of watches. While there are none, a change costs no more than reading this number.
     private let count = Atomic(0)
     private let state = Mutex(State())
+    /// Up to when the watchers know what other servers have committed; `nil` while nobody watches, or nobody shares
+    /// the store.
+    private let knownUntil = Mutex<ContinuousClock.Instant?>(nil)
     private let limit: Int
     private let limitOfSession: Int
 
@@ -89,6 +92,13 @@ final class ChangeFeed: Sendable {
 
     /// The number of watches.
     var watchers: Int { count.load(ordering: .relaxed) }
+
+    /// How far behind the commits of other servers the watchers are, in seconds; 0 while nobody waits for one.
+    var lag: Double {
+        knownUntil.withLock { $0.map { (ContinuousClock.now - $0) / .seconds(1) } } ?? 0
+    }
+
+    func note(knownUntil time: ContinuousClock.Instant?) { knownUntil.withLock { $0 = time } }
 }
 
 // Reports what other servers have committed to the watchers on this server.
@@ -103,18 +113,29 @@ extension SessionHost {
     public func follow() async {
         guard store.isShared else { return }
         var position: FeedPosition?
+        var isFollowing = false
         while !Task.isCancelled {
             try? await Task.sleep(for: SessionHost.interval)
             guard watcherCount > 0 else {
-                position = nil
+                (position, isFollowing) = (nil, false)
+                feed.note(knownUntil: nil)
                 continue
             }
+            // Whoever begins to watch knows the state of that moment.
+            if !isFollowing { feed.note(knownUntil: .now) }
+            isFollowing = true
             // What cannot be read now is read the next time, from the same position.
             guard let changes = try? await store.changes(since: position) else { continue }
             let ids = feed.watched(before: changes.isComplete ? changes.versions : nil)
-            if await reportCurrentStates(of: ids) { position = changes.position }
+            guard await reportCurrentStates(of: ids) else { continue }
+            position = changes.position
+            feed.note(knownUntil: changes.position.time)
         }
     }
+
+    /// How far behind the commits of other servers those are who watch sessions here, in seconds: 0 while nobody
+    /// watches, and growing while the store does not answer. `nil` if no other server shares the store.
+    public var feedLag: Double? { store.isShared ? feed.lag : nil }
 
     /// - Returns: whether all sessions could be read.
     private func reportCurrentStates(of ids: [SessionID]) async -> Bool {

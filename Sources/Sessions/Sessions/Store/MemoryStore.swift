@@ -169,13 +169,15 @@ public final class MemoryStore: SessionStore {
     public var figures: StoreFigures {
         var figures = StoreFigures()
         figures.bytes = sessions.withLock { $0.bytes }
+        figures.usedBytes = figures.bytes
         return figures
     }
 
     /// The store is full after it has refused a change, until there is room for that change.
     public var condition: StoreCondition {
         let isFull = sessions.withLock { $0.refusedGrowth > 0 && $0.bytes + $0.refusedGrowth > byteLimit }
-        return StoreCondition(remarks: isFull ? [StoreCondition.full] : [])
+        return StoreCondition(
+            full: isFull ? "the store is full: sessions can be read and ended; nothing else is accepted" : nil)
     }
 
     public func load(_ id: SessionID, token: SHA256Digest?) throws(StoreError) -> LoadedSession? {

@@ -283,15 +283,16 @@ extension SessionStore {
 public struct StoreCondition: Sendable, Equatable {
     /// Why nothing can be committed now; `nil` if changes can be.
     public var failure: String?
+    /// Whether there is no room: sessions can be read and ended, nothing else is accepted.
+    public var isFull: Bool
     /// What else an operator should know, for example damage.
     public var remarks: [String]
 
-    /// The remark of a store that has reached its limit.
-    public static let full = "the store is full: sessions can be read and ended; nothing else is accepted"
-
-    public init(failure: String? = nil, remarks: [String] = []) {
+    /// - Parameter full: the remark of a store that has no room; `nil` if there is room.
+    public init(failure: String? = nil, full: String? = nil, remarks: [String] = []) {
         self.failure = failure
-        self.remarks = remarks
+        self.isFull = full != nil
+        self.remarks = (full.map { [$0] } ?? []) + remarks
     }
 }
 
@@ -350,6 +351,8 @@ public struct StoreFigures: Sendable {
     public var longestWait: Double?
     /// Bytes of the file, or about how many bytes of memory.
     public var bytes: Int?
+    /// What counts for the limit of its size: without free pages of the file.
+    public var usedBytes: Int?
     /// Bytes of the write-ahead log.
     public var logBytes: Int?
     /// Rows of the journal that are to be compacted next, and the bytes of their texts.
