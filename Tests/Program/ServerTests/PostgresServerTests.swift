@@ -312,9 +312,10 @@ import TestSupport
             #expect(result.errors.split(separator: "\n").count == 1 && result.errors.hasPrefix("Error: "))
         }
         // An empty database may be the wrong one.
-        let empty = try await storage.run(["serve", "--port", "0", "--log-format", "text"], store: database)
+        let blank = try cluster.makeDatabase()
+        let empty = try await storage.run(["serve", "--port", "0", "--log-format", "text"], store: blank)
         #expect(empty.code == 66 && empty.errors.contains("with `coordinatord migrate`, or with --create-store"))
-        #expect(try cluster.query("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", in: database) == "0")
+        #expect(try cluster.query("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", in: blank) == "0")
         for command in [["sessions", "list"], ["sessions", "end", "s_0000000000000"], ["check"]] {
             let result = try await storage.run(command, store: cluster.uri("nowhere"))
             #expect(result.code == 66, "\(command): \(result.errors)")
