@@ -224,7 +224,8 @@ extension PostgresConnection {
     }
 
     @Test func `settings are shown without a secret`() throws {
-        let settings = try PostgresSettings(uri: "postgresql://ann@h1:5432,h2:5433/d?sslmode=require", password: { "hush" })
+        let settings = try PostgresSettings(
+            uri: "postgresql://ann@h1:5432,h2:5433/d?sslmode=require", password: { "hush" })
         var dumped = ""
         dump(settings, to: &dumped)
 
