@@ -41,6 +41,10 @@ expect(connection.sock.selected_alpn_protocol() == "h2", "clients may use HTTP/2
 connection.close()
 expect(call("GET", "/navigation/livez")[0].status == 200, "requests below the base path are answered")
 expect(call("GET", "/livez")[0].status != 200, "and no others")
+answers = [call("GET", "/navigation/livez", {"X-Request-Id": "forged"})[0] for _ in range(2)]
+names = {answer.getheader("X-Request-Id") for answer in answers}
+expect(len(names) == 2 and not names & {"forged", None}, "each request has an id, which the client cannot choose")
+expect(call("GET", "/navigation/console")[0].getheader("X-Request-Id") is None, "the console is not for clients")
 answer, text = call("POST", "/navigation/v1/sessions", JSON, b'"' + b"x" * 100_000 + b'"')
 expect(answer.status == 413 and json.loads(text)["status"] == 413, "the server refuses a body that is too large")
 

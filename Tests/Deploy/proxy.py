@@ -105,9 +105,16 @@ expect(
     all(
         call("POST", session(number) + "/events?dryRun=true", KEY, b"{}") == home
         and call("GET", session(number) + "/history/7") == home
-        and call("GET", f"/console/api/sessions/s_{number:04}x/coordinators") == home
         for number, home in before.items()),
     "whatever is asked about it")
+
+for replica in replicas.values():
+    replica.requests.clear()
+connection = http.client.HTTPConnection("127.0.0.1", proxy_port, timeout=20)
+connection.request("GET", "/console/api/sessions")
+status = connection.getresponse().status
+connection.close()
+expect(status == 404 and not any(replica.requests for replica in replicas.values()), "the console is not for clients")
 
 creations = collections.Counter(call("POST", "/v1/sessions", body=b"{}") for _ in range(60))
 expect(len(creations) == 3 and all(status == 200 for status, _ in creations), "creations go to all replicas")
@@ -115,11 +122,13 @@ expect(len(creations) == 3 and all(status == 200 for status, _ in creations), "c
 mine = next(number for number, (_, replica) in before.items() if replica == 1)
 event = session(mine) + "/events"
 replicas[1].requests.clear()
-call("POST", event, {"X-Forwarded-For": "203.0.113.7"} | KEY, b"x" * 60_000)
+call("POST", event, {"X-Forwarded-For": "203.0.113.7", "X-Request-Id": "forged"} | KEY, b"x" * 60_000)
 _, _, headers, body = replicas[1].requests[-1]
 addresses = ",".join(headers.get_all("X-Forwarded-For")).replace(" ", "")
 expect(addresses == "203.0.113.7,127.0.0.1", "the client's address is appended")
-expect("X-Request-Id" in headers and headers["Idempotency-Key"] == KEY["Idempotency-Key"], "so is the request's id")
+ids = headers.get_all("X-Request-Id")
+expect(len(ids) == 1 and ids != ["forged"], "the request has an id, which the client cannot choose")
+expect(headers["Idempotency-Key"] == KEY["Idempotency-Key"], "the client's other fields arrive")
 expect(len(body) == 60_000, "the body arrives")
 
 
