@@ -80,6 +80,12 @@ static const unsigned char Template_dockerignore[] = {
 static const unsigned char Template_gitignore[] = {
 #embed "Template/gitignore.template"
 };
+static const unsigned char Template_package[] = {
+#embed "Template/package.template"
+};
+static const unsigned char Template_service[] = {
+#embed "Template/service.template"
+};
 
 static const struct {
     const char *name;
@@ -111,6 +117,8 @@ static const struct {
     {"Template/Server.swift", {Template_Server_swift, sizeof Template_Server_swift}},
     {"Template/dockerignore", {Template_dockerignore, sizeof Template_dockerignore}},
     {"Template/gitignore", {Template_gitignore, sizeof Template_gitignore}},
+    {"Template/package", {Template_package, sizeof Template_package}},
+    {"Template/service", {Template_service, sizeof Template_service}},
 };
 
 CFiles_File CFiles_find(const char *name) {

@@ -50,6 +50,7 @@ struct NewCommand: ParsableCommand {
             try FileManager.default.createDirectory(
                 at: URL(filePath: path).deletingLastPathComponent(), withIntermediateDirectories: true)
             try file.content.write(to: URL(filePath: path), atomically: false, encoding: .utf8)
+            guard !file.isProgram || chmod(path, 0o755) == 0 else { throw cannotCreate(path) }
         } catch {
             throw cannotCreate(path)
         }
@@ -69,6 +70,7 @@ struct NewPackage {
     struct File {
         let path: String
         let content: String
+        let isProgram: Bool
     }
 
     let name: PackageName
@@ -84,12 +86,15 @@ struct NewPackage {
             file("Dockerfile", "Dockerfile"),
             file(".dockerignore", "dockerignore"),
             file(".gitignore", "gitignore"),
+            file("deploy/\(name.text).service", "service"),
+            file("deploy/package", "package", isProgram: true),
         ]
     }
 
-    private func file(_ path: String, _ template: String) -> File {
+    private func file(_ path: String, _ template: String, isProgram: Bool = false) -> File {
         let values = [
-            "__NAME__": name.text, "__MODULE__": name.module, "__DEPENDENCY__": source.declaration,
+            "__NAME__": name.text, "__MODULE__": name.module, "__DEBIAN__": name.ofDebianPackage,
+            "__DEPENDENCY__": source.declaration,
             "__IDENTITY__": source.identity, "__CONTEXT__": context, "__VERSION__": Release.version,
             "__DOCKER_BUILD__": dockerBuild,
         ]
@@ -98,7 +103,7 @@ struct NewPackage {
         let text = values.reduce(String(decoding: bytes, as: UTF8.self)) { text, value in
             text.replacing(value.key, with: value.value)
         }
-        return File(path: path, content: text)
+        return File(path: path, content: text, isProgram: isProgram)
     }
 
     /// What the image's build needs before it can read `Package.swift`.

@@ -60,6 +60,12 @@ struct PackageName {
     /// The name as a Swift identifier: `MyShop` for `my-shop`.
     let module: String
 
+    /// The name as Debian has names of packages: lower case, without `_`, and two characters at least.
+    var ofDebianPackage: String {
+        let name = text.lowercased().replacing("_", with: "-")
+        return name.utf8.count > 1 ? name : name + "-server"
+    }
+
     static func parse(_ text: String) throws -> PackageName {
         let isSpelt = text.utf8.allSatisfy { $0.isLetterOrDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
         guard isSpelt, text.first?.isLetter == true, text.utf8.count <= 64 else {

@@ -48,6 +48,24 @@ import TestSupport
         #expect(try text("shop/README.md").contains(" https://example.com/someone/Coordinatord.git#"))
     }
 
+    @Test func `a package has a service like coordinatord's, and a script for a Debian package`() async throws {
+        #expect(try await run("\(new) My_Shop --package '\(repository.path)'").code == 0)
+
+        let service = try text("My_Shop/deploy/My_Shop.service")
+        let own = try String(
+            contentsOf: repository.appending(path: "deploy/systemd/coordinatord.service"), encoding: .utf8)
+        #expect(lines(service, after: "[Service]") == lines(own, after: "[Service]"))
+        #expect(!service.contains("reference-apps"))
+        let script = try text("My_Shop/deploy/package")
+        #expect(script.contains("Package: my-shop\n") && script.contains("/usr/bin/My_Shop"))
+        #expect(try await run("bash -n My_Shop/deploy/package && test -x My_Shop/deploy/package").code == 0)
+    }
+
+    /// The lines of a unit from a section on, with the program's name as `coordinatord`.
+    private func lines(_ unit: String, after section: String) -> ArraySlice<Substring> {
+        unit.replacing("My_Shop", with: "coordinatord").split(separator: "\n").drop { $0 != section }
+    }
+
     @Test(arguments: ["1shop", "a/b", "../shop", "löwe", "-", "''", "swift", String(repeating: "a", count: 65)])
     func `a name that cannot be a package's is refused`(name: String) async throws {
         let refused = try await run("\(new) --package '\(repository.path)' -- \(name)")
