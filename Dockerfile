@@ -2,8 +2,14 @@
 # scripts/package has left it.
 ARG PROGRAM=build
 
+# The images that these are made of. A release names them with their digests, as `scripts/release pins` prints them:
+# docs/releasing.md.
+ARG DEBIAN_IMAGE=debian:trixie-slim
+ARG SWIFT_IMAGE=swift:6.3-bookworm
+
 # What every server needs to run: libraries from Debian, and nothing else. No shell, no package manager.
-FROM debian:trixie-slim AS files
+# hadolint ignore=DL3006
+FROM ${DEBIAN_IMAGE} AS files
 # Debian's stable release changes packages only for security, and keeps no superseded version to pin.
 # hadolint ignore=DL3008
 RUN apt-get update \
@@ -38,7 +44,8 @@ CMD ["serve"]
 
 # Swift's own image for Debian. Libraries keep their interfaces from one Debian release to the next, so the program runs
 # with those of the stage above.
-FROM swift:6.3-bookworm AS build
+# hadolint ignore=DL3006
+FROM ${SWIFT_IMAGE} AS build
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install -y --no-install-recommends libmicrohttpd-dev libsodium-dev libsqlite3-dev libpq-dev libjemalloc-dev \

@@ -243,8 +243,16 @@ import Testing
         #expect(try Architecture.text("openapi.yaml").contains("\n  version: \(version)\n"))
         #expect(try Architecture.text("CHANGELOG.md").hasPrefix("# Changelog\n\n## \(version)"))
         #expect(try Architecture.text("Dockerfile").contains("org.opencontainers.image.version=\(version) "))
-        for file in ["Examples/cinema/Dockerfile", "docs/containers.md"] {
-            #expect(try Architecture.text(file).contains("FROM coordinatord-runtime:\(version)\n"))
+        for (file, part) in [
+            ("Examples/cinema/Dockerfile", "FROM coordinatord-runtime:\(version)\n"),
+            ("docs/containers.md", "FROM coordinatord-runtime:\(version)\n"),
+            ("docs/operating.md", "/coordinatord_\(version)_amd64.deb\n"),
+            ("docs/coordinatord.8", "\"coordinatord \(version)\""),
+            ("deploy/compose.yaml", "image: coordinatord:\(version)\n"),
+            ("deploy/kubernetes/one-server/kustomization.yaml", "newTag: \(version)\n"),
+            ("deploy/kubernetes/replicas/kustomization.yaml", "newTag: \(version)\n"),
+        ] {
+            #expect(try Architecture.text(file).contains(part), "\(file)")
         }
     }
 }
