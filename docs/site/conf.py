@@ -1,0 +1,19 @@
+"""Sphinx's settings for the site; `scripts/site` runs it."""
+project = "coordinatord"
+copyright = "the authors of coordinatord, under the MIT licence"
+extensions = ["myst_parser"]
+source_suffix = {".md": "markdown"}
+# GitHub's Markdown, and the names that it gives to headings.
+myst_heading_anchors = 4
+myst_enable_extensions = ["strikethrough"]
+# Pygments does not know all of Swift.
+suppress_warnings = ["misc.highlighting_failure"]
+html_theme = "furo"
+html_title = "coordinatord"
+html_copy_source = False
+html_show_sphinx = False
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+highlight_language = "text"
+pygments_style = "friendly"
+pygments_dark_style = "monokai"
