@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// What the console needs from the server. `nil` in `NavigationHandler.Settings` for a server without a console.
 public struct ConsoleSettings: Sendable {
-    /// Name and version, `coordinatord/0.1.0`.
+    /// Name and version, with a slash between them.
     public var server: String
     public var isDevelopment: Bool
     /// The token that gives access to every session and to the server's figures; `nil` if nobody has access.
