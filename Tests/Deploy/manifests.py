@@ -24,7 +24,7 @@ FOREIGN = {
 # Made by hand, as docs/kubernetes.md says, or by the operator of PostgreSQL.
 SECRETS = {
     "one-server": {"coordinatord-console", "coordinatord-tls"},
-    "replicas": {"coordinatord-console", "coordinatord-tls", "database-app", "database-ca"},
+    "replicas": {"coordinatord-console", "coordinatord-tls", "database-app", "database-ca", "database-server"},
 }
 faults = []
 
@@ -108,9 +108,10 @@ class Installation:
             self.check_command(name, container)
 
     def check_command(self, name, container):
-        settings = {each["name"]: each["value"] for each in container.get("env", [])}
+        settings = {}
         for source in container.get("envFrom", []):
             settings |= self.settings.get(source["configMapRef"]["name"], {})
+        settings |= {each["name"]: each["value"] for each in container.get("env", [])}
         command, *rest = container["args"]
         offered = subprocess.run([program, command, "--help"], capture_output=True, text=True).stdout
         for flag in (argument for argument in rest if argument.startswith("--")):
@@ -120,9 +121,16 @@ class Installation:
         outcome = subprocess.run([program, "config"], env=settings, capture_output=True, text=True)
         if outcome.returncode != 0:
             self.fault(f"{name}: {outcome.stderr}")
+        if command == "migrate":
+            without_user = [re.sub("//.*?@", "//", each["COORDINATORD_STORE"]) for each in
+                            (settings, self.settings_of_server())]
+            if without_user[0] != without_user[1] or settings["COORDINATORD_STORE"] == \
+                    self.settings_of_server()["COORDINATORD_STORE"]:
+                self.fault(f"{name} has another database than the servers, or the same role")
         for setting, value in settings.items():
             mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
-            if setting.endswith("_FILE") and command == "serve" and not any(value.startswith(m + "/") for m in mounts):
+            if setting.endswith("_FILE") and not any(value.startswith(mount + "/") for mount in mounts) \
+                    and (command == "serve" or "STORE" in setting):
                 self.fault(f"{name} has {setting}={value}, which is in no volume")
 
     def check_references(self):
