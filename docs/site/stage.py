@@ -9,7 +9,7 @@ import shutil
 import sys
 
 target, repository = pathlib.Path(sys.argv[1]), sys.argv[2]
-# The parts of the contents, and the pages of each. A page that is in none of them ends the build.
+# The parts of the contents, and the pages of each.
 CONTENTS = {
     "Start": ["start/client", "start/author", "start/operator"],
     "Clients": ["sessions", "clients", "updates", "problems", "compatibility"],
@@ -25,6 +25,10 @@ START = pathlib.Path("docs/start/index.md")
 places[START] = pathlib.Path("index.md")
 places |= {path: path.relative_to("docs") for path in pathlib.Path("docs/images").iterdir()}
 places |= {pathlib.Path(name): pathlib.Path(name) for name in ("CHANGELOG.md", "CONTRIBUTING.md", "Benchmarks/README.md")}
+listed = {page for pages in CONTENTS.values() for page in pages}
+if unlisted := [str(place) for place in places.values()
+                if place.suffix == ".md" and str(place) != "index.md" and str(place.with_suffix("")) not in listed]:
+    sys.exit(f"in no part of the contents, in docs/site/stage.py: {', '.join(unlisted)}")
 LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^()\s]+)\)")
 
 
@@ -62,6 +66,6 @@ for file, place in places.items():
         for piece, has_links in pieces(file.read_text()))
     if file == START:
         for heading, pages in CONTENTS.items():
-            listed = "\n".join(f"/{page}" for page in pages)
-            text += f"\n```{{toctree}}\n:hidden:\n:caption: {heading}\n\n{listed}\n```\n"
+            entries = "\n".join(f"/{page}" for page in pages)
+            text += f"\n```{{toctree}}\n:hidden:\n:caption: {heading}\n\n{entries}\n```\n"
     (target / place).write_text(text)
