@@ -18,10 +18,12 @@ from coordinatord_client.api.sessions import (
     end_session,
     get_coordinators,
     get_history,
+    get_outcome,
     get_screen_content,
     get_session,
     get_version,
     post_event,
+    withdraw_key,
 )
 from coordinatord_client.types import UNSET
 
@@ -96,6 +98,15 @@ check_kept(get_coordinators.sync_detailed(tabs.id, client=tabs.client))
 history = check_kept(get_history.sync_detailed(tabs.id, client=tabs.client, limit=2))
 assert [entry.version for entry in history.history] == [3, 2] and history.next_
 check_kept(get_version.sync_detailed(tabs.id, 1, client=tabs.client))
+relaunch = models.Event(type_="relaunch")
+carried_out = check_kept(post_event.sync_detailed(tabs.id, client=tabs.client, body=relaunch, idempotency_key="relaunched"))
+assert check_kept(get_outcome.sync_detailed(tabs.id, "relaunched", client=tabs.client)) == carried_out
+assert check_kept(withdraw_key.sync_detailed(tabs.id, "relaunched", client=tabs.client)) == carried_out
+missing = check_kept(get_outcome.sync_detailed(tabs.id, "given-up", client=tabs.client))
+assert missing.type_.endswith(":not-carried-out")
+assert withdraw_key.sync_detailed(tabs.id, "given-up", client=tabs.client).status_code == 204
+refused = check_kept(post_event.sync_detailed(tabs.id, client=tabs.client, body=relaunch, idempotency_key="given-up"))
+assert refused.type_.endswith(":key-withdrawn")
 tabs.end()
 
 items = Session("list-detail")

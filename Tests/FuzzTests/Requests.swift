@@ -51,6 +51,7 @@ struct Requests {
         let path = "/v1/sessions/\(session.id)"
         let paths = [
             path, path, "\(path)/coordinators", "\(path)/history?limit=3&before=9", "\(path)/history/1", "/v1/sessions",
+            "\(path)/outcomes/\(UInt8.random(in: 0...9, using: &numbers))", "\(path)/outcomes/%7F",
             "/v1/apps", "/v1/apps/\(session.app)", "/livez", "/readyz", "/openapi.yaml", "/metrics", "/v1/%C3%A9",
         ]
         let target = paths.randomElement(using: &numbers) ?? "/"

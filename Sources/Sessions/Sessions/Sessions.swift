@@ -13,6 +13,8 @@ public enum SessionError: Error, Equatable, Sendable {
     case unknownApp
     /// No token, the wrong one, another session's, or no such session: reported alike.
     case unauthorized
+    /// The caller's token was the session's when the request began to wait, and was replaced or revoked meanwhile.
+    case tokenReplaced, tokenRevoked
     /// No such session. Only the operator learns this.
     case unknownSession
     /// The session has ended: by its client, its app or the operator.
@@ -64,6 +66,8 @@ public enum SessionError: Error, Equatable, Sendable {
     case tooManyCodes
     /// The `Idempotency-Key` was used before for another request.
     case keyReused
+    /// The client has withdrawn the `Idempotency-Key`: nothing is carried out under it.
+    case keyWithdrawn
     /// The `Idempotency-Key` was used before, and its answer is no longer kept. The state is the current one; `nil` if
     /// the caller may not read it.
     indirect case answerForgotten(SessionState?)

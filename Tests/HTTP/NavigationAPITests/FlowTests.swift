@@ -56,7 +56,10 @@ struct NoteCoordinator: Coordinator {
 
         #expect(
             state["presented"] == [
-                ["key": "p2", "style": "sheet", "stack": [["key": "k3", "name": "note", "coordinator": "note"]]]
+                [
+                    "key": "p2", "style": "sheet", "asks": true,
+                    "stack": [["key": "k3", "name": "note", "coordinator": "note"]],
+                ]
             ])
         #expect(state["back"] == ["effect": "dismiss", "to": "k1", "asks": true])
         #expect(
@@ -72,7 +75,7 @@ struct NoteCoordinator: Coordinator {
         let asked = try FlowTests.json(try await client.post(#"{"type":"dismiss"}"#))
 
         #expect(asked["alert"]?["title"] == "Discard?")
-        #expect(asked["presented"]?.array?.count == 1)
+        #expect(asked["presented"]?.array?.count == 1 && asked["presented"]?.array?[0]["asks"] == nil)
         let left = try FlowTests.json(try await client.post(#"{"type":"answer","payload":{"button":"yes"}}"#))
         #expect(left["presented"] == nil && left["alert"] == nil)
         #expect(left["visible"]?["name"] == "items")

@@ -98,6 +98,78 @@ extension Client {
     }
 }
 
+/// Asking for the outcome of an event whose answer was lost, and giving an event up.
+@Suite struct OutcomeTests {
+    @Test func `the outcome of an event is its first answer, as a repetition of it would get it`() async throws {
+        let client = try await Client()
+        let key = ["Idempotency-Key": "\"k 1\""]
+        let first = try await client.post(OnceTests.add, key)
+        _ = try await client.post(OnceTests.add)
+
+        let outcome = try await client.call("GET", "\(client.path)/outcomes/k%201")
+
+        let again = try await client.post(OnceTests.add, key)
+        #expect(outcome.status == 200 && outcome.body == first.body)
+        #expect(outcome.headers["etag"] == #""2""# && outcome.headers["session-version"] == "3")
+        #expect(outcome.headers["idempotency-replayed"] == "true")
+        #expect(try outcome.withoutRequestID() == again.withoutRequestID())
+        #expect(try await client.version() == 3)
+    }
+
+    @Test func `an event that was refused, or never arrived, was not carried out`() async throws {
+        let client = try await Client()
+        _ = try await client.post(#"{"type":"add","payload":"x"}"#, ["Idempotency-Key": "refused"])
+
+        for key in ["refused", "unknown"] {
+            let outcome = try await client.call("GET", "\(client.path)/outcomes/\(key)")
+            try await client.expect(outcome, 404, "not-carried-out")
+        }
+        #expect(try await client.post(OnceTests.add, ["Idempotency-Key": "refused"]).status == 200)
+    }
+
+    @Test func `nothing is carried out under a key that was withdrawn`() async throws {
+        let client = try await Client()
+
+        for _ in 0..<2 {
+            let withdrawn = try await client.call("DELETE", "\(client.path)/outcomes/k-1")
+            #expect(withdrawn.status == 204 && withdrawn.body.isEmpty)
+        }
+
+        try await client.expect(
+            try await client.post(OnceTests.add, ["Idempotency-Key": "k-1"]), 409, "key-withdrawn")
+        try await client.expect(
+            try await client.call("GET", "\(client.path)/outcomes/k-1"), 404, "not-carried-out")
+        #expect(try await client.post(OnceTests.add, ["Idempotency-Key": "k-2"]).status == 200)
+    }
+
+    @Test func `the key of an event that was carried out cannot be withdrawn, and its outcome is the answer`()
+        async throws
+    {
+        let client = try await Client()
+        let first = try await client.post(OnceTests.add, ["Idempotency-Key": "k-1"])
+
+        let outcome = try await client.call("DELETE", "\(client.path)/outcomes/k-1")
+
+        #expect(outcome.status == 200 && outcome.body == first.body)
+        let again = try await client.post(OnceTests.add, ["Idempotency-Key": "k-1"])
+        #expect(again.headers["idempotency-replayed"] == "true" && again.body == first.body)
+    }
+
+    @Test(arguments: ["GET", "DELETE"])
+    func `a key that no request can have is a bad request, and nobody learns it without the token`(
+        method: String
+    ) async throws {
+        let client = try await Client()
+        let wrong = try await client.call("GET", client.path, token: "wrong").withoutRequestID()
+
+        for key in [String(repeating: "k", count: 256), "%D0%BA", "a%0Ab"] {
+            let path = "\(client.path)/outcomes/\(key)"
+            try await client.expect(try await client.call(method, path), 400, "invalid-request")
+            #expect(try await client.call(method, path, token: "wrong").withoutRequestID() == wrong)
+        }
+    }
+}
+
 @Suite struct ConditionTests {
     @Test(arguments: [#""1""#, "*", #""9", "1""#, #"W/"1", "1""#, #""1-51c0ffee""#])
     func `an event is applied if its condition matches the current version`(condition: String) async throws {

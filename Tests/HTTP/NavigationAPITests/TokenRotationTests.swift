@@ -56,4 +56,28 @@ private struct DoorCoordinator: Coordinator {
         let other = try await client.post(#"{"type":"back"}"#, ["Idempotency-Key": "8e03978e-40d5-991c"])
         #expect(other.status == 401)
     }
+
+    @Test(arguments: ["GET", "DELETE"])
+    func `the outcome has the new token, for the client with the old one and the client with the new one`(
+        method: String
+    ) async throws {
+        let client = try await Client(TokenRotationTests.app)
+        let wrong = try await client.call("GET", client.path, token: "wrong").withoutRequestID()
+        let key = "8e03978e-40d5-991c"
+        let first = try await client.post(TokenRotationTests.enter, ["Idempotency-Key": key])
+        let token = try #require(try JSON(parsing: Array(first.body))["token"]?.string)
+
+        for token in [client.token, token] {
+            let outcome = try await client.call(method, "\(client.path)/outcomes/\(key)", token: token)
+            #expect(outcome.status == 200 && outcome.body == first.body)
+            #expect(outcome.headers["idempotency-replayed"] == "true" && outcome.headers["session-version"] == "2")
+        }
+        for (path, token) in [
+            ("\(client.path)/outcomes/\(key)", "wrong"), ("\(client.path)/outcomes/8e03978e-40d5-991d", client.token),
+            ("/v1/sessions/s_vGNoFnEWTqnck/outcomes/\(key)", client.token),
+        ] {
+            let refused = try await client.call(method, path, token: token)
+            #expect(try refused.status == 401 && refused.withoutRequestID() == wrong)
+        }
+    }
 }

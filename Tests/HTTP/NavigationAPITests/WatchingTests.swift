@@ -70,6 +70,30 @@ import Testing
         #expect(seen.status == 410 && seen.text.contains("session-ended"))
     }
 
+    @Test func `who waits with a token that is replaced or revoked learns which, and nobody else does`() async throws {
+        let client = try await Client(TokenRotationTests.app)
+        let code = try FlowTests.json(try await client.call("POST", "\(client.path)/pairings"))["code"]?.string ?? ""
+        let paired = try await client.connection.request(
+            "POST", "/v1/pairings", headers: ["Content-Type": "application/json"],
+            body: Data(#"{"code":"\#(code)"}"#.utf8))
+        var second = client
+        second.token = try #require(try FlowTests.json(paired)["token"]?.string)
+        let other = second
+
+        async let first = WatchingTests.wait(client, for: 2)
+        async let last = WatchingTests.wait(other, for: 2)
+        try await eventually { client.host.watcherCount == 2 }
+        _ = try await client.post(TokenRotationTests.enter)
+
+        let (replaced, revoked) = try await (first, last)
+        try replaced.expect(401, "token-replaced")
+        try revoked.expect(401, "token-revoked")
+        #expect(replaced.headers["www-authenticate"] == "Bearer" && revoked.headers["www-authenticate"] == "Bearer")
+        for token in [client.token, other.token, "wrong"] {
+            try await client.call("GET", client.path, token: token).expect(401, "unauthorized")
+        }
+    }
+
     @Test func `a session has sixteen watchers, and the server as many as it may`() async throws {
         let client = try await Client { $0.watcherLimit = 17 }
         let waiting = Task {

@@ -83,5 +83,57 @@ extension Faults {
             }
             try await server.stop()
         }
+
+        /// Each key is posted by one client and withdrawn by another one at the same time, and the server is killed in
+        /// every other round.
+        @Test func `an event is either carried out or withdrawn, for good`() async throws {
+            let directory = TemporaryDirectory()
+            let server = try await ServerUnderTest(directory: directory.path)
+            let checker = BlockingClient(port: server.port)
+            let sessions = try (0..<16).map { _ in try SessionUnderTest(checker) }
+            let clients = sessions.map { _ in
+                (poster: BlockingClient(port: server.port), other: BlockingClient(port: server.port))
+            }
+            var carriedOut = sessions.map { _ in 0 }
+
+            for round in 1...Scale.rounds(8, long: 500) {
+                async let withdrawals = withThrowingTaskGroup(of: (Int, Int).self) { group in
+                    for (number, session) in sessions.enumerated() {
+                        group.addTask {
+                            async let posted: Void = blocking {
+                                _ = session.post(round, key: "key-\(round)", clients[number].poster)
+                            }
+                            let status = try await blocking {
+                                usleep(.random(in: 0...3_000))
+                                return try session.withdraw("key-\(round)", clients[number].other)
+                            }
+                            try await posted
+                            return (number, status)
+                        }
+                    }
+                    return try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+                }
+                if round.isMultiple(of: 2) {
+                    try await Task.sleep(for: .milliseconds(.random(in: 0...5)))
+                    try await server.kill()
+                    try await server.restart()
+                }
+                for (number, status) in try await withdrawals {
+                    let again = try #require(sessions[number].post(round, key: "key-\(round)", checker))
+                    if status == 200 { carriedOut[number] += 1 }
+                    #expect(again.status == (status == 200 ? 200 : 409), "\(again.text)")
+                    #expect(status == 200 ? again.isReplay : again.text.contains("key-withdrawn"))
+                }
+                checker.disconnect()
+            }
+
+            for (session, count) in zip(sessions, carriedOut) {
+                let state = try #require(checker.call("GET", session.path, token: session.token))
+                #expect(state.version == 1 + count)
+            }
+            let all = carriedOut.reduce(0, +)
+            #expect(all > 0 && all < sessions.count * Scale.rounds(8, long: 500), "one side has always won")
+            try await server.stop()
+        }
     }
 }

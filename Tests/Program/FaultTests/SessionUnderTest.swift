@@ -34,6 +34,18 @@ final class SessionUnderTest: Sendable {
             "POST", "\(path)/events", token: token, key: key, body: #"{"type":"update","payload":\#(value)}"#)
     }
 
+    /// Withdraws a key, until that is answered.
+    ///
+    /// - Returns: 204, or 200 if its event was carried out.
+    func withdraw(_ key: String, _ client: BlockingClient) throws -> Int {
+        for _ in 0..<1000 {
+            let reply = client.call("DELETE", "\(path)/outcomes/\(key)", token: token)
+            if let status = reply?.status, [200, 204].contains(status) { return status }
+            usleep(5_000)
+        }
+        throw TestFailure("not answered")
+    }
+
     /// Posts such an event, and remembers the answer.
     ///
     /// - Returns: whether it was acknowledged

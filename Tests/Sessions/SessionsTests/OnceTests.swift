@@ -73,6 +73,64 @@ extension Outcome {
         #expect(SessionHostTests.passed(try session.state()) == [1])
     }
 
+    @Test(arguments: [false, true])
+    func `whoever asks for the outcome of an event under way waits for it`(withdrawing: Bool) async throws {
+        let session = try await open()
+        let gate = Gate()
+        let key = RequestKey("a")
+
+        let outcome = try await Gate.$current.withValue(gate) {
+            let sending = Task.immediate {
+                try await session.apply(PostedEvent("wait", payload: 1), once: .make("a"))
+            }
+            try await SessionHostTests.eventually { gate.waitingCount == 1 }
+            let asking = Task.immediate {
+                withdrawing ? try await session.withdraw(key) : try await session.answer(to: key)
+            }
+            gate.open()
+            _ = try await sending.value
+            return try await asking.value
+        }
+
+        #expect(outcome?.answered?.text == "version 2" && outcome?.isReplay == true)
+        #expect(SessionHostTests.passed(try session.state()) == [1])
+    }
+
+    @Test func `an event that waits behind the withdrawal of its key is refused`() async throws {
+        let session = try await open()
+        let gate = Gate()
+
+        try await Gate.$current.withValue(gate) {
+            let first = Task.immediate { try await session.apply(PostedEvent("wait", payload: 1)) }
+            try await SessionHostTests.eventually { gate.waitingCount == 1 }
+            let withdrawal = Task.immediate { try await session.withdraw(RequestKey("a")) }
+            let second = Task.immediate {
+                try await session.apply(PostedEvent("pass", payload: 2), once: .make("a"))
+            }
+            gate.open()
+            _ = try await first.value
+            #expect(try await withdrawal.value == nil)
+            await #expect(throws: SessionError.keyWithdrawn) { try await second.value }
+        }
+
+        #expect(SessionHostTests.passed(try session.state()) == [1])
+    }
+
+    @Test func `a withdrawn key stays withdrawn on another server, and makes no version`() async throws {
+        let created = try await host.create()
+        let here = try await host.session(created.id, token: created.token.text)
+        #expect(try await here.withdraw(RequestKey("a")) == nil)
+
+        let there = try await SessionHostTests.make(store: store).session(created.id, token: created.token.text)
+        await #expect(throws: SessionError.keyWithdrawn) {
+            try await there.apply(PostedEvent("pass", payload: 1), once: .make("a"))
+        }
+
+        #expect(try await there.answer(to: RequestKey("a")) == nil)
+        #expect(try await there.withdraw(RequestKey("a")) == nil)
+        #expect(try there.state().version == 1)
+    }
+
     @Test func `an event that changes nothing is answered again, and a refused one leaves its key free`() async throws {
         let session = try await open()
         let nothing = try await session.apply(PostedEvent("nothing"), once: .make("a"))

@@ -450,6 +450,25 @@ func eventually(_ isDone: () async throws -> Bool) async throws {
         }
     }
 
+    /// As of a withdrawn key.
+    @Test(arguments: StoreKind.allCases)
+    func `an answer that never had a body is kept like any other`(kind: StoreKind) async throws {
+        try await kind.withStore { store in
+            let id = try SessionID.make(1)
+            try await store.commit(id, versions: 1...1)
+            let key = SHA256Digest(of: "a").hex
+            let answer = StoredAnswer(
+                session: id, key: key, fingerprint: SHA256Digest(of: "b"), version: 1, body: nil)
+
+            let change = SessionChange(id: id, expected: SessionStamp(version: 1), record: nil, answer: answer)
+            #expect(await store.commit([change]) == .success([]))
+
+            #expect(try await store.answer(to: key, of: id) == answer)
+            let loaded = try #require(try await store.load(id))
+            #expect(loaded.answeredKeys == [key] && loaded.record.version == 1)
+        }
+    }
+
     @Test func `an answer without its body is read back as such`() throws {
         for replacedToken in [nil, SHA256Digest(of: "token")] {
             let answer = StoredAnswer(

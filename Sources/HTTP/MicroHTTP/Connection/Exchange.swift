@@ -339,14 +339,15 @@ extension UnsafeRawBufferPointer {
 // A 304 has no body and announces no length (RFC 9110, section 8.6): clients wait for as many bytes as are announced.
 // libmicrohttpd gives every 304 a length, and before 1.0 closes the connection if it knows none.
 extension Exchange {
-    /// Sends the beginning of a 304. The rest of it is libmicrohttpd's 204, which has no length either.
+    /// Sends the beginning of a 304. The rest of it is libmicrohttpd's 204, which has no length either: its status line
+    /// becomes the end of the reason phrase, which clients ignore (RFC 9112, section 4).
     ///
     /// Call on the connection's thread, right before the 204 is queued. Earlier answers have been sent by then, so
     /// these are the next bytes; they leave together with the head that follows.
     ///
     /// - Returns: `false` if the system does not accept all of it at once; then nothing further must be sent.
     func beginNotModified() -> Bool {
-        let start: StaticString = "HTTP/1.1 304 Not Modified\r\nX-Status-Line: "
+        let start: StaticString = "HTTP/1.1 304 Not Modified, "
         let flags = CInt(MSG_MORE) | CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL)
         return send(watched.socket, start.utf8Start, start.utf8CodeUnitCount, flags) == start.utf8CodeUnitCount
     }

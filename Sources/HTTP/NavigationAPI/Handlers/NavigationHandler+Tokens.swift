@@ -18,7 +18,7 @@ extension NavigationHandler {
         let includesControls = try request.includesControls()
         let body = try RequestBody(request, PairingRequest.membersWithCode)
         let (code, label, client) = (try PairingRequest.code(body), try PairingRequest.label(body), try body.client)
-        let least = IdempotentRequest.leastSecretKeyBytes
+        let least = RequestKey.leastSecretBytes
         let once = try IdempotentRequest(request, body, leastCharacters: least)
         do throws(SessionError) {
             let paired = try await host.pair(code, label: label, client: client, once: once)

@@ -146,7 +146,7 @@ extension NavigationHandler {
         let includesControls = try request.includesControls()
         let body = try RequestBody(request, CreationRequest.members, isOptional: true)
         let wanted = try CreationRequest(body)
-        let least = IdempotentRequest.leastSecretKeyBytes
+        let least = RequestKey.leastSecretBytes
         let once = try IdempotentRequest(request, body, leastCharacters: least)
         let created = try await translatingErrors { () async throws(SessionError) in
             switch wanted {
@@ -270,7 +270,7 @@ extension NavigationHandler {
     /// Repeats the answer to an event that replaced the token: a client that lost the answer posts the event again with
     /// the old token.
     private func repeatedAnswer(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let least = IdempotentRequest.leastSecretKeyBytes
+        let least = RequestKey.leastSecretBytes
         return try await translatingErrors { () async throws(SessionError) in
             guard let id = SessionID(request.name), let token = BearerToken(request.headers.only("Authorization")),
                 let body = try? RequestBody(request, PostedEvent.members),
@@ -279,6 +279,44 @@ extension NavigationHandler {
             return try await host.answer(to: once, of: id, replacedToken: token.text)
                 .response(includesControls: false)
         }
+    }
+}
+
+// The outcome of an event whose client did not receive the answer.
+extension NavigationHandler {
+    func readOutcome(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let outcome = try await outcome(request) { (session, key) async throws(SessionError) in
+            try await session.answer(to: key)
+        }
+        guard let outcome else { throw .notCarriedOut }
+        return outcome.response(includesControls: false)
+    }
+
+    func withdrawKey(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let outcome = try await outcome(request) { (session, key) async throws(SessionError) in
+            try await session.withdraw(key)
+        }
+        return outcome?.response(includesControls: false) ?? HTTPResponse(status: 204)
+    }
+
+    /// - Parameter ask: is not called for a client that has only the token which the event has replaced.
+    private func outcome(
+        _ request: HTTPRequest, _ ask: (AuthorizedSession, RequestKey) async throws(SessionError) -> Outcome?
+    ) async throws(Problem) -> Outcome? {
+        let key = IdempotencyKey(segment: request.target.segments[4]).map { RequestKey($0.text) }
+        let session: AuthorizedSession
+        do throws(SessionError) {
+            session = try await self.session(request.name, request, isConfirmed: false)
+        } catch {
+            guard case .unauthorized = error, let key, let id = SessionID(request.name),
+                let token = BearerToken(request.headers.only("Authorization"))
+            else { throw Problem(error) }
+            return try await translatingErrors { () async throws(SessionError) in
+                try await host.answer(to: key, of: id, replacedToken: token.text)
+            }
+        }
+        guard let key else { throw .malformedKeyInPath }
+        return try await translatingErrors { () async throws(SessionError) in try await ask(session, key) }
     }
 }
 

@@ -14,6 +14,9 @@ struct Route: Sendable {
             "v1/sessions/{id}", .get(NavigationHandler.readState, query: .only(["include"])),
             .delete(NavigationHandler.endSession)),
         Route("v1/sessions", .post(NavigationHandler.createSession, query: .only(["include"]))),
+        Route(
+            "v1/sessions/{id}/outcomes/{key}", .get(NavigationHandler.readOutcome),
+            .delete(NavigationHandler.withdrawKey)),
         Route("v1/sessions/{id}/signals", isForServices: true, .post(NavigationHandler.postSignal)),
         Route("v1/users/{user}/signals", isForServices: true, .post(NavigationHandler.postSignalToUser)),
         Route("v1/sessions/{id}/updates", .get(NavigationHandler.sendUpdates, query: .only(["include"]))),

@@ -23,6 +23,16 @@ extension Problem {
                 401, "unauthorized", "No right to this session",
                 "Send Authorization: Bearer with the session's token, from the latest answer that contained one.")
             self.headers.append("WWW-Authenticate", "Bearer")
+        case .tokenReplaced:
+            self.init(
+                401, "token-replaced", "The token was replaced",
+                "An event has given its client another token; send that one.")
+            self.headers.append("WWW-Authenticate", "Bearer")
+        case .tokenRevoked:
+            self.init(
+                401, "token-revoked", "The token was revoked", "The session goes on without this device; pair it again."
+            )
+            self.headers.append("WWW-Authenticate", "Bearer")
         case .unknownSession:
             self.init(404, "unknown-session", "No such session", "It never existed, or is forgotten since it is over.")
         case .ended: self.init(410, "session-ended", "The session has ended", "Create another session.")
@@ -94,6 +104,10 @@ extension Problem {
             self.init(
                 422, "key-reused", "Idempotency-Key used before",
                 "The key was used for another request; use a new key for each request.")
+        case .keyWithdrawn:
+            self.init(
+                409, "key-withdrawn", "Idempotency-Key withdrawn",
+                "The client has withdrawn the key: nothing is carried out under it.")
         case .answerForgotten(let state):
             self.init(
                 409, "answer-forgotten", "The answer is not kept any more",

@@ -141,6 +141,12 @@ extension JSONWriter {
 extension Problem {
     static let unknownPath = Problem(404, "unknown-path", "No such path", "The paths are listed in /openapi.yaml.")
     static let unknownApp = Problem(404, "unknown-app", "No such app", "GET /v1/apps lists the apps.")
+    static let notCarriedOut = Problem(
+        404, "not-carried-out", "Not carried out",
+        "Nothing was carried out under this Idempotency-Key. DELETE the same path, so that nothing will be.")
+    static let malformedKeyInPath = Problem(
+        400, "invalid-request", "Malformed request",
+        "The key in the path must be one of 1 to \(IdempotencyKey.limit) ASCII characters.")
     static let notJSONType = Problem(
         415, "not-json-type", "The body's type is not JSON",
         "Send Content-Type: application/json with the body; curl --json does.")

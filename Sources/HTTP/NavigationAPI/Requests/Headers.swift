@@ -149,6 +149,16 @@ struct IdempotencyKey {
         self.text = text
     }
 
+    /// A key as a segment of a path, without quotes.
+    ///
+    /// - Returns: `nil` if no request can have such a key.
+    init?(segment text: String) {
+        guard (1...IdempotencyKey.limit).contains(text.utf8.count), IdempotencyKey.isPrintable(text) else { return nil }
+        self.text = text
+    }
+
+    private static func isPrintable(_ text: String) -> Bool { text.utf8.allSatisfy { (0x20...0x7E).contains($0) } }
+
     private static func endsToken(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: " "), UInt8(ascii: "\""), UInt8(ascii: ","), UInt8(ascii: ";"), UInt8(ascii: "\\"): true
@@ -158,7 +168,7 @@ struct IdempotencyKey {
 
     /// The key without its quotes (RFC 8941, section 3.3.3); a bare key has neither quotes nor spaces.
     private static func text(of field: String) -> String? {
-        guard field.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { return nil }
+        guard isPrintable(field) else { return nil }
         guard field.utf8.first == UInt8(ascii: "\"") else { return field.utf8.contains(where: endsToken) ? nil : field }
         guard let inside = field.inside("\"", "\"") else { return nil }
         var text: [UInt8] = []

@@ -52,7 +52,11 @@ struct StateBody: JSONWritable {
             writer.member("stack", navigation.stack)
             if !navigation.presented.isEmpty {
                 writer.name("presented")
-                writer.array { writer in for flow in navigation.presented { writer.flow(flow) } }
+                writer.array { writer in
+                    for (position, flow) in navigation.presented.enumerated() {
+                        writer.flow(flow, asks: navigation.asks(beforeDismissing: position))
+                    }
+                }
             }
             if let alert = navigation.alert {
                 writer.name("alert")
@@ -83,12 +87,13 @@ struct StateBody: JSONWritable {
 // One function for each kind of value in a state. Functions, not `JSONWritable` types: each of those would hold a copy
 // of the state.
 extension JSONWriter {
-    fileprivate mutating func flow(_ flow: PresentedFlow) {
+    fileprivate mutating func flow(_ flow: PresentedFlow, asks: Bool) {
         object { writer in
             writer.member("key", flow.key)
             writer.member("style", flow.style.rawValue)
             writer.member("detent", ifAny: flow.detent?.rawValue)
             writer.member("isDismissable", ifAny: flow.isDismissable ? nil : false)
+            writer.member("asks", ifAny: asks ? true : nil)
             writer.member("stack", flow.stack)
         }
     }

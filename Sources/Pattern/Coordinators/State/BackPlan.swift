@@ -36,11 +36,17 @@ extension NavigationState {
             var asks = false
             topStack.innermostToPop?.screens.last?.forEachWithin { if objection(to: $0) != nil { asks = true } }
             return asks
-        case .dismiss:
-            let flow = families(of: Set(presented.suffix(1).map(\.coordinator)))
-            return screensToLeave { flow.contains($0.coordinator) }.contains { objection(to: $0) != nil }
+        case .dismiss: return asks(beforeDismissing: presented.count - 1)
         case .selectTab: return visible.map { objection(to: $0) != nil } ?? false
         }
+    }
+
+    /// Whether the user may dismiss the presented flow at that position, with all flows above it, and `dismiss` shows an
+    /// alert first.
+    public func asks(beforeDismissing position: Int) -> Bool {
+        guard let lowest = lowestDismissable, position >= lowest else { return false }
+        let flows = families(of: Set(presented[position...].map(\.coordinator)))
+        return screensToLeave { flows.contains($0.coordinator) }.contains { objection(to: $0) != nil }
     }
 
     /// The position of the lowest presented flow that the user may dismiss together with all flows above it; `nil` if

@@ -172,8 +172,9 @@ extension SessionError {
     /// Whether the error depends on the session's state, so that another state might not cause it.
     var isAboutState: Bool {
         switch self {
-        case .unauthorized, .ended, .expired, .unknownScreen, .unknownVersion, .unknownToken, .lastToken,
-            .tooManyTokens, .unknownCode, .keyReused, .answerForgotten, .stale, .refused:
+        case .unauthorized, .tokenReplaced, .tokenRevoked, .ended, .expired, .unknownScreen, .unknownVersion,
+            .unknownToken, .lastToken,
+            .tooManyTokens, .unknownCode, .keyReused, .keyWithdrawn, .answerForgotten, .stale, .refused:
             true
         case .unknownApp, .unknownSession, .tooManyWaiting, .tooManyEvents, .tooManyCodeRequests, .tooManyWatchers,
             .noWatcherFree, .tooManySessions, .deadlineExceeded, .notApplied, .storageFull, .damaged, .unknownOutcome,

@@ -103,8 +103,8 @@ extension SessionHost {
             }
             throw .conflict
         }
-        let id = SessionID(from: once.secretKey, secret: store.secret)
-        let token = SessionToken(from: once.secretKey, secret: store.secret)
+        let id = SessionID(from: once.key.text, secret: store.secret)
+        let token = SessionToken(from: once.key.text, secret: store.secret)
         return try await creations.inTurn(id) { () async throws(SessionError) in
             if let replayed = try await self.replayedCreation(once, id, token) { return replayed }
             if let created = try await self.commit(id, token, once, first) { return created }
@@ -159,11 +159,8 @@ extension SessionHost {
         // The app has replaced the token since, and the new one must not be revealed here; or it was revoked.
         guard loaded.record.identity.isOpen(to: token.digest) else { throw .answerForgotten(nil) }
         // Later answers have displaced this one.
-        guard let answer = try await answer(to: once.key, of: id) else { throw .answerForgotten(nil) }
-        guard answer.fingerprint == once.fingerprint else {
-            measures.count(.keyReused)
-            throw .keyReused
-        }
+        guard let answer = try await answer(to: once.key.digest, of: id) else { throw .answerForgotten(nil) }
+        try once.check(answer, measures)
         guard answer.body != nil else { throw .answerForgotten(nil) }
         measures.count(.replayed)
         return CreatedSession(

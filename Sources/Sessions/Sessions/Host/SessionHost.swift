@@ -117,19 +117,30 @@ public final class SessionHost: Sendable {
     public func answer(
         to repeated: IdempotentRequest, of id: SessionID, replacedToken: String
     ) async throws(SessionError) -> Outcome {
+        try await answer(to: repeated.key, of: id, replacedToken: replacedToken) {
+            $0.fingerprint == repeated.fingerprint
+        }
+    }
+
+    /// The same for a client that asks for the outcome of the event with that key.
+    ///
+    /// - Parameter isMeant: whether the answer is that of the event that the client means.
+    public func answer(
+        to key: RequestKey, of id: SessionID, replacedToken: String, _ isMeant: (StoredAnswer) -> Bool = { _ in true }
+    ) async throws(SessionError) -> Outcome {
         let replaced = SessionToken.digest(of: replacedToken)
-        guard let answer = try await answer(to: repeated.key, of: id), answer.fingerprint == repeated.fingerprint,
+        guard let answer = try await answer(to: key.digest, of: id), isMeant(answer),
             answer.replacedToken == replaced,
             let loaded = try await loaded(id, for: nil), let expiresAt = loaded.record.expiresAt, expiresAt > now(),
             loaded.record.ending == nil,
-            let token = repeated.token(
+            let token = key.token(
                 replayedBy: answer, to: loaded.record.identity, for: replaced, secret: store.secret)
         else { throw .unauthorized }
         guard answer.body != nil else { throw .answerForgotten(nil) }
         if !answer.endings.isEmpty { try await endSessions(answer.endings, for: id) }
         return .answered(
             answer, generation: loaded.stamp.generation, replayedAt: loaded.record.version, token: token,
-            pairing: repeated.pairing(replayedBy: answer, to: token.digest, secret: store.secret))
+            pairing: key.pairing(replayedBy: answer, to: token.digest, secret: store.secret))
     }
 
     /// The answer that is kept under the key.
@@ -219,7 +230,7 @@ extension SessionHost {
         TransitionOrigin(
             session: id.text, user: user, isDryRun: isDryRun, directory: HostDirectory(host: self)
         ) { [secret = store.secret] in
-            let request = once.map { "key \($0.secretKey)" } ?? "version \(version)"
+            let request = once.map { "key \($0.key.text)" } ?? "version \(version)"
             let payload = event?.payload?.description ?? ""
             let text = "transition \(isDryRun) \(id.text) \(request) \(event?.type ?? "") \(payload)"
             return "t_" + Base64URL.text(of: Array(KeyedDigest(of: text, key: secret).bytes.prefix(18)))

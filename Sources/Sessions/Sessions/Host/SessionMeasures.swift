@@ -153,7 +153,7 @@ public enum EventOutcome: Int, CaseIterable, Sendable {
     case invalid
     /// The session's version does not meet its condition.
     case stale
-    /// Its `Idempotency-Key` was used for something else, or the answer is no longer kept.
+    /// Its `Idempotency-Key` was used for something else or withdrawn, or the answer is no longer kept.
     case keyReused
     /// Too many events, or an app without capacity: to be posted again later.
     case limited
@@ -170,7 +170,7 @@ public enum EventOutcome: Int, CaseIterable, Sendable {
         switch error {
         case .refused(let error, _): self.init(error)
         case .stale: self = .stale
-        case .keyReused, .answerForgotten: self = .keyReused
+        case .keyReused, .keyWithdrawn, .answerForgotten: self = .keyReused
         case .tooManyTokens: self = .refused
         case .tooManyWaiting, .tooManyEvents, .tooManyCodeRequests, .tooManyCodes: self = .limited
         case .deadlineExceeded: self = .late

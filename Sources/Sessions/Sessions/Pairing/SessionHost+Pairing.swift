@@ -16,7 +16,7 @@ extension SessionHost {
     ) async throws(SessionError) -> CreatedSession {
         // A text that cannot be a code does not count as a guess.
         guard let digest = PairingCode(typed: code)?.digest(store.secret) else { throw .unknownCode }
-        let pairing = try await pairings.find(digest, key: once?.key, at: now())
+        let pairing = try await pairings.find(digest, key: once?.key.digest, at: now())
         var claim: CodeClaim?
         let paired: CreatedSession
         do throws(SessionError) {
@@ -53,9 +53,9 @@ extension SessionHost {
     private func claim(
         _ code: SHA256Digest, _ once: IdempotentRequest?, at now: Date
     ) async throws(SessionError) -> CodeClaim {
-        if try await pairings.take(code, key: once?.key, at: now) { return .taken }
+        if try await pairings.take(code, key: once?.key.digest, at: now) { return .taken }
         guard let once else { throw .unknownCode }
-        _ = try await pairings.find(code, key: once.key, at: now)
+        _ = try await pairings.find(code, key: once.key.digest, at: now)
         return .takenUnderKey
     }
 
@@ -63,7 +63,9 @@ extension SessionHost {
         _ code: SHA256Digest, _ pairing: Pairing, _ label: String?, _ client: ClientInfo?, with session: Session,
         once: IdempotentRequest?, _ claim: inout CodeClaim?
     ) async throws(SessionError) -> Attempt<CreatedSession> {
-        if let once, session.mayHaveAnswered(once.key), let answer = try await answer(to: once.key, of: session.id) {
+        if let once, session.mayHaveAnswered(once.key.digest),
+            let answer = try await answer(to: once.key.digest, of: session.id)
+        {
             return .unchanged(try replay(answer, to: once, of: session))
         }
         let now = now()
@@ -73,7 +75,7 @@ extension SessionHost {
         guard before.identity.tokens.count < AccessToken.limit else { throw .tooManyTokens }
         if claim == nil { claim = try await self.claim(code, once, at: now) }
         let version = before.version + 1
-        let token = once?.token(version: version, of: session.id, secret: store.secret) ?? .random()
+        let token = once?.key.token(version: version, of: session.id, secret: store.secret) ?? .random()
         let identity = before.identity.adding(
             token.digest, label: pairing.label ?? label, client: client ?? .none, beside: before.navigation.client,
             at: now, from: version)
@@ -113,11 +115,11 @@ extension SessionHost {
     private func replay(
         _ answer: StoredAnswer, to once: IdempotentRequest, of session: Session
     ) throws(SessionError) -> CreatedSession {
-        guard answer.fingerprint == once.fingerprint else { throw .keyReused }
+        try once.check(answer, measures)
         let state = try session.current(for: nil, at: now())
         // The token may have been revoked or replaced since.
         guard answer.body != nil,
-            let token = once.token(version: answer.version, of: session.id, secret: store.secret),
+            let token = once.key.token(version: answer.version, of: session.id, secret: store.secret),
             state.identity.isOpen(to: token.digest)
         else { throw .answerForgotten(nil) }
         return CreatedSession(

@@ -60,6 +60,22 @@ extension StoredAnswer {
     }
 }
 
+// A client that gives an event up withdraws its key: it is kept like an answer, so that the event is refused if it
+// arrives later.
+extension StoredAnswer {
+    /// No request has this fingerprint, because it is none of JSON.
+    private static let withdrawn = SHA256Digest(of: "withdrawn")
+
+    /// - Parameter state: the session's last one.
+    static func withdrawal(of key: RequestKey, in state: SessionState) -> StoredAnswer {
+        StoredAnswer(
+            session: state.id, key: key.digest, fingerprint: withdrawn, version: state.version, body: nil)
+    }
+
+    /// Whether it answers no request: nothing was carried out under the key, and nothing will be.
+    var isWithdrawal: Bool { fingerprint == StoredAnswer.withdrawn }
+}
+
 extension StoredAnswer {
     /// What is kept of the answer when its body is dropped.
     public var withoutBody: StoredAnswer {
@@ -81,54 +97,32 @@ public struct GivenCode: Sendable, Equatable {
     }
 }
 
-/// A request that is carried out once, however often it is sent.
-public struct IdempotentRequest: Sendable {
-    /// The key as it was sent.
-    let secretKey: String
-    /// The key as it is kept, see `StoredAnswer.key`.
-    let key: String
-    /// Distinguishes the request from others under the same key.
-    let fingerprint: SHA256Digest
-    /// Returns the body to answer and to keep: every replay gets it byte for byte.
-    let answer: @Sendable (AppliedEvent) -> [UInt8]
+/// The `Idempotency-Key` of a request.
+public struct RequestKey: Sendable {
+    /// As it was sent.
+    let text: String
+    /// As it is kept, see `StoredAnswer.key`.
+    let digest: String
 
-    /// - Parameters:
-    ///   - service: the name of the service that has sent the request; `nil` if a client has. The same key is another
-    ///     one for each.
-    ///   - request: what the fingerprint is made of, in one form for requests that mean the same.
-    public init(
-        key: String, of service: String? = nil, request: [UInt8],
-        answer: @escaping @Sendable (AppliedEvent) -> [UInt8]
-    ) {
-        self.secretKey = key
+    /// - Parameter service: the name of the service that has sent the request; `nil` if a client has. The same key is
+    ///   another one for each.
+    public init(_ text: String, of service: String? = nil) {
+        self.text = text
         if let service {
             // A key has no line break, so no two services have the same text.
-            self.key = StoredAnswer.servicePrefix + SHA256Digest(of: "\(service)\n\(key)").hex
+            digest = StoredAnswer.servicePrefix + SHA256Digest(of: "\(service)\n\(text)").hex
         } else {
-            self.key = SHA256Digest(of: key).hex
+            digest = SHA256Digest(of: text).hex
         }
-        self.fingerprint = SHA256Digest(of: request)
-        self.answer = answer
-    }
-
-    /// - Parameter caller: the token that the event was posted with; `nil` if the request is none of a device's.
-    func stored(_ applied: AppliedEvent, for caller: SHA256Digest? = nil) -> StoredAnswer {
-        let issuer = applied.token?.digest ?? caller
-        return StoredAnswer(
-            session: applied.state.id, key: key, fingerprint: fingerprint, version: applied.state.version,
-            body: answer(applied), replacedToken: applied.token == nil ? nil : caller,
-            pairing: applied.pairing.flatMap { pairing in
-                issuer.map { GivenCode(issuer: $0, expiresAt: pairing.expiresAt) }
-            }, endings: applied.transition.sessionEndings)
     }
 
     /// The least length of a key that a token is derived from, in UTF-8 bytes: nobody else may guess such a key.
-    public static let leastSecretKeyBytes = 16
+    public static let leastSecretBytes = 16
 
     /// The token that an event posted under the key gives the session; `nil` if the key might be guessed.
     func token(version: Int, of id: SessionID, secret: [UInt8]) -> SessionToken? {
-        guard secretKey.utf8.count >= IdempotentRequest.leastSecretKeyBytes else { return nil }
-        return SessionToken(from: secretKey, version: version, of: id, secret: secret)
+        guard text.utf8.count >= RequestKey.leastSecretBytes else { return nil }
+        return SessionToken(from: text, version: version, of: id, secret: secret)
     }
 
     /// The same token on a replay to a client that has the new token or the one that it replaced.
@@ -147,8 +141,8 @@ public struct IdempotentRequest: Sendable {
 
     /// The pairing code that an event posted under the key gives its client; `nil` if the key might be guessed.
     func code(version: Int, of id: SessionID, secret: [UInt8]) -> PairingCode? {
-        guard secretKey.utf8.count >= IdempotentRequest.leastSecretKeyBytes else { return nil }
-        return PairingCode(from: secretKey, version: version, of: id, secret: secret)
+        guard text.utf8.count >= RequestKey.leastSecretBytes else { return nil }
+        return PairingCode(from: text, version: version, of: id, secret: secret)
     }
 
     /// The same code on a replay.
@@ -160,6 +154,47 @@ public struct IdempotentRequest: Sendable {
             let code = code(version: answer.version, of: answer.session, secret: secret)
         else { return nil }
         return OpenPairing(code: code, expiresAt: given.expiresAt)
+    }
+}
+
+/// A request that is carried out once, however often it is sent.
+public struct IdempotentRequest: Sendable {
+    let key: RequestKey
+    /// Distinguishes the request from others under the same key.
+    let fingerprint: SHA256Digest
+    /// Returns the body to answer and to keep: every replay gets it byte for byte.
+    let answer: @Sendable (AppliedEvent) -> [UInt8]
+
+    /// - Parameters:
+    ///   - service: see `RequestKey`.
+    ///   - request: what the fingerprint is made of, in one form for requests that mean the same.
+    public init(
+        key: String, of service: String? = nil, request: [UInt8],
+        answer: @escaping @Sendable (AppliedEvent) -> [UInt8]
+    ) {
+        self.key = RequestKey(key, of: service)
+        self.fingerprint = SHA256Digest(of: request)
+        self.answer = answer
+    }
+
+    /// - Parameter caller: the token that the event was posted with; `nil` if the request is none of a device's.
+    func stored(_ applied: AppliedEvent, for caller: SHA256Digest? = nil) -> StoredAnswer {
+        let issuer = applied.token?.digest ?? caller
+        return StoredAnswer(
+            session: applied.state.id, key: key.digest, fingerprint: fingerprint, version: applied.state.version,
+            body: answer(applied), replacedToken: applied.token == nil ? nil : caller,
+            pairing: applied.pairing.flatMap { pairing in
+                issuer.map { GivenCode(issuer: $0, expiresAt: pairing.expiresAt) }
+            }, endings: applied.transition.sessionEndings)
+    }
+
+    /// Checks that an answer kept under the key is the request's.
+    func check(_ answer: StoredAnswer, _ measures: SessionMeasures) throws(SessionError) {
+        guard !answer.isWithdrawal else { throw .keyWithdrawn }
+        guard answer.fingerprint == fingerprint else {
+            measures.count(.keyReused)
+            throw .keyReused
+        }
     }
 }
 

@@ -58,7 +58,9 @@ public struct AuthorizedSession: Sendable {
     private func attempt(
         _ event: PostedEvent, if condition: VersionCondition?, once: IdempotentRequest?
     ) async throws(SessionError) -> Attempt<Outcome> {
-        if let once, live.mayHaveAnswered(once.key), let answer = try await host.answer(to: once.key, of: id) {
+        if let once, live.mayHaveAnswered(once.key.digest),
+            let answer = try await host.answer(to: once.key.digest, of: id)
+        {
             return .unchanged(try replay(answer, to: once))
         }
         let now = host.now()
@@ -87,7 +89,7 @@ public struct AuthorizedSession: Sendable {
     ) async throws(SessionError) -> AppliedEvent {
         try live.admitCode(at: now)
         let (state, token) = (applied.state, applied.token)
-        let code = once?.code(version: state.version, of: id, secret: host.store.secret) ?? .random()
+        let code = once?.key.code(version: state.version, of: id, secret: host.store.secret) ?? .random()
         let pairing = try await open(code, for: token?.digest ?? self.token, of: state, label: request.label, at: now)
         return AppliedEvent(
             state: state, transition: applied.transition, token: token, pairing: pairing,
@@ -169,28 +171,72 @@ public struct AuthorizedSession: Sendable {
 
     /// The answer to a request that was already carried out.
     private func replay(_ answer: StoredAnswer, to once: IdempotentRequest) throws(SessionError) -> Outcome {
+        try replay(answer, to: once.key) { () throws(SessionError) in try once.check(answer, host.measures) }
+    }
+
+    /// - Parameter check: called for who has a right to the session.
+    private func replay(
+        _ answer: StoredAnswer, to key: RequestKey, _ check: () throws(SessionError) -> Void
+    ) throws(SessionError) -> Outcome {
         let (identity, stamp) = (live.identity, live.stamp)
-        let newToken = once.token(replayedBy: answer, to: identity, for: token, secret: host.store.secret)
+        let newToken = key.token(replayedBy: answer, to: identity, for: token, secret: host.store.secret)
         // The token may have been replaced while this waited. The event that replaced it may still be replayed with it.
         guard let access = identity.access(of: newToken?.digest ?? token) else { throw .unauthorized }
-        guard answer.fingerprint == once.fingerprint else {
-            host.measures.count(.keyReused)
-            throw .keyReused
-        }
+        try check()
         // What was before the token is sealed, see `AccessToken.firstVersion`.
         guard answer.body != nil, answer.version >= access.firstVersion else {
             throw .answerForgotten(try? live.current(for: token, at: host.now()))
         }
         host.measures.count(.replayed)
-        let pairing = once.pairing(
+        let pairing = key.pairing(
             replayedBy: answer, to: newToken?.digest ?? token, secret: host.store.secret)
         return .answered(
             answer, generation: stamp.generation, replayedAt: stamp.version, token: newToken, pairing: pairing)
     }
 
+    /// What became of the event with that key, for a client that did not receive the answer: the answer again. This waits
+    /// for its turn, so it finds an event that arrived before it.
+    ///
+    /// - Returns: `nil` if nothing was carried out under the key. An event that arrives later still may be, unless the
+    ///   key is withdrawn.
+    public func answer(to key: RequestKey) async throws(SessionError) -> Outcome? {
+        try await answer(to: key, withdrawing: false)
+    }
+
+    /// Withdraws the key of an event whose client has given it up: from then on nothing is carried out under it.
+    ///
+    /// - Returns: the answer to the event if it was carried out before; `nil` if the key is withdrawn.
+    public func withdraw(_ key: RequestKey) async throws(SessionError) -> Outcome? {
+        try await answer(to: key, withdrawing: true)
+    }
+
+    private func answer(to key: RequestKey, withdrawing: Bool) async throws(SessionError) -> Outcome? {
+        try live.admit(host.eventRate, at: host.now())
+        let outcome = try await host.change(live) { (live) async throws(SessionError) in
+            try await with(live).attempt(key, withdrawing: withdrawing)
+        }
+        if let outcome, !outcome.endings.isEmpty { try await host.endSessions(outcome.endings, for: id) }
+        return outcome
+    }
+
+    private func attempt(
+        _ key: RequestKey, withdrawing: Bool
+    ) async throws(SessionError) -> Attempt<Outcome?> {
+        var kept: StoredAnswer?
+        if live.mayHaveAnswered(key.digest) { kept = try await host.answer(to: key.digest, of: id) }
+        if let kept, !kept.isWithdrawal { return .unchanged(try replay(kept, to: key) {}) }
+        let now = host.now()
+        let state = try state(if: nil, at: now)
+        guard withdrawing, kept == nil else { return .unchanged(nil) }
+        let unchanged = AppliedEvent(state: state, transition: Transition(event: nil))
+        let withdrawal = StoredAnswer.withdrawal(of: key, in: state)
+        let isCommitted = try await host.commit(unchanged, after: state, at: now, keeping: withdrawal, of: live)
+        return isCommitted ? .committed(nil) : .outdated
+    }
+
     /// Derived from the `Idempotency-Key` if there is one that cannot be guessed, so that a replay can return it again.
     private func newToken(version: Int, once: IdempotentRequest?) -> SessionToken {
-        once?.token(version: version, of: id, secret: host.store.secret) ?? .random()
+        once?.key.token(version: version, of: id, secret: host.store.secret) ?? .random()
     }
 
     /// What one event would do to the last committed state. The session does not change, and no request waits for this;

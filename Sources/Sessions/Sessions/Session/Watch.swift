@@ -182,7 +182,8 @@ extension AuthorizedSession {
             switch end {
             case .ended?: throw .ended
             case .expired?: throw .expired
-            case .tokenReplaced?, .tokenRevoked?: throw .unauthorized
+            case .tokenReplaced?: throw .tokenReplaced
+            case .tokenRevoked?: throw .tokenRevoked
             case nil: break
             }
             let left = deadline - .now

@@ -22,7 +22,9 @@ extension SessionHost {
         // effect, or a timer: any number of them may wait.
         let limit = once == nil ? .max : settings.waitingLimit
         let outcome = try await change(session, waiting: limit) { (live) async throws(SessionError) in
-            if let once, live.mayHaveAnswered(once.key), let answer = try await answer(to: once.key, of: id) {
+            if let once, live.mayHaveAnswered(once.key.digest),
+                let answer = try await answer(to: once.key.digest, of: id)
+            {
                 return Attempt<Outcome?>.unchanged(try replay(answer, to: once, of: live))
             }
             let now = now()
@@ -49,10 +51,7 @@ extension SessionHost {
     private func replay(
         _ answer: StoredAnswer, to once: IdempotentRequest, of live: Session
     ) throws(SessionError) -> Outcome {
-        guard answer.fingerprint == once.fingerprint else {
-            measures.count(.keyReused)
-            throw .keyReused
-        }
+        try once.check(answer, measures)
         guard answer.body != nil else { throw .answerForgotten(nil) }
         measures.count(.replayed)
         return .answered(answer, generation: live.stamp.generation, replayedAt: live.stamp.version)

@@ -65,6 +65,21 @@ private struct PassingCoordinator: Coordinator {
     }
 }
 
+/// A draft in a sheet, and a note over it.
+private struct LayeredDeskCoordinator: Coordinator {
+    func start(_ navigator: inout Navigator) {
+        navigator.push(Screen("desk"))
+        navigator.present(LayeredDraftCoordinator())
+    }
+}
+
+private struct LayeredDraftCoordinator: Coordinator {
+    enum Event: String, NavigationEvent, CaseIterable { case more }
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("draft")) }
+    func handle(_ event: Event, _ navigator: inout Navigator) { navigator.present(NoteCoordinator()) }
+    func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? { Alert("Leave?") }
+}
+
 @Suite struct DrawingTests {
     private static let app = App(
         "desk", root: { DeskCoordinator() }, coordinators: [NoteCoordinator.self, PassingCoordinator.self])
@@ -154,6 +169,22 @@ private struct PassingCoordinator: Coordinator {
         try await tester.send("answer", ["button": "yes"])
         try await tester.send("sheet")
         #expect(tester.state.backPlan.map { tester.state.asks(before: $0) } == false)
+    }
+
+    @Test func `a presented flow says beforehand whether dismissing it asks, with all flows above it`() async throws {
+        let app = App(
+            "draft", root: { LayeredDeskCoordinator() },
+            coordinators: [LayeredDraftCoordinator.self, NoteCoordinator.self])
+        var tester = try await CoordinatorTester(app)
+        #expect(tester.state.asks(beforeDismissing: 0))
+
+        try await tester.send("more")
+
+        #expect(tester.state.asks(beforeDismissing: 0) && !tester.state.asks(beforeDismissing: 1))
+        let draft = try #require(tester.state.presented.first?.key)
+        try await tester.send("dismiss", ["key": .string(draft)])
+        #expect(tester.state.alert != nil && tester.state.presented.count == 2)
+        #expect(!tester.state.asks(beforeDismissing: 0))
     }
 
     @Test func `operations name their stacks, and leave out what came and went`() async throws {
