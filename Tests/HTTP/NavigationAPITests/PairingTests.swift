@@ -189,7 +189,7 @@ import TestSupport
 
         #expect(try await client.call("DELETE", "\(client.path)/tokens/2").status == 204)
 
-        try await waiting.expect(401, "unauthorized")
+        try await waiting.expect(401, "token-revoked")
     }
 }
 

@@ -411,7 +411,7 @@ extension PairingTests {
 
         let (state, transition) = try await waiting.value
         #expect(state.version == 3 && transition?.event == "revokeToken")
-        await #expect(throws: SessionError.unauthorized) { try await revoked.value }
+        await #expect(throws: SessionError.tokenRevoked) { try await revoked.value }
     }
 
     @Test func `replacing a token revokes the others`() async throws {
