@@ -58,7 +58,43 @@ need_python() {
 }
 install_python() {
     [ -x "$venv/bin/pip" ] || python3 -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check "$@" < /dev/null
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@" < /dev/null
+}
+
+# Has a compiler, its standard library, coroutines and the serialization of JSON, for Kotlin on a Java runtime.
+KOTLIN_PACKAGE=kotlin-jupyter-kernel==0.19.0.944
+
+# Installs Kotlin, and sets `kotlin_libraries` to the class path with which programs are compiled and run.
+need_kotlin() {
+    need_packages default-jre-headless
+    need_python "$KOTLIN_PACKAGE"
+    kotlin=$(echo "$venv"/lib/python3*/site-packages/run_kotlin_kernel/jars)
+    local coroutines=$venv/kotlinx-coroutines.jar
+    [ -e "$coroutines" ] || alone take_coroutines "$kotlin"/kotlin-jupyter-kernel-*-all.jar "$coroutines"
+    kotlin_libraries=$(printf '%s:' "$kotlin"/kotlin-stdlib-*.jar "$kotlin"/kotlinx-serialization-{core,json}-jvm-*.jar)$coroutines
+}
+# Coroutines are only in the jar of the compiler, whose 80 MB would make each start of a program slow.
+take_coroutines() { # jar of the compiler, jar to make
+    "$venv/bin/python" - "$1" "$2.part" << 'PYTHON'
+import re, sys, zipfile
+with zipfile.ZipFile(sys.argv[1]) as compiler, zipfile.ZipFile(sys.argv[2], "w", zipfile.ZIP_DEFLATED) as jar:
+    for name in filter(re.compile(r"kotlinx/coroutines/|META-INF/(services/)?kotlinx.coroutines").match, compiler.namelist()):
+        jar.writestr(name, compiler.read(name))
+PYTHON
+    mv "$2.part" "$2"
+}
+
+# Compiles Kotlin sources into a jar; a warning is an error. Further class paths are added to that of `need_kotlin`. Run
+# the result with `java -cp "$jar:$kotlin_libraries" NAME_OF_THE_FILE_Kt`.
+kotlin_compile() { # jar, sources or folders, [-cp class path]
+    local jar=$1 sources=() classes=$kotlin_libraries
+    shift
+    while [ $# -gt 0 ]; do
+        if [ "$1" = -cp ]; then classes=$2:$classes; shift 2; else sources+=("$1"); shift; fi
+    done
+    java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$(echo "$kotlin"/kotlin-jupyter-kernel-*-all.jar)" \
+        org.jetbrains.kotlin.cli.jvm.K2JVMCompiler \
+        -Werror -no-stdlib -no-reflect -jvm-target 17 -cp "$classes" -d "$jar" "${sources[@]}"
 }
 
 # The processes that this script has started and must stop.
