@@ -1,0 +1,118 @@
+package coordinator.client
+
+import java.net.URI
+import kotlin.time.Duration
+import kotlin.time.Duration.Companion.seconds
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.flow.StateFlow
+import kotlinx.coroutines.withContext
+import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
+import kotlinx.serialization.json.buildJsonObject
+import kotlinx.serialization.json.put
+
+/** What the client says about itself, for words in the user's language and the like. */
+public data class ClientInfo(
+    /** The user's language and region, as BCP 47 writes them: `de-AT`. */
+    val locale: String? = null, val platform: String? = null, val version: String? = null,
+) {
+    internal fun json() = JsonObject(buildMap {
+        locale?.let { put("locale", JsonPrimitive(it)) }
+        platform?.let { put("platform", JsonPrimitive(it)) }
+        version?.let { put("version", JsonPrimitive(it)) }
+    })
+}
+
+/** What is the same for all requests. */
+public data class Settings(
+    /**
+     * How long a tap may wait for its outcome. Afterwards it is withdrawn, so that what the user did without a connection
+     * does not happen hours later; [Duration.INFINITE] if it shall.
+     */
+    val deadline: Duration = 30.seconds,
+    /** Draws `back`, `selectTab` and `dismiss` at once, where [predicted] knows what they lead to. */
+    val drawsEarly: Boolean = false,
+    /** Whether states have [NavigationState.controls]. A client that knows its app's screens does without. */
+    val includesControls: Boolean = true,
+)
+
+/** What a request waits for: draw “no connection” if [status] is 0, “please wait” if it is 429 or 503. */
+public data class Waiting(val status: Int, val pause: Duration)
+
+/**
+ * Opens sessions of a server, or the one that [storage] keeps. [API_VERSION] is that of the server, for which this library was
+ * made for; later ones only add to it.
+ *
+ * ```
+ * val client = NavigationClient(URI("https://nav.example.com"), FileStorage(Path.of("session")))
+ * val opening = client.resume() ?: client.open("shop")
+ * ```
+ */
+public class NavigationClient(
+    server: URI,
+    private val storage: SessionStorage,
+    private val info: ClientInfo = ClientInfo(),
+    private val settings: Settings = Settings(),
+) {
+    private val transport = Transport(server)
+
+    /** What a request is waiting for, or null. */
+    public val waiting: StateFlow<Waiting?> get() = transport.waiting
+
+    /**
+     * The session that is kept, in its present state; null if there is none. It settles what was under way when the app
+     * ended: an event is not sent again, but a session that was being opened is opened.
+     */
+    public suspend fun resume(): Opening? = withContext(Dispatchers.IO) {
+        val json = storage.load()?.let(::parse) ?: return@withContext null
+        val open = OpenRequest.of(json)
+        val id = json.text("id") ?: return@withContext open?.let { opened(it) }
+        NavigationSession(transport, storage, settings, id, json.text("token").orEmpty(), open).resumed()
+    }
+
+    /** Opens a session of an app, in the place of the one that is kept, where [link] leads if there is one. */
+    public suspend fun open(app: String, link: String? = null): Opening = begin("/v1/sessions", buildJsonObject {
+        put("app", app)
+        link?.let { put("link", it) }
+        put("client", info.json())
+    })
+
+    /** Joins the session of another device, which shows a code. A wrong code is refused with `unknown-code`. */
+    public suspend fun pair(code: String, label: String? = null): Opening = begin("/v1/pairings", buildJsonObject {
+        put("code", code)
+        label?.let { put("label", it) }
+        put("client", info.json())
+    })
+
+    /** Forgets the session on this device. To end it for all, call [NavigationSession.end] before. */
+    public fun forget(): Unit = storage.save(null)
+
+    private suspend fun begin(path: String, body: JsonObject): Opening = withContext(Dispatchers.IO) {
+        val request = OpenRequest(newKey(), path, body.toString())
+        storage.save(JsonObject(mapOf("open" to request.json())).toString())
+        opened(request)
+    }
+
+    private suspend fun opened(request: OpenRequest): Opening {
+        val query = if (settings.includesControls) "?include=controls" else ""
+        val answer = transport.send("POST", request.path + query, null, request, "token", settings.deadline)
+        val state = (answer as? Answer.Done)?.json
+        val id = state?.child("session")?.text("id")
+        if (state == null || id == null) {
+            if (answer !is Answer.Refused) return Opening.Unreachable
+            storage.save(null)
+            return Opening.Refused(answer.problem)
+        }
+        val token = state.text("token").orEmpty()
+        storage.save(Saved(id, token, null).text())
+        val session = NavigationSession(transport, storage, settings, id, token).begun(state, answer.tag)
+        // The answer to a repeated request may be older than the session.
+        return if (answer.isOlder) session.resumed() else Opening.Opened(session)
+    }
+
+    /** The versions that belong together. */
+    public companion object {
+        /** Of the server's API. */
+        public const val API_VERSION: String = "0.1.0"
+    }
+}

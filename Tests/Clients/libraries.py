@@ -1,0 +1,569 @@
+"""Walks `shop` to the receipt with each client library, through all that can go wrong on the way.
+
+python libraries.py COORDINATORD NAME=COMMAND… [--only=SCENARIO] [--steps=NUMBER]
+
+COMMAND starts the driver of a library, which uses its public functions alone. `COMMAND walk --server URL --storage DIR
+[--code CODE] [--deadline SECONDS] [--early]` resumes the session in DIR, or pairs, or opens a session, and walks on to
+the receipt. It prints a line of JSON for each state that it draws, `{"version": 3, "visible": "cart", "early": false}`,
+and `{"done": true, "visible": "receipt", "session": id}` at the end. If the session is over for it, it prints
+`{"ended": "token-revoked"}` or another reason, and exits with 4. `{"withdrawn": key, "outcome": …}` is an event whose
+deadline has passed.
+
+`COMMAND predict` reads lines `{"state": …, "event": …}`, and prints for each what is drawn before the answer is there:
+`{"visible": key, "stack": [keys], "tab": id or null}`, or `null` if it is nothing. `stack` is the innermost stack with
+the visible screen, and `tab` the tab that is selected around it.
+
+Whether there was exactly one purchase, is read from the server's store afterwards.
+"""
+
+import collections
+import concurrent.futures
+import http.client
+import itertools
+import json
+import os
+import random
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.parse
+
+import gateway
+from gateway import Gateway
+from relay import Relay
+
+# How long a walk may take, in seconds.
+WALK = 60
+# What an app does besides what `back`, `selectTab` and `dismiss` say, so that a prediction cannot be right:
+# (app, event, name of the visible screen), and why.
+UNPREDICTABLE = {}
+
+
+class Server:
+    """A server with a SQLite store, which can be killed and started again on its port."""
+
+    running = []
+
+    def __init__(self, program, directory):
+        Server.running.append(self)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.program, self.directory, self.starts = program, directory, 0
+        self.url, self.turn = f"http://127.0.0.1:{self.port}", threading.Lock()
+        os.makedirs(directory)
+        self.start()
+
+    def start(self):
+        log = open(f"{self.directory}/log", "ab")
+        self.process = subprocess.Popen(
+            [self.program, "serve", "--port", str(self.port), "--development", "--store", f"sqlite:{self.directory}/store",
+             "--data-directory", f"{self.directory}/data"], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        log.close()
+        self.starts += 1
+        for _ in range(1000):
+            try:
+                return socket.create_connection(("127.0.0.1", self.port)).close()
+            except OSError:
+                assert self.process.poll() is None, open(f"{self.directory}/log").read()[-2000:]
+                time.sleep(0.01)
+        raise AssertionError("the server is not ready after 10 s")
+
+    def kill(self):
+        """kill -9, and a start."""
+        with self.turn:
+            self.process.kill()
+            self.process.wait()
+            self.start()
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+    def sessions(self, *arguments):
+        store = ["--store", f"sqlite:{self.directory}/store"]
+        command = [self.program, "sessions", arguments[0], *store, *arguments[1:]]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+
+    def events(self, session):
+        """What led to each version of a session, of the stopped server."""
+        return [line.split()[4] for line in self.sessions("show", session) if line.startswith(session)]
+
+    def visible(self, session):
+        """The name of the visible screen."""
+        return json.loads(self.sessions("show", session)[-1])["visible"]["name"]
+
+
+class Device:
+    """A client of the test's own."""
+
+    def __init__(self, url, code=None):
+        self.url, self.token = urllib.parse.urlsplit(url), None
+        status, answer = self.request("POST", "/v1/pairings", {"code": code}) if code else self.open("shop")
+        assert status == 201, answer
+
+    def open(self, app):
+        status, answer = self.request("POST", "/v1/sessions?include=controls", {"app": app})
+        self.id, self.token, self.state = answer["session"]["id"], answer["token"], answer
+        return status, answer
+
+    def request(self, method, path, body=None):
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        if method == "POST":
+            headers |= {"Idempotency-Key": f"{random.getrandbits(128):032x}", "Content-Type": "application/json"}
+        connection = http.client.HTTPConnection(self.url.netloc, timeout=60)
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        return answer.status, json.loads(text) if text else None
+
+    def post(self, kind, payload=None):
+        """The status and the answer. The state is that of the answer."""
+        event = {"type": kind} | ({} if payload is None else {"payload": payload})
+        status, answer = self.request("POST", f"/v1/sessions/{self.id}/events?include=controls", event)
+        if status == 200:
+            self.state, self.token = answer, answer.get("token", self.token)
+        return status, answer
+
+    def pairing(self):
+        return self.request("POST", f"/v1/sessions/{self.id}/pairings", {})[1]["code"]
+
+
+class Walk:
+    """A library's driver on its way. `drawn` are its states, with the time of each."""
+
+    def __init__(self, library, directory, url, *options):
+        self.library, self.directory, self.drawn = library, directory, []
+        self.command = [*shlex.split(libraries[library]), "walk", "--server", url, "--storage", f"{directory}/app", *options]
+        os.makedirs(f"{directory}/app", exist_ok=True)
+        self.withdrawn, self.result, self.at = [], None, {}
+        self.start()
+
+    def start(self):
+        self.errors = open(f"{self.directory}/errors", "ab")
+        self.process = subprocess.Popen(
+            self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        self.reader = threading.Thread(target=self._read, args=(self.process,), daemon=True)
+        self.reader.start()
+
+    def _read(self, process):
+        for text in process.stdout:
+            try:
+                line = json.loads(text)
+            except ValueError:
+                continue  # The driver was killed while it wrote.
+            if "version" in line:
+                self.drawn.append(line | {"time": time.monotonic()})
+            elif "withdrawn" in line:
+                self.withdrawn.append(line["outcome"])
+            else:
+                self.result = line
+            for step in [step for step in self.at if len(self.drawn) >= step]:
+                threading.Thread(target=self.at.pop(step), daemon=True).start()
+
+    def after(self, step, action):
+        """Calls a function when so many states are drawn."""
+        self.at[step] = action
+
+    def kill(self):
+        """Kills the app and starts it again."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self.reader.join()
+        self.start()
+
+    def finish(self, seconds=WALK):
+        """Waits for the end; the versions that were drawn never fell."""
+        process, end = None, time.monotonic() + seconds
+        while process is not self.process:  # It may have been started again meanwhile.
+            process = self.process
+            try:
+                process.wait(max(end - time.monotonic(), 0.1))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise AssertionError(f"not at the receipt after {seconds} s, but here: {self.drawn[-3:]}\n{self.log()}")
+            time.sleep(0.05)
+        self.reader.join()
+        versions = [line["version"] for line in self.drawn]
+        assert versions == sorted(versions), f"an older state was drawn: {versions}"
+        return process.returncode
+
+    def arrive(self, seconds=WALK):
+        """Waits for the receipt, and returns the session."""
+        code = self.finish(seconds)
+        done = self.result or {}
+        assert code == 0 and done.get("done") and done["visible"] == "receipt", f"{code} {done}\n{self.log()}"
+        assert self.drawn[-1]["visible"] == "receipt", self.drawn[-3:]
+        return done["session"]
+
+    def log(self):
+        return open(f"{self.directory}/errors").read()[-3000:]
+
+
+# What a scenario leads to: the sessions that must have one purchase, those that must have none, whether the library has
+# done the same as without faults, and what is printed.
+Outcome = collections.namedtuple("Outcome", "bought, empty, is_alone, note", defaults=((), (), True, ""))
+
+
+def plain(library, directory, server):
+    walk = Walk(library, directory, server.url)
+    session = walk.arrive()
+    return Outcome([session], note=f"{len(walk.drawn)} states")
+
+
+def lost_answers(library, directory, server):
+    """The answer to the first sending of each POST is lost."""
+    seen = set()
+    between = Gateway(server.url, lambda request: gateway.NOTHING if is_first(request, seen) else None)
+    walk = Walk(library, directory, between.url)
+    return Outcome([walk.arrive()], note=f"{between.lost} answers lost")
+
+
+def is_first(request, seen):
+    """Whether a POST is sent for the first time."""
+    return request.method == "POST" and not (request.key in seen or seen.add(request.key))
+
+
+def foreign_answers(library, directory, server):
+    """A gateway forwards everything, and answers the first two sendings itself."""
+    errors = [(status, body) for body in [gateway.JSON, gateway.HTML, gateway.EMPTY] for status in [502, 503, 504]]
+    faults = itertools.cycle([fault for error in errors for fault in [error, gateway.HALF]])
+    tries = collections.Counter()
+
+    def plan(request):
+        what = request.key or (request.method, request.path)
+        tries[what] += 1
+        return next(faults) if tries[what] <= 2 else None
+
+    between = Gateway(server.url, plan)
+    walk = Walk(library, directory, between.url)
+    session = walk.arrive()
+    assert between.lost > len(errors), f"only {between.lost} faults"
+    return Outcome([session], note=f"{between.lost} answers were the gateway's")
+
+
+def killed_app(library, directory, server):
+    """When the server has carried out a step, the app is killed before it has the answer, and started again."""
+    seen, kills = set(), []
+
+    def kill():
+        kills.append(None)
+        walk.kill()
+
+    def plan(request):
+        return kill if request.path.split("?")[0].endswith("/events") and is_first(request, seen) else None
+
+    walk = Walk(library, directory, Gateway(server.url, plan).url)
+    session = walk.arrive()
+    assert len(kills) >= 6, f"the app was killed only {len(kills)} times"
+    return Outcome([session], note=f"{len(kills)} times")
+
+
+def killed_server(library, directory, _):
+    """kill -9 of the server before and while it carries out the steps."""
+    server = Server(program, f"{directory}/server")
+    seen, steps = set(), itertools.count()
+
+    def plan(request):
+        if is_first(request, seen):
+            if next(steps) % 2:
+                server.kill()
+            else:
+                threading.Timer(random.random() * 0.006, server.kill).start()
+
+    walk = Walk(library, directory, Gateway(server.url, plan).url)
+    session = walk.arrive()
+    with server.turn:
+        server.stop()
+    return Outcome(check(server, [session], note := f"{server.starts - 1} times", library), note=note)
+
+
+def another_device(library, directory, server):
+    """Another device uses the session until the sign-in, with which it loses it."""
+    device, stop = Device(server.url), threading.Event()
+    walk = Walk(library, directory, Gateway(server.url, lambda _: None, latency=0.03).url, "--code", device.pairing())
+    taps = [("selectTab", {"tab": "home"}), ("product", {"id": 7}), ("back",), ("selectTab", {"tab": "search"}), ("selectTab", {"tab": "cart"})]
+    accepted = 0
+    while not walk.drawn and walk.process.poll() is None:
+        time.sleep(0.01)
+    for tap in taps * 6:
+        status, _ = device.post(*tap)
+        if status == 401:
+            break
+        accepted += status == 200
+        time.sleep(0.02)
+    session = walk.arrive()
+    assert session == device.id and device.request("GET", f"/v1/sessions/{session}")[0] == 401
+    return Outcome([session], is_alone=False, note=f"{accepted} of its events were accepted")
+
+
+def two_devices(library, directory, server):
+    """Two apps walk in one session; the one that signs in arrives, and the other loses the session."""
+    device, between = Device(server.url), Gateway(server.url, lambda _: None, latency=0.03)
+    walks = [Walk(library, f"{directory}/{n}", between.url, "--code", device.pairing()) for n in range(2)]
+    codes = sorted(walk.finish() for walk in walks)
+    assert codes == [0, 4], f"{codes} {[walk.result for walk in walks]}\n{walks[0].log()}\n{walks[1].log()}"
+    ended = next(walk.result["ended"] for walk in walks if "ended" in walk.result)
+    check_reason(ended)
+    return Outcome([device.id], is_alone=False, note=f"the other one: {ended}")
+
+
+def check_reason(ended):
+    """Why the session is over for a device that another one has revoked. Servers before that say only `unauthorized`."""
+    assert ended in ["token-revoked", "token-replaced"] + ["unauthorized"] * (not tells_reason), ended
+
+
+def revoked_token(library, directory, server):
+    """The token is revoked on the way, and the app says so, also when it is started again."""
+    device = Device(server.url)
+    walk = Walk(library, directory, Gateway(server.url, lambda _: None, latency=0.1).url, "--code", device.pairing())
+    walk.after(3, lambda: device.request("DELETE", f"/v1/sessions/{device.id}/tokens/2"))
+    for _ in range(2):
+        assert walk.finish() == 4, f"{walk.result}\n{walk.log()}"
+        check_reason(walk.result["ended"])
+        ended, walk.result = walk.result["ended"], None
+        walk.start()
+    walk.finish()
+    return Outcome((), [device.id], note=ended)
+
+
+def no_network(library, directory, server, seconds=10, options=()):
+    """For ten seconds, on the way, there is no network."""
+    relay = Relay(server.port)
+    # Between the app and the cut, so that a step takes a while.
+    slow = Gateway(server.url, lambda _: None, latency=0.05)
+    relay.target = slow.listener.server_port
+    walk = Walk(library, directory, f"http://127.0.0.1:{relay.port}", "--deadline", "60", *options)
+    walk.after(4, lambda: (relay.cut(refuse=True), threading.Timer(seconds, relay.open).start()))
+    begun = time.monotonic()
+    session = walk.arrive()
+    assert time.monotonic() - begun > seconds, "the network was never missed"
+    return Outcome([session], note=f"arrived {time.monotonic() - begun - seconds:.1f} s after them")
+
+
+def passed_deadline(library, directory, server):
+    """Without a network for longer than a tap may wait: the app gives it up, and goes on from what it finds."""
+    relay = Relay(Gateway(server.url, lambda _: None, latency=0.05).listener.server_port)
+    walk = Walk(library, directory, f"http://127.0.0.1:{relay.port}", "--deadline", "1.5")
+    walk.after(4, lambda: (relay.cut(refuse=True), threading.Timer(4, relay.open).start()))
+    session = walk.arrive()
+    assert walk.withdrawn, "no event was withdrawn"
+    return Outcome([session], note=f"withdrawn: {', '.join(walk.withdrawn)}")
+
+
+def late_request(library, directory, server):
+    """The payment reaches the server after the app has given it up and paid again."""
+    late = threading.Event()
+
+    def plan(request):
+        if b'"pay"' in request.body and not late.is_set():
+            late.set()
+            time.sleep(4)
+            return gateway.NOTHING
+
+    between = Gateway(server.url, plan)
+    walk = Walk(library, directory, between.url, "--deadline", "1.5")
+    session = walk.arrive()
+    time.sleep(max(0, next(r for r in between.requests if b'"pay"' in r.body).arrived + 4.2 - time.monotonic()))
+    assert walk.withdrawn, "the payment was not withdrawn"
+    return Outcome([session], note=f"withdrawn: {', '.join(walk.withdrawn)}")
+
+
+def early(library, directory, server):
+    """With 150 ms of latency: what is drawn at once is drawn before the answer."""
+    times = {}
+    for options in [(), ("--early",)]:
+        between = Gateway(server.url, lambda _: None, latency=0.15)
+        walk = Walk(library, f"{directory}/{len(options)}", between.url, *options)
+        session = walk.arrive()
+        tap = next(request for request in between.requests if b'"selectTab"' in request.body)
+        before = max(line["time"] for line in walk.drawn if line["time"] < tap.arrived and not line.get("early"))
+        after = next(line for line in walk.drawn if line["time"] > before)
+        times[options] = 1000 * (after["time"] - before), session
+        if options:
+            assert after.get("early") and after["time"] < tap.answered, f"not before the answer: {after}"
+            assert after["visible"] == "cart", after
+    (late, first), (soon, second) = times.values()
+    return Outcome([first, second], note=f"from tap to drawing {late:.0f} ms, drawn early {soon:.0f} ms")
+
+
+SCENARIOS = [
+    no_network, killed_app, killed_server, foreign_answers, passed_deadline, late_request, lost_answers, early, two_devices,
+    revoked_token, another_device, plain,
+]
+
+
+def run(scenario, library):
+    directory = f"{work}/{library}/{scenario.__name__}"
+    os.makedirs(directory)
+    begun = time.monotonic()
+    outcome = scenario(library, directory, shared)
+    return outcome, time.monotonic() - begun
+
+
+def check(server, sessions, scenario, library):
+    """Each session has one purchase, and is at the receipt."""
+    for session in sessions:
+        events = server.events(session)
+        where = f"{library}, {scenario}: {events}"
+        assert events.count("pay") == 1 == events.count("effect:charged"), where
+        assert events[-1] == "effect:charged" and server.visible(session) == "receipt", where
+    return sessions
+
+
+def check_all(server, outcomes):
+    """No session has more than its purchase, and faults alone change nothing about what happens."""
+    events = {line.split()[0]: server.events(line.split()[0]) for line in server.sessions("list")}
+    for (library, scenario), outcome in outcomes.items():
+        if scenario is killed_server:
+            continue
+        check(server, outcome.bought, scenario.__name__, library)
+        usual = outcomes.get((library, plain))
+        for session in outcome.bought:
+            if outcome.is_alone and usual:
+                assert events[session] == events[usual.bought[0]], (library, scenario.__name__, events[session])
+        assert not any("pay" in events.pop(session) for session in outcome.empty), (library, scenario.__name__)
+    for outcome in outcomes.values():
+        for session in outcome.bought:
+            events.pop(session, None)
+    assert not events, f"sessions that no app has: {events}"
+
+
+# Predictions: what `back`, `selectTab` and `dismiss` lead to, on random walks through all apps.
+
+PREDICTED = ["back", "selectTab", "dismiss"]
+
+
+def innermost(state):
+    """The keys of the innermost stack with the visible screen, and the id of the tab that is selected around it."""
+    stack, tab = (state["presented"][-1] if "presented" in state else state)["stack"], None
+    while "tabs" in stack[-1]:
+        tabs = stack[-1]["tabs"]
+        tab = tabs["selected"]
+        stack = next(item["stack"] for item in tabs["items"] if item["id"] == tab)
+    return {"visible": state["visible"]["key"], "stack": [screen["key"] for screen in stack], "tab": tab}
+
+
+def payload_of(control, pick):
+    """A payload for a control, or None."""
+    if "payload" in control:
+        return control["payload"]
+    properties = control.get("schema", {}).get("properties", {})
+    if len(properties) == 1 and "enum" in (values := next(iter(properties.items())))[1]:
+        return {values[0]: pick.choice(values[1]["enum"])}
+    return control.get("example")
+
+
+def walk_app(url, app, seed, steps):
+    """(app, state, event, next state) of each predicted event on a random walk."""
+    pick, device, found = random.Random(f"{app} {seed}"), Device(url), []
+    device.open(app)
+    for _ in range(steps):
+        before = device.state
+        controls = [control for control in before["controls"] if control["type"] not in ("describeClient", "open")]
+        # Much of what is worth predicting is deep in an app, so that a walk starts over seldom.
+        weights = [4 if control["type"] in PREDICTED else 0.05 if control["type"] == "relaunch" else 2 for control in controls]
+        control = pick.choices(controls, weights)[0]
+        event = {"type": control["type"]}
+        if (payload := payload_of(control, pick)) is not None:
+            event["payload"] = payload
+        status, answer = device.post(event["type"], event.get("payload"))
+        if status in (401, 410):
+            device.open(app)
+        elif status != 200:
+            # What happens meanwhile in the background, such as a timer, is part of the next state.
+            device.state = device.request("GET", f"/v1/sessions/{device.id}?include=controls")[1]
+        elif event["type"] in PREDICTED and answer["session"]["version"] <= before["session"]["version"] + 1:
+            found.append((app, before, event, answer))
+    return found
+
+
+def record_walks(server, steps):
+    apps = [app["name"] for app in Device(server.url).request("GET", "/v1/apps")[1]["apps"]]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        walks = pool.map(lambda walk: walk_app(server.url, *walk, steps), itertools.product(apps, range(2)))
+        return [step for walk in walks for step in walk]
+
+
+def compare_predictions(library, recorded):
+    """What the library draws early is what came, or nothing."""
+    lines = "".join(json.dumps({"state": before, "event": event}) + "\n" for _, before, event, _ in recorded)
+    command = [*shlex.split(libraries[library]), "predict"]
+    answers = subprocess.run(command, input=lines, check=True, capture_output=True, text=True, timeout=60).stdout.splitlines()
+    assert len(answers) == len(recorded), f"{len(answers)} predictions of {len(recorded)}"
+    counts, wrong = collections.Counter(), []
+    for (app, before, event, after), answer in zip(recorded, answers):
+        prediction, what = json.loads(answer), (app, event["type"], before["visible"]["name"])
+        if prediction is None:
+            counts["nothing"] += 1
+        elif {name: prediction[name] for name in ("visible", "stack", "tab")} == innermost(after):
+            counts["equal"] += 1
+        elif what in UNPREDICTABLE:
+            counts["unpredictable"] += 1
+        else:
+            wrong.append((what, event.get("payload"), prediction, innermost(after), after.get("alert"), after["transition"]))
+    for step in wrong[:5]:
+        print(f"{library} predicted wrongly: {step}")
+    print(f"{library}: predicted equal {counts['equal']}, predicted nothing {counts['nothing']}, "
+          f"corrected for a known reason {counts['unpredictable']}, wrong {len(wrong)}")
+    return not wrong and counts["equal"] > len(recorded) / 2
+
+
+def says_why(server):
+    """Whether a device whose token was revoked gets another problem than one with a wrong token."""
+    device = Device(server.url)
+    other = Device(server.url, device.pairing())
+    device.request("DELETE", f"/v1/sessions/{device.id}/tokens/2")
+    return not other.request("GET", f"/v1/sessions/{device.id}")[1]["type"].endswith(":unauthorized")
+
+
+def walk_all(scenarios):
+    """Runs the scenarios, which mostly wait, at the same time, and returns whether all were as they must be."""
+    outcomes, failed = {}, 0
+    with concurrent.futures.ThreadPoolExecutor(9) as pool:
+        running = {pool.submit(run, scenario, library): (library, scenario) for scenario in scenarios for library in libraries}
+        for done in concurrent.futures.as_completed(running):
+            library, scenario = running[done]
+            try:
+                outcome, seconds = done.result()
+            except Exception as error:
+                failed += 1
+                print(f"{library}: {scenario.__name__} has FAILED: {type(error).__name__} {error}", flush=True)
+                continue
+            outcomes[library, scenario] = outcome
+            print(f"{library}: {scenario.__doc__ or 'Without faults.'} {outcome.note} ({seconds:.1f} s)", flush=True)
+    shared.stop()
+    if failed == 0:
+        check_all(shared, outcomes)
+        bought = sum(len(outcome.bought) for outcome in outcomes.values())
+        print(f"{bought} walks of {len(libraries)} libraries have led to {bought} purchases")
+    return failed == 0
+
+
+if __name__ == "__main__":
+    program = sys.argv[1]
+    options = dict(text.split("=", 1) for text in sys.argv[2:] if text.startswith("--"))
+    libraries = dict(text.split("=", 1) for text in sys.argv[2:] if not text.startswith("--"))
+    only = options.get("--only")
+    work = tempfile.mkdtemp(prefix="libraries-")
+    shared = Server(program, f"{work}/server")
+    apps = Server(program, f"{work}/apps")
+    try:
+        tells_reason = says_why(apps)
+        is_right = only == "predict" or walk_all([scenario for scenario in SCENARIOS if only in (None, scenario.__name__)])
+        if only in (None, "predict"):
+            recorded = record_walks(apps, int(options.get("--steps", 150)))
+            print(f"{len(recorded)} events on random walks through {len({app for app, *_ in recorded})} apps")
+            is_right &= all([compare_predictions(library, recorded) for library in libraries])
+    finally:
+        for server in Server.running:
+            server.process.kill()
+        shutil.rmtree(work, ignore_errors=True)
+    sys.exit(not is_right)
