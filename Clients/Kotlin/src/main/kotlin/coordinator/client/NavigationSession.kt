@@ -64,8 +64,8 @@ public class NavigationSession internal constructor(
         if (settings.drawsEarly && !turn.isLocked) drawEarly(event)
         return inTurn {
             try {
-                val isOpen = settled(deadline) == Settlement.UNKNOWN
-                over ?: if (isOpen) Outcome.Withdrawn(key, Settlement.NOT_CARRIED_OUT) else {
+                settled(deadline)
+                over ?: if (saved.open != null) Outcome.Withdrawn(key, Settlement.NOT_CARRIED_OUT) else {
                     val request = OpenRequest(key, "$path/events", body(event, screen))
                     save(saved.copy(open = request))
                     val fields = version?.let { mapOf("If-Match" to "\"$it\"") }.orEmpty()
@@ -84,11 +84,11 @@ public class NavigationSession internal constructor(
 
     /** Reads the state as it is now, as when the app comes to the front. */
     public suspend fun read(deadline: Duration = settings.deadline): Outcome = inTurn {
-        val isOpen = settled(deadline) == Settlement.UNKNOWN
-        over ?: if (isOpen) Outcome.Withdrawn(null, Settlement.UNKNOWN) else readNow(deadline)
+        settled(deadline)
+        over ?: if (saved.open != null) Outcome.Withdrawn(null, Settlement.UNKNOWN) else readNow(deadline)
     }
 
-    /** What became of an event that was withdrawn, or that an app has left open; null if there is none. */
+    /** Withdraws the event that is still open, and returns what became of it; null if there is none. */
     public suspend fun settle(deadline: Duration = settings.deadline): Settlement? = inTurn { settled(deadline) }
 
     /**
@@ -178,7 +178,7 @@ public class NavigationSession internal constructor(
     /** Settles what was left open, and reads the state. */
     internal suspend fun resumed(): Opening = inTurn {
         val settled = settled(settings.deadline)
-        val outcome = over ?: if (settled == Settlement.UNKNOWN) null else readNow(settings.deadline)
+        val outcome = over ?: if (saved.open != null) null else readNow(settings.deadline)
         when (outcome) {
             is Outcome.Done -> Opening.Opened(this, settled)
             is Outcome.Over -> Opening.Over(outcome.reason, outcome.problem)
@@ -237,21 +237,22 @@ public class NavigationSession internal constructor(
         }
     }
 
-    /** Asks what became of the event that is open, without carrying it out. */
+    /** Withdraws the event that is open: it is not carried out from now on, however late it arrives. */
     private suspend fun settled(deadline: Duration): Settlement? {
         val open = saved.open ?: return null
-        val answer = transport.send(
-            "GET", "$path/outcomes/${open.key}$query", saved.token, member = "session", deadline = deadline)
-        return when {
-            answer is Answer.Done -> Settlement.CARRIED_OUT.also { carriedOut(answer) }
-            answer is Answer.Refused && answer.problem.status == 404 -> {
-                save(saved.copy(open = null))
-                Settlement.NOT_CARRIED_OUT
+        val answer = transport.send("DELETE", "$path/outcomes/${open.key}", saved.token, deadline = deadline)
+        when (answer) {
+            is Answer.Done -> {
+                if (answer.json == null) return Settlement.NOT_CARRIED_OUT.also { save(saved.copy(open = null)) }
+                carriedOut(answer)
+                return Settlement.CARRIED_OUT
             }
-            else -> {
-                if (answer is Answer.Refused) refused(answer.problem, null)
-                Settlement.UNKNOWN
+            is Answer.Refused -> {
+                // Another problem than that the session is over will not get better.
+                refused(answer.problem, open.key)
+                return if (answer.problem.kind == "answer-forgotten") Settlement.CARRIED_OUT else Settlement.UNKNOWN
             }
+            is Answer.Open -> return Settlement.UNKNOWN
         }
     }
 
