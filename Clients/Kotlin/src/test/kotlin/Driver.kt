@@ -1,6 +1,8 @@
 // Walks `shop` to the receipt as a user would: each step is chosen from what is drawn. Tests/Clients/libraries.py has
 // what it prints. It uses what is public alone.
 
+package driver
+
 import coordinator.client.FileStorage
 import coordinator.client.NavigationClient
 import coordinator.client.NavigationEvent
