@@ -86,11 +86,12 @@ PYTHON
 
 # Compiles Kotlin sources into a jar; a warning is an error. Further class paths are added to that of `need_kotlin`. Run
 # the result with `java -cp "$jar:$kotlin_libraries" NAME_OF_THE_FILE_Kt`.
-kotlin_compile() { # jar, sources or folders, [-cp class path]
+kotlin_compile() { # jar, sources, folders or flags, [-cp class path]
     local jar=$1 sources=() classes=$kotlin_libraries
     shift
     while [ $# -gt 0 ]; do
-        if [ "$1" = -cp ]; then classes=$2:$classes; shift 2; else sources+=("$1"); shift; fi
+        if [ "$1" = -cp ]; then classes=$2:$classes; shift; else sources+=("$1"); fi
+        shift
     done
     java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$(echo "$kotlin"/kotlin-jupyter-kernel-*-all.jar)" \
         org.jetbrains.kotlin.cli.jvm.K2JVMCompiler \

@@ -59,7 +59,8 @@ private suspend fun walk(options: Map<String, String>, drawsEarly: Boolean) {
     coroutineScope {
         // Each state is drawn before the next step.
         launch(Dispatchers.Unconfined) { session.state.distinctUntilChangedBy(::line).collect { println(line(it)) } }
-        launch { session.follow().let { finish(4, "ended", it.reason) } }
+        // Both ways of following are tried: without streams if there is a deadline.
+        launch { session.follow(isPolling = "--deadline" in options).let { finish(4, "ended", it.reason) } }
         while (session.state.value.visible.name != "receipt") step(session)
         println(buildJsonObject {
             put("done", true)

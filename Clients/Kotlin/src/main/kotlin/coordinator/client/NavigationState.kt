@@ -93,9 +93,9 @@ public data class Screen(
     val hasContent: Boolean,
     val contentVersion: Int?,
     /** Buttons that post a payload as it stands. */
-    val buttons: List<Button>,
+    val buttons: List<ScreenButton>,
     /** A list, in the order in which it is drawn. */
-    val rows: List<Row>,
+    val rows: List<ScreenRow>,
     /** The tabs that the screen consists of. */
     val tabs: Tabs?,
     val json: JsonObject,
@@ -109,22 +109,22 @@ public data class Screen(
         hidesNavigationBar = json.flag("hidesNavigationBar") ?: false,
         hasContent = json.flag("hasContent") ?: false,
         contentVersion = json.number("contentVersion")?.toInt(),
-        buttons = json.children("buttons").map(::Button),
-        rows = json.children("rows").map(::Row),
+        buttons = json.children("buttons").map(::ScreenButton),
+        rows = json.children("rows").map(::ScreenRow),
         tabs = json.child("tabs")?.let(::Tabs),
         json = json,
     )
 }
 
 /** A button of a screen: a tap posts [event]. */
-public data class Button(val title: String?, val role: String?, val isEnabled: Boolean, val event: NavigationEvent) {
+public data class ScreenButton(val title: String?, val role: String?, val isEnabled: Boolean, val event: NavigationEvent) {
     internal constructor(json: JsonObject) : this(
         json.text("title"), json.text("role"), json.flag("isEnabled") ?: true,
         NavigationEvent(json.text("type").orEmpty(), json["payload"]))
 }
 
 /** A row of a list: a tap posts [event]; without one it is only text. [isSelected] is null in a list without marks. */
-public data class Row(
+public data class ScreenRow(
     val title: String, val detail: String?, val isSelected: Boolean?, val isEnabled: Boolean, val event: NavigationEvent?,
 ) {
     internal constructor(json: JsonObject) : this(
@@ -133,12 +133,12 @@ public data class Row(
 }
 
 /** The tabs of a screen. [items] have a stack each; that of the [selected] one is in front. */
-public data class Tabs(val selected: String, val items: List<Tab>) {
-    internal constructor(json: JsonObject) : this(json.text("selected").orEmpty(), json.children("items").map(::Tab))
+public data class Tabs(val selected: String, val items: List<TabItem>) {
+    internal constructor(json: JsonObject) : this(json.text("selected").orEmpty(), json.children("items").map(::TabItem))
 }
 
 /** A tab. */
-public data class Tab(val id: String, val title: String, val icon: String?, val badge: String?, val stack: List<Screen>) {
+public data class TabItem(val id: String, val title: String, val icon: String?, val badge: String?, val stack: List<Screen>) {
     internal constructor(json: JsonObject) : this(
         json.text("id").orEmpty(), json.text("title").orEmpty(), json.text("icon"), json.text("badge"),
         json.children("stack").map(::Screen))

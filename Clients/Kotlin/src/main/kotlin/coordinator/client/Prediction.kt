@@ -65,7 +65,7 @@ private fun popped(stack: List<Screen>, to: String?): List<Screen>? =
 private fun rooted(stack: List<Screen>): List<Screen>? = changed(stack) { it.take(1) }
 
 /** Selects another tab of the innermost tabs. */
-private fun selected(stack: List<Screen>, isMeant: (Tab) -> Boolean): List<Screen>? {
+private fun selected(stack: List<Screen>, isMeant: (TabItem) -> Boolean): List<Screen>? {
     val screen = stack.lastOrNull() ?: return null
     val tabs = screen.tabs ?: return null
     val inner = inTab(tabs) { selected(it, isMeant) }

@@ -71,11 +71,12 @@ internal class Transport(server: URI) {
         fields.forEach(builder::header)
         val message = builder.build()
         val begun = TimeSource.Monotonic.markNow()
+        val limit = deadline + wait.seconds
         var last: Problem? = null
         try {
             var attempt = 0
             while (true) {
-                val left = deadline - begun.elapsedNow()
+                val left = limit - begun.elapsedNow()
                 val answer = withTimeoutOrNull(minOf(left, (30 + wait).seconds)) { attempt(message, member) }
                 val problem = (answer as? Answer.Refused)?.problem
                 last = problem ?: last
@@ -83,9 +84,9 @@ internal class Transport(server: URI) {
                 if (answer is Answer.Done || problem != null && !problem.isTemporary && !isTooSlow) return answer
                 var pause = backOff(attempt++)
                 problem?.retryAfter?.let { pause = it.seconds }
-                if (begun.elapsedNow() + pause >= deadline) {
+                if (begun.elapsedNow() + pause >= limit) {
                     // The rest of the time is waited for, so that the user sees one way of waiting only.
-                    delay(deadline - begun.elapsedNow())
+                    delay(limit - begun.elapsedNow())
                     return Answer.Open(last)
                 }
                 waiting.value = Waiting(problem?.status ?: 0, pause)
