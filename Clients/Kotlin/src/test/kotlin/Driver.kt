@@ -46,7 +46,8 @@ private suspend fun walk(options: Map<String, String>, drawsEarly: Boolean) {
     val settings = Settings(drawsEarly = drawsEarly)
         .let { settings -> options["--deadline"]?.let { settings.copy(deadline = it.toDouble().seconds) } ?: settings }
     val client = NavigationClient(
-        URI(options.getValue("--server")), FileStorage(Path.of(options.getValue("--storage"), "session")), settings = settings)
+        URI(options.getValue("--server")), FileStorage(Path.of(options.getValue("--storage"), "session")),
+        settings = settings)
     var opening: Opening = Opening.Unreachable
     while (opening is Opening.Unreachable) {
         opening = client.resume() ?: options["--code"]?.let { client.pair(it) } ?: client.open("shop")
@@ -114,12 +115,14 @@ private fun cart(state: NavigationState): Int =
     state.stack.first().tabs?.items?.find { it.id == "cart" }?.badge?.toInt() ?: 0
 
 private fun number(name: String, value: Int) = JsonObject(mapOf(name to JsonPrimitive(value)))
-private fun texts(vararg members: Pair<String, String>) = JsonObject(members.associate { (name, value) -> name to JsonPrimitive(value) })
+private fun texts(vararg members: Pair<String, String>) =
+    JsonObject(members.associate { (name, value) -> name to JsonPrimitive(value) })
 
 private fun predict(line: JsonObject): JsonElement {
     val event = line.getValue("event").jsonObject
     val state = NavigationState.of(line.getValue("state").jsonObject)!!
-    val next = state.predicted(NavigationEvent(event.getValue("type").jsonPrimitive.content, event["payload"])) ?: return JsonNull
+    val type = event.getValue("type").jsonPrimitive.content
+    val next = state.predicted(NavigationEvent(type, event["payload"])) ?: return JsonNull
     return buildJsonObject {
         put("visible", next.visible.key)
         put("stack", JsonArray(next.visibleStack.map { JsonPrimitive(it.key) }))

@@ -40,8 +40,7 @@ public data class Settings(
 public data class Waiting(val status: Int, val pause: Duration)
 
 /**
- * Opens sessions of a server, or the one that [storage] keeps. [API_VERSION] is that of the server, for which this library was
- * made for; later ones only add to it.
+ * Opens sessions of a server, or the one that the storage keeps.
  *
  * ```
  * val client = NavigationClient(URI("https://nav.example.com"), FileStorage(Path.of("session")))

@@ -3,8 +3,8 @@ package coordinator.client
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
+import kotlin.time.TimeSource
 import kotlinx.coroutines.Dispatchers
-import kotlinx.coroutines.delay
 import kotlinx.coroutines.flow.MutableStateFlow
 import kotlinx.coroutines.flow.StateFlow
 import kotlinx.coroutines.flow.asStateFlow
@@ -18,8 +18,8 @@ import kotlinx.serialization.json.JsonPrimitive
 /**
  * A session, of which [state] is what to draw. Made by a [NavigationClient]. All functions may be called from any thread.
  *
- * One request is under way at a time, as the user's next step depends on the answer; others wait for their turn. An event
- * is saved before it is sent: what an app that was killed has left open, the next one settles before it does anything else.
+ * One request is under way at a time, as the user's next step depends on the answer; others wait for their turn. An
+ * event is saved before it is sent: what a killed app has left open, the next one settles before anything else.
  */
 public class NavigationSession internal constructor(
     private val transport: Transport, private val storage: SessionStorage, private val settings: Settings,
@@ -61,21 +61,23 @@ public class NavigationSession internal constructor(
     ): Outcome {
         // The screen on which the user acts now, not the one that is visible when the turn comes.
         val screen = state.value.visible.key.takeIf { event.type != "open" }
+        val tapped = TimeSource.Monotonic.markNow()
         if (settings.drawsEarly && !turn.isLocked) drawEarly(event)
-        return inTurn {
-            try {
+        try {
+            return inTurn {
                 settled(deadline)
                 over ?: if (saved.open != null) Outcome.Withdrawn(key, Settlement.NOT_CARRIED_OUT) else {
                     val request = OpenRequest(key, "$path/events", body(event, screen))
                     save(saved.copy(open = request))
                     val fields = version?.let { mapOf("If-Match" to "\"$it\"") }.orEmpty()
+                    val left = deadline - tapped.elapsedNow()
                     val answer = transport.send(
-                        "POST", request.path + query, saved.token, request, "session", deadline, wait, fields)
+                        "POST", request.path + query, saved.token, request, "session", left, wait, fields)
                     outcome(answer, key)
                 }
-            } finally {
-                drawKnown()
             }
+        } finally {
+            drawKnown()
         }
     }
 
@@ -126,7 +128,8 @@ public class NavigationSession internal constructor(
             reason?.let { end(if (it.startsWith("token")) it else "session-$it", null, token) }
             if (problem?.isEnd == true) end(problem.kind, problem, token)
             over?.let { return it }
-            delay(problem?.retryAfter?.seconds ?: maxOf(backOff(failures++), retry.coerceAtMost(15_000).milliseconds))
+            val pause = maxOf(backOff(failures++), retry.coerceAtMost(15_000).milliseconds)
+            transport.pause(problem, problem?.retryAfter?.seconds ?: pause)
         }
     }
 
@@ -134,7 +137,9 @@ public class NavigationSession internal constructor(
     public suspend fun content(screen: Screen): JsonObject? {
         val kept = synchronized(lock) { contents[screen.key] }
         val fields = kept?.let { mapOf("If-None-Match" to it.first) }.orEmpty()
-        val answer = transport.send("GET", "$path/screens/${screen.key}/content", saved.token, deadline = settings.deadline, fields = fields) as? Answer.Done
+        val answer = transport.send(
+            "GET", "$path/screens/${screen.key}/content", saved.token, deadline = settings.deadline, fields = fields,
+        ) as? Answer.Done
         if (answer?.json == null) return if (answer?.status == 304) kept?.second else null
         synchronized(lock) {
             val shown = known?.visibleStack?.map { it.key }.orEmpty()

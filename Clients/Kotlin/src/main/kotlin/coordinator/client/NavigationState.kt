@@ -117,7 +117,9 @@ public data class Screen(
 }
 
 /** A button of a screen: a tap posts [event]. */
-public data class ScreenButton(val title: String?, val role: String?, val isEnabled: Boolean, val event: NavigationEvent) {
+public data class ScreenButton(
+    val title: String?, val role: String?, val isEnabled: Boolean, val event: NavigationEvent,
+) {
     internal constructor(json: JsonObject) : this(
         json.text("title"), json.text("role"), json.flag("isEnabled") ?: true,
         NavigationEvent(json.text("type").orEmpty(), json["payload"]))
@@ -138,7 +140,9 @@ public data class Tabs(val selected: String, val items: List<TabItem>) {
 }
 
 /** A tab. */
-public data class TabItem(val id: String, val title: String, val icon: String?, val badge: String?, val stack: List<Screen>) {
+public data class TabItem(
+    val id: String, val title: String, val icon: String?, val badge: String?, val stack: List<Screen>,
+) {
     internal constructor(json: JsonObject) : this(
         json.text("id").orEmpty(), json.text("title").orEmpty(), json.text("icon"), json.text("badge"),
         json.children("stack").map(::Screen))
@@ -150,8 +154,8 @@ public data class PresentedFlow(
     val stack: List<Screen>,
 ) {
     internal constructor(json: JsonObject) : this(
-        json.text("key").orEmpty(), json.text("style").orEmpty(), json.text("detent"), json.flag("isDismissable") ?: true,
-        json.flag("asks") ?: false, json.children("stack").map(::Screen))
+        json.text("key").orEmpty(), json.text("style").orEmpty(), json.text("detent"),
+        json.flag("isDismissable") ?: true, json.flag("asks") ?: false, json.children("stack").map(::Screen))
 }
 
 /** A question, or something to know. */
@@ -176,7 +180,10 @@ public data class Back(
         json.text("effect").orEmpty(), json.text("to"), json.flag("asks") ?: false)
 }
 
-/** A visible change. [op] is `push`, `pop`, `update`, `replace`, `present`, `dismiss`, `selectTab`, `alert`, `dismissAlert`. */
+/**
+ * A visible change. [op] is `push`, `pop`, `update`, `replace`, `present`, `dismiss`, `selectTab`, `alert` or
+ * `dismissAlert`.
+ */
 public data class ScreenOperation(
     val op: String, val key: String, val stack: String?, val replaced: String?, val style: String?, val tab: String?,
 ) {
@@ -210,7 +217,8 @@ public data class NavigationEvent(val type: String, val payload: JsonElement? = 
         public val back: NavigationEvent = NavigationEvent("back")
 
         /** Dismisses the flow in front, or the one with that key and all above it. */
-        public fun dismiss(flow: String? = null): NavigationEvent = NavigationEvent("dismiss", flow?.let { member("key", it) })
+        public fun dismiss(flow: String? = null): NavigationEvent =
+            NavigationEvent("dismiss", flow?.let { member("key", it) })
 
         /** Selects a tab; the selected one returns to its first screen. */
         public fun selectTab(id: String): NavigationEvent = NavigationEvent("selectTab", member("tab", id))
@@ -241,6 +249,7 @@ internal fun List<Screen>.tabs(): List<Tabs> {
 internal fun JsonObject.child(name: String) = get(name) as? JsonObject
 internal fun JsonObject.children(name: String) = (get(name) as? JsonArray)?.filterIsInstance<JsonObject>().orEmpty()
 internal fun JsonObject.text(name: String) = (get(name) as? JsonPrimitive)?.takeIf { it.isString }?.contentOrNull
-internal fun JsonObject.texts(name: String) = (get(name) as? JsonArray)?.mapNotNull { (it as? JsonPrimitive)?.contentOrNull }.orEmpty()
+internal fun JsonObject.texts(name: String) =
+    (get(name) as? JsonArray)?.mapNotNull { (it as? JsonPrimitive)?.contentOrNull }.orEmpty()
 internal fun JsonObject.number(name: String) = (get(name) as? JsonPrimitive)?.longOrNull
 internal fun JsonObject.flag(name: String) = (get(name) as? JsonPrimitive)?.booleanOrNull

@@ -7,7 +7,7 @@ public sealed interface Outcome {
     /** Carried out. [pairing] is a code to show, if the app gives one out for another device. */
     public data class Done(val state: NavigationState, val pairing: PairingCode? = null) : Outcome
 
-    /** The payload does not fit (422): show each fault at its field, or the problem's [Problem.title] if there is none. */
+    /** The payload does not fit (422): show each fault at its field, or the [Problem.title] if there is none. */
     public data class Invalid(val faults: List<Fault>, val problem: Problem) : Outcome
 
     /** The app is elsewhere (409, 412), where [state] says, which is drawn already: let the user decide again. */
@@ -109,5 +109,6 @@ public data class PairingCode(val code: String, val expiresAt: String) {
 /** A device's right to the session. [isOwn] is this one's. */
 public data class Device(val number: Int, val label: String?, val lastUsedAt: String, val isOwn: Boolean) {
     internal constructor(json: JsonObject) : this(
-        json.number("number")?.toInt() ?: 0, json.text("label"), json.text("lastUsedAt").orEmpty(), json.flag("isOwn") ?: false)
+        json.number("number")?.toInt() ?: 0, json.text("label"), json.text("lastUsedAt").orEmpty(),
+        json.flag("isOwn") ?: false)
 }

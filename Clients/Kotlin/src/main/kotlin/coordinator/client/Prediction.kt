@@ -15,7 +15,7 @@ public fun NavigationState.predicted(event: NavigationEvent): NavigationState? {
         "back" -> when (back?.effect) {
             "pop" -> inFront { popped(it, back.to) }
             "dismiss" -> dismissed(presented.lastOrNull())
-            "selectTab" -> inFront { stack -> selected(stack) { tab -> innermost(tab.stack).lastOrNull()?.key == back.to } }
+            "selectTab" -> inFront { selected(it) { tab -> innermost(tab.stack).lastOrNull()?.key == back.to } }
             else -> null
         }?.takeIf { it.visible.key == back?.to }
         "selectTab" -> {

@@ -42,9 +42,9 @@ public class FileStorage(private val file: Path) : SessionStorage {
         if (text == null) { Files.deleteIfExists(file); return }
         val next = file.resolveSibling("${file.fileName}.${UUID.randomUUID()}")
         val isPosix = "posix" in file.fileSystem.supportedFileAttributeViews()
-        val owner = if (isPosix) arrayOf(PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))) else emptyArray()
+        val owner = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))
         try {
-            FileChannel.open(next, setOf(CREATE_NEW, WRITE), *owner).use { channel ->
+            FileChannel.open(next, setOf(CREATE_NEW, WRITE), *(if (isPosix) arrayOf(owner) else emptyArray())).use { channel ->
                 val bytes = ByteBuffer.wrap(text.encodeToByteArray())
                 while (bytes.hasRemaining()) channel.write(bytes)
                 channel.force(true)

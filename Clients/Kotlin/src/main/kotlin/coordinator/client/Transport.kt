@@ -61,8 +61,8 @@ internal class Transport(server: URI) {
      * many seconds longer.
      */
     suspend fun send(
-        method: String, path: String, token: String?, request: OpenRequest? = null, member: String? = null, deadline: Duration = 30.seconds,
-        wait: Int = 0, fields: Map<String, String> = emptyMap(),
+        method: String, path: String, token: String?, request: OpenRequest? = null, member: String? = null,
+        deadline: Duration = 30.seconds, wait: Int = 0, fields: Map<String, String> = emptyMap(),
     ): Answer {
         val builder = builder(path, token).method(
             method, request?.let { BodyPublishers.ofString(it.body) } ?: BodyPublishers.noBody())
@@ -73,25 +73,27 @@ internal class Transport(server: URI) {
         val begun = TimeSource.Monotonic.markNow()
         val limit = deadline + wait.seconds
         var last: Problem? = null
+        var failures = 0
+        while (true) {
+            val left = limit - begun.elapsedNow()
+            val answer = withTimeoutOrNull(minOf(left, (30 + wait).seconds)) { attempt(message, member) }
+            val problem = (answer as? Answer.Refused)?.problem
+            last = problem ?: last
+            val isTooSlow = problem?.status == 504 && failures == 0
+            if (answer is Answer.Done || problem != null && !problem.isTemporary && !isTooSlow) return answer
+            val wanted = problem?.retryAfter?.seconds ?: backOff(failures)
+            failures++
+            val rest = limit - begun.elapsedNow()
+            pause(problem, minOf(wanted, rest))
+            if (wanted >= rest) return Answer.Open(last)
+        }
+    }
+
+    /** Waits, and says so. */
+    suspend fun pause(problem: Problem?, duration: Duration) {
         try {
-            var attempt = 0
-            while (true) {
-                val left = limit - begun.elapsedNow()
-                val answer = withTimeoutOrNull(minOf(left, (30 + wait).seconds)) { attempt(message, member) }
-                val problem = (answer as? Answer.Refused)?.problem
-                last = problem ?: last
-                val isTooSlow = problem?.status == 504 && attempt == 0
-                if (answer is Answer.Done || problem != null && !problem.isTemporary && !isTooSlow) return answer
-                var pause = backOff(attempt++)
-                problem?.retryAfter?.let { pause = it.seconds }
-                if (begun.elapsedNow() + pause >= limit) {
-                    // The rest of the time is waited for, so that the user sees one way of waiting only.
-                    delay(limit - begun.elapsedNow())
-                    return Answer.Open(last)
-                }
-                waiting.value = Waiting(problem?.status ?: 0, pause)
-                delay(pause)
-            }
+            waiting.value = Waiting(problem?.status ?: 0, duration)
+            delay(duration)
         } finally {
             waiting.value = null
         }
@@ -112,7 +114,8 @@ internal class Transport(server: URI) {
         val status = response.statusCode()
         return when {
             status == 204 || status == 304 -> Answer.Done(status, null, response.headers())
-            status in 200..299 -> json?.takeIf { member == null || member in it }?.let { Answer.Done(status, it, response.headers()) }
+            status in 200..299 ->
+                json?.takeIf { member == null || member in it }?.let { Answer.Done(status, it, response.headers()) }
             else -> Problem.of(status, json, response.headers().retryAfter())?.let(Answer::Refused)
         }
     }
