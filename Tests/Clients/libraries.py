@@ -145,7 +145,7 @@ class Walk:
         self.library, self.directory, self.drawn = library, directory, []
         self.command = [*shlex.split(libraries[library]), "walk", "--server", url, "--storage", f"{directory}/app", *options]
         os.makedirs(f"{directory}/app", exist_ok=True)
-        self.withdrawn, self.result, self.at = [], None, {}
+        self.withdrawn, self.result, self.at, self.turn = [], None, {}, threading.Lock()
         self.start()
 
     def start(self):
@@ -176,26 +176,26 @@ class Walk:
 
     def kill(self):
         """Kills the app and starts it again."""
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-        self.reader.join()
-        self.start()
+        with self.turn:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.wait()
+            self.reader.join()
+            self.start()
 
     def finish(self, seconds=WALK):
         """Waits for the end; the versions that were drawn never fell."""
-        process, end = None, time.monotonic() + seconds
-        while process is not self.process:  # It may have been started again meanwhile.
-            process = self.process
-            try:
-                process.wait(max(end - time.monotonic(), 0.1))
-            except subprocess.TimeoutExpired:
-                process.kill()
+        end, code = time.monotonic() + seconds, None
+        while code is None:
+            if time.monotonic() > end:
+                self.process.kill()
                 raise AssertionError(f"not at the receipt after {seconds} s, but here: {self.drawn[-3:]}\n{self.log()}")
-            time.sleep(0.05)
+            time.sleep(0.02)
+            with self.turn:  # While it is killed, it is not at its end.
+                code = self.process.poll()
         self.reader.join()
         versions = [line["version"] for line in self.drawn]
         assert versions == sorted(versions), f"an older state was drawn: {versions}"
-        return process.returncode
+        return code
 
     def arrive(self, seconds=WALK):
         """Waits for the receipt, and returns the session."""
