@@ -14,6 +14,7 @@ import coordinator.client.Settings
 import coordinator.client.predicted
 import java.net.URI
 import java.nio.file.Path
+import kotlin.concurrent.thread
 import kotlin.system.exitProcess
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.Dispatchers
@@ -48,6 +49,13 @@ private suspend fun walk(options: Map<String, String>, drawsEarly: Boolean) {
     val client = NavigationClient(
         URI(options.getValue("--server")), FileStorage(Path.of(options.getValue("--storage"), "session")),
         settings = settings)
+    // As a system does that knows when there is a network.
+    thread(isDaemon = true) {
+        while (true) {
+            Thread.sleep(2_000)
+            client.retry()
+        }
+    }
     var opening: Opening = Opening.Unreachable
     while (opening is Opening.Unreachable) {
         opening = client.resume() ?: options["--code"]?.let { client.pair(it) } ?: client.open("shop")

@@ -58,6 +58,9 @@ public class NavigationClient(
     /** What a request is waiting for, or null. */
     public val waiting: StateFlow<Waiting?> get() = transport.waiting
 
+    /** Ends the pauses of what waits, as when the system says that there is a network again. */
+    public fun retry() { transport.retries.tryEmit(Unit) }
+
     /**
      * The session that is kept, in its present state; null if there is none. It settles what was under way when the app
      * ended: an event is not sent again, but a session that was being opened is opened.

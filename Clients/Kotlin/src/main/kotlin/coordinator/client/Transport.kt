@@ -19,8 +19,9 @@ import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
 import kotlin.time.TimeSource
 import kotlinx.coroutines.channels.Channel
-import kotlinx.coroutines.delay
+import kotlinx.coroutines.flow.MutableSharedFlow
 import kotlinx.coroutines.flow.MutableStateFlow
+import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.future.await
 import kotlinx.coroutines.withTimeoutOrNull
 import kotlinx.serialization.json.Json
@@ -54,6 +55,7 @@ internal class Transport(server: URI) {
         .version(if (server.scheme == "https") HttpClient.Version.HTTP_2 else HttpClient.Version.HTTP_1_1).build()
 
     val waiting = MutableStateFlow<Waiting?>(null)
+    val retries = MutableSharedFlow<Unit>(extraBufferCapacity = 1)
 
     /**
      * Repeats a request, always with its key, until an answer of the server says what has happened, or the deadline has
@@ -89,11 +91,11 @@ internal class Transport(server: URI) {
         }
     }
 
-    /** Waits, and says so. */
+    /** Waits, and says so; [retries] ends it. */
     suspend fun pause(problem: Problem?, duration: Duration) {
         try {
             waiting.value = Waiting(problem?.status ?: 0, duration)
-            delay(duration)
+            withTimeoutOrNull(duration) { retries.first() }
         } finally {
             waiting.value = null
         }
