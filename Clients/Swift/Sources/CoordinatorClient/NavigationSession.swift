@@ -1,0 +1,729 @@
+public import Foundation
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// What a session reports while it is used and followed.
+public enum SessionUpdate: Sendable {
+    /// Draw this state. It is never older than the one before.
+    case state(NavigationState)
+    /// The server was reached again.
+    case connected
+    /// There is no connection, or a gateway answers; it is tried again after this time, or by `retryNow()`.
+    case disconnected(retryIn: Duration)
+    /// What became of an event that an earlier start of the app, or an earlier withdrawal, has left open.
+    case settled(Withdrawal)
+    /// The session is over.
+    case ended(SessionEnd)
+    /// The storage did not keep a new token or state; the session goes on, but may be lost with the process.
+    case storageFailed(any Error)
+}
+
+/// One session with a server: its state, its token, and what is on the way.
+///
+///     let session = NavigationSession(server: url, storage: FileStorage(file))
+///     let state = try await session.start(app: "shop")
+///     await session.post(.back)
+///
+/// Events are sent one after the other, each under a key of its own, which is saved before the event is sent. An event
+/// is repeated under its key until the server has answered, so it is carried out once, whatever happens on the way.
+public actor NavigationSession {
+    /// The server's address, with the path below which it is offered.
+    public nonisolated let server: URL
+    /// The newest state that the server has sent.
+    public private(set) var state: NavigationState?
+    /// What is to be drawn: `state`, or what an event on the way probably leads to.
+    public private(set) var drawn: NavigationState?
+    /// Why the session is over, if it is.
+    public private(set) var end: SessionEnd?
+
+    private let storage: any SessionStorage
+    private let transport: Transport
+    private let drawsEarly: Bool
+    private var saved = SavedSession()
+    /// The entity tag of `state`.
+    private var tag: String?
+    private var onTheWay: OnTheWay?
+    private var parked: ParkedEvent?
+    private var contents: [String: (tag: String, content: JSONValue)] = [:]
+    private var readers: [UUID: AsyncStream<SessionUpdate>.Continuation] = [:]
+    private var pauses: [UUID: Task<Void, any Error>] = [:]
+    private var isConnected = true
+    private var isPosting = false
+    private var waitingPosts: [CheckedContinuation<Void, Never>] = []
+
+    /// - Parameters:
+    ///   - storage: keeps the session between two starts of the app. One storage belongs to one session.
+    ///   - drawsEarly: whether `back`, `selectTab` and `dismiss` are drawn at once where the state shows what they lead
+    ///     to, and corrected by the answer.
+    public init(
+        server: URL, storage: any SessionStorage, drawsEarly: Bool = false, transport: Transport = .shared
+    ) {
+        self.server = server
+        self.storage = storage
+        self.drawsEarly = drawsEarly
+        self.transport = transport
+    }
+
+    // MARK: Beginning and ending
+
+    /// Goes on with the saved session. If there is none, or if it is over, opens one.
+    ///
+    /// - Parameters:
+    ///   - app: the app's name; `nil`: the server's default app.
+    ///   - link: where a new session begins.
+    @discardableResult
+    public func start(
+        app: String? = nil, link: String? = nil, client: ClientInfo? = .current
+    ) async throws(SessionError) -> NavigationState {
+        do {
+            if let state = try await resume() { return state }
+        } catch .ended {}
+        return try await open(app: app, link: link, client: client)
+    }
+
+    /// Goes on with the saved session, and finds out what became of an event that was on the way.
+    ///
+    /// - Returns: `nil` if no session with this server is saved.
+    @discardableResult
+    public func resume(within limit: Duration = .seconds(30)) async throws(SessionError) -> NavigationState? {
+        let deadline = ContinuousClock.now + limit
+        do {
+            let data = try storage.load()
+            saved = data.flatMap { try? JSONDecoder.ofAPI.decode(SavedSession.self, from: $0) } ?? SavedSession()
+        } catch {
+            throw .storage(error)
+        }
+        guard saved.server == server else {
+            saved = SavedSession()
+            return nil
+        }
+        end = nil
+        if let opening = saved.opening { return try await create(opening, until: deadline) }
+        guard saved.id != nil else { return nil }
+        if let event = saved.event {
+            let withdrawal = await settle(event, until: deadline)
+            emit(.settled(withdrawal))
+            if let end { throw .ended(end) }
+            if let state { return state }
+        }
+        return try await read(until: deadline)
+    }
+
+    /// Opens a session of an app, in the place of the one that was saved.
+    @discardableResult
+    public func open(
+        app: String? = nil, link: String? = nil, client: ClientInfo? = .current, within limit: Duration = .seconds(30)
+    ) async throws(SessionError) -> NavigationState {
+        try await create(Opening(path: "v1/sessions", app: app, link: link, client: client), within: limit)
+    }
+
+    /// Takes part in the session of another device, with the code that the user has typed, in upper or lower case.
+    @discardableResult
+    public func redeem(
+        _ code: String, label: String? = nil, client: ClientInfo? = .current, within limit: Duration = .seconds(30)
+    ) async throws(SessionError) -> NavigationState {
+        try await create(Opening(path: "v1/pairings", code: code, label: label, client: client), within: limit)
+    }
+
+    /// Ends the session, for every device, and forgets it.
+    public func close() async throws(SessionError) {
+        _ = try await ask(Call("DELETE"), as: Nothing.self)
+        saved = SavedSession()
+        keep()
+        finish(.ended)
+    }
+
+    private func create(_ opening: Opening, within limit: Duration) async throws(SessionError) -> NavigationState {
+        saved = SavedSession(server: server, opening: opening)
+        do { try save() } catch { throw .storage(error) }
+        return try await create(opening, until: .now + limit)
+    }
+
+    /// Sends the same request again until it is answered, also after a restart: a code can be redeemed once only.
+    private func create(_ opening: Opening, until deadline: Deadline) async throws(SessionError) -> NavigationState {
+        var call = Call("POST", opening.path, body: opening.body, key: opening.key)
+        call.isOfSession = false
+        do {
+            let (next, answer) = try await exchange(call, as: NavigationState.self, until: deadline)
+            (state, drawn, tag, end, parked, contents) = (nil, nil, nil, nil, nil, [:])
+            saved = SavedSession(server: server, id: next.session.id)
+            accept(next, tag: answer.headers["etag"])
+            return next
+        } catch {
+            if case .refused = error {
+                saved = SavedSession()
+                keep()
+            }
+            throw error
+        }
+    }
+
+    // MARK: Reading
+
+    /// Reads the state as it is now, for example when the app comes to the front.
+    @discardableResult
+    public func read(within limit: Duration = .seconds(30)) async throws(SessionError) -> NavigationState {
+        try await read(until: .now + limit)
+    }
+
+    private func read(until deadline: Deadline) async throws(SessionError) -> NavigationState {
+        let (next, answer) = try await ask(Call("GET"), as: NavigationState.self, until: deadline)
+        accept(next, tag: answer.headers["etag"])
+        return state ?? next
+    }
+
+    /// What a screen with `hasContent` shows beside its parameters. Asked again, it is sent only if it has changed.
+    public func content(of screen: Screen) async throws(SessionError) -> JSONValue {
+        let known = contents[screen.key]
+        var call = Call("GET", "/screens/\(screen.key)/content")
+        call.query = [:]
+        if let known { call.headers["If-None-Match"] = known.tag }
+        let (content, answer) = try await ask(call, as: JSONValue.self)
+        if answer.status == 304, let known { return known.content }
+        // Keys are never used again: what belongs to screens that are gone is forgotten before there is much of it.
+        if contents.count >= 64 { contents = [:] }
+        if let tag = answer.headers["etag"] { contents[screen.key] = (tag, content) }
+        return content
+    }
+
+    /// Asks for a code with which another device takes part in this session. It works once, for two minutes.
+    ///
+    /// - Parameter label: what the other device is called in `devices()`.
+    public func pairingCode(label: String? = nil) async throws(SessionError) -> PairingCode {
+        let body = JSONValue.object(label.map { ["label": .string($0)] } ?? [:])
+        return try await ask(Call("POST", "/pairings", body: body, key: .newKey), as: PairingCode.self).0
+    }
+
+    /// The devices that take part in the session.
+    public func devices() async throws(SessionError) -> [Device] {
+        struct Tokens: Decodable { let tokens: [Device] }
+        var call = Call("GET", "/tokens")
+        call.query = [:]
+        return try await ask(call, as: Tokens.self).0.tokens
+    }
+
+    /// Revokes the token of a device, which takes part no longer.
+    public func remove(_ device: Device) async throws(SessionError) {
+        var call = Call("DELETE", "/tokens/\(device.number)")
+        call.query = [:]
+        _ = try await ask(call, as: Nothing.self)
+    }
+
+    // MARK: Posting
+
+    /// Posts an event after those posted before, and reports what became of it. To withdraw it, cancel the task: what
+    /// the server has not carried out by then is not repeated any more.
+    ///
+    /// - Parameters:
+    ///   - screen: the key of the screen that the user acted on, so that a second tap cannot act on the screen that the
+    ///     first one opened; by default the one that is drawn.
+    ///   - limit: how long the event may wait for a connection and be repeated: a tap made without a network must not
+    ///     buy something an hour later. `nil`: as long as it takes.
+    ///   - wait: how many seconds the answer may take if the event begins work in the background, to have the state
+    ///     after it; at most 50.
+    ///   - ifUnchanged: carry it out only if the session has not changed since `state`: otherwise `.outdated`.
+    @discardableResult
+    public func post(
+        _ event: NavigationEvent, on screen: String? = nil, within limit: Duration? = .seconds(30), wait: Int = 0,
+        ifUnchanged: Bool = false
+    ) async -> Outcome {
+        let deadline = limit.map { ContinuousClock.now + $0 }
+        let tapped = OnTheWay(event: event, screen: screen ?? drawn?.visible.key, alert: drawn?.alert?.key)
+        var call = Call("POST", "/events", key: .newKey)
+        call.wait = wait
+        if ifUnchanged, let tag { call.headers["If-Match"] = tag }
+
+        await takeTurn()
+        defer { giveTurn() }
+        if let end { return .ended(end) }
+        if let fault = event.fault { return .failed(.payload(fault)) }
+        guard saved.id != nil, saved.token != nil else { return .failed(.notOpen) }
+        if let earlier = saved.event {
+            let withdrawal = await settle(earlier, until: deadline)
+            if let end { return .ended(end) }
+            guard saved.event == nil else { return .withdrawn(.notCarriedOut) }
+            emit(.settled(withdrawal))
+        }
+        guard !Task.isCancelled, deadline.map({ $0 > .now }) ?? true else { return .withdrawn(.notCarriedOut) }
+        var body: [String: JSONValue] = ["type": .string(event.type)]
+        body["payload"] = event.payload
+        if !event.isOfNoScreen { body["screen"] = tapped.screen.map { .string($0) } }
+        call.body = .object(body)
+        let (parked, answer) = (parked, event.payload)
+        let outcome = await send(call, tapped, until: deadline)
+        guard case .done = outcome, let parked, event.type == "answer", answer?["alert"]?.string == parked.alert,
+            answer?["button"]?.string != parked.cancelButton
+        else { return outcome }
+        return await send(parked.call, parked.event, until: limit.map { ContinuousClock.now + $0 })
+    }
+
+    /// Sends an event whose turn it is.
+    private func send(_ call: Call, _ tapped: OnTheWay, until deadline: Deadline) async -> Outcome {
+        guard let key = call.key else { return .failed(.notOpen) }
+        saved.event = key
+        do { try save() } catch {
+            saved.event = nil
+            return .failed(.storage(error))
+        }
+        onTheWay = tapped
+        redraw()
+        defer {
+            onTheWay = nil
+            redraw()
+        }
+        do {
+            let (next, answer) = try await exchange(call, as: NavigationState.self, until: deadline)
+            await accept(outcome: next, answer)
+            return .done(next)
+        } catch .unreachable {
+            // Not in this task, which may have been cancelled.
+            return .withdrawn(await Task { await settle(key, until: .now + NavigationSession.settling) }.value)
+        } catch {
+            saved.event = nil
+            keep()
+            if case .ended(let end) = error { return .ended(end) }
+            guard case .refused(let problem) = error else { return .failed(error) }
+            onTheWay = nil
+            if let next = problem.state { accept(next, tag: nil) }
+            return await outcome(of: problem, call, tapped)
+        }
+    }
+
+    private func outcome(of problem: Problem, _ call: Call, _ tapped: OnTheWay) async -> Outcome {
+        switch (problem.status, problem.kind) {
+        case (409, "answer-forgotten"):
+            guard let state = try? await read() else { return .failed(.refused(problem)) }
+            return .done(state)
+        case (409, "answer-first"):
+            if let alert = problem.state?.alert {
+                let cancel = alert.buttons.first { $0.role == .cancel }?.id
+                parked = ParkedEvent(call: call, event: tapped, alert: alert.key, cancelButton: cancel)
+            }
+            return .answerFirst(problem)
+        case (409, _): return .notNow(problem)
+        case (412, _): return .outdated(problem)
+        case (422, _): return .invalid(problem)
+        default: return .failed(.refused(problem))
+        }
+    }
+
+    /// The answer to an event: nothing is open any more. It may be a repeated one, and the session have gone on since.
+    private func accept(outcome next: NavigationState, _ answer: Answer) async {
+        saved.event = nil
+        onTheWay = nil
+        accept(next, tag: answer.headers["etag"], isSaved: false)
+        let present = answer.headers["session-version"].flatMap { Int($0) } ?? 0
+        if present > state?.session.version ?? 0 { _ = try? await read() }
+    }
+
+    /// How long the outcome of an event that is given up is asked for.
+    private static let settling = Duration.seconds(5)
+
+    /// Gives up an event: asks what became of it, and has the server refuse it if it arrives later.
+    private func settle(_ key: String, until deadline: Deadline) async -> Withdrawal {
+        struct Kept: Decodable {
+            let session: SessionInfo?
+            let token: String?
+        }
+        do throws(SessionError) {
+            let (kept, answer) = try await exchange(Call("DELETE", "/outcomes/\(key)"), as: Kept.self, until: deadline)
+            guard answer.status == 204 || kept.session != nil else { return .unknown }
+            saved.event = nil
+            if let token = kept.token { saved.token = token }
+            keep()
+            if answer.status == 204 { return .notCarriedOut }
+            // The kept answer has no controls, and may be an old one.
+            onTheWay = nil
+            _ = try? await read(until: deadline)
+            return .carriedOut
+        } catch {
+            guard case .refused(let problem) = error, problem.status == 404 || problem.kind == "answer-forgotten" else {
+                return .unknown
+            }
+            saved.event = nil
+            keep()
+            // An older server cannot say what became of it.
+            _ = try? await read(until: deadline)
+            return problem.status == 404 ? .unknown : .carriedOut
+        }
+    }
+
+    private func takeTurn() async {
+        guard isPosting else {
+            isPosting = true
+            return
+        }
+        await withCheckedContinuation { waitingPosts.append($0) }
+    }
+
+    private func giveTurn() {
+        if waitingPosts.isEmpty { isPosting = false } else { waitingPosts.removeFirst().resume() }
+    }
+
+    // MARK: Following
+
+    /// Reports every change of the session, also those that other devices and the app itself make, until the session
+    /// ends or the task is cancelled. By a stream; where streams do not get through, by requests that wait.
+    public func follow(by choice: Following = .automatic) async {
+        var failures = 0
+        var isPolling = choice == .longPoll
+        var interval = Duration.seconds(1)
+        while !Task.isCancelled, end == nil, saved.id != nil {
+            let token = saved.token
+            var over: SessionEnd?
+            var retryAfter: Duration?
+            var hasHeard = false
+            do {
+                if isPolling {
+                    retryAfter = try await poll()
+                    hasHeard = true
+                } else {
+                    over = try await readStream {
+                        hasHeard = true; interval = $0 ?? interval
+                    }
+                }
+                if isPolling, retryAfter == nil {
+                    failures = 0
+                    continue
+                }
+            } catch {
+                if let problem = error as? Problem { (over, retryAfter) = (problem.end, problem.retryAfter) }
+            }
+            guard !Task.isCancelled else { return }
+            if let reason = over {
+                // The answer to an event on the way may have the new token.
+                await takeTurn()
+                giveTurn()
+                if saved.token != token { continue }
+                return finish(reason)
+            }
+            failures = hasHeard ? 0 : failures + 1
+            if choice == .automatic, !isPolling, failures == 3 { isPolling = true }
+            if failures > 0 || !isPolling { emit(.disconnected(retryIn: interval)) }
+            isConnected = false
+            await pause(retryAfter ?? backOff(failures, from: interval))
+        }
+    }
+
+    /// How a session is followed.
+    public enum Following: Sendable {
+        /// By the stream; after three streams without a message, by requests that wait.
+        case automatic
+        case stream
+        case longPoll
+    }
+
+    /// Waits for one change.
+    ///
+    /// - Returns: how long to wait before the next request, if the server says so.
+    private func poll() async throws -> Duration? {
+        var call = Call("GET")
+        call.wait = 30
+        call.headers["If-None-Match"] = tag
+        let answer = try await transport.answer(to: request(call))
+        if answer.status == 304 {
+            connected()
+            return answer.retryAfter
+        }
+        let next = try answer.decoded(as: NavigationState.self)
+        connected()
+        accept(next, tag: answer.headers["etag"])
+        return nil
+    }
+
+    /// Reads one stream to its end.
+    ///
+    /// - Parameter hasHeard: called for each message, with the time after which to connect again if it says one.
+    /// - Returns: why the session is over, if the stream says so.
+    private func readStream(_ hasHeard: (Duration?) -> Void) async throws -> SessionEnd? {
+        var call = Call("GET", "/updates")
+        call.headers = ["Accept": "text/event-stream"]
+        call.headers["Last-Event-ID"] = state == nil ? nil : tag
+        var request = request(call)
+        // The server is heard every 20 seconds.
+        request.timeoutInterval = 45
+        var refusal = Answer()
+        var messages = EventStream()
+        for try await part in transport.parts(of: request) {
+            switch part {
+            case .head(let status, let headers):
+                (refusal.status, refusal.headers) = (status, headers)
+            case .data(let data) where refusal.status != 200: refusal.body += data
+            case .data(let data):
+                for message in messages.read(data) {
+                    connected()
+                    hasHeard(message.retry)
+                    if message.event == "state" {
+                        accept(try JSONDecoder.ofAPI.decode(NavigationState.self, from: message.data), tag: message.id)
+                    } else if message.event == "end" {
+                        struct End: Decodable { let reason: String }
+                        let reason = try JSONDecoder.ofAPI.decode(End.self, from: message.data).reason
+                        return SessionEnd(rawValue: reason) ?? SessionEnd(rawValue: "session-\(reason)") ?? .unknown
+                    }
+                }
+            }
+        }
+        if refusal.status != 200 { _ = try refusal.decoded(as: Nothing.self) }
+        return nil
+    }
+
+    /// Everything that happens from now on, beginning with the state that is drawn. Several readers may listen.
+    public func updates() -> AsyncStream<SessionUpdate> {
+        let (updates, continuation) = AsyncStream<SessionUpdate>.makeStream()
+        let id = UUID()
+        readers[id] = continuation
+        continuation.onTermination = { [weak self] _ in Task { await self?.removeReader(id) } }
+        if let drawn { continuation.yield(.state(drawn)) }
+        return updates
+    }
+
+    private func removeReader(_ id: UUID) { readers[id] = nil }
+
+    private func emit(_ update: SessionUpdate) {
+        for reader in readers.values { reader.yield(update) }
+    }
+
+    // MARK: The state
+
+    /// Takes over a state unless it is older than the one that is there. Its token is saved before it is drawn.
+    private func accept(_ next: NavigationState, tag newTag: String?, isSaved: Bool = true) {
+        let isNew = next.token.map { $0 != saved.token } ?? false
+        if let token = next.token { saved.token = token }
+        if isNew || !isSaved { keep() }
+        let newTag = newTag ?? "\"\(next.session.version)\""
+        if let state {
+            let (known, version) = (state.session.version, next.session.version)
+            // The same version has another tag while another build of the server draws it.
+            guard version > known || version == known && newTag != tag else { return }
+        }
+        state = next
+        tag = newTag
+        if parked?.alert != next.alert?.key { parked = nil }
+        redraw()
+    }
+
+    /// Draws the state, or what the event on the way probably leads to while the state is still the one it was for.
+    private func redraw() {
+        guard let state else { return }
+        var next = state
+        if drawsEarly, let onTheWay, state.visible.key == onTheWay.screen, state.alert?.key == onTheWay.alert {
+            next = state.predicted(after: onTheWay.event) ?? state
+        }
+        guard next != drawn else { return }
+        drawn = next
+        emit(.state(next))
+    }
+
+    private func finish(_ reason: SessionEnd) {
+        guard end == nil else { return }
+        end = reason
+        emit(.ended(reason))
+    }
+
+    private func save() throws { try storage.save(saved.server == nil ? nil : JSONEncoder.ofAPI.encode(saved)) }
+
+    private func keep() {
+        do { try save() } catch { emit(.storageFailed(error)) }
+    }
+
+    // MARK: Requests
+
+    typealias Deadline = ContinuousClock.Instant?
+
+    private func ask<T: Decodable & Sendable>(
+        _ call: Call, as type: T.Type, until deadline: Deadline = .now + .seconds(30)
+    ) async throws(SessionError) -> (T, Answer) {
+        guard saved.id != nil else { throw .notOpen }
+        return try await exchange(call, as: type, until: deadline)
+    }
+
+    /// Sends a request until an answer is the server's own and says what happened, always under the same key. Throws
+    /// `unreachable` when the deadline has passed or the task is cancelled.
+    private func exchange<T: Decodable & Sendable>(
+        _ call: Call, as type: T.Type, until deadline: Deadline
+    ) async throws(SessionError) -> (T, Answer) {
+        var failures = 0
+        var hasRepeatedSlow = false
+        while true {
+            let token = saved.token
+            let request = request(call)
+            var pause = backOff(failures, from: .milliseconds(250))
+            failures += 1
+            do {
+                let transport = transport
+                let answer = try await NavigationSession.within(deadline) { try await transport.answer(to: request) }
+                let value = try answer.decoded(as: type)
+                connected()
+                return (value, answer)
+            } catch let problem as Problem {
+                connected()
+                if problem.status == 401, call.isOfSession, saved.token != token { continue }
+                if let end = problem.end {
+                    if call.isOfSession { finish(end) }
+                    throw call.isOfSession ? .ended(end) : .refused(problem)
+                }
+                guard problem.isTemporary || problem.status == 504 && !hasRepeatedSlow else { throw .refused(problem) }
+                if problem.status == 504 { hasRepeatedSlow = true }
+                pause = max(problem.retryAfter ?? .zero, pause)
+            } catch {
+                // Nobody has answered, or a gateway has: it is unknown what the server has done.
+                guard !Task.isCancelled, deadline.map({ $0 > .now }) ?? true else { throw .unreachable }
+                isConnected = false
+                emit(.disconnected(retryIn: pause))
+            }
+            if let deadline, .now + pause >= deadline {
+                await self.pause(ContinuousClock.now.duration(to: deadline))
+                throw .unreachable
+            }
+            await self.pause(pause)
+            if Task.isCancelled { throw .unreachable }
+        }
+    }
+
+    private func request(_ call: Call) -> URLRequest {
+        var url = server
+        if call.isOfSession { url.append(path: "v1/sessions/\(saved.id ?? "")") }
+        if !call.path.isEmpty { url.append(path: call.path) }
+        url.append(queryItems: call.query.map { URLQueryItem(name: $0, value: $1) })
+        var request = URLRequest(url: url)
+        request.httpMethod = call.method
+        request.timeoutInterval = TimeInterval(30 + call.wait)
+        request.cachePolicy = .reloadIgnoringLocalCacheData
+        for (name, value) in call.headers { request.setValue(value, forHTTPHeaderField: name) }
+        if let key = call.key { request.setValue(key, forHTTPHeaderField: "Idempotency-Key") }
+        if call.wait > 0 { request.setValue("wait=\(call.wait)", forHTTPHeaderField: "Prefer") }
+        if call.isOfSession, let token = saved.token {
+            request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization")
+        }
+        if let body = call.body, let data = try? JSONEncoder.ofAPI.encode(body) {
+            request.httpBody = data
+            request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+        }
+        return request
+    }
+
+    /// Ends all pauses before the next try, for example because there is a network again.
+    public func retryNow() {
+        for pause in pauses.values { pause.cancel() }
+    }
+
+    private func pause(_ duration: Duration) async {
+        let (id, pause) = (UUID(), Task { try await Task.sleep(for: duration) })
+        pauses[id] = pause
+        await withTaskCancellationHandler {
+            _ = await pause.result
+        } onCancel: {
+            pause.cancel()
+        }
+        pauses[id] = nil
+    }
+
+    private func connected() {
+        guard !isConnected else { return }
+        isConnected = true
+        emit(.connected)
+    }
+
+    /// Twice as long after each failure, up to 15 seconds, with a random part: a thousand clients must not come back at
+    /// once.
+    private nonisolated func backOff(_ failures: Int, from first: Duration) -> Duration {
+        min(first * (1 << min(failures, 6)), .seconds(15)) * Double.random(in: 0.5...1)
+    }
+
+    /// Cancels the work when the deadline has passed.
+    private static func within<T: Sendable>(
+        _ deadline: Deadline, _ work: @escaping @Sendable () async throws -> T
+    ) async throws -> T {
+        guard let deadline else { return try await work() }
+        return try await withThrowingTaskGroup { group in
+            group.addTask(operation: work)
+            group.addTask {
+                try await Task.sleep(until: deadline, clock: .continuous)
+                throw CancellationError()
+            }
+            defer { group.cancelAll() }
+            guard let first = try await group.next() else { throw CancellationError() }
+            return first
+        }
+    }
+}
+
+/// A device that takes part in a session.
+public struct Device: Decodable, Sendable, Equatable, Identifiable {
+    /// Distinguishes the devices of the session.
+    public let number: Int
+    public let label: String?
+    public let createdAt, lastUsedAt: Date
+    /// Whether it is this one.
+    public let isOwn: Bool?
+
+    public var id: Int { number }
+}
+
+/// A request, before it has its token.
+private struct Call {
+    let method: String
+    let path: String
+    var query = ["include": "controls"]
+    var headers: [String: String] = [:]
+    var body: JSONValue?
+    let key: String?
+    var wait = 0
+    /// Whether `path` is below the session's, and needs its token.
+    var isOfSession = true
+
+    init(_ method: String, _ path: String = "", body: JSONValue? = nil, key: String? = nil) {
+        (self.method, self.path, self.body, self.key) = (method, path, body, key)
+        if method == "DELETE" || path == "/pairings" { query = [:] }
+    }
+}
+
+/// An event that was sent, and what the user saw when it was.
+private struct OnTheWay {
+    let event: NavigationEvent
+    let screen: String?
+    let alert: String?
+}
+
+/// An event that waits for the answer to an alert.
+private struct ParkedEvent {
+    let call: Call
+    let event: OnTheWay
+    let alert: String
+    let cancelButton: String?
+}
+
+/// What the storage keeps.
+private struct SavedSession: Codable {
+    var server: URL?
+    var id: String?
+    var token: String?
+    /// The request that opens the session, until it is answered.
+    var opening: Opening?
+    /// The key of the event on the way. Its payload is not kept: it may be a password.
+    var event: String?
+}
+
+/// A request that opens a session, or lets this device take part in one.
+private struct Opening: Codable {
+    let path: String
+    let key: String
+    let body: JSONValue
+
+    init(
+        path: String, app: String? = nil, link: String? = nil, code: String? = nil, label: String? = nil,
+        client: ClientInfo?
+    ) {
+        let members = ["app": app, "link": link, "code": code, "label": label].compactMapValues { $0 }
+        var body = members.mapValues { JSONValue.string($0) }
+        body["client"] = client.flatMap { try? JSONValue(encoding: $0) }
+        (self.path, self.key, self.body) = (path, .newKey, .object(body))
+    }
+}
+
+extension String {
+    /// 122 random bits.
+    fileprivate static var newKey: String { UUID().uuidString }
+}

@@ -1,0 +1,212 @@
+import CoordinatorClient
+import Foundation
+import Testing
+
+@Suite(.server, .timeLimit(.minutes(1))) struct SessionTests {
+    @Test func `a tap leads to the next screen, and back returns`() async throws {
+        let session = try await TestServer.open("shop")
+
+        await session.post(NavigationEvent("product", ["id": 42]))
+
+        let state = try #require(await session.state)
+        #expect(state.visible.params == ["id": 42])
+        #expect(state.transition?.operations.map(\.op) == ["push"])
+        await session.post(.back)
+        #expect(await session.state?.visible.name == "home")
+    }
+
+    @Test func `a session goes on after a restart of the app`() async throws {
+        let storage = MemoryStorage()
+        let before = try await TestServer.open("shop", storage: storage)
+        await before.post(NavigationEvent("product", ["id": 42]))
+
+        let after = NavigationSession(server: try TestServer.url, storage: storage)
+        let state = try await after.start(app: "shop")
+
+        #expect(state.session.id == (await before.state?.session.id))
+        #expect(state.visible.name == "product")
+    }
+
+    @Test func `a second tap does not act on the screen that the first one opened`() async throws {
+        let session = try await TestServer.open("shop")
+        let tap = NavigationEvent("product", ["id": 42])
+
+        async let first = session.post(tap)
+        async let second = session.post(tap)
+
+        let outcomes = await [first, second]
+        #expect(outcomes.filter(\.isDone).count == 1)
+        #expect(await session.state?.stack.first?.tabs?.items.first?.stack.count == 2)
+    }
+
+    @Test func `a form's fields are typed, and a fault is at its field`() async throws {
+        let session = try await TestServer.open("clean-login")
+        let form = try #require(await session.state?.controls.first { $0.type == "login" })
+
+        let outcome = await session.post(form.event(entering: ["email": 7]))
+
+        #expect(form.fields.map(\.kind) == [.text(format: "email"), .secret])
+        guard case .invalid(let problem) = outcome else { throw Unexpected(outcome) }
+        #expect(problem.errors.map(\.field).contains("email"))
+    }
+
+    @Test func `a sign-in replaces the token, and the new one is saved`() async throws {
+        let storage = MemoryStorage()
+        let session = try await TestServer.open("clean-login", storage: storage)
+        let before = storage.text
+
+        let login = ["email": "ann@example.com", "password": "correct horse"]
+        #expect(await session.post(NavigationEvent("login", login)).isDone)
+
+        #expect(storage.text != before)
+        #expect(!storage.text.contains("correct horse"))
+        #expect(try await NavigationSession(server: try TestServer.url, storage: storage).resume() != nil)
+    }
+
+    @Test func `an alert's button answers that alert`() async throws {
+        let session = try await TestServer.open("shop", link: "/checkout")
+        let alert = try #require(await session.state?.alert)
+
+        let outcome = await session.post(.answer(alert, alert.buttons[0]))
+
+        #expect(outcome.isDone)
+        #expect(await session.state?.alert == nil)
+        guard case .notNow = await session.post(.answer(alert, alert.buttons[0])) else { throw Unexpected(outcome) }
+    }
+
+    @Test func `an event for another version is outdated`() async throws {
+        let session = try await TestServer.open("shop")
+        let code = try await session.pairingCode().code
+        try await NavigationSession(server: try TestServer.url, storage: NoStorage()).redeem(code)
+
+        let outcome = await session.post(.selectTab("cart"), ifUnchanged: true)
+
+        guard case .outdated = outcome else { throw Unexpected(outcome) }
+    }
+
+    @Test func `a device takes part with a code, and no longer once it is removed`() async throws {
+        let phone = try await TestServer.open("shop")
+        let television = NavigationSession(server: try TestServer.url, storage: NoStorage())
+        try await television.redeem(try await phone.pairingCode(label: "TV").code.lowercased())
+
+        let device = try #require(try await phone.devices().first { $0.isOwn != true })
+        try await phone.remove(device)
+
+        #expect(device.label == "TV")
+        guard case .ended = await television.post(.selectTab("cart")) else { throw Unexpected("not ended") }
+        #expect(await television.end != nil)
+    }
+
+    @Test(arguments: [NavigationSession.Following.stream, .longPoll])
+    func `what another device does is drawn`(way: NavigationSession.Following) async throws {
+        let phone = try await TestServer.open("shop")
+        let television = NavigationSession(server: try TestServer.url, storage: NoStorage())
+        try await television.redeem(try await phone.pairingCode().code)
+        let following = Task { await television.follow(by: way) }
+        defer { following.cancel() }
+
+        await phone.post(NavigationEvent("product", ["id": 42]))
+
+        for await case .state(let state) in await television.updates() where state.visible.name == "product" { break }
+        #expect(await television.state?.session.version == (await phone.state?.session.version))
+    }
+
+    @Test(arguments: [NavigationSession.Following.stream, .longPoll])
+    func `the end of a session ends its following`(way: NavigationSession.Following) async throws {
+        let phone = try await TestServer.open("shop")
+        let television = NavigationSession(server: try TestServer.url, storage: NoStorage())
+        try await television.redeem(try await phone.pairingCode().code)
+        let following = Task { await television.follow(by: way) }
+        try await Task.sleep(for: .milliseconds(50))
+
+        try await phone.close()
+        await following.value
+
+        #expect(await television.end == .ended)
+        guard case .ended(.ended) = await phone.post(.back) else { throw Unexpected("not ended") }
+    }
+
+    @Test func `what back leads to is drawn before the answer, and the answer says the same`() async throws {
+        let session = try await TestServer.open("shop", drawsEarly: true)
+        await session.post(NavigationEvent("product", ["id": 42]))
+        let updates = await session.updates()
+
+        await session.post(.back)
+        await session.post(NavigationEvent("product", ["id": 7]))
+
+        var drawn: [String] = []
+        for await case .state(let state) in updates {
+            drawn.append("\(state.visible.name)\(state.isEarly ? "?" : "")")
+            if drawn.count == 4 { break }
+        }
+        #expect(drawn == ["product", "home?", "home", "product"])
+    }
+
+    @Test func `content is fetched again only if it has changed`() async throws {
+        let session = try await TestServer.open("list-detail")
+        let screen = try #require(await session.state?.visible)
+        try #require(screen.hasContent == true)
+
+        let first = try await session.content(of: screen)
+
+        #expect(try await session.content(of: screen) == first)
+        #expect(first.object?.isEmpty == false)
+    }
+
+    @Test func `without room for the key nothing is sent`() async throws {
+        let session = NavigationSession(server: try TestServer.url, storage: FullStorage())
+
+        await #expect(throws: SessionError.self) { try await session.open(app: "shop") }
+        #expect(await session.state == nil)
+    }
+
+    @Test func `an app that is not there is refused`() async throws {
+        do {
+            _ = try await TestServer.open("no-such-app")
+            Issue.record("it was opened")
+        } catch SessionError.refused(let problem) {
+            #expect(problem.kind == "unknown-app")
+        }
+    }
+
+    @Test @MainActor func `a model draws, taps and shows faults`() async throws {
+        let model = SessionModel(NavigationSession(server: try TestServer.url, storage: NoStorage(), drawsEarly: true))
+        let running = Task { await model.run(app: "shop") }
+        defer { running.cancel() }
+        model.open(try #require(URL(string: "https://shop.example.com/products/42")))
+        while model.state?.visible.name != "product" { try await Task.sleep(for: .milliseconds(5)) }
+
+        _ = await model.tap(NavigationEvent("related", ["id": "x"])).value
+
+        #expect(model.faults.map(\.field) == ["id"])
+        #expect(!model.isWaiting)
+        _ = await model.tap(.back).value
+        #expect(model.faults.isEmpty)
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct UnreachableTests {
+    /// A port on which nobody listens.
+    static let nobody = URL(string: "http://127.0.0.1:9") ?? .currentDirectory()
+
+    @Test func `an app without a server gives up in time`() async {
+        let session = NavigationSession(server: UnreachableTests.nobody, storage: NoStorage())
+
+        await #expect(throws: SessionError.self) { try await session.open(app: "shop", within: .milliseconds(300)) }
+    }
+
+    @Test func `an event before the session is refused, and one that is no JSON`() async {
+        let session = NavigationSession(server: UnreachableTests.nobody, storage: NoStorage())
+
+        guard case .failed(.notOpen) = await session.post(.back) else { return Issue.record("sent") }
+        guard case .failed(.payload) = await session.post(NavigationEvent("price", Double.nan)) else {
+            return Issue.record("sent")
+        }
+    }
+}
+
+/// An outcome that a test does not expect.
+struct Unexpected: Error {
+    let what: String
+    init(_ what: some Any) { self.what = "\(what)" }
+}
