@@ -367,28 +367,24 @@ public actor NavigationSession {
     /// Reports every change of the session, also those that other devices and the app itself make, until the session
     /// ends or the task is cancelled. By a stream; where streams do not get through, by requests that wait.
     public func follow(by choice: Following = .automatic) async {
-        var failures = 0
-        var isPolling = choice == .longPoll
-        var interval = Duration.seconds(1)
+        var (failures, silentStreams) = (0, 0)
+        var stream = StreamProgress()
         while !Task.isCancelled, end == nil, saved.id != nil {
             let token = saved.token
+            let isPolling = choice == .longPoll || choice == .automatic && silentStreams == 3
             var over: SessionEnd?
             var retryAfter: Duration?
-            var hasHeard = false
+            (stream.isOpen, stream.hasMessages) = (false, false)
             do {
                 if isPolling {
                     retryAfter = try await poll()
-                    hasHeard = true
-                } else {
-                    over = try await readStream {
-                        hasHeard = true; interval = $0 ?? interval
-                    }
-                }
-                if isPolling, retryAfter == nil {
                     failures = 0
-                    continue
+                    if retryAfter == nil { continue }
+                } else {
+                    over = try await readStream(&stream)
                 }
             } catch {
+                failures += 1
                 if let problem = error as? Problem { (over, retryAfter) = (problem.end, problem.retryAfter) }
             }
             guard !Task.isCancelled else { return }
@@ -399,12 +395,19 @@ public actor NavigationSession {
                 if saved.token != token { continue }
                 return finish(reason)
             }
-            failures = hasHeard ? 0 : failures + 1
-            if choice == .automatic, !isPolling, failures == 3 { isPolling = true }
-            if failures > 0 || !isPolling { emit(.disconnected(retryIn: interval)) }
-            isConnected = false
-            await pause(retryAfter ?? backOff(failures, from: interval))
+            if stream.hasMessages { (failures, silentStreams) = (0, 0) } else if stream.isOpen { silentStreams += 1 }
+            let time = retryAfter ?? backOff(failures, from: stream.interval, to: .seconds(15))
+            if !isPolling || failures > 0 { disconnected(retryIn: time) }
+            await pause(time)
         }
+    }
+
+    /// How far a stream has come.
+    private struct StreamProgress {
+        var isOpen = false
+        var hasMessages = false
+        /// When to connect again after a cut.
+        var interval = Duration.seconds(1)
     }
 
     /// How a session is followed.
@@ -435,9 +438,8 @@ public actor NavigationSession {
 
     /// Reads one stream to its end.
     ///
-    /// - Parameter hasHeard: called for each message, with the time after which to connect again if it says one.
     /// - Returns: why the session is over, if the stream says so.
-    private func readStream(_ hasHeard: (Duration?) -> Void) async throws -> SessionEnd? {
+    private func readStream(_ progress: inout StreamProgress) async throws -> SessionEnd? {
         var call = Call("GET", "/updates")
         call.headers = ["Accept": "text/event-stream"]
         call.headers["Last-Event-ID"] = state == nil ? nil : tag
@@ -450,11 +452,13 @@ public actor NavigationSession {
             switch part {
             case .head(let status, let headers):
                 (refusal.status, refusal.headers) = (status, headers)
+                progress.isOpen = status == 200
             case .data(let data) where refusal.status != 200: refusal.body += data
             case .data(let data):
                 for message in messages.read(data) {
                     connected()
-                    hasHeard(message.retry)
+                    progress.hasMessages = true
+                    progress.interval = message.retry ?? progress.interval
                     if message.event == "state" {
                         accept(try JSONDecoder.ofAPI.decode(NavigationState.self, from: message.data), tag: message.id)
                     } else if message.event == "end" {
@@ -489,6 +493,8 @@ public actor NavigationSession {
 
     /// Takes over a state unless it is older than the one that is there. Its token is saved before it is drawn.
     private func accept(_ next: NavigationState, tag newTag: String?, isSaved: Bool = true) {
+        // Another session may have been opened meanwhile.
+        guard next.session.id == saved.id else { return }
         let isNew = next.token.map { $0 != saved.token } ?? false
         if let token = next.token { saved.token = token }
         if isNew || !isSaved { keep() }
@@ -549,7 +555,7 @@ public actor NavigationSession {
         while true {
             let token = saved.token
             let request = request(call)
-            var pause = backOff(failures, from: .milliseconds(250))
+            var pause = backOff(failures, from: .milliseconds(250), to: .seconds(5))
             failures += 1
             do {
                 let transport = transport
@@ -570,8 +576,7 @@ public actor NavigationSession {
             } catch {
                 // Nobody has answered, or a gateway has: it is unknown what the server has done.
                 guard !Task.isCancelled, deadline.map({ $0 > .now }) ?? true else { throw .unreachable }
-                isConnected = false
-                emit(.disconnected(retryIn: pause))
+                disconnected(retryIn: pause)
             }
             if let deadline, .now + pause >= deadline {
                 await self.pause(ContinuousClock.now.duration(to: deadline))
@@ -591,6 +596,11 @@ public actor NavigationSession {
         request.httpMethod = call.method
         request.timeoutInterval = TimeInterval(30 + call.wait)
         request.cachePolicy = .reloadIgnoringLocalCacheData
+        #if canImport(FoundationNetworking)
+        // If a connection that was used before is closed without an answer, Foundation on Linux sends a POST once more,
+        // and hangs until its timeout.
+        request.setValue("close", forHTTPHeaderField: "Connection")
+        #endif
         for (name, value) in call.headers { request.setValue(value, forHTTPHeaderField: name) }
         if let key = call.key { request.setValue(key, forHTTPHeaderField: "Idempotency-Key") }
         if call.wait > 0 { request.setValue("wait=\(call.wait)", forHTTPHeaderField: "Prefer") }
@@ -626,10 +636,14 @@ public actor NavigationSession {
         emit(.connected)
     }
 
-    /// Twice as long after each failure, up to 15 seconds, with a random part: a thousand clients must not come back at
-    /// once.
-    private nonisolated func backOff(_ failures: Int, from first: Duration) -> Duration {
-        min(first * (1 << min(failures, 6)), .seconds(15)) * Double.random(in: 0.5...1)
+    private func disconnected(retryIn time: Duration) {
+        isConnected = false
+        emit(.disconnected(retryIn: time))
+    }
+
+    /// Twice as long after each failure, with a random part: a thousand clients must not come back at once.
+    private nonisolated func backOff(_ failures: Int, from first: Duration, to longest: Duration) -> Duration {
+        min(first * (1 << min(failures, 6)), longest) * Double.random(in: 0.5...1)
     }
 
     /// Cancels the work when the deadline has passed.

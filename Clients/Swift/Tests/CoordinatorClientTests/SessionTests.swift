@@ -144,6 +144,7 @@ import Testing
 
     @Test func `content is fetched again only if it has changed`() async throws {
         let session = try await TestServer.open("list-detail")
+        await session.post(NavigationEvent("select", ["id": 2]))
         let screen = try #require(await session.state?.visible)
         try #require(screen.hasContent == true)
 
@@ -195,12 +196,12 @@ import Testing
         await #expect(throws: SessionError.self) { try await session.open(app: "shop", within: .milliseconds(300)) }
     }
 
-    @Test func `an event before the session is refused, and one that is no JSON`() async {
+    @Test func `an event before the session is refused, and one that is no JSON`() async throws {
         let session = NavigationSession(server: UnreachableTests.nobody, storage: NoStorage())
 
-        guard case .failed(.notOpen) = await session.post(.back) else { return Issue.record("sent") }
+        guard case .failed(.notOpen) = await session.post(.back) else { throw Unexpected("sent") }
         guard case .failed(.payload) = await session.post(NavigationEvent("price", Double.nan)) else {
-            return Issue.record("sent")
+            throw Unexpected("sent")
         }
     }
 }

@@ -7,14 +7,13 @@
 import CoordinatorClient
 import Foundation
 
-var arguments = Array(CommandLine.arguments.dropFirst())
-
 func option(_ name: String) -> String? {
+    let arguments = CommandLine.arguments
     guard let index = arguments.firstIndex(of: name), index + 1 < arguments.count else { return nil }
     return arguments[index + 1]
 }
 
-switch arguments.first {
+switch CommandLine.arguments.dropFirst().first {
 case "walk": await walk()
 case "predict": predict()
 default: finish(["failed": "usage: driver walk --server URL --storage DIR | driver predict"], code: 64)
@@ -35,7 +34,8 @@ func walk() async {
         finish(["failed": "--server and --storage are missing"], code: 64)
     }
     let storage = FileStorage(URL(filePath: directory).appending(path: "session.json"))
-    let session = NavigationSession(server: server, storage: storage, drawsEarly: arguments.contains("--early"))
+    let session = NavigationSession(
+        server: server, storage: storage, drawsEarly: CommandLine.arguments.contains("--early"))
     do {
         if try await session.resume() == nil {
             if let code = option("--code") {

@@ -39,7 +39,7 @@ import Glibc
             guard let line = await ask("> ") else { break }
             await carryOut(line)
         }
-        print("")
+        show("")
     }
 
     private func receive(_ update: SessionUpdate) {
@@ -149,21 +149,21 @@ import Glibc
         drawn = state
         choices = []
         let line = String(repeating: "─", count: 60)
-        print("\n\(line)")
-        for flow in state.presented.dropLast() { print("  (\(title(of: flow.stack))) below") }
-        print("  \(title(state.visible))\(state.pending.isEmpty ? "" : "   …")\(state.isEarly ? "   ⋯" : "")\n\(line)")
+        show("\n\(line)")
+        for flow in state.presented.dropLast() { show("  (\(title(of: flow.stack))) below") }
+        show("  \(title(state.visible))\(state.pending.isEmpty ? "" : "   …")\(state.isEarly ? "   ⋯" : "")\n\(line)")
         if let alert = state.alert {
-            print("  ! \(alert.title)\(alert.message.map { ": \($0)" } ?? "")")
+            show("  ! \(alert.title)\(alert.message.map { ": \($0)" } ?? "")")
             for button in alert.buttons { offer(button.title, .post(.answer(alert, button))) }
             return
         }
         for (name, value) in (state.visible.params?.object ?? [:]).sorted(by: { $0.key < $1.key }) {
-            print("  \(words(name)): \(value)")
+            show("  \(words(name)): \(value)")
         }
         for row in state.visible.rows ?? [] {
             let text = [row.isSelected.map { $0 ? "✓ \(row.title)" : "  \(row.title)" } ?? row.title, row.detail]
                 .compactMap { $0 }.joined(separator: "  ·  ")
-            if let event = NavigationEvent(row) { offer(text, .post(event)) } else { print("      \(text)") }
+            if let event = NavigationEvent(row) { offer(text, .post(event)) } else { show("      \(text)") }
         }
         for control in state.controls where control.coordinator != nil {
             let isForm = !control.fields.isEmpty
@@ -172,15 +172,15 @@ import Glibc
                 isForm ? .fill(control) : .post(control.event()))
         }
         drawTabs(of: state.presented.last?.stack ?? state.stack)
-        print("  \(keys(of: state).joined(separator: "   "))")
+        show("  \(keys(of: state).joined(separator: "   "))")
         if state.visible.hasContent == true, let content = try? await session.content(of: state.visible) {
-            print("  \(content)")
+            show("  \(content)")
         }
     }
 
     private func offer(_ title: String, _ action: Action) {
         choices.append(Choice(title: title.replacing(" …", with: ""), action: action))
-        print("  \(choices.count < 10 ? " " : "")\(choices.count)  \(title)")
+        show("  \(choices.count < 10 ? " " : "")\(choices.count)  \(title)")
     }
 
     /// The tabs on screen, the innermost last.
@@ -192,7 +192,7 @@ import Glibc
             choices.append(Choice(title: tab.title ?? words(tab.id), action: .post(.selectTab(tab.id))))
             titles.append(tab.id == tabs.selected ? "\(choices.count) [\(title)]" : "\(choices.count) \(title)")
         }
-        print("  tabs:  \(titles.joined(separator: "   "))")
+        show("  tabs:  \(titles.joined(separator: "   "))")
         if let selected = tabs.items.first(where: { $0.id == tabs.selected }) { drawTabs(of: selected.stack) }
     }
 
@@ -225,14 +225,18 @@ import Glibc
         return text.prefix(1).uppercased() + text.dropFirst()
     }
 
-    private func say(_ message: String) { print("  » \(message)") }
+    /// At once, also in a pipe.
+    private func show(_ text: String, terminator: String = "\n") {
+        FileHandle.standardOutput.write(Data((text + terminator).utf8))
+    }
+
+    private func say(_ message: String) { show("  » \(message)") }
 
     // MARK: The keyboard
 
     /// A line of input; `nil` at its end. Meanwhile, what happens elsewhere is drawn.
     private func ask(_ prompt: String, hidden: Bool = false) async -> String? {
-        print(prompt, terminator: "")
-        fflush(stdout)
+        show(prompt, terminator: "")
         let isHidden = hidden && isInteractive
         if isHidden { setEcho(false) }
         let line = await withCheckedContinuation { continuation in
@@ -240,7 +244,7 @@ import Glibc
         }
         if isHidden { setEcho(true) }
         // What a pipe sends is not on the screen.
-        if !isInteractive || isHidden { print(hidden ? "•••" : line ?? "") }
+        if !isInteractive || isHidden { show(hidden ? "•••" : line ?? "") }
         return line?.trimmingCharacters(in: .whitespaces)
     }
 
