@@ -14,6 +14,8 @@ public final class Transport: Sendable {
     public init(configuration: URLSessionConfiguration = .ephemeral) {
         configuration.urlCache = nil
         configuration.httpCookieStorage = nil
+        // Each session that is followed keeps a connection.
+        configuration.httpMaximumConnectionsPerHost = max(configuration.httpMaximumConnectionsPerHost, 32)
         session = URLSession(configuration: configuration, delegate: receiver, delegateQueue: nil)
     }
 

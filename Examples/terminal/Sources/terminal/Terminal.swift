@@ -11,6 +11,8 @@ import Glibc
     private var drawn: NavigationState?
     private var choices: [Choice] = []
     private let isInteractive = isatty(STDIN_FILENO) != 0
+    /// What the user is asked at present.
+    private var prompt: String?
 
     /// Something that the user can choose, by its number or its words.
     private struct Choice {
@@ -44,7 +46,12 @@ import Glibc
 
     private func receive(_ update: SessionUpdate) {
         switch update {
-        case .state(let state): Task { await draw(state) }
+        case .state(let state):
+            Task {
+                guard state != drawn else { return }
+                await draw(state)
+                if let prompt { show(prompt, terminator: "") }
+            }
         case .disconnected(let pause):
             say("No connection. Trying again in \(pause.components.seconds + 1) s.")
         case .connected: say("Connected again.")
@@ -237,6 +244,8 @@ import Glibc
     /// A line of input; `nil` at its end. Meanwhile, what happens elsewhere is drawn.
     private func ask(_ prompt: String, hidden: Bool = false) async -> String? {
         show(prompt, terminator: "")
+        self.prompt = prompt
+        defer { self.prompt = nil }
         let isHidden = hidden && isInteractive
         if isHidden { setEcho(false) }
         let line = await withCheckedContinuation { continuation in
