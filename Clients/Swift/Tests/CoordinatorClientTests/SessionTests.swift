@@ -74,10 +74,31 @@ import Testing
         guard case .notNow = await session.post(.answer(alert, alert.buttons[0])) else { throw Unexpected(outcome) }
     }
 
-    @Test func `an event for another version is outdated`() async throws {
+    @Test func `an event that the app asks about is sent again when the user agrees`() async throws {
         let session = try await TestServer.open("shop")
-        let code = try await session.pairingCode().code
-        try await NavigationSession(server: try TestServer.url, storage: NoStorage()).redeem(code)
+        let login = ["email": "ann@example.com", "password": "correct horse"]
+        let taps: [NavigationEvent] = [
+            NavigationEvent("product", ["id": 42]), NavigationEvent("addToCart"), .selectTab("cart"),
+            NavigationEvent("checkout"), NavigationEvent("submit", login), NavigationEvent("type", "Main"),
+        ]
+        for tap in taps { try #require(await session.post(tap).isDone) }
+        let row = try #require(await session.state?.visible.rows?.first.flatMap { NavigationEvent($0) })
+
+        let asked = await session.post(row)
+        let alert = try #require(await session.state?.alert)
+        let leave = try #require(alert.buttons.first { $0.role != .cancel })
+        let agreed = await session.post(.answer(alert, leave))
+
+        guard case .answerFirst = asked else { throw Unexpected(asked) }
+        guard case .done(let state) = agreed else { throw Unexpected(agreed) }
+        #expect(state.visible.name == "product")
+        #expect(state.transition?.event == row.type)
+    }
+
+    @Test func `an event for another version is outdated`() async throws {
+        let storage = MemoryStorage()
+        let session = try await TestServer.open("shop", storage: storage)
+        await (try await TestServer.another(storage)).post(.selectTab("search"))
 
         let outcome = await session.post(.selectTab("cart"), ifUnchanged: true)
 
@@ -99,9 +120,9 @@ import Testing
 
     @Test(arguments: [NavigationSession.Following.stream, .longPoll])
     func `what another device does is drawn`(way: NavigationSession.Following) async throws {
-        let phone = try await TestServer.open("shop")
-        let television = NavigationSession(server: try TestServer.url, storage: NoStorage())
-        try await television.redeem(try await phone.pairingCode().code)
+        let storage = MemoryStorage()
+        let phone = try await TestServer.open("shop", storage: storage)
+        let television = try await TestServer.another(storage)
         let following = Task { await television.follow(by: way) }
         defer { following.cancel() }
 
@@ -113,9 +134,9 @@ import Testing
 
     @Test(arguments: [NavigationSession.Following.stream, .longPoll])
     func `the end of a session ends its following`(way: NavigationSession.Following) async throws {
-        let phone = try await TestServer.open("shop")
-        let television = NavigationSession(server: try TestServer.url, storage: NoStorage())
-        try await television.redeem(try await phone.pairingCode().code)
+        let storage = MemoryStorage()
+        let phone = try await TestServer.open("shop", storage: storage)
+        let television = try await TestServer.another(storage)
         let following = Task { await television.follow(by: way) }
         try await Task.sleep(for: .milliseconds(50))
 

@@ -45,6 +45,15 @@ enum TestServer {
         try await session.open(app: app, link: link)
         return session
     }
+
+    /// Another app with the same token: without a code, since a server takes only five from an address in a minute.
+    static func another(_ storage: MemoryStorage) async throws -> NavigationSession {
+        let copy = MemoryStorage()
+        try copy.save(storage.load())
+        let session = NavigationSession(server: try url, storage: copy)
+        try await session.resume()
+        return session
+    }
 }
 
 extension Trait where Self == ConditionTrait {
