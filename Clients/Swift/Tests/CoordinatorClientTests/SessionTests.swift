@@ -28,15 +28,15 @@ import Testing
     }
 
     @Test func `a second tap does not act on the screen that the first one opened`() async throws {
-        let session = try await TestServer.open("shop")
-        let tap = NavigationEvent("product", ["id": 42])
+        let session = try await TestServer.open("shop", link: "/products/42")
+        let tap = NavigationEvent("related", ["id": 7])
 
         async let first = session.post(tap)
         async let second = session.post(tap)
 
         let outcomes = await [first, second]
         #expect(outcomes.filter(\.isDone).count == 1)
-        #expect(await session.state?.stack.first?.tabs?.items.first?.stack.count == 2)
+        #expect(await session.state?.stack.first?.tabs?.items.first?.stack.count == 3)
     }
 
     @Test func `a form's fields are typed, and a fault is at its field`() async throws {
