@@ -49,6 +49,8 @@ public actor NavigationSession {
     private var contents: [String: (tag: String, content: JSONValue)] = [:]
     private var readers: [UUID: AsyncStream<SessionUpdate>.Continuation] = [:]
     private var pauses: [UUID: Task<Void, any Error>] = [:]
+    /// What nobody was there to hear.
+    private var settled: Withdrawal?
     private var isConnected = true
     private var isPosting = false
     private var waitingPosts: [CheckedContinuation<Void, Never>] = []
@@ -479,6 +481,8 @@ public actor NavigationSession {
         let id = UUID()
         readers[id] = continuation
         continuation.onTermination = { [weak self] _ in Task { await self?.removeReader(id) } }
+        if let settled { continuation.yield(.settled(settled)) }
+        settled = nil
         if let drawn { continuation.yield(.state(drawn)) }
         return updates
     }
@@ -486,6 +490,7 @@ public actor NavigationSession {
     private func removeReader(_ id: UUID) { readers[id] = nil }
 
     private func emit(_ update: SessionUpdate) {
+        if case .settled(let withdrawal) = update, readers.isEmpty { settled = withdrawal }
         for reader in readers.values { reader.yield(update) }
     }
 
@@ -578,12 +583,9 @@ public actor NavigationSession {
                 guard !Task.isCancelled, deadline.map({ $0 > .now }) ?? true else { throw .unreachable }
                 disconnected(retryIn: pause)
             }
-            if let deadline, .now + pause >= deadline {
-                await self.pause(ContinuousClock.now.duration(to: deadline))
-                throw .unreachable
-            }
-            await self.pause(pause)
-            if Task.isCancelled { throw .unreachable }
+            // `retryNow()` may end the pause early, also the last one.
+            await self.pause(deadline.map { min(pause, ContinuousClock.now.duration(to: $0)) } ?? pause)
+            guard !Task.isCancelled, deadline.map({ $0 > .now }) ?? true else { throw .unreachable }
         }
     }
 

@@ -175,6 +175,23 @@ import Testing
         #expect(first.object?.isEmpty == false)
     }
 
+    @Test func `what became of an event that was on the way is reported after a restart`() async throws {
+        let storage = MemoryStorage()
+        try await TestServer.open("shop", storage: storage)
+        // As it was saved before an event that never arrived.
+        let key = #""event":"00000000-1111-2222-3333-444444444444","id""#
+        try storage.save(Data(storage.text.replacing(#""id""#, with: key).utf8))
+
+        let session = NavigationSession(server: try TestServer.url, storage: storage)
+        try await session.start(app: "shop")
+
+        for await case .settled(let withdrawal) in await session.updates() {
+            if case .carriedOut = withdrawal { Issue.record("it was never sent") }
+            break
+        }
+        #expect(!storage.text.contains("event"))
+    }
+
     @Test func `without room for the key nothing is sent`() async throws {
         let session = NavigationSession(server: try TestServer.url, storage: FullStorage())
 

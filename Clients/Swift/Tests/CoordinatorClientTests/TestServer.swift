@@ -38,6 +38,7 @@ enum TestServer {
     private static let processes = Mutex<[Process]>([])
 
     /// A session that is open.
+    @discardableResult
     static func open(
         _ app: String, link: String? = nil, storage: any SessionStorage = NoStorage(), drawsEarly: Bool = false
     ) async throws -> NavigationSession {

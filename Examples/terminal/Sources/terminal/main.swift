@@ -40,7 +40,7 @@ do {
         try await session.start(app: app, link: options["--link"])
     }
 } catch .refused(let problem) {
-    stop("\(problem.detail ?? problem.title)", code: 1)
+    stop("\(problem.title). \(problem.detail ?? "")", code: 1)
 } catch .unreachable {
     stop("No server answers at \(server).", code: 1)
 } catch {
