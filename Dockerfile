@@ -55,6 +55,7 @@ WORKDIR /build
 # Package.swift names the test targets, so it does not load without Tests. Package.resolved is used if there is one.
 COPY Package.swift Package.resolve[d] openapi.yaml ./
 COPY docs docs
+COPY Clients Clients
 COPY Sources Sources
 COPY Tests Tests
 RUN swift build -c release --static-swift-stdlib -Xswiftc -gline-tables-only --product coordinatord \

@@ -1,1 +1,1 @@
-../../Sources/C/CFiles/Console/client.js
+../../Clients/TypeScript/coordinator-client.js

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from gateway import Gateway
 
-client = Path(__file__).parents[2] / "Sources/C/CFiles/Console/client.js"
+client = Path(__file__).parents[2] / "Clients/TypeScript/coordinator-client.js"
 page = Path(sys.argv[1]).read_text()
 server = sys.argv[2]
 gateway = Gateway(server)

@@ -12,8 +12,8 @@ static const unsigned char openapi_yaml[] = {
 static const unsigned char problems_md[] = {
 #embed "../../../docs/problems.md"
 };
-static const unsigned char Console_client_js[] = {
-#embed "Console/client.js"
+static const unsigned char client_js[] = {
+#embed "../../../Clients/TypeScript/coordinator-client.js"
 };
 #ifdef COMPLETE
 static const unsigned char Console_console_css[] = {
@@ -93,7 +93,7 @@ static const struct {
 } files[] = {
     {"openapi.yaml", {openapi_yaml, sizeof openapi_yaml}},
     {"problems.md", {problems_md, sizeof problems_md}},
-    {"Console/client.js", {Console_client_js, sizeof Console_client_js}},
+    {"client.js", {client_js, sizeof client_js}},
 #ifdef COMPLETE
     {"Console/console.css", {Console_console_css, sizeof Console_console_css}},
     {"Console/console.html", {Console_console_html, sizeof Console_console_html}},

@@ -57,8 +57,7 @@ import Testing
         for file in try FileManager.default.contentsOfDirectory(
             atPath: repository.appending(path: "Sources/C/CFiles/Console").path)
         where file != "console.html" {
-            let answer = try await client.connection.request(
-                "GET", file == "client.js" ? "/client.js" : "/console/\(file)")
+            let answer = try await client.connection.request("GET", "/console/\(file)")
             #expect(answer.status == 200, "\(file)")
             #expect(answer.headers["x-content-type-options"] == "nosniff")
             #expect(

@@ -1,5 +1,5 @@
 /** What every part of the console needs to make elements: text stays text, whatever a session contains. */
-import { ExactNumber, parse, send, stringify } from "../client.js";
+import { ExactNumber, parse, request, stringify } from "../client.js";
 
 /** The server's address with its base path, and a slash at its end. */
 export const root = new URL("..", import.meta.url).href;
@@ -107,7 +107,7 @@ export const wait = waiting => {
 };
 
 /** Reads what is at a path of the server. */
-export const ask = async (path, options) => (await send(root + path, { onWaiting: wait, ...options })).answer;
+export const ask = async (path, options) => (await request(root + path, { onWaiting: wait, ...options })).body;
 
 /** Something that is shown only if it takes longer than 300 ms. */
 export const loading = sentence => h("p.loading.quiet", { role: "status" }, sentence);

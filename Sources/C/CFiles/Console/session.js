@@ -1,5 +1,5 @@
 /** A session's page: the phone, the coordinators and the history of the same moment, side by side. */
-import { Problem, send, Session } from "../client.js";
+import { NavigationSession, request } from "../client.js";
 import { ask, clock, count, h, hush, kept, loading, notice, pages, render, root, say, tick, wait } from "./dom.js";
 import { withoutSecrets } from "./form.js";
 import { historyView, scriptOf } from "./history.js";
@@ -11,7 +11,7 @@ import { layersView, treeView } from "./tree.js";
 
 /** Opens a session and goes to its page. The token stays in this tab. */
 export async function start(what, token) {
-  const session = await Session.open(root, what, { token, onWaiting: wait });
+  const session = await NavigationSession.start(what, { server: root, token, onWaiting: wait });
   kept.set(`token ${session.id}`, session.token);
   kept.set(`opened ${session.id}`, what);
   return session.id;
@@ -59,8 +59,9 @@ export async function sessionPage(main, id, config, tools) {
   };
   choose();
   const phone = new Phone(phoneHost, post);
-  const session = new Session({ server: root, id, token: token ?? operator,
-    ...isOperator && { path: "console/api/sessions", query: "" }, onState: accept, onWaiting: wait,
+  let refused;
+  const session = new NavigationSession({ server: root, id, token: token ?? operator,
+    ...isOperator && { path: "console/api/sessions", controls: false }, onState: accept, onWaiting: wait,
     onToken: token => {
       kept.set(`token ${id}`, token);
       kept.set(`renewed ${id}`, true);
@@ -72,12 +73,14 @@ export async function sessionPage(main, id, config, tools) {
       if (newest) show();
     },
     onEnd: (reason, problem) => {
+      refused = problem;
       ended = ends[reason] ?? [problem?.body.title ?? reason, problem?.body.detail ?? ""];
       show();
     } });
 
   render(main, loading("Opening the session"));
-  try { await session.read(); } catch (problem) { return refuse(main, id, problem, config); }
+  try { await session.read(); } catch (problem) { refused = problem; }
+  if (refused) return refuse(main, id, refused, config);
   render(main, banner, switcher,
     h(".columns", {}, h(".left", {}, parts.phone), h(".middle", {}, parts.tree, parts.layers),
     h(".right", {}, parts.last, parts.json)), line);
@@ -89,7 +92,7 @@ export async function sessionPage(main, id, config, tools) {
   }
   signals = (app.value?.coordinators ?? []).flatMap(({ name, signals = [] }) => signals.map(
     ({ example, ...signal }) => ({ ...signal, example: example.payload, role: "secondary", coordinator: name })));
-  session.watch();
+  session.follow();
   listen();
   setInterval(() => tick(parts.tree), 1000);
   show();
@@ -155,20 +158,25 @@ export async function sessionPage(main, id, config, tools) {
     if (isOperator || ended) return say(ended ? ended[0]
       : "The operator's token reads only. The session's own token posts.");
     const schema = newest.controls?.find(control => control.type === type)?.schema, from = newest.session.version;
-    try {
-      const { session: { version } } = await session.post(type, payload);
-      form?.show([]);
-      hush();
-      const { value, left } = withoutSecrets(payload, schema);
-      if (version === from + 1) kept.set(`typed ${id}`, Object.assign(typed, { [version]: { payload: value, left } }));
-    } catch (problem) {
-      if (!(problem instanceof Problem)) throw problem;
-      const { body, status, kind } = problem;
-      if (status === 422 && form) form.show(body.errors ?? [{ pointer: "", detail: body.detail }]);
-      else if (status === 401 || status === 410) session.onEnd(kind, problem);
-      else if (body.state) say(`The session has moved on. This is where it is now: v${newest.session.version}.`);
-      else say(status === 500 ? `The app has failed; nothing has changed. Request ${body.requestId}.`
-        : problem.message);
+    const outcome = await session.post({ type, payload }), { problem } = outcome;
+    switch (outcome.kind) {
+      case "accepted": {
+        const { session: { version } } = outcome.state, { value, left } = withoutSecrets(payload, schema);
+        form?.show([]);
+        hush();
+        if (version === from + 1) kept.set(`typed ${id}`, Object.assign(typed, { [version]: { payload: value, left } }));
+        return;
+      }
+      case "invalid":
+        return form ? form.show(outcome.faults.length ? outcome.faults : [{ pointer: "", detail: problem.body.detail }])
+          : say(problem.message);
+      case "stale": case "changed": case "answer-first":
+        return say(`The session has moved on. This is where it is now: v${newest.session.version}.`);
+      case "withdrawn": return say({ "carried-out": "The answer took long; the event was carried out.",
+        "not-carried-out": "No connection to the server. The event was not carried out." }[outcome.outcome]
+          ?? "No connection to the server. The event may have been carried out.");
+      case "failed": return say(problem.status === 500
+        ? `The app has failed; nothing has changed. Request ${problem.body.requestId}.` : problem.message);
     }
   }
 
@@ -177,7 +185,7 @@ export async function sessionPage(main, id, config, tools) {
 
   async function signal(type, payload, form) {
     try {
-      await send(`${root}console/api/sessions/${id}/signals`,
+      await request(`${root}console/api/sessions/${id}/signals`,
         { method: "POST", token: right(), body: { type, payload }, onWaiting: wait });
       form?.show([]);
       say(`The session has received “${type}”.`);
@@ -328,7 +336,7 @@ export async function sessionPage(main, id, config, tools) {
       notice("End this session?", "It ends for every client, and cannot be undone.",
       h("button", { onclick: () => dialog.remove() }, "Keep it"),
       h("button.danger", { onclick: () => { dialog.remove();
-        session.end().then(() => session.onEnd("session-ended"), fail); } }, "End it")));
+        session.end().catch(fail); } }, "End it")));
     dialog.addEventListener("close", () => dialog.remove());
     document.body.append(dialog);
     dialog.showModal();

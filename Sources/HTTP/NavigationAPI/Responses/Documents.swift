@@ -69,7 +69,7 @@ extension Document {
     }()
 
     /// The client library, which any page may load.
-    static let clientModule = Document(file: "Console/client.js", type: script)
+    static let clientModule = Document(file: "client.js", type: script)
 
     static let script = "text/javascript; charset=utf-8"
     private static let markdown = "text/markdown; charset=utf-8"

@@ -1,0 +1,799 @@
+// The client library of coordinatord, version 0.1.0, for version 1 of its API. Made of Clients/TypeScript/src.
+const cryptography = globalThis.crypto ?? (await import("node:crypto")).webcrypto; // Node 18 has no global one.
+/** The prefix of strings that stand for an `ExactNumber` while JSON's own functions read or write the text. */
+const mark = `${cryptography.getRandomValues(new Uint32Array(4)).join("-")} `;
+const jsonToken = /"(?:[^"\\]+|\\.)*"|-?\d[\d.eE+-]*/g, longDigits = /\d[\d.]{15}/;
+/** At least 16 random characters: a key for an event, or any other name that nobody can guess. */
+const randomKey = () => cryptography.getRandomValues(new Uint32Array(4)).join("-");
+/**
+ * A number with more digits than JavaScript's own have, as the server wrote it: an id beyond 2⁵³, a price of 20 digits.
+ * It is drawn and posted with all of them; `BigInt(number.text)` calculates with an integer.
+ */
+class ExactNumber {
+    /** The number, as it stands in the JSON text. */
+    text;
+    constructor(text) {
+        this.text = text;
+        Object.freeze(this);
+    }
+    toString() { return this.text; }
+    toJSON() {
+        const { rawJSON } = JSON;
+        return rawJSON?.(this.text) ?? mark + this.text;
+    }
+}
+/** Whether JavaScript's own number has every digit of a JSON text. */
+const isKept = (text) => text.split(/e/i)[0].replace(/[-.]/g, "").replace(/^0+/, "").length < 16 || String(Number(text)) === text;
+/** `JSON.parse`, with an `ExactNumber` for each number that JavaScript would change. */
+function parse(text) {
+    if (!longDigits.test(text))
+        return JSON.parse(text);
+    const marked = text.replace(jsonToken, part => part[0] === '"' || isKept(part) ? part : `"${mark}${part}"`);
+    return JSON.parse(marked, (_, value) => typeof value === "string" && value.startsWith(mark) ? new ExactNumber(value.slice(mark.length)) : value);
+}
+/** `JSON.stringify`, also where that cannot write an `ExactNumber` (`JSON.rawJSON`). */
+function stringify(value) {
+    return JSON.stringify(value)?.replace(new RegExp(`"${mark}([^"]*)"`, "g"), "$1");
+}
+
+/** Every screen of a state, also those that are covered or in other tabs. */
+function screensOf(state) {
+    const within = (screen) => [screen, ...(screen.tabs?.items ?? []).flatMap(({ stack }) => stack.flatMap(within))];
+    return [state.stack, ...(state.presented ?? []).map(({ stack }) => stack)].flat().flatMap(within);
+}
+
+/**
+ * What the server will most likely answer to `back`, `selectTab` or `dismiss`, from the state alone; undefined where it
+ * cannot be known: if the app asks before the screen is left, forbids it, or shows an alert. A prediction has no
+ * `controls`, `events` and `back` of its own.
+ */
+function predict(state, event) {
+    if (state.alert || state.back?.asks || !state.events.includes(event.type))
+        return undefined;
+    const payload = (event.payload ?? {});
+    switch (event.type) {
+        case "back": return state.back && goBack(state, state.back);
+        case "selectTab": return selectTab(state, payload);
+        case "dismiss": {
+            const flows = state.presented ?? [], { key } = payload;
+            const position = key === undefined ? flows.length - 1 : flows.findIndex(flow => flow.key === key);
+            return position < 0 ? undefined : dismiss(state, position);
+        }
+        default: return undefined;
+    }
+}
+function goBack(state, back) {
+    if (back.effect === "dismissAlert")
+        return undefined;
+    const predicted = back.effect === "pop" ? change(state, "back", pop)
+        : back.effect === "dismiss" ? dismiss(state, (state.presented ?? []).length - 1, "back")
+            : change(state, "back", stack => select(stack, ({ stack }) => visibleIn(stack).key === back.to));
+    return predicted?.visible.key === back.to ? predicted : undefined;
+}
+/** Selects a tab; the one that is selected already is popped to its first screen. */
+function selectTab(state, { tab, index }) {
+    return change(state, "selectTab", stack => {
+        const { tabs } = stack[stack.length - 1], item = tabs?.items.find(({ id }, at) => id === tab || at === index);
+        if (!tabs || !item)
+            return undefined;
+        if (item.id !== tabs.selected)
+            return select(stack, other => other === item);
+        // Without `back` the screen must not be left; the outer tabs, which may have the same id, do not count.
+        if (item.stack.length < 2 || !state.back)
+            return { stack, operations: [] };
+        const operations = item.stack.slice(1).reverse().map(({ key }) => ({ op: "pop", key }));
+        return { stack: withTab(stack, { ...item, stack: item.stack.slice(0, 1) }), operations };
+    });
+}
+function dismiss(state, position, event = "dismiss") {
+    const flows = state.presented ?? [], gone = flows.slice(position);
+    if (gone.some(({ isDismissable }) => isDismissable === false))
+        return undefined;
+    const operations = [...gone].reverse().map(({ key }) => ({ op: "dismiss", key }));
+    return predicted(state, event, state.stack, flows.slice(0, position), operations);
+}
+const pop = (stack) => stack.length < 2 ? undefined
+    : { stack: stack.slice(0, -1), operations: [{ op: "pop", key: stack[stack.length - 1].key }] };
+/** Selects another tab of the top screen, if it has one like that. */
+function select(stack, isLike) {
+    const top = stack[stack.length - 1], { tabs } = top;
+    const tab = tabs?.items.find(item => item.id !== tabs.selected && isLike(item));
+    if (!tabs || !tab)
+        return undefined;
+    const selected = { ...top, tabs: { ...tabs, selected: tab.id } };
+    return { stack: [...stack.slice(0, -1), selected], operations: [{ op: "selectTab", key: top.key, tab: tab.id }] };
+}
+/** Makes the change in the innermost stack in front where it is possible. */
+function change(state, event, make) {
+    const inInnermost = (stack) => {
+        const { tabs } = stack[stack.length - 1], tab = tabs?.items.find(({ id }) => id === tabs.selected);
+        const inner = tab && inInnermost(tab.stack);
+        return inner && tab ? { ...inner, stack: withTab(stack, { ...tab, stack: inner.stack }) } : make(stack);
+    };
+    const flows = state.presented ?? [], flow = flows[flows.length - 1];
+    const made = inInnermost(flow?.stack ?? state.stack);
+    if (!made || made.operations.length === 0)
+        return undefined;
+    return flow ? predicted(state, event, state.stack, [...flows.slice(0, -1), { ...flow, stack: made.stack }], made.operations)
+        : predicted(state, event, made.stack, flows, made.operations);
+}
+/** The stack with another content of a tab of its top screen. */
+function withTab(stack, tab) {
+    const top = stack[stack.length - 1];
+    if (!top.tabs)
+        return stack;
+    const items = top.tabs.items.map(item => item.id === tab.id ? tab : item);
+    return [...stack.slice(0, -1), { ...top, tabs: { ...top.tabs, items } }];
+}
+/** The screen that the user sees if this is the stack in front. */
+function visibleIn(stack) {
+    const top = stack[stack.length - 1], tab = top.tabs?.items.find(({ id }) => id === top.tabs?.selected);
+    return tab ? visibleIn(tab.stack) : top;
+}
+function predicted({ back, controls, presented, ...state }, event, stack, flows, operations) {
+    const transition = { event, cause: "event", operations, finished: [], dismissed: [] };
+    const visible = visibleIn(flows[flows.length - 1]?.stack ?? stack);
+    return { ...state, stack, ...flows.length > 0 && { presented: flows }, visible, events: [], transition,
+        isPredicted: true };
+}
+
+const prefix = "urn:coordinatord:problem:";
+/** Why the server has not carried out a request. It is the server's own answer: errors of gateways are none. */
+class Problem extends Error {
+    /** The HTTP status. */
+    status;
+    /** The last part of the problem's type, such as `stale-screen`; docs/problems.md lists them. */
+    kind;
+    body;
+    /** In how many seconds to try again. */
+    retryAfter;
+    constructor(status, headers, body) {
+        super([body.title ?? `The server answered with ${status}`, body.detail].filter(Boolean).join(": "));
+        this.name = "Problem";
+        this.status = status;
+        this.kind = body.type.slice(prefix.length);
+        this.body = body;
+        this.retryAfter = Number(headers.get("Retry-After")) || undefined;
+    }
+    /** Whether the same request may succeed a little later. */
+    get isTemporary() { return this.status === 429 || this.status === 503 && this.kind !== "session-damaged"; }
+}
+/** A request was given up, at its deadline or by its signal, before an answer said what has happened. */
+class Undecided extends Error {
+    constructor() {
+        super("It is not known whether the server has carried out the request.");
+        this.name = "Undecided";
+    }
+}
+/** Sends a request once. Throws a `Problem`; whatever else it throws leaves the outcome open. */
+async function exchange(url, init, isAnswer) {
+    const response = await fetch(url, { ...init, cache: "no-store" }), { status, headers } = response;
+    const body = status === 204 || status === 304 ? undefined : parse(await response.text());
+    if (!response.ok && status !== 304)
+        throw problemOf(status, headers, body);
+    if (response.ok && isAnswer?.(body) === false)
+        throw new Error("not an answer of the server");
+    return { status, headers, body: body };
+}
+/** The problem of an answer; or, if that is not the server's own, an error that says so. */
+function problemOf(status, headers, body) {
+    const isOwn = String(body?.type).startsWith(prefix);
+    return isOwn ? new Problem(status, headers, body) : new Error(`a gateway answered with ${status}`);
+}
+/**
+ * Sends a request until an answer says what happened. After a lost answer, or one that says “later”, it repeats the
+ * request with the same key: the server carries it out once. Throws a `Problem`, or `Undecided` if it was given up.
+ */
+async function request(url, options = {}) {
+    const { method = "GET", token, body, key = randomKey(), wait = 0, until = Infinity, signal, onWaiting, isAnswer } = options;
+    const headers = { ...options.headers };
+    if (token !== undefined)
+        headers.Authorization = `Bearer ${token}`;
+    if (wait > 0)
+        headers.Prefer = `wait=${wait}`;
+    if (body !== undefined)
+        Object.assign(headers, { "Idempotency-Key": key, "Content-Type": "application/json" });
+    const init = { method, headers, ...body !== undefined && { body: stringify(body) } };
+    new URL(url, globalThis.location?.href); // A mistake, which must not be repeated.
+    let isOpen = false;
+    for (let attempt = 1;; attempt++) {
+        let seconds = Math.min(2 ** attempt / 4, 5) * (0.5 + Math.random() / 2), problem;
+        const stop = stopper(Math.min(30 + wait, (until - Date.now()) / 1000), signal);
+        try {
+            const answer = await exchange(url, { ...init, signal: stop.signal }, isAnswer);
+            if (attempt > 1)
+                onWaiting?.();
+            return answer;
+        }
+        catch (error) {
+            if (!(error instanceof Problem) || error.kind === "unknown")
+                isOpen = true;
+            if (error instanceof Problem) {
+                problem = error;
+                const isRepeated = problem.isTemporary && (attempt < 4 || until < Infinity) || problem.status === 504 && attempt < 2;
+                seconds = problem.retryAfter ?? seconds;
+                if (!isRepeated && !(isOpen && problem.isTemporary)) {
+                    onWaiting?.();
+                    throw problem;
+                }
+            }
+        }
+        finally {
+            stop.clear();
+        }
+        if (!signal?.aborted && Date.now() < until) {
+            await pause(Math.min(seconds, (until - Date.now()) / 1000), problem?.status ?? 0, onWaiting, signal);
+        }
+        if (!signal?.aborted && Date.now() < until)
+            continue;
+        onWaiting?.();
+        throw isOpen || !problem ? new Undecided() : problem;
+    }
+}
+/** A signal that aborts after so many seconds, or with another signal. */
+function stopper(seconds, signal) {
+    const controller = new AbortController(), abort = () => controller.abort();
+    let timer = setTimeout(abort, 1000 * Math.max(seconds, 0));
+    if (signal?.aborted)
+        abort();
+    signal?.addEventListener("abort", abort);
+    return {
+        signal: controller.signal, abort,
+        /** Begins to count anew. */
+        restart() { clearTimeout(timer); timer = setTimeout(abort, 1000 * seconds); },
+        clear() { clearTimeout(timer); signal?.removeEventListener("abort", abort); },
+    };
+}
+/** Waits, and says so; `retry()` ends the pause early, and so does a browser that is online again. */
+function pause(seconds, status, onWaiting, signal) {
+    return new Promise(resolve => {
+        const end = () => {
+            clearTimeout(timer);
+            signal?.removeEventListener("abort", end);
+            globalThis.removeEventListener?.("online", end);
+            resolve();
+        };
+        const timer = setTimeout(end, 1000 * seconds);
+        signal?.addEventListener("abort", end);
+        globalThis.addEventListener?.("online", end);
+        onWaiting?.({ status, seconds, retry: end });
+    });
+}
+
+/**
+ * Keeps a session in a tab of a browser, in its `sessionStorage`: it outlives reloads, and ends with the tab.
+ *
+ * A tab that the user duplicates has a copy of it. The copy is a second view of the same session, with the same token;
+ * the event that is open belongs to the original, and the copy does not ask for it. Each tab holds a lock (Web Locks) by
+ * which a copy learns that it is one. When a sign-in in one of them replaces the token, it tells the others
+ * (`BroadcastChannel`).
+ */
+class TabStorage {
+    #name;
+    #tab;
+    #channel;
+    #past = new Set();
+    #listeners = new Set();
+    /** `name` distinguishes the sessions that a tab keeps, for example by server and app. */
+    constructor(name = "coordinatord") {
+        this.#name = name;
+        if (typeof BroadcastChannel === "undefined")
+            return;
+        this.#channel = new BroadcastChannel(name);
+        this.#channel.onmessage = ({ data }) => this.#hear(data);
+    }
+    async load() {
+        const found = this.#read();
+        if (!found)
+            return undefined;
+        const { tab, ...saved } = found;
+        if (tab === undefined || tab === await (this.#tab ??= ownTab(tab)))
+            return saved;
+        const { tap, opening, ...shared } = saved;
+        return shared.id === undefined ? undefined : shared;
+    }
+    async save(saved) {
+        const before = this.#read(), tab = await (this.#tab ??= ownTab(before?.tab));
+        if (!saved)
+            return sessionStorage.removeItem(this.#name);
+        sessionStorage.setItem(this.#name, stringify({ ...saved, tab }));
+        if (saved.id !== undefined && saved.id === before?.id && saved.token !== before.token)
+            this.#tell(saved.id, before.token);
+    }
+    async renewed(id, stale) {
+        const found = () => { const { id: own, token } = this.#read() ?? {}; return own === id && token !== stale ? token : undefined; };
+        if (found() || !this.#channel)
+            return found();
+        this.#channel.postMessage({ id, from: stale });
+        return new Promise(resolve => {
+            const listener = () => { clearTimeout(timer); this.#listeners.delete(listener); resolve(found()); };
+            const timer = setTimeout(listener, 1000);
+            this.#listeners.add(listener);
+        });
+    }
+    /** Another tab has a new token, or asks for it. */
+    #hear({ id, from, to }) {
+        const saved = this.#read();
+        if (saved?.id !== id)
+            return;
+        if (to === undefined) {
+            if (this.#past.has(from))
+                this.#tell(id, from);
+        }
+        else if (saved.token === from) {
+            this.#past.add(from);
+            sessionStorage.setItem(this.#name, stringify({ ...saved, token: to }));
+            this.#listeners.forEach(listener => listener());
+        }
+    }
+    #tell(id, from = "") {
+        this.#past.add(from);
+        this.#channel?.postMessage({ id, from, to: this.#read()?.token });
+    }
+    #read() {
+        return parse(sessionStorage.getItem(this.#name) ?? "null") ?? undefined;
+    }
+}
+/**
+ * The name of this tab: the one that its storage has, unless another tab has it, of which this one is then a copy. A page
+ * that is being reloaded needs a moment to give its lock back.
+ */
+async function ownTab(saved) {
+    const hold = (tab, options) => new Promise(resolve => {
+        const keep = () => { resolve(true); return new Promise(() => { }); };
+        navigator.locks.request(`coordinatord ${tab}`, options, keep).catch(() => resolve(false));
+    });
+    // Pages without TLS have no locks: a copy asks for the outcome of the original's event, which changes nothing.
+    if (!globalThis.navigator?.locks)
+        return saved ?? randomKey();
+    if (saved !== undefined && await hold(saved, { signal: stopper(0.5).signal }))
+        return saved;
+    const tab = randomKey();
+    await hold(tab, {});
+    return tab;
+}
+/** Keeps a session in a file, in Node. Only its owner may read it; a write is whole or not there. */
+class FileStorage {
+    #path;
+    constructor(path) { this.#path = path; }
+    async load() {
+        const { readFile } = await import("node:fs/promises");
+        try {
+            return parse(await readFile(this.#path, "utf8"));
+        }
+        catch (error) {
+            if (error.code === "ENOENT")
+                return undefined;
+            throw error;
+        }
+    }
+    async save(saved) {
+        const { open, rename, rm } = await import("node:fs/promises");
+        if (!saved)
+            return rm(this.#path, { force: true });
+        const file = await open(`${this.#path}.new`, "w", 0o600);
+        try {
+            await file.writeFile(stringify(saved));
+            await file.sync();
+        }
+        finally {
+            await file.close();
+        }
+        await rename(`${this.#path}.new`, this.#path);
+    }
+}
+
+const endReasons = ["session-ended", "session-expired", "token-replaced", "token-revoked", "unauthorized",
+    "session-incompatible", "session-damaged"];
+const isState = (body) => typeof body?.session?.version === "number";
+/** A session: its newest state, the events that are posted to it, and the stream of its changes. */
+class NavigationSession {
+    /** What has become of the event that was under way when the app ended, if there was one: set by `resume`. */
+    interrupted;
+    /** Why the session is over for this client, if it is. */
+    ended;
+    #options;
+    #saved;
+    #saving = Promise.resolve();
+    #state;
+    #drawn;
+    #tag = "";
+    #known = new Map();
+    #posted = Promise.resolve();
+    #posting = 0;
+    #over = new AbortController();
+    #retry = 1000;
+    #polls;
+    #contents = new Map();
+    /** A session that is already open, by `id` and `token`; `read` fetches its state. */
+    constructor(options) {
+        this.#options = options;
+        this.#saved = { id: options.id, token: options.token };
+        this.#polls = options.following === "poll";
+    }
+    /**
+     * Goes on with the session in the storage: it is where the user left it. Undefined if there is none, or if it is over
+     * for this client, which `onEnd` was told. Waits as long as there is no connection.
+     */
+    static async resume(options) {
+        const saved = await options.storage?.load();
+        if (saved?.opening)
+            return NavigationSession.#begin(saved.opening, options);
+        if (saved?.id === undefined || saved.token === undefined)
+            return undefined;
+        const session = new NavigationSession(options);
+        session.#saved = saved;
+        if (saved.tap !== undefined)
+            session.interrupted = await session.#settle(Infinity);
+        await session.read();
+        return session.ended ? undefined : session;
+    }
+    /** Opens a session, in place of the one in the storage. Throws a `Problem`, such as `unknown-app`. */
+    static async start(launch, options) {
+        return NavigationSession.#begin({ path: options.path ?? "v1/sessions", key: randomKey(), body: launch, token: options.token }, options);
+    }
+    /** Joins the session of another device with the code that it shows. Throws a `Problem`, such as `unknown-code`. */
+    static async pair(code, options, device = {}) {
+        return NavigationSession.#begin({ path: "v1/pairings", key: randomKey(), body: { code, ...device } }, options);
+    }
+    static async #begin(opening, options) {
+        const session = new NavigationSession(options), { path, key, body, token } = opening;
+        await session.#save({ opening, id: undefined, token: undefined, tap: undefined });
+        try {
+            const answer = await request(session.#url("", undefined, path), { method: "POST", key, body, token, isAnswer: isState,
+                onWaiting: options.onWaiting });
+            session.#saved = { id: answer.body.session.id }; // The token follows.
+            await session.#accept(answer.body, tagOf(answer));
+        }
+        catch (error) {
+            if (error instanceof Problem)
+                await options.storage?.save(undefined);
+            throw error;
+        }
+        return session;
+    }
+    get id() { return this.#saved.id ?? ""; }
+    get token() { return this.#saved.token ?? ""; }
+    /** What is drawn: the newest state, or what is predicted to follow. It is there once the session is open or read. */
+    get state() {
+        if (!this.#drawn)
+            throw new Error("the session was not read yet");
+        return this.#drawn;
+    }
+    /** Reads the state as it is now, for example when the app comes to the front. */
+    async read() {
+        try {
+            const answer = await this.#send("GET", "", { isAnswer: isState });
+            await this.#accept(answer.body, tagOf(answer));
+        }
+        catch (error) {
+            if (!this.#isEnd(error))
+                throw error;
+        }
+    }
+    /**
+     * Posts an event, after those that were posted before, and says what has become of it. It has a key of its own, which
+     * is saved first, and is repeated under it until the outcome is known or the deadline has passed.
+     */
+    post(event, options = {}) {
+        const { type, payload } = event, key = randomKey();
+        const body = { type, payload, screen: options.screen ?? this.#drawn?.visible.key };
+        const predicted = this.#options.predicts && this.#posting === 0 && this.#state && predict(this.#state, event);
+        if (predicted)
+            this.#show({ ...predicted, ...this.#known.get(predicted.visible.key) });
+        return this.#inTurn(() => this.#carryOut(key, body, options));
+    }
+    /** Does what `state.back` says. */
+    back() { return this.post({ type: "back" }); }
+    /** Selects a tab; the one that is selected already goes back to its first screen. */
+    selectTab(tab) { return this.post({ type: "selectTab", payload: { tab } }); }
+    /** Dismisses the flow in front, or the one of that key with all above it. */
+    dismiss(key) { return this.post({ type: "dismiss", ...key !== undefined && { payload: { key } } }); }
+    /** Presses a button of the alert that is drawn. */
+    answer(button) { return this.post({ type: "answer", payload: { button, alert: this.#drawn?.alert?.key } }); }
+    /** Opens a link, as the system hands it over. Behind an alert the server keeps it until the user has answered. */
+    open(path) { return this.post({ type: "open", payload: { path } }); }
+    /** What a screen shows beside its state, if it `hasContent`. It is transferred only when it has changed. */
+    async content(screen = this.state.visible.key) {
+        const known = this.#contents.get(screen), headers = known && { "If-None-Match": known.tag };
+        const answer = await this.#send(`GET`, `/screens/${screen}/content`, { query: "", headers });
+        if (answer.status === 304)
+            return known?.content;
+        this.#contents.set(screen, { tag: tagOf(answer), content: answer.body });
+        return answer.body;
+    }
+    /** A code with which another device joins the session, once and for two minutes: see `pair`. */
+    async pairingCode(label) {
+        return (await this.#send("POST", "/pairings", { query: "", body: label === undefined ? {} : { label } })).body;
+    }
+    /** The devices that have a token for the session. */
+    async devices() { return (await this.get("/tokens")).tokens; }
+    /** Takes the session away from a device. */
+    async revoke(number) { await this.#send("DELETE", `/tokens/${number}`, { query: "" }); }
+    /** Reads something else of the session, such as `get("/history?limit=20")`. Throws a `Problem`. */
+    async get(suffix) { return (await this.#send("GET", suffix, { query: "" })).body; }
+    /** Ends the session, for every device. */
+    async end() {
+        try {
+            await this.#send("DELETE", "", { query: "" });
+        }
+        catch (error) {
+            if (!this.#isEnd(error))
+                throw error;
+        }
+        this.#end("session-ended");
+    }
+    /**
+     * Draws every change, whoever made it, until the session is over or `signal` is aborted. After a cut it connects again,
+     * at growing intervals with a random part. A hidden page does not: a browser has only six connections to a server.
+     */
+    async follow(signal) {
+        const isOver = () => this.ended !== undefined || signal?.aborted === true;
+        for (let failures = 0; !isOver();) {
+            await untilShown(signal);
+            const { token } = this;
+            let problem, reason;
+            const isHeard = () => { failures = 0; };
+            try {
+                reason = await (this.#polls ? this.#poll(isHeard, signal) : this.#stream(isHeard, signal));
+            }
+            catch (error) {
+                if (error instanceof Problem) {
+                    problem = error;
+                    reason = endOf(error);
+                }
+            }
+            if (isOver())
+                return;
+            if (reason !== undefined && ["token-replaced", "unauthorized"].includes(reason)) {
+                await this.#posted; // Its answer may have the new token.
+                if (this.token !== token || await this.#renew(token))
+                    continue;
+            }
+            if (reason !== undefined)
+                return this.#end(reason, problem);
+            const longest = Math.min(this.#retry * 2 ** failures++ / 1000, 15), seconds = longest * (0.5 + Math.random() / 2);
+            const report = (waiting) => this.#options.onConnection?.(false, { ...waiting, problem });
+            if (!isHidden())
+                await pause(problem?.retryAfter ?? seconds, 0, report, signal);
+        }
+    }
+    #inTurn(work) {
+        this.#posting++;
+        const done = this.#posted.then(work).finally(() => {
+            this.#posting--;
+            // The answer changed nothing, or there was none.
+            if (this.#posting === 0 && this.#drawn !== this.#state && this.#state)
+                this.#show(this.#state);
+        });
+        this.#posted = done.catch(() => { });
+        return done;
+    }
+    async #carryOut(key, body, options) {
+        const { version, wait, deadline = this.#options.deadline ?? 30, signal } = options;
+        const until = Date.now() + 1000 * (deadline + (wait ?? 0));
+        const headers = version === undefined ? {} : { "If-Match": `"${version}"` };
+        if (this.#saved.tap !== undefined)
+            await this.#settle(until, signal);
+        if (this.ended)
+            return { kind: "ended", reason: this.ended };
+        if (this.#saved.tap !== undefined)
+            return { kind: "withdrawn", key, outcome: "not-carried-out" }; // It was never sent.
+        await this.#save({ tap: key });
+        try {
+            const answer = await this.#send("POST", "/events", { key, body, headers, wait, until, signal, isAnswer: isState });
+            await this.#settled(answer);
+            return { kind: "accepted", state: this.state, ...answer.body.pairing && { pairing: answer.body.pairing } };
+        }
+        catch (error) {
+            if (error instanceof Undecided)
+                return { kind: "withdrawn", key, outcome: await this.#settle(Date.now() + 5000) };
+            if (!(error instanceof Problem))
+                throw error;
+            await this.#save({ tap: undefined });
+            return this.#refusal(error, () => this.#inTurn(() => this.#carryOut(key, body, options)));
+        }
+    }
+    async #refusal(problem, repeat) {
+        if (this.#isEnd(problem))
+            return { kind: "ended", reason: this.ended ?? "unauthorized" };
+        const { status, kind, body } = problem;
+        if (kind === "answer-forgotten") {
+            await this.read();
+            return { kind: "accepted", state: this.state };
+        }
+        if (status === 422)
+            return { kind: "invalid", faults: body.errors ?? [], problem };
+        if (!body.state)
+            return { kind: "failed", problem };
+        await (body.state.controls || this.#options.controls === false ? this.#accept(body.state) : this.read());
+        const { state } = this;
+        return kind === "answer-first" ? { kind, state, problem, repeat }
+            : { kind: status === 412 ? "changed" : "stale", state, problem };
+    }
+    /** Asks what has become of the event whose outcome is open. */
+    async #settle(until, signal) {
+        try {
+            await this.#settled(await this.#send("GET", `/outcomes/${this.#saved.tap}`, { until, signal, isAnswer: isState }));
+            return "carried-out";
+        }
+        catch (error) {
+            if (error instanceof Undecided)
+                return "unknown";
+            if (!(error instanceof Problem))
+                throw error;
+            await this.#save({ tap: undefined });
+            this.#isEnd(error);
+            return error.status === 404 && error.kind !== "unknown-path" ? "not-carried-out" : "unknown";
+        }
+    }
+    /** Takes the answer to an event, which may be older than the session by now. */
+    async #settled(answer) {
+        this.#saved = { ...this.#saved, tap: undefined };
+        const { version } = answer.body.session, newest = Number(answer.headers.get("Session-Version"));
+        const isOld = Math.max(newest, this.#state?.session.version ?? 0) > version;
+        await this.#accept(answer.body, tagOf(answer), true);
+        if (isOld)
+            await this.read();
+    }
+    /** Keeps a state, unless it is older than the one that is there. A new token is saved before the state is drawn. */
+    async #accept({ token, pairing, ...state }, tag = `"${state.session.version}"`, isTap = false) {
+        const isNew = token !== undefined && token !== this.#saved.token;
+        if (isNew || isTap)
+            await this.#save({ token: token ?? this.#saved.token });
+        if (isNew)
+            this.#options.onToken?.(token, this.id);
+        const { version } = state.session, known = this.#state?.session.version ?? 0;
+        // The same version has another tag while another build of the server shows it.
+        const isSame = version === known && tag === this.#tag && (this.#state?.controls || !state.controls);
+        if (version < known || isSame)
+            return;
+        this.#state = state;
+        this.#tag = tag;
+        const { events, controls, back, visible, alert } = state, keys = new Set(screensOf(state).map(({ key }) => key));
+        if (!alert)
+            this.#known.set(visible.key, { events, ...controls && { controls }, ...back && { back } });
+        for (const kept of [this.#known, this.#contents])
+            for (const key of kept.keys())
+                if (!keys.has(key))
+                    kept.delete(key);
+        this.#show(state);
+    }
+    #show(state) {
+        this.#drawn = state;
+        this.#options.onState?.(state);
+    }
+    #save(change) {
+        this.#saved = { ...this.#saved, ...change };
+        return this.#saving = this.#saving.catch(() => { }).then(() => this.#options.storage?.save(this.#saved));
+    }
+    #url(suffix, query = (this.#options.controls ?? true) ? "?include=controls" : "", path = this.#path) {
+        return `${this.#options.server.replace(/\/+$/, "")}/${path}${suffix}${query}`;
+    }
+    get #path() { return `${this.#options.path ?? "v1/sessions"}/${this.id}`; }
+    async #send(method, suffix, { query, ...more }) {
+        const { token } = this, { onWaiting } = this.#options, key = more.key ?? randomKey();
+        try {
+            return await request(this.#url(suffix, query), { method, token, key, onWaiting, ...more });
+        }
+        catch (error) {
+            const isReplaced = error instanceof Problem && error.status === 401 && (this.token !== token || await this.#renew(token));
+            if (!isReplaced)
+                throw error;
+            return this.#send(method, suffix, { query, ...more, key });
+        }
+    }
+    /** Whether another holder of the storage has a token in the place of this one. */
+    async #renew(stale) {
+        const token = await this.#options.storage?.renewed?.(this.id, stale);
+        if (token === undefined)
+            return false;
+        this.#saved = { ...this.#saved, token };
+        this.#options.onToken?.(token, this.id);
+        return true;
+    }
+    /** Whether an error means that the session is over for this client, which is said then. */
+    #isEnd(error) {
+        const reason = error instanceof Problem ? endOf(error) : undefined;
+        if (reason)
+            this.#end(reason, error);
+        return reason !== undefined;
+    }
+    #end(reason, problem) {
+        if (this.ended)
+            return;
+        this.ended = reason;
+        this.#over.abort();
+        this.#options.onEnd?.(reason, problem);
+    }
+    /** Reads one stream to its end, and returns the reason if the server gave one. It is heard at least every 20 s. */
+    async #stream(isHeard, signal) {
+        const stop = this.#stopper(45, signal), first = setTimeout(() => { this.#polls = true; stop.abort(); }, 10000);
+        try {
+            const headers = { Accept: "text/event-stream", Authorization: `Bearer ${this.token}` };
+            if (this.#tag)
+                headers["Last-Event-ID"] = this.#tag;
+            const response = await fetch(this.#url("/updates"), { headers, cache: "no-store", signal: stop.signal });
+            if (!response.ok || !response.body)
+                throw problemOf(response.status, response.headers, parse(await response.text()));
+            const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+            for (let text = "";;) {
+                const { value, done } = await reader.read();
+                if (done)
+                    return undefined;
+                clearTimeout(first);
+                stop.restart();
+                const messages = (text + value).split("\n\n");
+                text = messages.pop() ?? "";
+                for (const { event, data, id, retry } of messages.map(fieldsOf)) {
+                    if (retry) {
+                        this.#retry = Number(retry);
+                        isHeard();
+                        this.#options.onConnection?.(true);
+                    }
+                    if (event === "end")
+                        return `session-${JSON.parse(data).reason}`.replace("session-token", "token");
+                    if (event === "state")
+                        await this.#accept(parse(data), id);
+                }
+            }
+        }
+        finally {
+            clearTimeout(first);
+            stop.clear();
+            stop.abort();
+        }
+    }
+    /** Asks for one change after the other. The first answer comes at once, and shows that there is a connection. */
+    async #poll(isHeard, signal) {
+        for (let wait = 0; !signal?.aborted && !this.ended && !isHidden(); wait = 30) {
+            const stop = this.#stopper(30 + wait, signal);
+            try {
+                const headers = { Authorization: `Bearer ${this.token}` };
+                if (this.#tag)
+                    headers["If-None-Match"] = this.#tag;
+                if (wait > 0)
+                    headers.Prefer = `wait=${wait}`;
+                const answer = await exchange(this.#url(""), { headers, signal: stop.signal }, isState);
+                if (wait === 0) {
+                    isHeard();
+                    this.#options.onConnection?.(true);
+                }
+                if (answer.status === 200)
+                    await this.#accept(answer.body, tagOf(answer));
+                await pause(Number(answer.headers.get("Retry-After") ?? 0), 0, undefined, signal);
+            }
+            finally {
+                stop.clear();
+            }
+        }
+        return undefined;
+    }
+    /** Ends a request after so many seconds, with the signal, with the session, and when the page is hidden. */
+    #stopper(seconds, signal) {
+        const stop = stopper(seconds, signal), until = { signal: stop.signal };
+        this.#over.signal.addEventListener("abort", stop.abort, until);
+        globalThis.document?.addEventListener("visibilitychange", () => { if (isHidden())
+            stop.abort(); }, until);
+        return stop;
+    }
+}
+/** Why the session is over, if a problem says that it is. */
+function endOf({ kind, status }) {
+    return endReasons.find(reason => reason === kind) ?? (status === 401 ? "unauthorized" : status === 410 ? "session-ended" : undefined);
+}
+const tagOf = ({ headers, body }) => headers.get("ETag") ?? `"${body?.session?.version ?? ""}"`;
+/** The fields of a message: `event`, `data`, `id`, `retry`. A comment, which shows that the server lives, has none. */
+const fieldsOf = (message) => Object.fromEntries(message.split("\n")
+    .map(line => /^(\w+): ?(.*)$/.exec(line)?.slice(1)).filter((field) => field !== undefined));
+const isHidden = () => globalThis.document?.visibilityState === "hidden";
+async function untilShown(signal) {
+    while (isHidden() && !signal?.aborted) {
+        await new Promise(seen => {
+            document.addEventListener("visibilitychange", seen, { once: true });
+            signal?.addEventListener("abort", seen, { once: true });
+        });
+    }
+}
+
+export { ExactNumber, parse, randomKey, stringify, screensOf, predict, Problem, request, Undecided, FileStorage, TabStorage, NavigationSession };

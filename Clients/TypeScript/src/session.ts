@@ -1,0 +1,452 @@
+import { randomKey, parse } from "./json.js";
+import { screensOf } from "./model.js";
+import type { ClientInfo, Control, Device, Fault, Launch, NavigationEvent, NavigationState, PairingCode, Back } from "./model.js";
+import { predict } from "./prediction.js";
+import { exchange, pause, Problem, problemOf, request, stopper, Undecided } from "./request.js";
+import type { Answer, RequestOptions, Waiting } from "./request.js";
+import type { SavedSession, SessionStorage } from "./storage.js";
+
+/** Why a session is over for this client. */
+export type EndReason = "session-ended" | "session-expired" | "token-replaced" | "token-revoked" | "unauthorized"
+  | "session-incompatible" | "session-damaged";
+const endReasons: readonly EndReason[] = ["session-ended", "session-expired", "token-replaced", "token-revoked", "unauthorized",
+  "session-incompatible", "session-damaged"];
+
+/** What has become of an event that was given up. `unknown`: there is no connection to ask. */
+export type SettledOutcome = "carried-out" | "not-carried-out" | "unknown";
+
+/** What has become of an event. `state` is where the app is now; it has been drawn. */
+export type Outcome =
+  /** It was carried out. `pairing` is a code for another device, if the app gave one out. */
+  | { readonly kind: "accepted"; readonly state: NavigationState; readonly pairing?: PairingCode }
+  /** 409: the app is somewhere else by now, or does not accept it. Nothing has changed. */
+  | { readonly kind: "stale"; readonly state: NavigationState; readonly problem: Problem }
+  /** 409: an alert comes first. When the user has answered it, and not with `cancel`, call `repeat`: the same key. */
+  | { readonly kind: "answer-first"; readonly state: NavigationState; readonly problem: Problem; readonly repeat: () => Promise<Outcome> }
+  /** 412: the session is not at `PostOptions.version` any more. Let the user decide again. */
+  | { readonly kind: "changed"; readonly state: NavigationState; readonly problem: Problem }
+  /** 422: the payload does not fit. Show each fault at its field; without faults, show the problem. */
+  | { readonly kind: "invalid"; readonly faults: readonly Fault[]; readonly problem: Problem }
+  /** It was given up, at its deadline or by its signal. */
+  | { readonly kind: "withdrawn"; readonly key: string; readonly outcome: SettledOutcome }
+  /** 401 or 410: the session is over for this client. */
+  | { readonly kind: "ended"; readonly reason: EndReason }
+  /** Anything else. Nothing has changed, and the same may succeed later, if it is no mistake of the client. */
+  | { readonly kind: "failed"; readonly problem: Problem };
+
+export interface SessionOptions {
+  /** The server's address, with its base path. */
+  readonly server: string;
+  /** Where the session is kept. Without it, it ends with this object. */
+  readonly storage?: SessionStorage;
+  /** Whether states have `controls`, from which any app can be drawn. `true` if it is left out. */
+  readonly controls?: boolean;
+  /** After so many seconds an event is given up, and its outcome is asked for: 30 if it is left out. */
+  readonly deadline?: number;
+  /** Whether `back`, `selectTab` and `dismiss` are drawn at once where they can be predicted. The answer counts. */
+  readonly predicts?: boolean;
+  /** How `follow` reads: by a stream, or by requests that wait. A stream that does not get through is given up by itself. */
+  readonly following?: "stream" | "poll";
+  /** Where sessions are, below the server's address. The operator's console reads others. */
+  readonly path?: string;
+  /** The id and the token of a session that is already open, or the token of the session that is to be copied. */
+  readonly id?: string;
+  readonly token?: string;
+  /** Draws a state: each newer one, wherever it came from, or a predicted one, which the next call replaces. */
+  readonly onState?: (state: NavigationState) => void;
+  /** A request waits before it is repeated; called without anything when it is over. */
+  readonly onWaiting?: (waiting?: Waiting) => void;
+  /** Whether `follow` hears of changes; if not, when it tries again, and why if the server said it. */
+  readonly onConnection?: (isOpen: boolean, lost?: Waiting & { readonly problem?: Problem }) => void;
+  /** There is a new token. It has been saved in the storage. */
+  readonly onToken?: (token: string, id: string) => void;
+  /** The session is over for this client: said once. It stays in the storage until another one is opened. */
+  readonly onEnd?: (reason: EndReason, problem?: Problem) => void;
+}
+
+export interface PostOptions {
+  /** The screen on which the user acted: the visible one, if it is left out. */
+  readonly screen?: string;
+  /** The event is carried out only on this version of the session. */
+  readonly version?: number;
+  /** The answer may wait for so many seconds, at most 50, for the work in the background that the event begins. */
+  readonly wait?: number;
+  /** After so many seconds the event is given up. `Infinity`: never, also if that is much later. */
+  readonly deadline?: number;
+  /** Gives the event up at once. */
+  readonly signal?: AbortSignal;
+}
+
+type Received = NavigationState & { readonly token?: string; readonly pairing?: PairingCode };
+const isState = (body: unknown): boolean => typeof (body as Received | null)?.session?.version === "number";
+
+/** A session: its newest state, the events that are posted to it, and the stream of its changes. */
+export class NavigationSession {
+  /** What has become of the event that was under way when the app ended, if there was one: set by `resume`. */
+  interrupted?: SettledOutcome;
+  /** Why the session is over for this client, if it is. */
+  ended?: EndReason;
+  readonly #options: SessionOptions;
+  #saved: SavedSession;
+  #saving: Promise<void> = Promise.resolve();
+  #state?: NavigationState;
+  #drawn?: NavigationState;
+  #tag = "";
+  #known = new Map<string, { events: readonly string[]; controls?: readonly Control[]; back?: Back }>();
+  #posted: Promise<unknown> = Promise.resolve();
+  #posting = 0;
+  #over = new AbortController();
+  #retry = 1000;
+  #polls: boolean;
+  #contents = new Map<string, { tag: string; content: unknown }>();
+
+  /** A session that is already open, by `id` and `token`; `read` fetches its state. */
+  constructor(options: SessionOptions) {
+    this.#options = options;
+    this.#saved = { id: options.id, token: options.token };
+    this.#polls = options.following === "poll";
+  }
+
+  /**
+   * Goes on with the session in the storage: it is where the user left it. Undefined if there is none, or if it is over
+   * for this client, which `onEnd` was told. Waits as long as there is no connection.
+   */
+  static async resume(options: SessionOptions): Promise<NavigationSession | undefined> {
+    const saved = await options.storage?.load();
+    if (saved?.opening) return NavigationSession.#begin(saved.opening, options);
+    if (saved?.id === undefined || saved.token === undefined) return undefined;
+    const session = new NavigationSession(options);
+    session.#saved = saved;
+    if (saved.tap !== undefined) session.interrupted = await session.#settle(Infinity);
+    await session.read();
+    return session.ended ? undefined : session;
+  }
+
+  /** Opens a session, in place of the one in the storage. Throws a `Problem`, such as `unknown-app`. */
+  static async start(launch: Launch, options: SessionOptions): Promise<NavigationSession> {
+    return NavigationSession.#begin({ path: options.path ?? "v1/sessions", key: randomKey(), body: launch, token: options.token }, options);
+  }
+
+  /** Joins the session of another device with the code that it shows. Throws a `Problem`, such as `unknown-code`. */
+  static async pair(code: string, options: SessionOptions, device: { label?: string; client?: ClientInfo } = {}): Promise<NavigationSession> {
+    return NavigationSession.#begin({ path: "v1/pairings", key: randomKey(), body: { code, ...device } }, options);
+  }
+
+  static async #begin(opening: NonNullable<SavedSession["opening"]>, options: SessionOptions): Promise<NavigationSession> {
+    const session = new NavigationSession(options), { path, key, body, token } = opening;
+    await session.#save({ opening, id: undefined, token: undefined, tap: undefined });
+    try {
+      const answer = await request<Received>(session.#url("", undefined, path), { method: "POST", key, body, token, isAnswer: isState,
+        onWaiting: options.onWaiting });
+      session.#saved = { id: answer.body.session.id }; // The token follows.
+      await session.#accept(answer.body, tagOf(answer));
+    } catch (error) {
+      if (error instanceof Problem) await options.storage?.save(undefined);
+      throw error;
+    }
+    return session;
+  }
+
+  get id(): string { return this.#saved.id ?? ""; }
+  get token(): string { return this.#saved.token ?? ""; }
+
+  /** What is drawn: the newest state, or what is predicted to follow. It is there once the session is open or read. */
+  get state(): NavigationState {
+    if (!this.#drawn) throw new Error("the session was not read yet");
+    return this.#drawn;
+  }
+
+  /** Reads the state as it is now, for example when the app comes to the front. */
+  async read(): Promise<void> {
+    try {
+      const answer = await this.#send<Received>("GET", "", { isAnswer: isState });
+      await this.#accept(answer.body, tagOf(answer));
+    } catch (error) { if (!this.#isEnd(error)) throw error; }
+  }
+
+  /**
+   * Posts an event, after those that were posted before, and says what has become of it. It has a key of its own, which
+   * is saved first, and is repeated under it until the outcome is known or the deadline has passed.
+   */
+  post(event: NavigationEvent, options: PostOptions = {}): Promise<Outcome> {
+    const { type, payload } = event, key = randomKey();
+    const body = { type, payload, screen: options.screen ?? this.#drawn?.visible.key };
+    const predicted = this.#options.predicts && this.#posting === 0 && this.#state && predict(this.#state, event);
+    if (predicted) this.#show({ ...predicted, ...this.#known.get(predicted.visible.key) });
+    return this.#inTurn(() => this.#carryOut(key, body, options));
+  }
+
+  /** Does what `state.back` says. */
+  back(): Promise<Outcome> { return this.post({ type: "back" }); }
+  /** Selects a tab; the one that is selected already goes back to its first screen. */
+  selectTab(tab: string): Promise<Outcome> { return this.post({ type: "selectTab", payload: { tab } }); }
+  /** Dismisses the flow in front, or the one of that key with all above it. */
+  dismiss(key?: string): Promise<Outcome> { return this.post({ type: "dismiss", ...key !== undefined && { payload: { key } } }); }
+  /** Presses a button of the alert that is drawn. */
+  answer(button: string): Promise<Outcome> { return this.post({ type: "answer", payload: { button, alert: this.#drawn?.alert?.key } }); }
+  /** Opens a link, as the system hands it over. Behind an alert the server keeps it until the user has answered. */
+  open(path: string): Promise<Outcome> { return this.post({ type: "open", payload: { path } }); }
+
+  /** What a screen shows beside its state, if it `hasContent`. It is transferred only when it has changed. */
+  async content(screen = this.state.visible.key): Promise<unknown> {
+    const known = this.#contents.get(screen), headers = known && { "If-None-Match": known.tag };
+    const answer = await this.#send(`GET`, `/screens/${screen}/content`, { query: "", headers });
+    if (answer.status === 304) return known?.content;
+    this.#contents.set(screen, { tag: tagOf(answer), content: answer.body });
+    return answer.body;
+  }
+
+  /** A code with which another device joins the session, once and for two minutes: see `pair`. */
+  async pairingCode(label?: string): Promise<PairingCode> {
+    return (await this.#send<PairingCode>("POST", "/pairings", { query: "", body: label === undefined ? {} : { label } })).body;
+  }
+
+  /** The devices that have a token for the session. */
+  async devices(): Promise<readonly Device[]> { return (await this.get("/tokens") as { tokens: readonly Device[] }).tokens; }
+
+  /** Takes the session away from a device. */
+  async revoke(number: number): Promise<void> { await this.#send("DELETE", `/tokens/${number}`, { query: "" }); }
+
+  /** Reads something else of the session, such as `get("/history?limit=20")`. Throws a `Problem`. */
+  async get(suffix: string): Promise<unknown> { return (await this.#send("GET", suffix, { query: "" })).body; }
+
+  /** Ends the session, for every device. */
+  async end(): Promise<void> {
+    try { await this.#send("DELETE", "", { query: "" }); } catch (error) { if (!this.#isEnd(error)) throw error; }
+    this.#end("session-ended");
+  }
+
+  /**
+   * Draws every change, whoever made it, until the session is over or `signal` is aborted. After a cut it connects again,
+   * at growing intervals with a random part. A hidden page does not: a browser has only six connections to a server.
+   */
+  async follow(signal?: AbortSignal): Promise<void> {
+    const isOver = () => this.ended !== undefined || signal?.aborted === true;
+    for (let failures = 0; !isOver();) {
+      await untilShown(signal);
+      const { token } = this;
+      let problem: Problem | undefined, reason: string | undefined;
+      const isHeard = () => { failures = 0; };
+      try {
+        reason = await (this.#polls ? this.#poll(isHeard, signal) : this.#stream(isHeard, signal));
+      } catch (error) {
+        if (error instanceof Problem) { problem = error; reason = endOf(error); }
+      }
+      if (isOver()) return;
+      if (reason !== undefined && ["token-replaced", "unauthorized"].includes(reason)) {
+        await this.#posted; // Its answer may have the new token.
+        if (this.token !== token || await this.#renew(token)) continue;
+      }
+      if (reason !== undefined) return this.#end(reason as EndReason, problem);
+      const longest = Math.min(this.#retry * 2 ** failures++ / 1000, 15), seconds = longest * (0.5 + Math.random() / 2);
+      const report = (waiting: Waiting) => this.#options.onConnection?.(false, { ...waiting, problem });
+      if (!isHidden()) await pause(problem?.retryAfter ?? seconds, 0, report, signal);
+    }
+  }
+
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#posting++;
+    const done = this.#posted.then(work).finally(() => {
+      this.#posting--;
+      // The answer changed nothing, or there was none.
+      if (this.#posting === 0 && this.#drawn !== this.#state && this.#state) this.#show(this.#state);
+    });
+    this.#posted = done.catch(() => {});
+    return done;
+  }
+
+  async #carryOut(key: string, body: { type: string; screen?: string }, options: PostOptions): Promise<Outcome> {
+    const { version, wait, deadline = this.#options.deadline ?? 30, signal } = options;
+    const until = Date.now() + 1000 * (deadline + (wait ?? 0));
+    const headers: Record<string, string> = version === undefined ? {} : { "If-Match": `"${version}"` };
+    if (this.#saved.tap !== undefined) await this.#settle(until, signal);
+    if (this.ended) return { kind: "ended", reason: this.ended };
+    if (this.#saved.tap !== undefined) return { kind: "withdrawn", key, outcome: "not-carried-out" }; // It was never sent.
+    await this.#save({ tap: key });
+    try {
+      const answer = await this.#send<Received>("POST", "/events", { key, body, headers, wait, until, signal, isAnswer: isState });
+      await this.#settled(answer);
+      return { kind: "accepted", state: this.state, ...answer.body.pairing && { pairing: answer.body.pairing } };
+    } catch (error) {
+      if (error instanceof Undecided) return { kind: "withdrawn", key, outcome: await this.#settle(Date.now() + 5000) };
+      if (!(error instanceof Problem)) throw error;
+      await this.#save({ tap: undefined });
+      return this.#refusal(error, () => this.#inTurn(() => this.#carryOut(key, body, options)));
+    }
+  }
+
+  async #refusal(problem: Problem, repeat: () => Promise<Outcome>): Promise<Outcome> {
+    if (this.#isEnd(problem)) return { kind: "ended", reason: this.ended ?? "unauthorized" };
+    const { status, kind, body } = problem;
+    if (kind === "answer-forgotten") { await this.read(); return { kind: "accepted", state: this.state }; }
+    if (status === 422) return { kind: "invalid", faults: body.errors ?? [], problem };
+    if (!body.state) return { kind: "failed", problem };
+    await (body.state.controls || this.#options.controls === false ? this.#accept(body.state) : this.read());
+    const { state } = this;
+    return kind === "answer-first" ? { kind, state, problem, repeat }
+      : { kind: status === 412 ? "changed" : "stale", state, problem };
+  }
+
+  /** Asks what has become of the event whose outcome is open. */
+  async #settle(until: number, signal?: AbortSignal): Promise<SettledOutcome> {
+    try {
+      await this.#settled(await this.#send<Received>("GET", `/outcomes/${this.#saved.tap}`, { until, signal, isAnswer: isState }));
+      return "carried-out";
+    } catch (error) {
+      if (error instanceof Undecided) return "unknown";
+      if (!(error instanceof Problem)) throw error;
+      await this.#save({ tap: undefined });
+      this.#isEnd(error);
+      return error.status === 404 && error.kind !== "unknown-path" ? "not-carried-out" : "unknown";
+    }
+  }
+
+  /** Takes the answer to an event, which may be older than the session by now. */
+  async #settled(answer: Answer<Received>): Promise<void> {
+    this.#saved = { ...this.#saved, tap: undefined };
+    const { version } = answer.body.session, newest = Number(answer.headers.get("Session-Version"));
+    const isOld = Math.max(newest, this.#state?.session.version ?? 0) > version;
+    await this.#accept(answer.body, tagOf(answer), true);
+    if (isOld) await this.read();
+  }
+
+  /** Keeps a state, unless it is older than the one that is there. A new token is saved before the state is drawn. */
+  async #accept({ token, pairing, ...state }: Received, tag = `"${state.session.version}"`, isTap = false): Promise<void> {
+    const isNew = token !== undefined && token !== this.#saved.token;
+    if (isNew || isTap) await this.#save({ token: token ?? this.#saved.token });
+    if (isNew) this.#options.onToken?.(token, this.id);
+    const { version } = state.session, known = this.#state?.session.version ?? 0;
+    // The same version has another tag while another build of the server shows it.
+    const isSame = version === known && tag === this.#tag && (this.#state?.controls || !state.controls);
+    if (version < known || isSame) return;
+    this.#state = state;
+    this.#tag = tag;
+    const { events, controls, back, visible, alert } = state, keys = new Set(screensOf(state).map(({ key }) => key));
+    if (!alert) this.#known.set(visible.key, { events, ...controls && { controls }, ...back && { back } });
+    for (const kept of [this.#known, this.#contents]) for (const key of kept.keys()) if (!keys.has(key)) kept.delete(key);
+    this.#show(state);
+  }
+
+  #show(state: NavigationState): void {
+    this.#drawn = state;
+    this.#options.onState?.(state);
+  }
+
+  #save(change: Partial<SavedSession>): Promise<void> {
+    this.#saved = { ...this.#saved, ...change };
+    return this.#saving = this.#saving.catch(() => {}).then(() => this.#options.storage?.save(this.#saved));
+  }
+
+  #url(suffix: string, query = (this.#options.controls ?? true) ? "?include=controls" : "", path = this.#path): string {
+    return `${this.#options.server.replace(/\/+$/, "")}/${path}${suffix}${query}`;
+  }
+
+  get #path(): string { return `${this.#options.path ?? "v1/sessions"}/${this.id}`; }
+
+  async #send<Body>(method: string, suffix: string, { query, ...more }: RequestOptions & { query?: string }): Promise<Answer<Body>> {
+    const { token } = this, { onWaiting } = this.#options, key = more.key ?? randomKey();
+    try {
+      return await request<Body>(this.#url(suffix, query), { method, token, key, onWaiting, ...more });
+    } catch (error) {
+      const isReplaced = error instanceof Problem && error.status === 401 && (this.token !== token || await this.#renew(token));
+      if (!isReplaced) throw error;
+      return this.#send(method, suffix, { query, ...more, key });
+    }
+  }
+
+  /** Whether another holder of the storage has a token in the place of this one. */
+  async #renew(stale: string): Promise<boolean> {
+    const token = await this.#options.storage?.renewed?.(this.id, stale);
+    if (token === undefined) return false;
+    this.#saved = { ...this.#saved, token };
+    this.#options.onToken?.(token, this.id);
+    return true;
+  }
+
+  /** Whether an error means that the session is over for this client, which is said then. */
+  #isEnd(error: unknown): boolean {
+    const reason = error instanceof Problem ? endOf(error) : undefined;
+    if (reason) this.#end(reason, error as Problem);
+    return reason !== undefined;
+  }
+
+  #end(reason: EndReason, problem?: Problem): void {
+    if (this.ended) return;
+    this.ended = reason;
+    this.#over.abort();
+    this.#options.onEnd?.(reason, problem);
+  }
+
+  /** Reads one stream to its end, and returns the reason if the server gave one. It is heard at least every 20 s. */
+  async #stream(isHeard: () => void, signal?: AbortSignal): Promise<string | undefined> {
+    const stop = this.#stopper(45, signal), first = setTimeout(() => { this.#polls = true; stop.abort(); }, 10_000);
+    try {
+      const headers: Record<string, string> = { Accept: "text/event-stream", Authorization: `Bearer ${this.token}` };
+      if (this.#tag) headers["Last-Event-ID"] = this.#tag;
+      const response = await fetch(this.#url("/updates"), { headers, cache: "no-store", signal: stop.signal });
+      if (!response.ok || !response.body) throw problemOf(response.status, response.headers, parse(await response.text()));
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      for (let text = ""; ;) {
+        const { value, done } = await reader.read();
+        if (done) return undefined;
+        clearTimeout(first);
+        stop.restart();
+        const messages = (text + value).split("\n\n");
+        text = messages.pop() ?? "";
+        for (const { event, data, id, retry } of messages.map(fieldsOf)) {
+          if (retry) { this.#retry = Number(retry); isHeard(); this.#options.onConnection?.(true); }
+          if (event === "end") return `session-${(JSON.parse(data) as { reason: string }).reason}`.replace("session-token", "token");
+          if (event === "state") await this.#accept(parse(data) as Received, id);
+        }
+      }
+    } finally { clearTimeout(first); stop.clear(); stop.abort(); }
+  }
+
+  /** Asks for one change after the other. The first answer comes at once, and shows that there is a connection. */
+  async #poll(isHeard: () => void, signal?: AbortSignal): Promise<string | undefined> {
+    for (let wait = 0; !signal?.aborted && !this.ended && !isHidden(); wait = 30) {
+      const stop = this.#stopper(30 + wait, signal);
+      try {
+        const headers: Record<string, string> = { Authorization: `Bearer ${this.token}` };
+        if (this.#tag) headers["If-None-Match"] = this.#tag;
+        if (wait > 0) headers.Prefer = `wait=${wait}`;
+        const answer = await exchange<Received>(this.#url(""), { headers, signal: stop.signal }, isState);
+        if (wait === 0) { isHeard(); this.#options.onConnection?.(true); }
+        if (answer.status === 200) await this.#accept(answer.body, tagOf(answer));
+        await pause(Number(answer.headers.get("Retry-After") ?? 0), 0, undefined, signal);
+      } finally { stop.clear(); }
+    }
+    return undefined;
+  }
+
+  /** Ends a request after so many seconds, with the signal, with the session, and when the page is hidden. */
+  #stopper(seconds: number, signal?: AbortSignal) {
+    const stop = stopper(seconds, signal), until = { signal: stop.signal };
+    this.#over.signal.addEventListener("abort", stop.abort, until);
+    globalThis.document?.addEventListener("visibilitychange", () => { if (isHidden()) stop.abort(); }, until);
+    return stop;
+  }
+}
+
+/** Why the session is over, if a problem says that it is. */
+function endOf({ kind, status }: Problem): EndReason | undefined {
+  return endReasons.find(reason => reason === kind) ?? (status === 401 ? "unauthorized" : status === 410 ? "session-ended" : undefined);
+}
+
+const tagOf = ({ headers, body }: Answer): string =>
+  headers.get("ETag") ?? `"${(body as Received | undefined)?.session?.version ?? ""}"`;
+
+/** The fields of a message: `event`, `data`, `id`, `retry`. A comment, which shows that the server lives, has none. */
+const fieldsOf = (message: string): Record<string, string> => Object.fromEntries(message.split("\n")
+  .map(line => /^(\w+): ?(.*)$/.exec(line)?.slice(1)).filter((field): field is [string, string] => field !== undefined));
+
+const isHidden = (): boolean => globalThis.document?.visibilityState === "hidden";
+
+async function untilShown(signal?: AbortSignal): Promise<void> {
+  while (isHidden() && !signal?.aborted) {
+    await new Promise<unknown>(seen => {
+      document.addEventListener("visibilitychange", seen, { once: true });
+      signal?.addEventListener("abort", seen, { once: true });
+    });
+  }
+}
