@@ -96,6 +96,8 @@ interface PresentedFlow {
     readonly detent?: "medium" | "large";
     /** `false` if the user cannot dismiss the flow; absent otherwise. */
     readonly isDismissable?: boolean;
+    /** `true` if an alert comes first when the user dismisses the flow. */
+    readonly asks?: boolean;
     readonly stack: readonly Screen[];
 }
 interface Alert {
@@ -419,6 +421,8 @@ interface SessionOptions {
     /** The id and the token of a session that is already open, or the token of the session that is to be copied. */
     readonly id?: string;
     readonly token?: string;
+    /** Gives up `start`, `resume` and `pair`, which otherwise wait for a connection: they throw `Undecided` then. */
+    readonly signal?: AbortSignal;
     /** Draws a state: each newer one, wherever it came from, or a predicted one, which the next call replaces. */
     readonly onState?: (state: NavigationState) => void;
     /** A request waits before it is repeated; called without anything when it is over. */

@@ -87,7 +87,7 @@ function selectTab(state, { tab, index }) {
 }
 function dismiss(state, position, event = "dismiss") {
     const flows = state.presented ?? [], gone = flows.slice(position);
-    if (gone.some(({ isDismissable }) => isDismissable === false))
+    if (gone.some(({ isDismissable, asks }) => isDismissable === false || asks))
         return undefined;
     const operations = [...gone].reverse().map(({ key }) => ({ op: "dismiss", key }));
     return predicted(state, event, state.stack, flows.slice(0, position), operations);
@@ -171,7 +171,7 @@ async function exchange(url, init, isAnswer) {
     const body = status === 204 || status === 304 ? undefined : parse(await response.text());
     if (!response.ok && status !== 304)
         throw problemOf(status, headers, body);
-    if (response.ok && isAnswer?.(body) === false)
+    if (response.ok && body !== undefined && isAnswer?.(body) === false)
         throw new Error("not an answer of the server");
     return { status, headers, body: body };
 }
@@ -287,10 +287,16 @@ class TabStorage {
         if (!found)
             return undefined;
         const { tab, ...saved } = found;
-        if (tab === undefined || tab === await (this.#tab ??= ownTab(tab)))
+        const own = await (this.#tab ??= ownTab(tab));
+        if (tab === undefined || tab === own)
             return saved;
         const { tap, opening, ...shared } = saved;
-        return shared.id === undefined ? undefined : shared;
+        const isOpen = shared.id !== undefined;
+        if (isOpen)
+            sessionStorage.setItem(this.#name, stringify({ ...shared, tab: own }));
+        else
+            sessionStorage.removeItem(this.#name);
+        return isOpen ? shared : undefined;
     }
     async save(saved) {
         const before = this.#read(), tab = await (this.#tab ??= ownTab(before?.tab));
@@ -343,9 +349,8 @@ async function ownTab(saved) {
         const keep = () => { resolve(true); return new Promise(() => { }); };
         navigator.locks.request(`coordinatord ${tab}`, options, keep).catch(() => resolve(false));
     });
-    // Pages without TLS have no locks: a copy asks for the outcome of the original's event, which changes nothing.
     if (!globalThis.navigator?.locks)
-        return saved ?? randomKey();
+        return randomKey(); // Without TLS there are none: each page is taken for a copy.
     if (saved !== undefined && await hold(saved, { signal: stopper(0.5).signal }))
         return saved;
     const tab = randomKey();
@@ -424,7 +429,7 @@ class NavigationSession {
         const session = new NavigationSession(options);
         session.#saved = saved;
         if (saved.tap !== undefined)
-            session.interrupted = await session.#settle(Infinity);
+            session.interrupted = await session.#settle(Date.now() + 10000);
         await session.read();
         return session.ended ? undefined : session;
     }
@@ -441,7 +446,7 @@ class NavigationSession {
         await session.#save({ opening, id: undefined, token: undefined, tap: undefined });
         try {
             const answer = await request(session.#url("", undefined, path), { method: "POST", key, body, token, isAnswer: isState,
-                onWaiting: options.onWaiting });
+                onWaiting: options.onWaiting, signal: options.signal });
             session.#saved = { id: answer.body.session.id }; // The token follows.
             await session.#accept(answer.body, tagOf(answer));
         }
@@ -463,7 +468,7 @@ class NavigationSession {
     /** Reads the state as it is now, for example when the app comes to the front. */
     async read() {
         try {
-            const answer = await this.#send("GET", "", { isAnswer: isState });
+            const answer = await this.#send("GET", "", { isAnswer: isState, signal: this.#options.signal });
             await this.#accept(answer.body, tagOf(answer));
         }
         catch (error) {
@@ -606,16 +611,20 @@ class NavigationSession {
             return { kind: "invalid", faults: body.errors ?? [], problem };
         if (!body.state)
             return { kind: "failed", problem };
-        await (body.state.controls || this.#options.controls === false ? this.#accept(body.state) : this.read());
+        await (this.#hasControls(body.state) ? this.#accept(body.state) : this.read());
         const { state } = this;
         return kind === "answer-first" ? { kind, state, problem, repeat }
             : { kind: status === 412 ? "changed" : "stale", state, problem };
     }
-    /** Asks what has become of the event whose outcome is open. */
+    /** Withdraws the event whose outcome is open, so that it is not carried out later, and learns what became of it. */
     async #settle(until, signal) {
         try {
-            await this.#settled(await this.#send("GET", `/outcomes/${this.#saved.tap}`, { until, signal, isAnswer: isState }));
-            return "carried-out";
+            const answer = await this.#send("DELETE", `/outcomes/${this.#saved.tap}`, { query: "", until, signal, isAnswer: isState });
+            if (answer.status === 200)
+                await this.#settled(answer);
+            else
+                await this.#save({ tap: undefined });
+            return answer.status === 200 ? "carried-out" : "not-carried-out";
         }
         catch (error) {
             if (error instanceof Undecided)
@@ -623,8 +632,10 @@ class NavigationSession {
             if (!(error instanceof Problem))
                 throw error;
             await this.#save({ tap: undefined });
-            this.#isEnd(error);
-            return error.status === 404 && error.kind !== "unknown-path" ? "not-carried-out" : "unknown";
+            if (this.#isEnd(error) || error.kind !== "answer-forgotten")
+                return "unknown";
+            await this.read();
+            return "carried-out";
         }
     }
     /** Takes the answer to an event, which may be older than the session by now. */
@@ -633,7 +644,7 @@ class NavigationSession {
         const { version } = answer.body.session, newest = Number(answer.headers.get("Session-Version"));
         const isOld = Math.max(newest, this.#state?.session.version ?? 0) > version;
         await this.#accept(answer.body, tagOf(answer), true);
-        if (isOld)
+        if (isOld || !this.#hasControls(answer.body))
             await this.read();
     }
     /** Keeps a state, unless it is older than the one that is there. A new token is saved before the state is drawn. */
@@ -646,7 +657,7 @@ class NavigationSession {
         const { version } = state.session, known = this.#state?.session.version ?? 0;
         // The same version has another tag while another build of the server shows it.
         const isSame = version === known && tag === this.#tag && (this.#state?.controls || !state.controls);
-        if (version < known || isSame)
+        if (version < known || isSame || !this.#hasControls(state))
             return;
         this.#state = state;
         this.#tag = tag;
@@ -659,6 +670,7 @@ class NavigationSession {
                     kept.delete(key);
         this.#show(state);
     }
+    #hasControls(state) { return this.#options.controls === false || state.controls !== undefined; }
     #show(state) {
         this.#drawn = state;
         this.#options.onState?.(state);

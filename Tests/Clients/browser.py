@@ -146,6 +146,11 @@ class Page:
         """The id and the token of the session."""
         return self.run("return JSON.parse(Object.values(sessionStorage)[0])")
 
+    def address(self, fragment, entry):
+        """The address, after the page's own, and which entry of the page's history is shown."""
+        found = lambda: self.run("return [location.hash, history.state?.path?.length]")
+        self.until(lambda: f"not at {fragment}, entry {entry}, but {found()}", lambda: found() == [fragment, entry])
+
     def answer(self, count, body):
         """Replaces the answers to the next events: `body` is JavaScript, with the request as `real()`."""
         self.run("""

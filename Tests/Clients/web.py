@@ -463,6 +463,129 @@ def problems():
     page.shows("A")
 
 
+def addresses():
+    """The address is that of the screen, and the browser's back and forward do what users expect."""
+    page.open("shop", "Home")
+    page.address("", 1)
+    page.fill("Id", "42")
+    page.click("Product")
+    page.shows("Product 42", back="Home")
+    page.address("#/products/42", 2)
+    page.click("Add to cart")
+    page.click("Cart", ".tabbar")
+    page.address("#/cart", 3)
+    page.driver.back()
+    page.shows("Product 42", back="Home")
+    page.address("#/products/42", 2)
+    page.driver.back()
+    page.shows("Home")
+    # What has gone can be opened again, if it has a link.
+    page.driver.forward()
+    page.shows("Product 42", back="Home")
+    page.address("#/products/42", 2)
+    # The page's own back button goes back in the history, too.
+    page.click("Back to Home")
+    page.shows("Home")
+    page.address("", 1)
+    page.driver.forward()
+    page.shows("Product 42", back="Home")
+    page.click("Cart", ".tabbar")
+    page.click("Checkout")
+    page.shows("Sign in")
+    page.driver.back()
+    page.address("#/cart", 3)
+    page.until("the sheet is still there", lambda: page.count(".sheet") == 0)
+    page.click("Checkout")
+    page.fill("E-mail", "ann@example.com")
+    page.fill("Password", "correct horse")
+    page.click("Sign in", "form")
+    page.fill("Street", "Main", "form.short")
+    page.click("Type")
+    # The app asks before the address is left: the history stays where the screen is.
+    page.driver.back()
+    page.alert("Discard your input?")
+    page.address("", 4)
+    page.click("Discard", ".alert")
+    page.shows("Cart")
+    page.address("#/cart", 3)
+    page.click("Checkout")
+    page.fill("Street", "1 Main Street", "form.card")
+    page.fill("City", "Springfield")
+    page.click("Submit address")
+    page.fill("Card number", "4242 4242 4242 4242")
+    page.click("Pay now")
+    page.shows("Receipt")
+    # A receipt cannot be left backwards. That is said once; it is no trap.
+    page.driver.back()
+    page.note("There is nothing to go back to.")
+    page.address("", 4)
+    page.driver.refresh()
+    page.shows("Receipt")
+    page.address("", 4)
+    page.click("Done")
+    page.address("#/cart", 3)
+    # An address that the user types, or comes from elsewhere, is opened in the session; a reload stays.
+    page.run("location.hash = '/products/7'")
+    page.shows("Product 7", back="Home")
+    page.address("#/products/7", 4)
+    session = page.saved()["id"]
+    page.driver.get(f"{origin}/none")
+    page.driver.get(f"{origin}/index.html?server={server}&app=shop#/cart")
+    page.shows("Cart")
+    assert page.saved()["id"] == session
+    page.driver.get(f"{origin}/none")
+    page.run("sessionStorage.clear()")
+    page.driver.get(f"{origin}/index.html?server={server}&app=shop#/products/8")
+    page.shows("Product 8", back="Home")
+    page.address("#/products/8", 1)
+    assert page.saved()["id"] != session
+    # The step back from the first screen leaves the page, and a step forward finds it again.
+    page.driver.back()
+    page.until("the page is still there", lambda: page.run("return location.pathname") == "/none")
+    page.driver.forward()
+    page.shows("Product 8", back="Home")
+
+
+def copies():
+    """A tab that is duplicated goes on as a second view of the session, and learns of a new token."""
+    page.open("clean-login", "Login")
+    page.answer(1, "await real(); window.isCarriedOut = true; return new Promise(() => {})")
+    page.fill("E-mail", "ann@example.com")
+    page.fill("Password", "wrong")
+    page.click("Login")
+    page.until("not carried out", lambda: page.run("return window.isCarriedOut"))
+    original, here = page.saved(), page.driver.current_window_handle
+    assert original["tap"] == page.run("return window.keys[0]")
+    page.run("window.open(location.href)")
+    there = next(handle for handle in page.driver.window_handles if handle != here)
+    page.driver.switch_to.window(there)
+    page.alert("Error", "Fail To Login")
+    copy = page.saved()
+    assert copy["id"] == original["id"] and copy["tab"] != original["tab"] and "tap" not in copy, (original, copy)
+    asked = "return performance.getEntriesByType('resource').filter(({ name }) => name.includes('/outcomes/')).length"
+    assert page.run(asked) == 0, "the copy has asked for the outcome of the original's event"
+    page.click("OK")
+    page.fill("E-mail", "ann@example.com")
+    page.fill("Password", "correct horse")
+    page.click("Login")
+    page.shows("Main")
+    assert page.saved()["token"] != original["token"]
+    page.driver.switch_to.window(here)
+    page.driver.refresh()
+    page.shows("Main")
+    renewed = page.saved()
+    assert renewed["tab"] == original["tab"], "a reload has made another tab of this one"
+    page.click("Logout")
+    page.shows("Login")
+    page.driver.switch_to.window(there)
+    page.shows("Login")
+    page.driver.refresh()
+    page.shows("Login")
+    page.driver.close()
+    page.driver.switch_to.window(here)
+    assert page.saved()["token"] not in (original["token"], renewed["token"])
+
+
 def motion():
     """Screens move unless the user prefers otherwise; keys are enough."""
     page.open("main", "A")
@@ -498,9 +621,10 @@ def widths():
     page.size(360, 740)
 
 
-walks = [shop] if "images" in sys.argv else [
+walks = [addresses, copies] if "only" in sys.argv else [shop] if "images" in sys.argv else [
     tabs, lambda: login_home("login-home"), lambda: login_home("login-home-delegate"), list_detail, main, clean_login,
-    shop, numbers, kiosk, forms, rows, long_numbers, problems, motion, widths]
+    shop, numbers, kiosk, forms, rows, long_numbers, problems,
+    addresses, copies, motion, widths]
 if "images" in sys.argv:
     page.size(360, 640, scale=2)
 try:

@@ -83,6 +83,8 @@ export interface PresentedFlow {
   readonly detent?: "medium" | "large";
   /** `false` if the user cannot dismiss the flow; absent otherwise. */
   readonly isDismissable?: boolean;
+  /** `true` if an alert comes first when the user dismisses the flow. */
+  readonly asks?: boolean;
   readonly stack: readonly Screen[];
 }
 

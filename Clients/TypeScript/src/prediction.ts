@@ -45,7 +45,7 @@ function selectTab(state: NavigationState, { tab, index }: Readonly<Record<strin
 
 function dismiss(state: NavigationState, position: number, event = "dismiss"): NavigationState | undefined {
   const flows = state.presented ?? [], gone = flows.slice(position);
-  if (gone.some(({ isDismissable }) => isDismissable === false)) return undefined;
+  if (gone.some(({ isDismissable, asks }) => isDismissable === false || asks)) return undefined;
   const operations = [...gone].reverse().map(({ key }) => ({ op: "dismiss", key }));
   return predicted(state, event, state.stack, flows.slice(0, position), operations);
 }

@@ -86,7 +86,7 @@ export async function exchange<Body>(url: string, init: RequestInit, isAnswer?: 
   const response = await fetch(url, { ...init, cache: "no-store" }), { status, headers } = response;
   const body = status === 204 || status === 304 ? undefined : parse(await response.text());
   if (!response.ok && status !== 304) throw problemOf(status, headers, body);
-  if (response.ok && isAnswer?.(body) === false) throw new Error("not an answer of the server");
+  if (response.ok && body !== undefined && isAnswer?.(body) === false) throw new Error("not an answer of the server");
   return { status, headers, body: body as Body };
 }
 

@@ -52,6 +52,8 @@ export interface SessionOptions {
   /** The id and the token of a session that is already open, or the token of the session that is to be copied. */
   readonly id?: string;
   readonly token?: string;
+  /** Gives up `start`, `resume` and `pair`, which otherwise wait for a connection: they throw `Undecided` then. */
+  readonly signal?: AbortSignal;
   /** Draws a state: each newer one, wherever it came from, or a predicted one, which the next call replaces. */
   readonly onState?: (state: NavigationState) => void;
   /** A request waits before it is repeated; called without anything when it is over. */
@@ -117,7 +119,7 @@ export class NavigationSession {
     if (saved?.id === undefined || saved.token === undefined) return undefined;
     const session = new NavigationSession(options);
     session.#saved = saved;
-    if (saved.tap !== undefined) session.interrupted = await session.#settle(Infinity);
+    if (saved.tap !== undefined) session.interrupted = await session.#settle(Date.now() + 10_000);
     await session.read();
     return session.ended ? undefined : session;
   }
@@ -137,7 +139,7 @@ export class NavigationSession {
     await session.#save({ opening, id: undefined, token: undefined, tap: undefined });
     try {
       const answer = await request<Received>(session.#url("", undefined, path), { method: "POST", key, body, token, isAnswer: isState,
-        onWaiting: options.onWaiting });
+        onWaiting: options.onWaiting, signal: options.signal });
       session.#saved = { id: answer.body.session.id }; // The token follows.
       await session.#accept(answer.body, tagOf(answer));
     } catch (error) {
@@ -159,7 +161,7 @@ export class NavigationSession {
   /** Reads the state as it is now, for example when the app comes to the front. */
   async read(): Promise<void> {
     try {
-      const answer = await this.#send<Received>("GET", "", { isAnswer: isState });
+      const answer = await this.#send<Received>("GET", "", { isAnswer: isState, signal: this.#options.signal });
       await this.#accept(answer.body, tagOf(answer));
     } catch (error) { if (!this.#isEnd(error)) throw error; }
   }
@@ -281,23 +283,25 @@ export class NavigationSession {
     if (kind === "answer-forgotten") { await this.read(); return { kind: "accepted", state: this.state }; }
     if (status === 422) return { kind: "invalid", faults: body.errors ?? [], problem };
     if (!body.state) return { kind: "failed", problem };
-    await (body.state.controls || this.#options.controls === false ? this.#accept(body.state) : this.read());
+    await (this.#hasControls(body.state) ? this.#accept(body.state) : this.read());
     const { state } = this;
     return kind === "answer-first" ? { kind, state, problem, repeat }
       : { kind: status === 412 ? "changed" : "stale", state, problem };
   }
 
-  /** Asks what has become of the event whose outcome is open. */
+  /** Withdraws the event whose outcome is open, so that it is not carried out later, and learns what became of it. */
   async #settle(until: number, signal?: AbortSignal): Promise<SettledOutcome> {
     try {
-      await this.#settled(await this.#send<Received>("GET", `/outcomes/${this.#saved.tap}`, { until, signal, isAnswer: isState }));
-      return "carried-out";
+      const answer = await this.#send<Received>("DELETE", `/outcomes/${this.#saved.tap}`, { query: "", until, signal, isAnswer: isState });
+      if (answer.status === 200) await this.#settled(answer); else await this.#save({ tap: undefined });
+      return answer.status === 200 ? "carried-out" : "not-carried-out";
     } catch (error) {
       if (error instanceof Undecided) return "unknown";
       if (!(error instanceof Problem)) throw error;
       await this.#save({ tap: undefined });
-      this.#isEnd(error);
-      return error.status === 404 && error.kind !== "unknown-path" ? "not-carried-out" : "unknown";
+      if (this.#isEnd(error) || error.kind !== "answer-forgotten") return "unknown";
+      await this.read();
+      return "carried-out";
     }
   }
 
@@ -307,7 +311,7 @@ export class NavigationSession {
     const { version } = answer.body.session, newest = Number(answer.headers.get("Session-Version"));
     const isOld = Math.max(newest, this.#state?.session.version ?? 0) > version;
     await this.#accept(answer.body, tagOf(answer), true);
-    if (isOld) await this.read();
+    if (isOld || !this.#hasControls(answer.body)) await this.read();
   }
 
   /** Keeps a state, unless it is older than the one that is there. A new token is saved before the state is drawn. */
@@ -318,7 +322,7 @@ export class NavigationSession {
     const { version } = state.session, known = this.#state?.session.version ?? 0;
     // The same version has another tag while another build of the server shows it.
     const isSame = version === known && tag === this.#tag && (this.#state?.controls || !state.controls);
-    if (version < known || isSame) return;
+    if (version < known || isSame || !this.#hasControls(state)) return;
     this.#state = state;
     this.#tag = tag;
     const { events, controls, back, visible, alert } = state, keys = new Set(screensOf(state).map(({ key }) => key));
@@ -326,6 +330,8 @@ export class NavigationSession {
     for (const kept of [this.#known, this.#contents]) for (const key of kept.keys()) if (!keys.has(key)) kept.delete(key);
     this.#show(state);
   }
+
+  #hasControls(state: NavigationState): boolean { return this.#options.controls === false || state.controls !== undefined; }
 
   #show(state: NavigationState): void {
     this.#drawn = state;

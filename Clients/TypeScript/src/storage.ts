@@ -47,9 +47,12 @@ export class TabStorage implements SessionStorage {
     const found = this.#read();
     if (!found) return undefined;
     const { tab, ...saved } = found;
-    if (tab === undefined || tab === await (this.#tab ??= ownTab(tab))) return saved;
+    const own = await (this.#tab ??= ownTab(tab));
+    if (tab === undefined || tab === own) return saved;
     const { tap, opening, ...shared } = saved;
-    return shared.id === undefined ? undefined : shared;
+    const isOpen = shared.id !== undefined;
+    if (isOpen) sessionStorage.setItem(this.#name, stringify({ ...shared, tab: own })); else sessionStorage.removeItem(this.#name);
+    return isOpen ? shared : undefined;
   }
 
   async save(saved: SavedSession | undefined): Promise<void> {
@@ -103,8 +106,7 @@ async function ownTab(saved?: string): Promise<string> {
     const keep = () => { resolve(true); return new Promise<never>(() => {}); };
     navigator.locks.request(`coordinatord ${tab}`, options, keep).catch(() => resolve(false));
   });
-  // Pages without TLS have no locks: a copy asks for the outcome of the original's event, which changes nothing.
-  if (!globalThis.navigator?.locks) return saved ?? randomKey();
+  if (!globalThis.navigator?.locks) return randomKey(); // Without TLS there are none: each page is taken for a copy.
   if (saved !== undefined && await hold(saved, { signal: stopper(0.5).signal })) return saved;
   const tab = randomKey();
   await hold(tab, {});

@@ -1,0 +1,347 @@
+/**
+ * The library against a server, alone and behind a gateway that loses and replaces answers.
+ *
+ *   node Clients/TypeScript/tests/library.test.mjs COORDINATORD
+ */
+import assert from "node:assert/strict";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ExactNumber, FileStorage, NavigationSession, parse, Problem, predict, stringify } from "../coordinator-client.js";
+import { gateway, startServer, temporaryDirectory } from "./server.mjs";
+
+const directory = temporaryDirectory();
+let server;
+before(async () => { server = await startServer(process.argv[2]); });
+after(() => server.stop());
+
+/** A session that notes what it draws. */
+async function open(app, options = {}) {
+  const drawn = [], ends = [];
+  const session = await NavigationSession.start({ app }, {
+    server: server.url, onState: state => drawn.push(state), onEnd: reason => ends.push(reason), ...options });
+  return { session, drawn, ends, versions: () => drawn.map(state => state.session.version) };
+}
+
+/** Waits until something is so. */
+async function until(condition) {
+  for (let tries = 0; tries < 500; tries++) {
+    if (await condition()) return;
+    await sleep(10);
+  }
+  assert.fail(`it never happened: ${condition}`);
+}
+
+const login = password => ({ type: "login", payload: { email: "ann@example.com", password } });
+const events = ({ requests }) => requests.filter(({ method, path }) => method === "POST" && path.includes("/events"));
+
+describe("the library", { concurrency: 8 }, () => {
+  it("a session is opened, and each event leads to a newer state", async () => {
+    const { session, versions } = await open("list-detail");
+    const selected = await session.post({ type: "select", payload: { id: 2 } });
+    assert.equal(selected.kind, "accepted");
+    assert.equal(selected.state.visible.name, "detail");
+    assert.equal((await session.back()).state.visible.name, "list");
+    assert.deepEqual(versions(), [1, 2, 3]);
+  });
+
+  it("each refusal is an outcome of its own", async () => {
+    const { session } = await open("list-detail"), visible = session.state.visible.key;
+    const invalid = await session.post({ type: "select", payload: { id: "x" } });
+    assert.deepEqual([invalid.kind, invalid.faults.map(({ pointer, code }) => [pointer, code])], ["invalid", [["/payload/id", "type"]]]);
+    assert.equal((await session.post({ type: "edit" })).kind, "stale");
+    await session.post({ type: "select", payload: { id: 2 } });
+    const stale = await session.post({ type: "select", payload: { id: 2 } }, { screen: visible });
+    assert.deepEqual([stale.kind, stale.problem.kind, stale.state.visible.name], ["stale", "stale-screen", "detail"]);
+    const changed = await session.post({ type: "back" }, { version: 1 });
+    assert.deepEqual([changed.kind, changed.state.session.version], ["changed", 2]);
+    const unknown = await session.open("/no/such");
+    assert.equal(unknown.kind === "invalid" || unknown.kind === "stale", true);
+    await session.end();
+    assert.deepEqual(await session.back(), { kind: "ended", reason: "session-ended" });
+    const numbers = await open("numbers");
+    const failed = await numbers.session.post({ type: "fail" });
+    assert.deepEqual([failed.kind, failed.problem.status], ["failed", 500]);
+  });
+
+  it("opening fails with a problem", async () => {
+    await assert.rejects(open("nothing"), error => error instanceof Problem && error.kind === "unknown-app");
+    await assert.rejects(NavigationSession.pair("00000000", { server: server.url }), { kind: "unknown-code" });
+  });
+
+  it("whatever a gateway answers, an event is carried out once", async t => {
+    const instead = [
+      { status: 502, type: "application/json", text: '{"type":"about:blank","status":502}' },
+      { status: 503, type: "text/html", text: "<h1>Unavailable</h1>" },
+      { status: 504, type: "text/plain", text: "" },
+      { status: 200, type: "application/json", text: '{"session":{"id":"s_', length: 9000 },
+      { status: 200, type: "application/json", text: '{"please":"sign in to the hotel"}' },
+      "nothing",
+    ];
+    for (const answer of instead) {
+      const between = await gateway(server.url, ({ method, number }) => method === "POST" && number === 1 ? answer : undefined);
+      t.after(between.stop);
+      const { session, versions } = await open("numbers", { server: between.url });
+      const outcome = await session.post({ type: "push", payload: 5 });
+      assert.deepEqual([outcome.kind, outcome.state.visible.params, versions()], ["accepted", { value: 5 }, [1, 2]]);
+      assert.equal(new Set(events(between).map(({ headers }) => headers["idempotency-key"])).size, 1);
+      assert.ok(events(between).length >= 2);
+    }
+  });
+
+  it("a problem that is temporary is waited for", async t => {
+    let count = 0;
+    const busy = { status: 429, type: "application/problem+json", text: '{"type":"urn:coordinatord:problem:too-many-events"}' };
+    const between = await gateway(server.url, ({ path }) => path.includes("/events") && count++ < 2 ? busy : undefined);
+    t.after(between.stop);
+    const pauses = [], { session } = await open("numbers", { server: between.url, onWaiting: waiting => pauses.push(waiting?.status) });
+    assert.equal((await session.post({ type: "push", payload: 5 })).kind, "accepted");
+    assert.deepEqual(pauses, [429, 429, undefined]);
+  });
+
+  it("an event whose deadline has passed is withdrawn, and is not carried out later", async t => {
+    const between = await gateway(server.url);
+    t.after(between.stop);
+    const { session } = await open("numbers", { server: between.url });
+    between.before = ({ path }) => path.includes("/events") ? sleep(600).then(() => undefined) : undefined;
+    const outcome = await session.post({ type: "push", payload: 5 }, { deadline: 0.3 });
+    assert.deepEqual([outcome.kind, outcome.outcome], ["withdrawn", "not-carried-out"]);
+    await sleep(600);
+    await session.read();
+    assert.equal(session.state.session.version, 1);
+  });
+
+  it("what was carried out before it was withdrawn is drawn", async t => {
+    const between = await gateway(server.url, ({ path }) => path.includes("/events") ? "nothing" : undefined);
+    t.after(between.stop);
+    const { session } = await open("numbers", { server: between.url }), stop = new AbortController();
+    const outcome = session.post({ type: "push", payload: 5 }, { deadline: Infinity, signal: stop.signal });
+    await until(() => events(between).length === 2);
+    stop.abort();
+    assert.equal((await outcome).outcome, "carried-out");
+    assert.deepEqual(session.state.visible.params, { value: 5 });
+  });
+
+  it("without a connection the outcome stays open, and is asked for before the next event", async t => {
+    const between = await gateway(server.url);
+    t.after(between.stop);
+    const { session } = await open("numbers", { server: between.url });
+    between.before = ({ path }) => { if (path.includes("/events")) { between.cut(); return "nothing"; } return undefined; };
+    const outcome = await session.post({ type: "push", payload: 5 }, { deadline: 0.2 });
+    assert.deepEqual([outcome.kind, outcome.outcome], ["withdrawn", "unknown"]);
+    assert.deepEqual(await session.post({ type: "push", payload: 6 }, { deadline: 0.2 }).then(({ kind, outcome }) => [kind, outcome]),
+      ["withdrawn", "not-carried-out"]);
+    between.before = undefined;
+    between.isCut = false;
+    assert.deepEqual((await session.post({ type: "push", payload: 7 })).state.visible.params, { value: 7 });
+    assert.equal(between.requests.filter(({ method }) => method === "DELETE").length, 1);
+  });
+
+  it("an answer that is older than the session is not drawn", async t => {
+    // The first answer is lost, and another device is faster than the second one.
+    const between = await gateway(server.url, ({ path, number }) => path.includes("/events") && number === 1 ? "nothing" : undefined);
+    t.after(between.stop);
+    const { session, versions } = await open("numbers", { server: between.url });
+    const other = new NavigationSession({ server: server.url, id: session.id, token: session.token });
+    between.before = async ({ path, number }) => {
+      if (!path.includes("/events") || number !== 2) return;
+      await other.read();
+      await other.post({ type: "push", payload: 9 });
+    };
+    const outcome = await session.post({ type: "push", payload: 5 });
+    assert.deepEqual([outcome.kind, outcome.state.session.version, outcome.state.visible.params], ["accepted", 3, { value: 9 }]);
+    assert.deepEqual(versions(), [1, 2, 3].filter(version => versions().includes(version)));
+  });
+
+  it("a new token is saved before the state is drawn, and the old one is not used any more", async () => {
+    const saved = [], storage = { load: () => undefined, save: value => { saved.push(value); } };
+    const { session } = await open("clean-login", { storage, onState: state => saved.push(state.visible.name) });
+    const first = session.token;
+    await session.post(login("correct horse"));
+    assert.notEqual(session.token, first);
+    const at = saved.indexOf("main");
+    assert.deepEqual(JSON.parse(stringify(saved[at - 1])), { id: session.id, token: session.token });
+    assert.ok(saved[at - 2].tap, "the key was not saved first");
+    assert.ok(!JSON.stringify(saved).includes("correct horse"), "a password was saved");
+  });
+
+  it("an app that is restarted during a sign-in learns what became of it", async t => {
+    const path = join(directory, "restarted.json");
+    const between = await gateway(server.url, ({ path }) => path.includes("/events") ? "nothing" : undefined);
+    t.after(between.stop);
+    const { session } = await open("clean-login", { server: between.url, storage: new FileStorage(path) });
+    const stop = new AbortController();
+    t.after(() => stop.abort());
+    session.post(login("correct horse"), { deadline: 60, signal: stop.signal });
+    await until(() => events(between).length === 2);
+    between.cut();
+    assert.equal(statSync(path).mode & 0o777, 0o600);
+    const again = await NavigationSession.resume({ server: server.url, storage: new FileStorage(path) });
+    assert.deepEqual([again.interrupted, again.state.visible.name], ["carried-out", "main"]);
+    assert.deepEqual(JSON.parse(readFileSync(path, "utf8")), { id: again.id, token: again.token });
+  });
+
+  it("a session whose first answer was lost is opened once, also after a restart", async t => {
+    const path = join(directory, "opening.json"), between = await gateway(server.url, () => "nothing");
+    const stop = new AbortController(), { signal } = stop;
+    t.after(between.stop);
+    const opening = NavigationSession.start({ app: "numbers" }, { server: between.url, storage: new FileStorage(path), signal });
+    await until(() => between.requests.length === 2);
+    between.cut();
+    const [first] = between.requests, { key } = JSON.parse(readFileSync(path, "utf8")).opening;
+    assert.equal(first.headers["idempotency-key"], key);
+    const again = await NavigationSession.resume({ server: server.url, storage: new FileStorage(path) });
+    const replayed = await fetch(`${server.url}/v1/sessions?include=controls`, { method: "POST", body: first.body,
+      headers: { "Content-Type": "application/json", "Idempotency-Key": key } });
+    assert.equal((await replayed.json()).session.id, again.id);
+    stop.abort();
+    await assert.rejects(opening, { name: "Undecided" });
+  });
+
+  it("nothing is resumed where nothing is kept, and what is over says so", async () => {
+    const path = join(directory, "over.json"), storage = new FileStorage(path), ends = [];
+    const options = { server: server.url, storage, onEnd: reason => ends.push(reason) };
+    assert.equal(await NavigationSession.resume(options), undefined);
+    const session = await NavigationSession.start({ app: "numbers" }, options);
+    await session.end();
+    assert.equal(await NavigationSession.resume(options), undefined);
+    assert.deepEqual(ends, ["session-ended", "session-ended"]);
+    writeFileSync(path, JSON.stringify({ id: session.id, token: "x".repeat(43) }));
+    assert.equal(await NavigationSession.resume(options), undefined);
+    assert.equal(ends.length, 3);
+  });
+
+  for (const following of ["stream", "poll"]) {
+    it(`changes of another device are drawn, and its end is heard (${following})`, async () => {
+      const { session, drawn, versions } = await open("numbers"), ends = [], connections = [];
+      const other = await NavigationSession.pair((await session.pairingCode("TV")).code, { server: server.url });
+      const watching = new NavigationSession({ server: server.url, id: session.id, token: other.token, following,
+        onState: state => drawn.push(state), onEnd: reason => ends.push(reason), onConnection: isOpen => connections.push(isOpen) });
+      drawn.length = 0;
+      const isOver = watching.follow();
+      await until(() => drawn.length === 1);
+      await session.post({ type: "push", payload: 5 });
+      await until(() => watching.state.visible.params.value === 5);
+      assert.equal(connections[0], true);
+      const devices = await session.devices();
+      assert.deepEqual(devices.map(({ label, isOwn }) => [label, isOwn]), [[undefined, true], ["TV", undefined]]);
+      await session.revoke(2);
+      await isOver;
+      assert.ok(["token-revoked"].includes(ends[0]), ends);
+      assert.deepEqual(versions(), [...versions()].sort((a, b) => a - b));
+    });
+  }
+
+  it("after a cut the stream is opened again", async t => {
+    const between = await gateway(server.url), connections = [];
+    t.after(between.stop);
+    const { session } = await open("numbers", { server: between.url, onConnection: (isOpen, lost) => {
+      connections.push(isOpen);
+      between.isCut = false;
+      lost?.retry();
+    } });
+    const stop = new AbortController(), isOver = session.follow(stop.signal);
+    await until(() => connections.length === 1);
+    between.cut();
+    await until(() => connections.length >= 3);
+    assert.deepEqual(connections.slice(0, 3), [true, false, true]);
+    stop.abort();
+    await isOver;
+  });
+
+  it("another view with the same storage goes on with a token that was replaced", async () => {
+    const path = join(directory, "shared.json"), renewed = async (_, stale) => {
+      await until(() => JSON.parse(readFileSync(path, "utf8")).token !== stale);
+      return JSON.parse(readFileSync(path, "utf8")).token;
+    };
+    const { session } = await open("clean-login", { storage: new FileStorage(path) });
+    const view = await NavigationSession.resume({ server: server.url,
+      storage: { load: () => ({ id: session.id, token: session.token }), save() {}, renewed } });
+    const isOver = view.follow();
+    await session.post(login("correct horse"));
+    await until(() => view.state.visible.name === "main");
+    assert.equal((await view.post({ type: "logout" })).kind, "accepted");
+    await view.end();
+    await isOver;
+  });
+
+  it("content is transferred again only when it has changed", async t => {
+    const between = await gateway(server.url);
+    t.after(between.stop);
+    const { session } = await open("kiosk", { server: between.url });
+    const found = await contentOf(session);
+    assert.deepEqual(await session.content(), found);
+    const asked = between.requests.filter(({ path }) => path.endsWith("/content"));
+    assert.equal(asked.length, 2);
+    assert.equal(asked[0].headers["if-none-match"], undefined);
+    assert.ok(asked[1].headers["if-none-match"]);
+  });
+
+  /** Goes to a screen that has content. */
+  async function contentOf(session) {
+    if (!session.state.visible.hasContent) {
+      await session.post({ type: "begin" });
+      await session.post({ type: "lookUp", payload: { code: "ABC123" } }, { wait: 5 });
+      await session.post({ type: "next" });
+    }
+    assert.ok(session.state.visible.hasContent, session.state.visible.name);
+    return session.content();
+  }
+
+  it("back, tabs and dismissals are drawn before the answer, which counts", async t => {
+    const between = await gateway(server.url);
+    t.after(between.stop);
+    const { session, drawn } = await open("shop", { server: between.url, predicts: true, deadline: 1 });
+    const first = session.state.visible.key, controls = session.state.controls;
+    await session.post({ type: "product", payload: { id: 42 } });
+    drawn.length = 0;
+    const going = session.back();
+    assert.deepEqual([session.state.isPredicted, session.state.visible.key, session.state.controls], [true, first, controls]);
+    assert.deepEqual(session.state.transition.operations.map(({ op }) => op), ["pop"]);
+    await going;
+    assert.deepEqual(drawn.map(({ isPredicted, visible }) => [isPredicted, visible.key]), [[true, first], [undefined, first]]);
+    await session.post({ type: "product", payload: { id: 42 } });
+    await session.post({ type: "addToCart" });
+    await session.selectTab("cart");
+    await session.post({ type: "checkout" });
+    drawn.length = 0;
+    await session.dismiss();
+    assert.deepEqual(drawn.map(({ visible, presented }) => [visible.name, presented]), [["cart", undefined], ["cart", undefined]]);
+
+    // Another device is faster: what was predicted is replaced by what is so, in one step.
+    const other = new NavigationSession({ server: server.url, id: session.id, token: session.token });
+    await other.read();
+    await other.selectTab("search");
+    drawn.length = 0;
+    const outcome = await session.selectTab("home");
+    assert.deepEqual([outcome.kind, drawn.map(({ visible }) => visible.name)], ["stale", ["product", "search"]]);
+    await session.selectTab("home");
+
+    // An event that is given up leaves what is drawn where it was.
+    drawn.length = 0;
+    between.before = ({ path }) => path.includes("/events") ? "nothing" : undefined;
+    assert.equal((await session.back().then(({ kind }) => kind), "withdrawn"), "withdrawn");
+  });
+
+  it("what cannot be known is not predicted", async () => {
+    const { session } = await open("shop");
+    assert.equal(predict(session.state, { type: "product", payload: { id: 42 } }), undefined);
+    assert.equal(predict(session.state, { type: "back" }), undefined);
+    assert.equal(predict(session.state, { type: "selectTab", payload: { tab: "home" } }), undefined);
+    assert.equal(predict(session.state, { type: "selectTab", payload: { index: 2 } })?.visible.name, "cart");
+    const screen = (key, more) => ({ key, name: "screen", coordinator: "app", ...more });
+    const stack = [screen("k1"), screen("k2")], state = { ...session.state, stack, visible: stack[1], events: ["back"] };
+    assert.equal(predict({ ...state, back: { effect: "pop", to: "k1", asks: true } }, { type: "back" }), undefined);
+    assert.equal(predict({ ...state, back: { effect: "pop", to: "k1" }, alert: { key: "a1" } }, { type: "back" }), undefined);
+    const predicted = predict({ ...state, back: { effect: "pop", to: "k1" } }, { type: "back" });
+    assert.deepEqual([predicted.visible.key, predicted.stack.length, state.stack.length], ["k1", 1, 2]);
+  });
+
+  it("numbers keep every digit", async () => {
+    const { session } = await open("numbers"), number = parse("9007199254740993");
+    assert.ok(number instanceof ExactNumber);
+    const { state } = await session.post({ type: "push", payload: number });
+    assert.equal(stringify(state.visible.params), '{"value":9007199254740993}');
+  });
+});
