@@ -1,7 +1,7 @@
 /**
  * The library against a server, alone and behind a gateway that loses and replaces answers.
  *
- *   node Clients/TypeScript/tests/library.test.mjs COORDINATORD
+ *   node Clients/TypeScript/tests/library.test.mjs COORDINATORD|URL
  */
 import assert from "node:assert/strict";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
@@ -13,7 +13,8 @@ import { gateway, startServer, temporaryDirectory } from "./server.mjs";
 
 const directory = temporaryDirectory();
 let server;
-before(async () => { server = await startServer(process.argv[2]); });
+const given = process.argv[2];
+before(async () => { server = given.startsWith("http") ? { url: given, stop() {} } : await startServer(given); });
 after(() => server.stop());
 
 /** A session that notes what it draws. */
