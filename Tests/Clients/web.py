@@ -621,10 +621,10 @@ def widths():
     page.size(360, 740)
 
 
-walks = [addresses, copies] if "only" in sys.argv else [shop] if "images" in sys.argv else [
+walks = [shop] if "images" in sys.argv else [
     tabs, lambda: login_home("login-home"), lambda: login_home("login-home-delegate"), list_detail, main, clean_login,
-    shop, numbers, kiosk, forms, rows, long_numbers, problems,
-    addresses, copies, motion, widths]
+    shop, numbers, kiosk, forms, rows, long_numbers, problems, addresses, copies,
+    motion, widths]
 if "images" in sys.argv:
     page.size(360, 640, scale=2)
 try:
