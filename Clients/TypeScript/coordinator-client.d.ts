@@ -336,7 +336,7 @@ interface SessionStorage {
  */
 declare class TabStorage implements SessionStorage {
     #private;
-    /** `name` distinguishes the sessions that a tab keeps, for example by server and app. */
+    /** `name` distinguishes the sessions that a tab keeps, for example by server and app: one object for each. */
     constructor(name?: string);
     load(): Promise<SavedSession | undefined>;
     save(saved: SavedSession | undefined): Promise<void>;
@@ -351,7 +351,8 @@ declare class FileStorage implements SessionStorage {
 }
 
 /** Why a session is over for this client. */
-declare type EndReason = "session-ended" | "session-expired" | "token-replaced" | "token-revoked" | "unauthorized" | "session-incompatible" | "session-damaged";
+declare type EndReason = typeof endReasons[number];
+declare const endReasons: readonly ["session-ended", "session-expired", "token-replaced", "token-revoked", "unauthorized", "session-incompatible", "session-damaged"];
 /** What has become of an event that was given up. `unknown`: there is no connection to ask. */
 declare type SettledOutcome = "carried-out" | "not-carried-out" | "unknown";
 /** What has become of an event. `state` is where the app is now; it has been drawn. */
@@ -414,7 +415,7 @@ interface SessionOptions {
     readonly deadline?: number;
     /** Whether `back`, `selectTab` and `dismiss` are drawn at once where they can be predicted. The answer counts. */
     readonly predicts?: boolean;
-    /** How `follow` reads: by a stream, or by requests that wait. A stream that does not get through is given up by itself. */
+    /** How `follow` reads: by a stream, or by requests that wait, as where no stream gets through. */
     readonly following?: "stream" | "poll";
     /** Where sessions are, below the server's address. The operator's console reads others. */
     readonly path?: string;
@@ -503,8 +504,9 @@ declare class NavigationSession {
     /** Ends the session, for every device. */
     end(): Promise<void>;
     /**
-     * Draws every change, whoever made it, until the session is over or `signal` is aborted. After a cut it connects again,
-     * at growing intervals with a random part. A hidden page does not: a browser has only six connections to a server.
+     * Draws every change, whoever made it, until the session is over or `signal` is aborted. After a cut it connects
+     * again, at growing intervals with a random part. A hidden page does not: a browser has only six connections to a
+     * server.
      */
     follow(signal?: AbortSignal): Promise<void>;
 }

@@ -114,8 +114,9 @@ function change(state, event, make) {
     const made = inInnermost(flow?.stack ?? state.stack);
     if (!made || made.operations.length === 0)
         return undefined;
-    return flow ? predicted(state, event, state.stack, [...flows.slice(0, -1), { ...flow, stack: made.stack }], made.operations)
-        : predicted(state, event, made.stack, flows, made.operations);
+    if (!flow)
+        return predicted(state, event, made.stack, flows, made.operations);
+    return predicted(state, event, state.stack, [...flows.slice(0, -1), { ...flow, stack: made.stack }], made.operations);
 }
 /** The stack with another content of a tab of its top screen. */
 function withTab(stack, tab) {
@@ -185,7 +186,8 @@ function problemOf(status, headers, body) {
  * request with the same key: the server carries it out once. Throws a `Problem`, or `Undecided` if it was given up.
  */
 async function request(url, options = {}) {
-    const { method = "GET", token, body, key = randomKey(), wait = 0, until = Infinity, signal, onWaiting, isAnswer } = options;
+    const { method = "GET", token, body, key = randomKey(), wait = 0, until = Infinity } = options;
+    const { signal, onWaiting, isAnswer } = options;
     const headers = { ...options.headers };
     if (token !== undefined)
         headers.Authorization = `Bearer ${token}`;
@@ -210,9 +212,11 @@ async function request(url, options = {}) {
                 isOpen = true;
             if (error instanceof Problem) {
                 problem = error;
-                const isRepeated = problem.isTemporary && (attempt < 4 || until < Infinity) || problem.status === 504 && attempt < 2;
                 seconds = problem.retryAfter ?? seconds;
-                if (!isRepeated && !(isOpen && problem.isTemporary)) {
+                // What an earlier sending has led to, only a later one can say.
+                const isRepeated = problem.isTemporary ? isOpen || attempt < 4 || until < Infinity
+                    : problem.status === 504 && attempt < 2;
+                if (!isRepeated) {
                     onWaiting?.();
                     throw problem;
                 }
@@ -274,7 +278,7 @@ class TabStorage {
     #channel;
     #past = new Set();
     #listeners = new Set();
-    /** `name` distinguishes the sessions that a tab keeps, for example by server and app. */
+    /** `name` distinguishes the sessions that a tab keeps, for example by server and app: one object for each. */
     constructor(name = "coordinatord") {
         this.#name = name;
         if (typeof BroadcastChannel === "undefined")
@@ -293,7 +297,7 @@ class TabStorage {
         const { tap, opening, ...shared } = saved;
         const isOpen = shared.id !== undefined;
         if (isOpen)
-            sessionStorage.setItem(this.#name, stringify({ ...shared, tab: own }));
+            this.#write({ ...shared, tab: own });
         else
             sessionStorage.removeItem(this.#name);
         return isOpen ? shared : undefined;
@@ -302,12 +306,16 @@ class TabStorage {
         const before = this.#read(), tab = await (this.#tab ??= ownTab(before?.tab));
         if (!saved)
             return sessionStorage.removeItem(this.#name);
-        sessionStorage.setItem(this.#name, stringify({ ...saved, tab }));
-        if (saved.id !== undefined && saved.id === before?.id && saved.token !== before.token)
+        this.#write({ ...saved, tab });
+        const isReplaced = saved.id !== undefined && saved.id === before?.id && saved.token !== before.token;
+        if (isReplaced)
             this.#tell(saved.id, before.token);
     }
     async renewed(id, stale) {
-        const found = () => { const { id: own, token } = this.#read() ?? {}; return own === id && token !== stale ? token : undefined; };
+        const found = () => {
+            const saved = this.#read();
+            return saved?.id === id && saved.token !== stale ? saved.token : undefined;
+        };
         if (found() || !this.#channel)
             return found();
         this.#channel.postMessage({ id, from: stale });
@@ -322,19 +330,20 @@ class TabStorage {
         const saved = this.#read();
         if (saved?.id !== id)
             return;
-        if (to === undefined) {
-            if (this.#past.has(from))
-                this.#tell(id, from);
-        }
-        else if (saved.token === from) {
-            this.#past.add(from);
-            sessionStorage.setItem(this.#name, stringify({ ...saved, token: to }));
-            this.#listeners.forEach(listener => listener());
-        }
+        if (to === undefined && this.#past.has(from))
+            this.#tell(id, from);
+        if (to === undefined || saved.token !== from)
+            return;
+        this.#past.add(from);
+        this.#write({ ...saved, token: to });
+        this.#listeners.forEach(listener => listener());
     }
     #tell(id, from = "") {
         this.#past.add(from);
         this.#channel?.postMessage({ id, from, to: this.#read()?.token });
+    }
+    #write(saved) {
+        sessionStorage.setItem(this.#name, stringify(saved));
     }
     #read() {
         return parse(sessionStorage.getItem(this.#name) ?? "null") ?? undefined;
@@ -435,18 +444,19 @@ class NavigationSession {
     }
     /** Opens a session, in place of the one in the storage. Throws a `Problem`, such as `unknown-app`. */
     static async start(launch, options) {
-        return NavigationSession.#begin({ path: options.path ?? "v1/sessions", key: randomKey(), body: launch, token: options.token }, options);
+        const { path = "v1/sessions", token } = options;
+        return NavigationSession.#begin({ path, key: randomKey(), body: launch, token }, options);
     }
     /** Joins the session of another device with the code that it shows. Throws a `Problem`, such as `unknown-code`. */
     static async pair(code, options, device = {}) {
         return NavigationSession.#begin({ path: "v1/pairings", key: randomKey(), body: { code, ...device } }, options);
     }
     static async #begin(opening, options) {
-        const session = new NavigationSession(options), { path, key, body, token } = opening;
+        const session = new NavigationSession(options), { path, ...what } = opening, { onWaiting, signal } = options;
         await session.#save({ opening, id: undefined, token: undefined, tap: undefined });
         try {
-            const answer = await request(session.#url("", undefined, path), { method: "POST", key, body, token, isAnswer: isState,
-                onWaiting: options.onWaiting, signal: options.signal });
+            const url = session.#url("", undefined, path);
+            const answer = await request(url, { method: "POST", ...what, isAnswer: isState, onWaiting, signal });
             session.#saved = { id: answer.body.session.id }; // The token follows.
             await session.#accept(answer.body, tagOf(answer));
         }
@@ -472,7 +482,7 @@ class NavigationSession {
             await this.#accept(answer.body, tagOf(answer));
         }
         catch (error) {
-            if (!this.#isEnd(error))
+            if (!this.ended)
                 throw error;
         }
     }
@@ -483,7 +493,8 @@ class NavigationSession {
     post(event, options = {}) {
         const { type, payload } = event, key = randomKey();
         const body = { type, payload, screen: options.screen ?? this.#drawn?.visible.key };
-        const predicted = this.#options.predicts && this.#posting === 0 && this.#state && predict(this.#state, event);
+        const isFree = this.#options.predicts && this.#posting === 0 && !this.ended;
+        const predicted = isFree && this.#state && predict(this.#state, event);
         if (predicted)
             this.#show({ ...predicted, ...this.#known.get(predicted.visible.key) });
         return this.#inTurn(() => this.#carryOut(key, body, options));
@@ -493,9 +504,13 @@ class NavigationSession {
     /** Selects a tab; the one that is selected already goes back to its first screen. */
     selectTab(tab) { return this.post({ type: "selectTab", payload: { tab } }); }
     /** Dismisses the flow in front, or the one of that key with all above it. */
-    dismiss(key) { return this.post({ type: "dismiss", ...key !== undefined && { payload: { key } } }); }
+    dismiss(key) {
+        return this.post({ type: "dismiss", payload: key === undefined ? undefined : { key } });
+    }
     /** Presses a button of the alert that is drawn. */
-    answer(button) { return this.post({ type: "answer", payload: { button, alert: this.#drawn?.alert?.key } }); }
+    answer(button) {
+        return this.post({ type: "answer", payload: { button, alert: this.#drawn?.alert?.key } });
+    }
     /** Opens a link, as the system hands it over. Behind an alert the server keeps it until the user has answered. */
     open(path) { return this.post({ type: "open", payload: { path } }); }
     /** What a screen shows beside its state, if it `hasContent`. It is transferred only when it has changed. */
@@ -509,10 +524,12 @@ class NavigationSession {
     }
     /** A code with which another device joins the session, once and for two minutes: see `pair`. */
     async pairingCode(label) {
-        return (await this.#send("POST", "/pairings", { query: "", body: label === undefined ? {} : { label } })).body;
+        return (await this.#send("POST", "/pairings", { query: "", body: { label } })).body;
     }
     /** The devices that have a token for the session. */
-    async devices() { return (await this.get("/tokens")).tokens; }
+    async devices() {
+        return (await this.get("/tokens")).tokens;
+    }
     /** Takes the session away from a device. */
     async revoke(number) { await this.#send("DELETE", `/tokens/${number}`, { query: "" }); }
     /** Reads something else of the session, such as `get("/history?limit=20")`. Throws a `Problem`. */
@@ -523,14 +540,15 @@ class NavigationSession {
             await this.#send("DELETE", "", { query: "" });
         }
         catch (error) {
-            if (!this.#isEnd(error))
+            if (!this.ended)
                 throw error;
         }
         this.#end("session-ended");
     }
     /**
-     * Draws every change, whoever made it, until the session is over or `signal` is aborted. After a cut it connects again,
-     * at growing intervals with a random part. A hidden page does not: a browser has only six connections to a server.
+     * Draws every change, whoever made it, until the session is over or `signal` is aborted. After a cut it connects
+     * again, at growing intervals with a random part. A hidden page does not: a browser has only six connections to a
+     * server.
      */
     async follow(signal) {
         const isOver = () => this.ended !== undefined || signal?.aborted === true;
@@ -583,10 +601,11 @@ class NavigationSession {
         if (this.ended)
             return { kind: "ended", reason: this.ended };
         if (this.#saved.tap !== undefined)
-            return { kind: "withdrawn", key, outcome: "not-carried-out" }; // It was never sent.
+            return { kind: "withdrawn", key, outcome: "not-carried-out" }; // Never sent.
         await this.#save({ tap: key });
         try {
-            const answer = await this.#send("POST", "/events", { key, body, headers, wait, until, signal, isAnswer: isState });
+            const sent = { key, body, headers, wait, until, signal, isAnswer: isState };
+            const answer = await this.#send("POST", "/events", sent);
             await this.#settled(answer);
             return { kind: "accepted", state: this.state, ...answer.body.pairing && { pairing: answer.body.pairing } };
         }
@@ -600,8 +619,8 @@ class NavigationSession {
         }
     }
     async #refusal(problem, repeat) {
-        if (this.#isEnd(problem))
-            return { kind: "ended", reason: this.ended ?? "unauthorized" };
+        if (this.ended)
+            return { kind: "ended", reason: this.ended };
         const { status, kind, body } = problem;
         if (kind === "answer-forgotten") {
             await this.read();
@@ -619,7 +638,8 @@ class NavigationSession {
     /** Withdraws the event whose outcome is open, so that it is not carried out later, and learns what became of it. */
     async #settle(until, signal) {
         try {
-            const answer = await this.#send("DELETE", `/outcomes/${this.#saved.tap}`, { query: "", until, signal, isAnswer: isState });
+            const asked = { query: "", until, signal, isAnswer: isState };
+            const answer = await this.#send("DELETE", `/outcomes/${this.#saved.tap}`, asked);
             if (answer.status === 200)
                 await this.#settled(answer);
             else
@@ -632,7 +652,7 @@ class NavigationSession {
             if (!(error instanceof Problem))
                 throw error;
             await this.#save({ tap: undefined });
-            if (this.#isEnd(error) || error.kind !== "answer-forgotten")
+            if (error.kind !== "answer-forgotten")
                 return "unknown";
             await this.read();
             return "carried-out";
@@ -664,13 +684,16 @@ class NavigationSession {
         const { events, controls, back, visible, alert } = state, keys = new Set(screensOf(state).map(({ key }) => key));
         if (!alert)
             this.#known.set(visible.key, { events, ...controls && { controls }, ...back && { back } });
-        for (const kept of [this.#known, this.#contents])
+        for (const kept of [this.#known, this.#contents]) {
             for (const key of kept.keys())
                 if (!keys.has(key))
                     kept.delete(key);
+        }
         this.#show(state);
     }
-    #hasControls(state) { return this.#options.controls === false || state.controls !== undefined; }
+    #hasControls({ controls }) {
+        return this.#options.controls === false || controls !== undefined;
+    }
     #show(state) {
         this.#drawn = state;
         this.#options.onState?.(state);
@@ -683,16 +706,20 @@ class NavigationSession {
         return `${this.#options.server.replace(/\/+$/, "")}/${path}${suffix}${query}`;
     }
     get #path() { return `${this.#options.path ?? "v1/sessions"}/${this.id}`; }
+    /** Sends a request with the token: with the new one if it was replaced, and says so if the session is over. */
     async #send(method, suffix, { query, ...more }) {
         const { token } = this, { onWaiting } = this.#options, key = more.key ?? randomKey();
         try {
             return await request(this.#url(suffix, query), { method, token, key, onWaiting, ...more });
         }
         catch (error) {
-            const isReplaced = error instanceof Problem && error.status === 401 && (this.token !== token || await this.#renew(token));
-            if (!isReplaced)
-                throw error;
-            return this.#send(method, suffix, { query, ...more, key });
+            const isRefused = error instanceof Problem && error.status === 401;
+            if (isRefused && (this.token !== token || await this.#renew(token))) {
+                return this.#send(method, suffix, { query, ...more, key });
+            }
+            if (error instanceof Problem)
+                this.#end(endOf(error), error);
+            throw error;
         }
     }
     /** Whether another holder of the storage has a token in the place of this one. */
@@ -704,15 +731,8 @@ class NavigationSession {
         this.#options.onToken?.(token, this.id);
         return true;
     }
-    /** Whether an error means that the session is over for this client, which is said then. */
-    #isEnd(error) {
-        const reason = error instanceof Problem ? endOf(error) : undefined;
-        if (reason)
-            this.#end(reason, error);
-        return reason !== undefined;
-    }
     #end(reason, problem) {
-        if (this.ended)
+        if (this.ended || !reason)
             return;
         this.ended = reason;
         this.#over.abort();
@@ -726,9 +746,10 @@ class NavigationSession {
             if (this.#tag)
                 headers["Last-Event-ID"] = this.#tag;
             const response = await fetch(this.#url("/updates"), { headers, cache: "no-store", signal: stop.signal });
-            if (!response.ok || !response.body)
-                throw problemOf(response.status, response.headers, parse(await response.text()));
-            const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+            const { status, headers: fields, body } = response;
+            if (!response.ok || !body)
+                throw problemOf(status, fields, parse(await response.text()));
+            const reader = body.pipeThrough(new TextDecoderStream()).getReader();
             for (let text = "";;) {
                 const { value, done } = await reader.read();
                 if (done)
@@ -744,7 +765,7 @@ class NavigationSession {
                         this.#options.onConnection?.(true);
                     }
                     if (event === "end")
-                        return `session-${JSON.parse(data).reason}`.replace("session-token", "token");
+                        return endNamed(JSON.parse(data).reason);
                     if (event === "state")
                         await this.#accept(parse(data), id);
                 }
@@ -792,12 +813,15 @@ class NavigationSession {
 }
 /** Why the session is over, if a problem says that it is. */
 function endOf({ kind, status }) {
-    return endReasons.find(reason => reason === kind) ?? (status === 401 ? "unauthorized" : status === 410 ? "session-ended" : undefined);
+    return endReasons.find(reason => reason === kind)
+        ?? (status === 401 ? "unauthorized" : status === 410 ? "session-ended" : undefined);
 }
+/** The reason that a stream gives: `ended`, `expired`, `token-replaced` or `token-revoked`. */
+const endNamed = (name) => endReasons.find(reason => reason === name || reason === `session-${name}`) ?? "session-ended";
 const tagOf = ({ headers, body }) => headers.get("ETag") ?? `"${body?.session?.version ?? ""}"`;
 /** The fields of a message: `event`, `data`, `id`, `retry`. A comment, which shows that the server lives, has none. */
 const fieldsOf = (message) => Object.fromEntries(message.split("\n")
-    .map(line => /^(\w+): ?(.*)$/.exec(line)?.slice(1)).filter((field) => field !== undefined));
+    .map(line => /^(\w+): ?(.*)$/.exec(line)).flatMap(found => found ? [[found[1], found[2]]] : []));
 const isHidden = () => globalThis.document?.visibilityState === "hidden";
 async function untilShown(signal) {
     while (isHidden() && !signal?.aborted) {

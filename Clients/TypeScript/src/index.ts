@@ -1,7 +1,7 @@
 export { ExactNumber, parse, randomKey, stringify } from "./json.js";
 export type {
-  Alert, AlertButton, Back, Button, ClientInfo, Control, Device, Fault, Launch, NavigationEvent, NavigationState, PairingCode,
-  PendingWork, PresentedFlow, Role, Row, Screen, ScreenOperation, SessionInfo, Tab, Tabs, Transition,
+  Alert, AlertButton, Back, Button, ClientInfo, Control, Device, Fault, Launch, NavigationEvent, NavigationState,
+  PairingCode, PendingWork, PresentedFlow, Role, Row, Screen, ScreenOperation, SessionInfo, Tab, Tabs, Transition,
 } from "./model.js";
 export { screensOf } from "./model.js";
 export { predict } from "./prediction.js";

@@ -75,8 +75,8 @@ function change(state: NavigationState, event: string, make: (stack: Stack) => C
   const flows = state.presented ?? [], flow = flows[flows.length - 1];
   const made = inInnermost(flow?.stack ?? state.stack);
   if (!made || made.operations.length === 0) return undefined;
-  return flow ? predicted(state, event, state.stack, [...flows.slice(0, -1), { ...flow, stack: made.stack }], made.operations)
-    : predicted(state, event, made.stack, flows, made.operations);
+  if (!flow) return predicted(state, event, made.stack, flows, made.operations);
+  return predicted(state, event, state.stack, [...flows.slice(0, -1), { ...flow, stack: made.stack }], made.operations);
 }
 
 /** The stack with another content of a tab of its top screen. */

@@ -82,7 +82,9 @@ export interface Answer<Body = unknown> {
 }
 
 /** Sends a request once. Throws a `Problem`; whatever else it throws leaves the outcome open. */
-export async function exchange<Body>(url: string, init: RequestInit, isAnswer?: (body: unknown) => boolean): Promise<Answer<Body>> {
+export async function exchange<Body>(
+  url: string, init: RequestInit, isAnswer?: (body: unknown) => boolean,
+): Promise<Answer<Body>> {
   const response = await fetch(url, { ...init, cache: "no-store" }), { status, headers } = response;
   const body = status === 204 || status === 304 ? undefined : parse(await response.text());
   if (!response.ok && status !== 304) throw problemOf(status, headers, body);
@@ -101,7 +103,8 @@ export function problemOf(status: number, headers: Headers, body: unknown): Erro
  * request with the same key: the server carries it out once. Throws a `Problem`, or `Undecided` if it was given up.
  */
 export async function request<Body = unknown>(url: string, options: RequestOptions = {}): Promise<Answer<Body>> {
-  const { method = "GET", token, body, key = randomKey(), wait = 0, until = Infinity, signal, onWaiting, isAnswer } = options;
+  const { method = "GET", token, body, key = randomKey(), wait = 0, until = Infinity } = options;
+  const { signal, onWaiting, isAnswer } = options;
   const headers: Record<string, string> = { ...options.headers };
   if (token !== undefined) headers.Authorization = `Bearer ${token}`;
   if (wait > 0) headers.Prefer = `wait=${wait}`;
@@ -120,9 +123,11 @@ export async function request<Body = unknown>(url: string, options: RequestOptio
       if (!(error instanceof Problem) || error.kind === "unknown") isOpen = true;
       if (error instanceof Problem) {
         problem = error;
-        const isRepeated = problem.isTemporary && (attempt < 4 || until < Infinity) || problem.status === 504 && attempt < 2;
         seconds = problem.retryAfter ?? seconds;
-        if (!isRepeated && !(isOpen && problem.isTemporary)) { onWaiting?.(); throw problem; }
+        // What an earlier sending has led to, only a later one can say.
+        const isRepeated = problem.isTemporary ? isOpen || attempt < 4 || until < Infinity
+          : problem.status === 504 && attempt < 2;
+        if (!isRepeated) { onWaiting?.(); throw problem; }
       }
     } finally { stop.clear(); }
     if (!signal?.aborted && Date.now() < until) {

@@ -1,16 +1,17 @@
 import { randomKey, parse } from "./json.js";
 import { screensOf } from "./model.js";
-import type { ClientInfo, Control, Device, Fault, Launch, NavigationEvent, NavigationState, PairingCode, Back } from "./model.js";
+import type {
+  Back, ClientInfo, Control, Device, Fault, Launch, NavigationEvent, NavigationState, PairingCode,
+} from "./model.js";
 import { predict } from "./prediction.js";
 import { exchange, pause, Problem, problemOf, request, stopper, Undecided } from "./request.js";
 import type { Answer, RequestOptions, Waiting } from "./request.js";
 import type { SavedSession, SessionStorage } from "./storage.js";
 
 /** Why a session is over for this client. */
-export type EndReason = "session-ended" | "session-expired" | "token-replaced" | "token-revoked" | "unauthorized"
-  | "session-incompatible" | "session-damaged";
-const endReasons: readonly EndReason[] = ["session-ended", "session-expired", "token-replaced", "token-revoked", "unauthorized",
-  "session-incompatible", "session-damaged"];
+export type EndReason = typeof endReasons[number];
+const endReasons = ["session-ended", "session-expired", "token-replaced", "token-revoked", "unauthorized",
+  "session-incompatible", "session-damaged"] as const;
 
 /** What has become of an event that was given up. `unknown`: there is no connection to ask. */
 export type SettledOutcome = "carried-out" | "not-carried-out" | "unknown";
@@ -22,7 +23,10 @@ export type Outcome =
   /** 409: the app is somewhere else by now, or does not accept it. Nothing has changed. */
   | { readonly kind: "stale"; readonly state: NavigationState; readonly problem: Problem }
   /** 409: an alert comes first. When the user has answered it, and not with `cancel`, call `repeat`: the same key. */
-  | { readonly kind: "answer-first"; readonly state: NavigationState; readonly problem: Problem; readonly repeat: () => Promise<Outcome> }
+  | {
+    readonly kind: "answer-first"; readonly state: NavigationState; readonly problem: Problem;
+    readonly repeat: () => Promise<Outcome>;
+  }
   /** 412: the session is not at `PostOptions.version` any more. Let the user decide again. */
   | { readonly kind: "changed"; readonly state: NavigationState; readonly problem: Problem }
   /** 422: the payload does not fit. Show each fault at its field; without faults, show the problem. */
@@ -45,7 +49,7 @@ export interface SessionOptions {
   readonly deadline?: number;
   /** Whether `back`, `selectTab` and `dismiss` are drawn at once where they can be predicted. The answer counts. */
   readonly predicts?: boolean;
-  /** How `follow` reads: by a stream, or by requests that wait. A stream that does not get through is given up by itself. */
+  /** How `follow` reads: by a stream, or by requests that wait, as where no stream gets through. */
   readonly following?: "stream" | "poll";
   /** Where sessions are, below the server's address. The operator's console reads others. */
   readonly path?: string;
@@ -126,20 +130,23 @@ export class NavigationSession {
 
   /** Opens a session, in place of the one in the storage. Throws a `Problem`, such as `unknown-app`. */
   static async start(launch: Launch, options: SessionOptions): Promise<NavigationSession> {
-    return NavigationSession.#begin({ path: options.path ?? "v1/sessions", key: randomKey(), body: launch, token: options.token }, options);
+    const { path = "v1/sessions", token } = options;
+    return NavigationSession.#begin({ path, key: randomKey(), body: launch, token }, options);
   }
 
   /** Joins the session of another device with the code that it shows. Throws a `Problem`, such as `unknown-code`. */
-  static async pair(code: string, options: SessionOptions, device: { label?: string; client?: ClientInfo } = {}): Promise<NavigationSession> {
+  static async pair(
+    code: string, options: SessionOptions, device: { label?: string; client?: ClientInfo } = {},
+  ): Promise<NavigationSession> {
     return NavigationSession.#begin({ path: "v1/pairings", key: randomKey(), body: { code, ...device } }, options);
   }
 
-  static async #begin(opening: NonNullable<SavedSession["opening"]>, options: SessionOptions): Promise<NavigationSession> {
-    const session = new NavigationSession(options), { path, key, body, token } = opening;
+  static async #begin(opening: NonNullable<SavedSession["opening"]>, options: SessionOptions) {
+    const session = new NavigationSession(options), { path, ...what } = opening, { onWaiting, signal } = options;
     await session.#save({ opening, id: undefined, token: undefined, tap: undefined });
     try {
-      const answer = await request<Received>(session.#url("", undefined, path), { method: "POST", key, body, token, isAnswer: isState,
-        onWaiting: options.onWaiting, signal: options.signal });
+      const url = session.#url("", undefined, path);
+      const answer = await request<Received>(url, { method: "POST", ...what, isAnswer: isState, onWaiting, signal });
       session.#saved = { id: answer.body.session.id }; // The token follows.
       await session.#accept(answer.body, tagOf(answer));
     } catch (error) {
@@ -163,7 +170,7 @@ export class NavigationSession {
     try {
       const answer = await this.#send<Received>("GET", "", { isAnswer: isState, signal: this.#options.signal });
       await this.#accept(answer.body, tagOf(answer));
-    } catch (error) { if (!this.#isEnd(error)) throw error; }
+    } catch (error) { if (!this.ended) throw error; }
   }
 
   /**
@@ -173,7 +180,8 @@ export class NavigationSession {
   post(event: NavigationEvent, options: PostOptions = {}): Promise<Outcome> {
     const { type, payload } = event, key = randomKey();
     const body = { type, payload, screen: options.screen ?? this.#drawn?.visible.key };
-    const predicted = this.#options.predicts && this.#posting === 0 && this.#state && predict(this.#state, event);
+    const isFree = this.#options.predicts && this.#posting === 0 && !this.ended;
+    const predicted = isFree && this.#state && predict(this.#state, event);
     if (predicted) this.#show({ ...predicted, ...this.#known.get(predicted.visible.key) });
     return this.#inTurn(() => this.#carryOut(key, body, options));
   }
@@ -183,9 +191,13 @@ export class NavigationSession {
   /** Selects a tab; the one that is selected already goes back to its first screen. */
   selectTab(tab: string): Promise<Outcome> { return this.post({ type: "selectTab", payload: { tab } }); }
   /** Dismisses the flow in front, or the one of that key with all above it. */
-  dismiss(key?: string): Promise<Outcome> { return this.post({ type: "dismiss", ...key !== undefined && { payload: { key } } }); }
+  dismiss(key?: string): Promise<Outcome> {
+    return this.post({ type: "dismiss", payload: key === undefined ? undefined : { key } });
+  }
   /** Presses a button of the alert that is drawn. */
-  answer(button: string): Promise<Outcome> { return this.post({ type: "answer", payload: { button, alert: this.#drawn?.alert?.key } }); }
+  answer(button: string): Promise<Outcome> {
+    return this.post({ type: "answer", payload: { button, alert: this.#drawn?.alert?.key } });
+  }
   /** Opens a link, as the system hands it over. Behind an alert the server keeps it until the user has answered. */
   open(path: string): Promise<Outcome> { return this.post({ type: "open", payload: { path } }); }
 
@@ -200,11 +212,13 @@ export class NavigationSession {
 
   /** A code with which another device joins the session, once and for two minutes: see `pair`. */
   async pairingCode(label?: string): Promise<PairingCode> {
-    return (await this.#send<PairingCode>("POST", "/pairings", { query: "", body: label === undefined ? {} : { label } })).body;
+    return (await this.#send<PairingCode>("POST", "/pairings", { query: "", body: { label } })).body;
   }
 
   /** The devices that have a token for the session. */
-  async devices(): Promise<readonly Device[]> { return (await this.get("/tokens") as { tokens: readonly Device[] }).tokens; }
+  async devices(): Promise<readonly Device[]> {
+    return (await this.get("/tokens") as { tokens: readonly Device[] }).tokens;
+  }
 
   /** Takes the session away from a device. */
   async revoke(number: number): Promise<void> { await this.#send("DELETE", `/tokens/${number}`, { query: "" }); }
@@ -214,20 +228,21 @@ export class NavigationSession {
 
   /** Ends the session, for every device. */
   async end(): Promise<void> {
-    try { await this.#send("DELETE", "", { query: "" }); } catch (error) { if (!this.#isEnd(error)) throw error; }
+    try { await this.#send("DELETE", "", { query: "" }); } catch (error) { if (!this.ended) throw error; }
     this.#end("session-ended");
   }
 
   /**
-   * Draws every change, whoever made it, until the session is over or `signal` is aborted. After a cut it connects again,
-   * at growing intervals with a random part. A hidden page does not: a browser has only six connections to a server.
+   * Draws every change, whoever made it, until the session is over or `signal` is aborted. After a cut it connects
+   * again, at growing intervals with a random part. A hidden page does not: a browser has only six connections to a
+   * server.
    */
   async follow(signal?: AbortSignal): Promise<void> {
     const isOver = () => this.ended !== undefined || signal?.aborted === true;
     for (let failures = 0; !isOver();) {
       await untilShown(signal);
       const { token } = this;
-      let problem: Problem | undefined, reason: string | undefined;
+      let problem: Problem | undefined, reason: EndReason | undefined;
       const isHeard = () => { failures = 0; };
       try {
         reason = await (this.#polls ? this.#poll(isHeard, signal) : this.#stream(isHeard, signal));
@@ -239,7 +254,7 @@ export class NavigationSession {
         await this.#posted; // Its answer may have the new token.
         if (this.token !== token || await this.#renew(token)) continue;
       }
-      if (reason !== undefined) return this.#end(reason as EndReason, problem);
+      if (reason !== undefined) return this.#end(reason, problem);
       const longest = Math.min(this.#retry * 2 ** failures++ / 1000, 15), seconds = longest * (0.5 + Math.random() / 2);
       const report = (waiting: Waiting) => this.#options.onConnection?.(false, { ...waiting, problem });
       if (!isHidden()) await pause(problem?.retryAfter ?? seconds, 0, report, signal);
@@ -263,10 +278,11 @@ export class NavigationSession {
     const headers: Record<string, string> = version === undefined ? {} : { "If-Match": `"${version}"` };
     if (this.#saved.tap !== undefined) await this.#settle(until, signal);
     if (this.ended) return { kind: "ended", reason: this.ended };
-    if (this.#saved.tap !== undefined) return { kind: "withdrawn", key, outcome: "not-carried-out" }; // It was never sent.
+    if (this.#saved.tap !== undefined) return { kind: "withdrawn", key, outcome: "not-carried-out" }; // Never sent.
     await this.#save({ tap: key });
     try {
-      const answer = await this.#send<Received>("POST", "/events", { key, body, headers, wait, until, signal, isAnswer: isState });
+      const sent = { key, body, headers, wait, until, signal, isAnswer: isState };
+      const answer = await this.#send<Received>("POST", "/events", sent);
       await this.#settled(answer);
       return { kind: "accepted", state: this.state, ...answer.body.pairing && { pairing: answer.body.pairing } };
     } catch (error) {
@@ -278,7 +294,7 @@ export class NavigationSession {
   }
 
   async #refusal(problem: Problem, repeat: () => Promise<Outcome>): Promise<Outcome> {
-    if (this.#isEnd(problem)) return { kind: "ended", reason: this.ended ?? "unauthorized" };
+    if (this.ended) return { kind: "ended", reason: this.ended };
     const { status, kind, body } = problem;
     if (kind === "answer-forgotten") { await this.read(); return { kind: "accepted", state: this.state }; }
     if (status === 422) return { kind: "invalid", faults: body.errors ?? [], problem };
@@ -292,14 +308,15 @@ export class NavigationSession {
   /** Withdraws the event whose outcome is open, so that it is not carried out later, and learns what became of it. */
   async #settle(until: number, signal?: AbortSignal): Promise<SettledOutcome> {
     try {
-      const answer = await this.#send<Received>("DELETE", `/outcomes/${this.#saved.tap}`, { query: "", until, signal, isAnswer: isState });
+      const asked = { query: "", until, signal, isAnswer: isState };
+      const answer = await this.#send<Received>("DELETE", `/outcomes/${this.#saved.tap}`, asked);
       if (answer.status === 200) await this.#settled(answer); else await this.#save({ tap: undefined });
       return answer.status === 200 ? "carried-out" : "not-carried-out";
     } catch (error) {
       if (error instanceof Undecided) return "unknown";
       if (!(error instanceof Problem)) throw error;
       await this.#save({ tap: undefined });
-      if (this.#isEnd(error) || error.kind !== "answer-forgotten") return "unknown";
+      if (error.kind !== "answer-forgotten") return "unknown";
       await this.read();
       return "carried-out";
     }
@@ -315,7 +332,7 @@ export class NavigationSession {
   }
 
   /** Keeps a state, unless it is older than the one that is there. A new token is saved before the state is drawn. */
-  async #accept({ token, pairing, ...state }: Received, tag = `"${state.session.version}"`, isTap = false): Promise<void> {
+  async #accept({ token, pairing, ...state }: Received, tag = `"${state.session.version}"`, isTap = false) {
     const isNew = token !== undefined && token !== this.#saved.token;
     if (isNew || isTap) await this.#save({ token: token ?? this.#saved.token });
     if (isNew) this.#options.onToken?.(token, this.id);
@@ -327,11 +344,15 @@ export class NavigationSession {
     this.#tag = tag;
     const { events, controls, back, visible, alert } = state, keys = new Set(screensOf(state).map(({ key }) => key));
     if (!alert) this.#known.set(visible.key, { events, ...controls && { controls }, ...back && { back } });
-    for (const kept of [this.#known, this.#contents]) for (const key of kept.keys()) if (!keys.has(key)) kept.delete(key);
+    for (const kept of [this.#known, this.#contents]) {
+      for (const key of kept.keys()) if (!keys.has(key)) kept.delete(key);
+    }
     this.#show(state);
   }
 
-  #hasControls(state: NavigationState): boolean { return this.#options.controls === false || state.controls !== undefined; }
+  #hasControls({ controls }: NavigationState): boolean {
+    return this.#options.controls === false || controls !== undefined;
+  }
 
   #show(state: NavigationState): void {
     this.#drawn = state;
@@ -349,14 +370,20 @@ export class NavigationSession {
 
   get #path(): string { return `${this.#options.path ?? "v1/sessions"}/${this.id}`; }
 
-  async #send<Body>(method: string, suffix: string, { query, ...more }: RequestOptions & { query?: string }): Promise<Answer<Body>> {
+  /** Sends a request with the token: with the new one if it was replaced, and says so if the session is over. */
+  async #send<Body>(
+    method: string, suffix: string, { query, ...more }: RequestOptions & { query?: string },
+  ): Promise<Answer<Body>> {
     const { token } = this, { onWaiting } = this.#options, key = more.key ?? randomKey();
     try {
       return await request<Body>(this.#url(suffix, query), { method, token, key, onWaiting, ...more });
     } catch (error) {
-      const isReplaced = error instanceof Problem && error.status === 401 && (this.token !== token || await this.#renew(token));
-      if (!isReplaced) throw error;
-      return this.#send(method, suffix, { query, ...more, key });
+      const isRefused = error instanceof Problem && error.status === 401;
+      if (isRefused && (this.token !== token || await this.#renew(token))) {
+        return this.#send(method, suffix, { query, ...more, key });
+      }
+      if (error instanceof Problem) this.#end(endOf(error), error);
+      throw error;
     }
   }
 
@@ -369,29 +396,23 @@ export class NavigationSession {
     return true;
   }
 
-  /** Whether an error means that the session is over for this client, which is said then. */
-  #isEnd(error: unknown): boolean {
-    const reason = error instanceof Problem ? endOf(error) : undefined;
-    if (reason) this.#end(reason, error as Problem);
-    return reason !== undefined;
-  }
-
-  #end(reason: EndReason, problem?: Problem): void {
-    if (this.ended) return;
+  #end(reason?: EndReason, problem?: Problem): void {
+    if (this.ended || !reason) return;
     this.ended = reason;
     this.#over.abort();
     this.#options.onEnd?.(reason, problem);
   }
 
   /** Reads one stream to its end, and returns the reason if the server gave one. It is heard at least every 20 s. */
-  async #stream(isHeard: () => void, signal?: AbortSignal): Promise<string | undefined> {
+  async #stream(isHeard: () => void, signal?: AbortSignal): Promise<EndReason | undefined> {
     const stop = this.#stopper(45, signal), first = setTimeout(() => { this.#polls = true; stop.abort(); }, 10_000);
     try {
       const headers: Record<string, string> = { Accept: "text/event-stream", Authorization: `Bearer ${this.token}` };
       if (this.#tag) headers["Last-Event-ID"] = this.#tag;
       const response = await fetch(this.#url("/updates"), { headers, cache: "no-store", signal: stop.signal });
-      if (!response.ok || !response.body) throw problemOf(response.status, response.headers, parse(await response.text()));
-      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      const { status, headers: fields, body } = response;
+      if (!response.ok || !body) throw problemOf(status, fields, parse(await response.text()));
+      const reader = body.pipeThrough(new TextDecoderStream()).getReader();
       for (let text = ""; ;) {
         const { value, done } = await reader.read();
         if (done) return undefined;
@@ -401,7 +422,7 @@ export class NavigationSession {
         text = messages.pop() ?? "";
         for (const { event, data, id, retry } of messages.map(fieldsOf)) {
           if (retry) { this.#retry = Number(retry); isHeard(); this.#options.onConnection?.(true); }
-          if (event === "end") return `session-${(JSON.parse(data) as { reason: string }).reason}`.replace("session-token", "token");
+          if (event === "end") return endNamed((JSON.parse(data) as { reason: string }).reason);
           if (event === "state") await this.#accept(parse(data) as Received, id);
         }
       }
@@ -409,7 +430,7 @@ export class NavigationSession {
   }
 
   /** Asks for one change after the other. The first answer comes at once, and shows that there is a connection. */
-  async #poll(isHeard: () => void, signal?: AbortSignal): Promise<string | undefined> {
+  async #poll(isHeard: () => void, signal?: AbortSignal): Promise<undefined> {
     for (let wait = 0; !signal?.aborted && !this.ended && !isHidden(); wait = 30) {
       const stop = this.#stopper(30 + wait, signal);
       try {
@@ -436,15 +457,20 @@ export class NavigationSession {
 
 /** Why the session is over, if a problem says that it is. */
 function endOf({ kind, status }: Problem): EndReason | undefined {
-  return endReasons.find(reason => reason === kind) ?? (status === 401 ? "unauthorized" : status === 410 ? "session-ended" : undefined);
+  return endReasons.find(reason => reason === kind)
+    ?? (status === 401 ? "unauthorized" : status === 410 ? "session-ended" : undefined);
 }
+
+/** The reason that a stream gives: `ended`, `expired`, `token-replaced` or `token-revoked`. */
+const endNamed = (name: string): EndReason =>
+  endReasons.find(reason => reason === name || reason === `session-${name}`) ?? "session-ended";
 
 const tagOf = ({ headers, body }: Answer): string =>
   headers.get("ETag") ?? `"${(body as Received | undefined)?.session?.version ?? ""}"`;
 
 /** The fields of a message: `event`, `data`, `id`, `retry`. A comment, which shows that the server lives, has none. */
 const fieldsOf = (message: string): Record<string, string> => Object.fromEntries(message.split("\n")
-  .map(line => /^(\w+): ?(.*)$/.exec(line)?.slice(1)).filter((field): field is [string, string] => field !== undefined));
+  .map(line => /^(\w+): ?(.*)$/.exec(line)).flatMap(found => found ? [[found[1], found[2]]] : []));
 
 const isHidden = (): boolean => globalThis.document?.visibilityState === "hidden";
 

@@ -35,7 +35,7 @@ export class TabStorage implements SessionStorage {
   #past = new Set<string>();
   #listeners = new Set<() => void>();
 
-  /** `name` distinguishes the sessions that a tab keeps, for example by server and app. */
+  /** `name` distinguishes the sessions that a tab keeps, for example by server and app: one object for each. */
   constructor(name = "coordinatord") {
     this.#name = name;
     if (typeof BroadcastChannel === "undefined") return;
@@ -51,19 +51,23 @@ export class TabStorage implements SessionStorage {
     if (tab === undefined || tab === own) return saved;
     const { tap, opening, ...shared } = saved;
     const isOpen = shared.id !== undefined;
-    if (isOpen) sessionStorage.setItem(this.#name, stringify({ ...shared, tab: own })); else sessionStorage.removeItem(this.#name);
+    if (isOpen) this.#write({ ...shared, tab: own }); else sessionStorage.removeItem(this.#name);
     return isOpen ? shared : undefined;
   }
 
   async save(saved: SavedSession | undefined): Promise<void> {
     const before = this.#read(), tab = await (this.#tab ??= ownTab(before?.tab));
     if (!saved) return sessionStorage.removeItem(this.#name);
-    sessionStorage.setItem(this.#name, stringify({ ...saved, tab }));
-    if (saved.id !== undefined && saved.id === before?.id && saved.token !== before.token) this.#tell(saved.id, before.token);
+    this.#write({ ...saved, tab });
+    const isReplaced = saved.id !== undefined && saved.id === before?.id && saved.token !== before.token;
+    if (isReplaced) this.#tell(saved.id, before.token);
   }
 
   async renewed(id: string, stale: string): Promise<string | undefined> {
-    const found = () => { const { id: own, token } = this.#read() ?? {}; return own === id && token !== stale ? token : undefined; };
+    const found = () => {
+      const saved = this.#read();
+      return saved?.id === id && saved.token !== stale ? saved.token : undefined;
+    };
     if (found() || !this.#channel) return found();
     this.#channel.postMessage({ id, from: stale });
     return new Promise(resolve => {
@@ -77,16 +81,20 @@ export class TabStorage implements SessionStorage {
   #hear({ id, from, to }: Renewal): void {
     const saved = this.#read();
     if (saved?.id !== id) return;
-    if (to === undefined) { if (this.#past.has(from)) this.#tell(id, from); } else if (saved.token === from) {
-      this.#past.add(from);
-      sessionStorage.setItem(this.#name, stringify({ ...saved, token: to }));
-      this.#listeners.forEach(listener => listener());
-    }
+    if (to === undefined && this.#past.has(from)) this.#tell(id, from);
+    if (to === undefined || saved.token !== from) return;
+    this.#past.add(from);
+    this.#write({ ...saved, token: to });
+    this.#listeners.forEach(listener => listener());
   }
 
   #tell(id: string, from = ""): void {
     this.#past.add(from);
     this.#channel?.postMessage({ id, from, to: this.#read()?.token });
+  }
+
+  #write(saved: SavedSession & { readonly tab?: string }): void {
+    sessionStorage.setItem(this.#name, stringify(saved));
   }
 
   #read(): (SavedSession & { readonly tab?: string }) | undefined {
