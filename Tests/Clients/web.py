@@ -531,6 +531,7 @@ def addresses():
     page.shows("Product 7", back="Home")
     page.address("#/products/7", 4)
     session = page.saved()["id"]
+    page.run("addEventListener('unload', () => {})")  # So that the browser does not keep the page.
     page.driver.get(f"{origin}/none")
     post_elsewhere({"type": "selectTab", "payload": {"tab": "search"}})
     page.driver.back()
