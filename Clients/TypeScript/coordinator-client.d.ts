@@ -444,7 +444,7 @@ interface PostOptions {
     readonly version?: number;
     /** The answer may wait for so many seconds, at most 50, for the work in the background that the event begins. */
     readonly wait?: number;
-    /** After so many seconds the event is given up. `Infinity`: never, also if that is much later. */
+    /** So many seconds after the tap the event is given up. `Infinity`: never, also if that is much later. */
     readonly deadline?: number;
     /** Gives the event up at once. */
     readonly signal?: AbortSignal;

@@ -497,7 +497,7 @@ class NavigationSession {
         const predicted = isFree && this.#state && predict(this.#state, event);
         if (predicted)
             this.#show({ ...predicted, ...this.#known.get(predicted.visible.key) });
-        return this.#inTurn(() => this.#carryOut(key, body, options));
+        return this.#inTurn(key, body, options);
     }
     /** Does what `state.back` says. */
     back() { return this.post({ type: "back" }); }
@@ -581,9 +581,11 @@ class NavigationSession {
                 await pause(problem?.retryAfter ?? seconds, 0, report, signal);
         }
     }
-    #inTurn(work) {
+    /** Carries an event out after those that were posted before. Its deadline counts from now. */
+    #inTurn(key, body, options) {
+        const { deadline = this.#options.deadline ?? 30, wait = 0 } = options, until = Date.now() + 1000 * (deadline + wait);
         this.#posting++;
-        const done = this.#posted.then(work).finally(() => {
+        const done = this.#posted.then(() => this.#carryOut(key, body, options, until)).finally(() => {
             this.#posting--;
             // The answer changed nothing, or there was none.
             if (this.#posting === 0 && this.#drawn !== this.#state && this.#state)
@@ -592,16 +594,16 @@ class NavigationSession {
         this.#posted = done.catch(() => { });
         return done;
     }
-    async #carryOut(key, body, options) {
-        const { version, wait, deadline = this.#options.deadline ?? 30, signal } = options;
-        const until = Date.now() + 1000 * (deadline + (wait ?? 0));
+    async #carryOut(key, body, options, until) {
+        const { version, wait, signal } = options;
         const headers = version === undefined ? {} : { "If-Match": `"${version}"` };
         if (this.#saved.tap !== undefined)
             await this.#settle(until, signal);
         if (this.ended)
             return { kind: "ended", reason: this.ended };
-        if (this.#saved.tap !== undefined)
-            return { kind: "withdrawn", key, outcome: "not-carried-out" }; // Never sent.
+        const isLate = Date.now() >= until || signal?.aborted || this.#saved.tap !== undefined;
+        if (isLate)
+            return { kind: "withdrawn", key, outcome: "not-carried-out" }; // It was never sent.
         await this.#save({ tap: key });
         try {
             const sent = { key, body, headers, wait, until, signal, isAnswer: isState };
@@ -615,7 +617,7 @@ class NavigationSession {
             if (!(error instanceof Problem))
                 throw error;
             await this.#save({ tap: undefined });
-            return this.#refusal(error, () => this.#inTurn(() => this.#carryOut(key, body, options)));
+            return this.#refusal(error, () => this.#inTurn(key, body, options));
         }
     }
     async #refusal(problem, repeat) {
@@ -651,6 +653,8 @@ class NavigationSession {
                 return "unknown";
             if (!(error instanceof Problem))
                 throw error;
+            if (error.isTemporary)
+                return "unknown";
             await this.#save({ tap: undefined });
             if (error.kind !== "answer-forgotten")
                 return "unknown";

@@ -77,12 +77,13 @@ export interface PostOptions {
   readonly version?: number;
   /** The answer may wait for so many seconds, at most 50, for the work in the background that the event begins. */
   readonly wait?: number;
-  /** After so many seconds the event is given up. `Infinity`: never, also if that is much later. */
+  /** So many seconds after the tap the event is given up. `Infinity`: never, also if that is much later. */
   readonly deadline?: number;
   /** Gives the event up at once. */
   readonly signal?: AbortSignal;
 }
 
+interface EventBody { readonly type: string; readonly payload?: unknown; readonly screen?: string }
 type Received = NavigationState & { readonly token?: string; readonly pairing?: PairingCode };
 const isState = (body: unknown): boolean => typeof (body as Received | null)?.session?.version === "number";
 
@@ -183,7 +184,7 @@ export class NavigationSession {
     const isFree = this.#options.predicts && this.#posting === 0 && !this.ended;
     const predicted = isFree && this.#state && predict(this.#state, event);
     if (predicted) this.#show({ ...predicted, ...this.#known.get(predicted.visible.key) });
-    return this.#inTurn(() => this.#carryOut(key, body, options));
+    return this.#inTurn(key, body, options);
   }
 
   /** Does what `state.back` says. */
@@ -261,9 +262,11 @@ export class NavigationSession {
     }
   }
 
-  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+  /** Carries an event out after those that were posted before. Its deadline counts from now. */
+  #inTurn(key: string, body: EventBody, options: PostOptions): Promise<Outcome> {
+    const { deadline = this.#options.deadline ?? 30, wait = 0 } = options, until = Date.now() + 1000 * (deadline + wait);
     this.#posting++;
-    const done = this.#posted.then(work).finally(() => {
+    const done = this.#posted.then(() => this.#carryOut(key, body, options, until)).finally(() => {
       this.#posting--;
       // The answer changed nothing, or there was none.
       if (this.#posting === 0 && this.#drawn !== this.#state && this.#state) this.#show(this.#state);
@@ -272,13 +275,13 @@ export class NavigationSession {
     return done;
   }
 
-  async #carryOut(key: string, body: { type: string; screen?: string }, options: PostOptions): Promise<Outcome> {
-    const { version, wait, deadline = this.#options.deadline ?? 30, signal } = options;
-    const until = Date.now() + 1000 * (deadline + (wait ?? 0));
+  async #carryOut(key: string, body: EventBody, options: PostOptions, until: number): Promise<Outcome> {
+    const { version, wait, signal } = options;
     const headers: Record<string, string> = version === undefined ? {} : { "If-Match": `"${version}"` };
     if (this.#saved.tap !== undefined) await this.#settle(until, signal);
     if (this.ended) return { kind: "ended", reason: this.ended };
-    if (this.#saved.tap !== undefined) return { kind: "withdrawn", key, outcome: "not-carried-out" }; // Never sent.
+    const isLate = Date.now() >= until || signal?.aborted || this.#saved.tap !== undefined;
+    if (isLate) return { kind: "withdrawn", key, outcome: "not-carried-out" }; // It was never sent.
     await this.#save({ tap: key });
     try {
       const sent = { key, body, headers, wait, until, signal, isAnswer: isState };
@@ -289,7 +292,7 @@ export class NavigationSession {
       if (error instanceof Undecided) return { kind: "withdrawn", key, outcome: await this.#settle(Date.now() + 5000) };
       if (!(error instanceof Problem)) throw error;
       await this.#save({ tap: undefined });
-      return this.#refusal(error, () => this.#inTurn(() => this.#carryOut(key, body, options)));
+      return this.#refusal(error, () => this.#inTurn(key, body, options));
     }
   }
 
@@ -315,6 +318,7 @@ export class NavigationSession {
     } catch (error) {
       if (error instanceof Undecided) return "unknown";
       if (!(error instanceof Problem)) throw error;
+      if (error.isTemporary) return "unknown";
       await this.#save({ tap: undefined });
       if (error.kind !== "answer-forgotten") return "unknown";
       await this.read();

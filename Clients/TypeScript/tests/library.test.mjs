@@ -113,6 +113,16 @@ describe("the library", { concurrency: 8 }, () => {
     assert.equal(session.state.session.version, 1);
   });
 
+  it("the deadline of an event that waits for its turn counts from the tap", async t => {
+    const between = await gateway(server.url);
+    t.after(between.stop);
+    const { session } = await open("numbers", { server: between.url });
+    between.before = ({ path }) => path.includes("/events") ? sleep(500).then(() => undefined) : undefined;
+    const first = session.post({ type: "push", payload: 5 }), second = await session.post({ type: "push", payload: 6 }, { deadline: 0.2 });
+    assert.deepEqual([(await first).kind, second.kind, second.outcome], ["accepted", "withdrawn", "not-carried-out"]);
+    assert.equal(events(between).length, 1);
+  });
+
   it("what was carried out before it was withdrawn is drawn", async t => {
     const between = await gateway(server.url, ({ path }) => path.includes("/events") ? "nothing" : undefined);
     t.after(between.stop);
