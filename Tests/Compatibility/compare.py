@@ -140,7 +140,6 @@ class Comparison:
             self.breaks(place, "other members are not allowed")
         if "items" in older and "items" in newer:
             self.schema(f"{place}[]", older["items"], newer["items"], is_sent)
-        self.variants(place, older, newer, is_sent)
 
     @staticmethod
     def listed(value):
@@ -176,14 +175,6 @@ class Comparison:
             found += self.needed(self.resolved(part, description), description)
         return found
 
-    def variants(self, place, older, newer, is_sent):
-        before, after = ([part.get("$ref") for part in schema.get("oneOf", [])] for schema in (older, newer))
-        for name in before:
-            if name not in after:
-                self.breaks(place, f"the variant {name} is gone")
-            elif name:
-                self.schema(place, {"$ref": name}, {"$ref": name}, is_sent)
-
 
 def differences(older, newer):
     comparison = Comparison(older, newer)
@@ -216,19 +207,19 @@ def broken_copies(description):
                              ["schema"].update(maximum=50))
     yield "the query parameter more is needed", changed(lambda broken: broken["paths"]["/livez"]["get"].update(
         parameters=[{"in": "query", "name": "more", "required": True, "schema": {"type": "string"}}]))
-    yield "Screen: title is gone", each("Screen", lambda schema: schema["properties"].pop("title"))
-    yield "Screen: key may be missing", each("Screen", lambda schema: schema["required"].remove("key"))
-    yield "PushOperation: key may be missing", each("PushOperation", lambda schema: schema["required"].remove("key"))
+    yield "Screen: title is gone", each("NavigationScreen", lambda schema: schema["properties"].pop("title"))
+    yield "Screen: key may be missing", each("NavigationScreen", lambda schema: schema["required"].remove("key"))
+    yield "Operation: key may be missing", each("ScreenOperation", lambda schema: schema["required"].remove("key"))
     yield "Session.version: the type", each(
         "Session", lambda schema: schema["properties"]["version"].update(type="string"))
     yield "values are new", each("AlertButton", lambda schema: schema["properties"]["role"]["enum"].append("other"))
-    yield "other members", each("State", lambda schema: schema.update(additionalProperties=False))
-    yield "the variant", each("Back", lambda schema: schema["oneOf"].pop())
+    yield "other members", each("NavigationState", lambda schema: schema.update(additionalProperties=False))
+    yield "values are new", each("Back", lambda schema: schema["properties"]["effect"]["enum"].append("other"))
     yield "the pattern", each("ScreenKey", lambda schema: schema.update(pattern="^x"))
-    yield "client_time is needed", each("Event", lambda schema: (
+    yield "client_time is needed", each("NavigationEvent", lambda schema: (
         schema["required"].append("client_time"), schema["properties"].update(client_time={"type": "string"})))
-    yield "screen is gone", each("Event", lambda schema: schema["properties"].pop("screen"))
-    yield "forkOf: the type", each("ForkRequest", lambda schema: schema["properties"]["forkOf"].update(type="integer"))
+    yield "screen is gone", each("NavigationEvent", lambda schema: schema["properties"].pop("screen"))
+    yield "forkOf: the type", each("NewSession", lambda schema: schema["properties"]["forkOf"].update(type="integer"))
 
 
 def main():

@@ -362,7 +362,7 @@ extension JSONWriter {
     }
 }
 
-// Stacks and tabs as clients read them (`Screen` in `openapi.yaml`).
+// Stacks and tabs as clients read them (`NavigationScreen` in `openapi.yaml`).
 extension ScreenStack: JSONWritable {
     public func write(to writer: inout JSONWriter) {
         writer.array { writer in

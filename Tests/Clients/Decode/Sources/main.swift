@@ -6,9 +6,9 @@ import Foundation
 import OpenAPIClient
 
 let types: [String: any Codable.Type] = [
-    "State": State.self, "CreatedState": CreatedState.self, "PostedState": PostedState.self, "Problem": Problem.self,
-    "History": History.self, "Coordinators": Coordinators.self, "Apps": Apps.self, "App": App.self, "Back": Back.self,
-    "Operation": OpenAPIClient.Operation.self,
+    "NavigationState": NavigationState.self, "Problem": Problem.self, "SessionHistory": SessionHistory.self,
+    "Coordinators": Coordinators.self, "Apps": Apps.self, "AppDescription": AppDescription.self,
+    "StateTransition": StateTransition.self,
 ]
 let helper = CodableHelper()
 let file = try Data(contentsOf: URL(fileURLWithPath: CommandLine.arguments[1]))
