@@ -14,10 +14,10 @@ FROM ${DEBIAN_IMAGE} AS files
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-        ca-certificates libjemalloc2 libmicrohttpd12t64 libpq5 libsodium23 libsqlite3-0 libstdc++6 \
+        ca-certificates libjemalloc2 libmicrohttpd12t64 libpq5 libsodium23 libsqlite3-0 libstdc++6 zlib1g \
     && rm -rf /var/lib/apt/lists/*
 COPY scripts/image-root /
-RUN /image-root /image ca-certificates libjemalloc2 libmicrohttpd12t64 libpq5 libsodium23 libsqlite3-0 libstdc++6
+RUN /image-root /image ca-certificates libjemalloc2 libmicrohttpd12t64 libpq5 libsodium23 libsqlite3-0 libstdc++6 zlib1g
 # The server's persistent data is in /data: mount a volume there. Everybody may write there, so that the container may
 # run as any user. The file has settings, which the container's environment and arguments override.
 RUN install --directory --mode=1777 /image/data /image/tmp \
@@ -48,7 +48,7 @@ CMD ["serve"]
 FROM ${SWIFT_IMAGE} AS build
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libmicrohttpd-dev libsodium-dev libsqlite3-dev libpq-dev libjemalloc-dev \
+    && apt-get install -y --no-install-recommends libmicrohttpd-dev libsodium-dev libsqlite3-dev libpq-dev libjemalloc-dev zlib1g-dev \
         pkg-config \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /build

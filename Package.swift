@@ -5,8 +5,8 @@ import PackageDescription
 
 /// The folders of `Sources` and `Tests`, the lowest floor first.
 let floors: KeyValuePairs = [
-    "C": ["CFiles", "CEpoll", "CMicroHTTPD", "CSodium", "CSQLite", "CPostgres", "CJemalloc"],
-    "Basics": ["ByteText", "JSONCoding", "Measures", "Sodium"],
+    "C": ["CFiles", "CEpoll", "CMicroHTTPD", "CSodium", "CSQLite", "CPostgres", "CZlib", "CJemalloc"],
+    "Basics": ["ByteText", "JSONCoding", "Measures", "Sodium", "Gzip"],
     "Pattern": ["Coordinators", "CoordinatorsTesting"],
     "Sessions": ["Sessions", "SQLite", "SQLiteStore", "Postgres", "PostgresStore", "StoreTests"],
     "HTTP": ["MicroHTTP", "NavigationAPI"],
@@ -50,6 +50,9 @@ let package = Package(
             name: "CSQLite", pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
         .systemLibrary(
+            name: "CZlib", pkgConfig: "zlib",
+            providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+        .systemLibrary(
             name: "CJemalloc", pkgConfig: "jemalloc",
             providers: [.apt(["libjemalloc-dev"]), .brew(["jemalloc"])]),
         .systemLibrary(
@@ -73,6 +76,7 @@ let package = Package(
             ]),
         .target(name: "MicroHTTP", dependencies: ["CMicroHTTPD", "CEpoll", "ByteText", "Measures"]),
         .target(name: "Sodium", dependencies: ["CSodium"]),
+        .target(name: "Gzip", dependencies: ["CZlib"]),
         .target(name: "SQLite", dependencies: ["CSQLite"]),
         .target(name: "Postgres", dependencies: ["CPostgres", "ByteText"]),
 
@@ -90,7 +94,7 @@ let package = Package(
             name: "NavigationAPI",
             dependencies: [
                 "CFiles", "Sessions", "Coordinators", "ByteText", "Measures", "MicroHTTP", "JSONCoding", "Sodium",
-                .product(name: "Tracing", package: "swift-distributed-tracing"),
+                "Gzip", .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]),
         .target(
             name: "CoordinatorServer",
@@ -114,7 +118,8 @@ let package = Package(
             ]),
 
         .target(
-            name: "TestSupport", dependencies: ["Coordinators", "JSONCoding", "MicroHTTP"], path: "Tests/TestSupport"),
+            name: "TestSupport", dependencies: ["Coordinators", "JSONCoding", "MicroHTTP", "CZlib"],
+            path: "Tests/TestSupport"),
         // A server with unusual apps, which the tests run.
         .executableTarget(
             name: "oddserver",

@@ -1,6 +1,6 @@
 # Shared by the scripts, which source it.
 
-BUILD_PACKAGES=(libmicrohttpd-dev libsodium-dev libsqlite3-dev libpq-dev libjemalloc-dev pkg-config)
+BUILD_PACKAGES=(libmicrohttpd-dev libsodium-dev libsqlite3-dev libpq-dev libjemalloc-dev zlib1g-dev pkg-config)
 # The packages whose programs the Swift tests run.
 TEST_PACKAGES=(groff openssl postgresql prometheus sqlite3 strace util-linux)
 

@@ -12,6 +12,7 @@ import Testing
         "OpenTelemetry": ["JSONCoding", "Measures", "MicroHTTP", "Tracing", "Dispatch", "Synchronization"],
         "MicroHTTP": ["ByteText", "CMicroHTTPD", "CEpoll", "Measures", "Dispatch", "Glibc", "Synchronization"],
         "Sodium": ["CSodium", "Glibc"],
+        "Gzip": ["CZlib"],
         "SQLite": ["CSQLite", "Glibc", "Synchronization"],
         "Postgres": ["ByteText", "CPostgres", "Glibc"],
         // These compile on Apple's platforms, too.
@@ -31,7 +32,7 @@ import Testing
         ],
         "NavigationAPI": [
             "ByteText", "CFiles", "Sessions", "Coordinators", "Measures", "MicroHTTP", "JSONCoding", "Sodium",
-            "Tracing",
+            "Gzip", "Tracing",
             "FoundationEssentials", "Synchronization",
         ],
         "CoordinatorServer": [

@@ -3,6 +3,7 @@
     front.py PORT CERTIFICATE    the proxy's, for `localhost`; its server runs with --base-path /navigation,
                                  --trusted-proxy 127.0.0.1 and --creations-per-second 1
 """
+import gzip
 import http.client
 import json
 import ssl
@@ -11,7 +12,7 @@ import sys
 port, certificate = int(sys.argv[1]), sys.argv[2]
 JSON = {"Content-Type": "application/json"}
 # Addresses that no other run has used.
-ONE, OTHER = (f"127.{port >> 8}.{port & 255}.{number}" for number in (2, 3))
+ONE, OTHER, THIRD = (f"127.{port >> 8}.{port & 255}.{number}" for number in (2, 3, 4))
 
 
 def connect(client="127.0.0.1", protocols=("http/1.1",)):
@@ -74,3 +75,15 @@ def next_state():
 expect(stream.status == 200 and next_state() == 1, "a stream begins with the state")
 answer, _ = call("POST", f"{place}/events", credentials | JSON, b'{"type": "push", "payload": 7}')
 expect(answer.status == 200 and next_state() == 2, "and has each change at once")
+
+accepts = credentials | {"Accept-Encoding": "gzip"}
+answer, text = call("GET", f"{place}?include=controls", accepts)
+expect(answer.getheader("Content-Encoding") == "gzip" and json.loads(gzip.decompress(text))["controls"],
+       "a state is compressed, by the proxy or by the server")
+tag = answer.getheader("ETag")
+expect(call("GET", place, credentials | {"If-None-Match": tag})[0].status == 304, "it has not changed by its own tag")
+answer, _ = call("POST", f"{place}/events", credentials | JSON | {"If-Match": tag}, b'{"type": "push", "payload": 1}')
+expect(answer.status == 200, "and an event is accepted with the tag of the compressed state")
+answer, text = call("POST", "/navigation/v1/sessions?include=controls", {"Accept-Encoding": "gzip"}, client=THIRD)
+expect(answer.status == 201 and not answer.getheader("Content-Encoding") and json.loads(text)["token"],
+       "an answer with a token is not compressed")

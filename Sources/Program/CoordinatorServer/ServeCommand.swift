@@ -71,6 +71,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         api.proxies = settings.clients.trustedProxy
         api.creationRate = settings.clients.creationsPerSecond
         api.basePath = settings.address.basePath
+        api.compresses = settings.connections.compress
         api.console = console?.settings
         let keys = try settings.clients.serviceKeyFile.map { try ServiceKeyFile($0, Logger(label: "signals")) }
         api.serviceKeys = keys

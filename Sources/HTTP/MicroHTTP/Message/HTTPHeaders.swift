@@ -32,13 +32,27 @@ public struct HTTPHeaders: Sendable {
         var value = value
         value.withUTF8 { value in
             let name = UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
-            let field = Field(name: name, value: UnsafeRawBufferPointer(value))
-            let old = bytes
-            bytes = Array(unsafeUninitializedCapacity: old.count + field.size) { bytes, count in
-                let bytes = UnsafeMutableRawBufferPointer(bytes)
-                old.withUnsafeBytes { bytes.copyMemory(from: $0) }
-                field.write(to: UnsafeMutableRawBufferPointer(rebasing: bytes[old.count...]))
-                count = bytes.count
+            append(Field(name: name, value: UnsafeRawBufferPointer(value)))
+        }
+    }
+
+    private mutating func append(_ field: Field) {
+        let old = bytes
+        bytes = Array(unsafeUninitializedCapacity: old.count + field.size) { bytes, count in
+            let bytes = UnsafeMutableRawBufferPointer(bytes)
+            old.withUnsafeBytes { bytes.copyMemory(from: $0) }
+            field.write(to: UnsafeMutableRawBufferPointer(rebasing: bytes[old.count...]))
+            count = bytes.count
+        }
+    }
+
+    /// Gives another value to each field of that name.
+    public mutating func replace(_ name: StaticString, with value: String) {
+        let old = self
+        bytes = []
+        old.withFields { fields in
+            while let field = fields.next() {
+                if field.isNamed(name) { append(name, value) } else { append(field) }
             }
         }
     }

@@ -9,7 +9,9 @@ extension NavigationHandler {
         let body = try RequestBody(request, PairingRequest.members, isOptional: true)
         let label = try PairingRequest.label(body)
         return try await translatingErrors { () async throws(SessionError) in
-            .json(PairingBody(try await session.openPairing(label: label)), status: 201)
+            var response = HTTPResponse.json(PairingBody(try await session.openPairing(label: label)), status: 201)
+            response.markSecret()
+            return response
         }
     }
 

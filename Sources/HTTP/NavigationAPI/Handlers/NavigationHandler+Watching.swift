@@ -9,10 +9,12 @@ extension NavigationHandler {
     func readState(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let includesControls = try request.includesControls()
         let known = request.headers.values("If-None-Match")
-        var state = try await state(request)
+        let preferences = request.headers.values("Prefer")
+        let first = try await state(request)
+        var state = first
         var transition: Transition?
         // A client that has no state yet is answered at once.
-        let wait = known.isEmpty ? nil : Preference.wait(request.headers)
+        let wait = known.isEmpty ? nil : Preference.wait(preferences)
         if let wait, EntityTag.matches(known, state.entityTag) {
             (state, transition) = try await translatingErrors { () async throws(SessionError) in
                 try await session(request.name, request)
@@ -24,6 +26,11 @@ extension NavigationHandler {
         let body = StateBody(state, transition: transition, includesControls: includesControls)
         var response = isKnown ? HTTPResponse.notModified : .json(body)
         response.headers.append("ETag", tag)
+        if !isKnown, let tag = Preference.base(preferences, known: known),
+            let base = await base(tag, of: try session(request), current: first)
+        {
+            response.reduce(since: base, includesControls: includesControls)
+        }
         if let wait {
             response.headers.append("Preference-Applied", "wait=\(wait)")
             // The drain has cut the wait short: a client that repeats it at once would get the same answer.

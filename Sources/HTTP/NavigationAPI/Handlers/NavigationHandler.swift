@@ -13,6 +13,8 @@ public final class NavigationHandler: HTTPHandler {
         public var proxies: [IPNetwork] = []
         /// Begins the paths in answers. The HTTP server removes it from the paths of requests.
         public var basePath: BasePath?
+        /// Whether answers are compressed for clients that accept it.
+        public var compresses = false
         /// The console; `nil` for none.
         public var console: ConsoleSettings?
         /// The keys with which other systems send signals; `nil` if none may.
@@ -28,6 +30,7 @@ public final class NavigationHandler: HTTPHandler {
     private let creationRates: AddressRates?
     let pairingRates: AddressRates?
     let basePath: String
+    private let compresses: Bool
     private let apps: Document
     /// Descriptions of the apps, by name.
     private let descriptions: [String: Document]
@@ -47,6 +50,7 @@ public final class NavigationHandler: HTTPHandler {
         self.creationRates = RateLimit(perSecond: settings.creationRate).map(AddressRates.init)
         self.pairingRates = RateLimit(5, in: 60).map(AddressRates.init)
         self.basePath = settings.basePath?.text ?? ""
+        self.compresses = settings.compresses
         self.apps = Document(AppsBody(host.apps))
         self.descriptions = Dictionary(host.apps.map { ($0.name, Document(AppBody($0))) }) { first, _ in first }
         self.report = report
@@ -78,12 +82,14 @@ public final class NavigationHandler: HTTPHandler {
                 throw .methodNotAllowed(route.methods)
             }
             try method.query.check(request.target.query)
-            return try await method.action(self)(request)
+            let response = try await method.action(self)(request)
+            return compresses ? await response.compressed(for: request) : response
         } catch {
             console?.problems.count()
             if error.status >= 500 { report(ServerFailure(error, to: request.id, request.target)) }
-            return translated(error, for: request.headers)
+            let response = translated(error, for: request.headers)
                 .response(to: request.id, includesControls: (try? request.includesControls()) ?? false)
+            return compresses ? await response.compressed(for: request) : response
         }
     }
 
@@ -243,20 +249,15 @@ extension NavigationHandler {
         let event = try PostedEvent(body, from: client)
         do throws(SessionError) {
             guard isDryRun else {
-                let wait = Preference.wait(request.headers)
-                let before = wait == nil ? nil : try session.state()
+                let preferences = request.headers.values("Prefer")
+                let before = preferences.isEmpty ? nil : try session.state()
                 let outcome = try await session.apply(event, if: condition, once: once)
                 console?.events.count()
-                guard let wait, let before else { return outcome.response(includesControls: includesControls) }
-                // The event is committed: what goes wrong while waiting must not make its answer a refusal.
-                let settled = try? await session.settled(outcome, after: before, within: .seconds(wait)) {
-                    request.hasHungUp
+                guard let before, !outcome.isReplay else {
+                    return outcome.response(includesControls: includesControls)
                 }
-                var response =
-                    settled.map { HTTPResponse($0, of: outcome, includesControls: includesControls) }
-                    ?? outcome.response(includesControls: includesControls)
-                if !outcome.isReplay { response.headers.append("Preference-Applied", "wait=\(wait)") }
-                return response
+                return await preferredAnswer(
+                    to: request, preferences, outcome, of: session, after: before, includesControls: includesControls)
             }
             // Without an entity tag: the state in this answer is not a version of the session.
             let applied = try await session.preview(event, if: condition)
@@ -265,6 +266,28 @@ extension NavigationHandler {
         } catch {
             throw Problem(error, to: event)
         }
+    }
+
+    /// The first answer to an event whose client has preferences. The event is committed: what goes wrong here must not
+    /// make its answer a refusal.
+    ///
+    /// - Parameter before: a state from before the event.
+    private func preferredAnswer(
+        to request: HTTPRequest, _ preferences: [String], _ outcome: Outcome, of session: AuthorizedSession,
+        after before: SessionState, includesControls: Bool
+    ) async -> HTTPResponse {
+        var response = outcome.response(includesControls: includesControls)
+        if let wait = Preference.wait(preferences) {
+            let settled = try? await session.settled(outcome, after: before, within: .seconds(wait)) {
+                request.hasHungUp
+            }
+            if let settled { response = HTTPResponse(settled, of: outcome, includesControls: includesControls) }
+            response.headers.append("Preference-Applied", "wait=\(wait)")
+        }
+        if let tag = Preference.base(preferences), let base = await base(tag, of: session, current: before) {
+            response.reduce(since: base, includesControls: includesControls)
+        }
+        return response
     }
 
     /// Repeats the answer to an event that replaced the token: a client that lost the answer posts the event again with

@@ -1,3 +1,4 @@
+internal import ByteText
 internal import Measures
 public import MicroHTTP
 public import Sessions
@@ -118,7 +119,9 @@ public final class RequestChain: HTTPHandler {
         if let measures = links.measures {
             // Not measured: an answer that waited for a change, because its client decides how long that takes; and the
             // answer to a request that was refused before it was complete.
-            let hasWaited = duration > RequestChain.longTime && response.headers["Preference-Applied"] != nil
+            let hasWaited =
+                duration > RequestChain.longTime
+                && response.headers.values("Preference-Applied").contains { $0.begins(with: "wait") }
             let isMeasured = passage.method != nil && !hasWaited
             measures.add(passage.route, passage.method, response.status, isMeasured ? duration : nil)
         }

@@ -35,6 +35,26 @@ enum EntityTag {
         return text + "\""
     }
 
+    /// What the tag of an answer that is compressed ends with, before its quotes: it is another representation of the
+    /// same state (section 8.8.3.3). Apache and Caddy write it so, too.
+    private static let coding = "-gzip\""
+
+    /// The tag of the compressed answer that has this tag otherwise.
+    static func compressed(_ tag: String) -> String { String(tag.dropLast()) + coding }
+
+    /// The tag without the end that compressed answers have: conditions are about the state.
+    static func uncompressed(_ tag: Substring) -> Substring {
+        tag.ends(with: coding) ? tag.dropLast(coding.utf8.count) + "\"" : tag
+    }
+
+    /// The tag of a state, whatever compression or a proxy has made of it.
+    static func strong(_ tag: Substring) -> Substring {
+        uncompressed(tag.begins(with: "W/") ? Substring(tag.utf8.dropFirst(2)) : tag)
+    }
+
+    /// The number of the version in a tag.
+    static func version(of tag: Substring) -> Int? { tag.inside("\"", "\"").flatMap(version)?.version }
+
     /// - Parameter text: without its quotes.
     private static func version(_ text: Substring) -> VersionTag? {
         let parts = text.parts(at: "-", limit: 2)
@@ -52,7 +72,7 @@ enum EntityTag {
         var versions: Set<VersionTag> = []
         for field in fields {
             for item in field.parts(at: ",") {
-                let item = item.trimmed
+                let item = uncompressed(item.trimmed)
                 if item == "*" && fields.count == 1 && field == "*" { return .any }
                 let isWeak = item.begins(with: "W/")
                 guard let inside = (isWeak ? Substring(item.utf8.dropFirst(2)) : item).inside("\"", "\"") else {
@@ -67,11 +87,16 @@ enum EntityTag {
         return .oneOf(versions)
     }
 
+    /// Whether a field lists exactly this tag.
+    static func has(_ fields: [String], _ tag: String) -> Bool {
+        fields.contains { field in field.parts(at: ",").contains { $0.trimmed == tag } }
+    }
+
     /// Whether an `If-None-Match` contains the tag, by the weak comparison (section 13.1.2).
     static func matches(_ fields: [String], _ tag: String) -> Bool {
         fields.contains { field in
             field.parts(at: ",").contains { item in
-                let item = item.trimmed
+                let item = uncompressed(item.trimmed)
                 return item == "*" || item == tag || item == "W/\(tag)"
             }
         }
@@ -85,9 +110,10 @@ enum Preference {
 
     /// How many seconds the client is willing to wait (section 4.3). Of several such preferences the first counts.
     ///
+    /// - Parameter fields: the values of `Prefer`.
     /// - Returns: `nil` if there is none, or it has no number.
-    static func wait(_ headers: HTTPHeaders) -> Int? {
-        for field in headers.values("Prefer") {
+    static func wait(_ fields: [String]) -> Int? {
+        for field in fields {
             for preference in field.parts(at: ",") {
                 let parts = preference.parts(at: ";")[0].parts(at: "=", limit: 2)
                 guard parts[0].trimmed.isSame(as: "wait") else { continue }
@@ -99,6 +125,62 @@ enum Preference {
             }
         }
         return nil
+    }
+
+    /// The entity tag of the state from which the client wants the difference: `return=minimal; base="7"` (section 4.2,
+    /// with a parameter of this API's own). Of several such preferences the first counts.
+    ///
+    /// - Parameters:
+    ///   - fields: the values of `Prefer`.
+    ///   - known: the values of `If-None-Match`, which name the state if there is no `base`.
+    /// - Returns: without what compression or a proxy has made of it; `nil` if the client wants no difference, or does
+    ///   not name the one state that it has.
+    static func base(_ fields: [String], known: [String] = []) -> Substring? {
+        for field in fields {
+            for preference in field.parts(at: ",") {
+                let parts = preference.parts(at: ";")
+                guard let (name, value) = parts[0].cut(at: "="), name.trimmed.isSame(as: "return") else { continue }
+                guard value.trimmed.isSame(as: "minimal") || value.trimmed.isSame(as: "\"minimal\"") else { return nil }
+                for parameter in parts.dropFirst() {
+                    guard let (name, value) = parameter.cut(at: "="), name.trimmed.isSame(as: "base") else { continue }
+                    return EntityTag.strong(value.trimmed)
+                }
+                return known.count == 1 ? EntityTag.strong(known[0].trimmed) : nil
+            }
+        }
+        return nil
+    }
+}
+
+/// The codings that a client understands (RFC 9110, section 12.5.3).
+enum AcceptEncoding {
+    /// Whether the client accepts gzip, and does not prefer an answer that is not compressed.
+    static func prefersGzip(_ fields: [String]) -> Bool {
+        var gzip: Double?, identity: Double?, others: Double?
+        for field in fields {
+            for item in field.parts(at: ",") {
+                let parts = item.parts(at: ";")
+                let (coding, quality) = (parts[0].trimmed, quality(parts.dropFirst()))
+                // The older name means the same (section 8.4.1.3).
+                if coding.isSame(as: "gzip") || coding.isSame(as: "x-gzip") {
+                    gzip = max(gzip ?? 0, quality)
+                } else if coding.isSame(as: "identity") {
+                    identity = quality
+                } else if coding == "*" {
+                    others = quality
+                }
+            }
+        }
+        let wish = gzip ?? others ?? 0
+        return wish > 0 && wish >= identity ?? 0
+    }
+
+    private static func quality(_ parameters: ArraySlice<Substring>) -> Double {
+        for parameter in parameters {
+            guard let (name, value) = parameter.cut(at: "="), name.trimmed.isSame(as: "q") else { continue }
+            return Double(value.trimmed) ?? 0
+        }
+        return 1
     }
 }
 

@@ -1,4 +1,6 @@
+internal import ByteText
 internal import FoundationEssentials
+internal import Gzip
 internal import JSONCoding
 internal import MicroHTTP
 internal import Synchronization
@@ -39,6 +41,45 @@ extension HTTPResponse {
     private static let problemHeaders: HTTPHeaders = [
         "Content-Type": "application/problem+json", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
     ]
+}
+
+// Compression (RFC 9110, section 8.4).
+extension HTTPResponse {
+    /// Forbids everybody on the way to compress the answer (RFC 9111, section 5.2.2.6), because it has a secret: a token
+    /// or a code for another device. The state beside it may have text that somebody else has chosen, and the size of
+    /// the compressed answer would tell how much of the secret that text has right (the attack BREACH).
+    mutating func markSecret() {
+        headers.replace("Cache-Control", with: "no-store, no-transform")
+    }
+
+    /// Shorter answers are sent as they are: compression would save less than their head takes.
+    private static let leastCompressed = 512
+
+    /// The answer, compressed if the client wants that and it is worth it. Streams and files that are compiled in stay
+    /// as they are.
+    func compressed(for request: HTTPRequest) async -> HTTPResponse {
+        guard case .bytes(let body) = body, status != 204 else { return self }
+        var result = self
+        result.headers.append("Vary", "Accept-Encoding")
+        let tag = headers["ETag"]
+        guard status != 304 else {
+            // The tag of the representation that the client has.
+            if let tag, EntityTag.has(request.headers.values("If-None-Match"), EntityTag.compressed(tag)) {
+                result.headers.replace("ETag", with: EntityTag.compressed(tag))
+            }
+            return result
+        }
+        guard body.count >= HTTPResponse.leastCompressed,
+            AcceptEncoding.prefersGzip(request.headers.values("Accept-Encoding")),
+            headers["Cache-Control"]?.ends(with: "no-transform") != true,
+            // Not on the connection's thread, which other connections wait for.
+            let smaller = await Task.detached(operation: { Gzip.compress(body) }).value, smaller.count < body.count
+        else { return result }
+        result.body = .bytes(smaller)
+        result.headers.append("Content-Encoding", "gzip")
+        if let tag { result.headers.replace("ETag", with: EntityTag.compressed(tag)) }
+        return result
+    }
 }
 
 extension HTTPHeaders {

@@ -4,8 +4,8 @@ internal import JSONCoding
 internal import MicroHTTP
 internal import Sessions
 
-/// A session's state as clients read it (`State` in `openapi.yaml`). Members without a value are left out, never
-/// `null`.
+/// A session's state as clients read it (`NavigationState` in `openapi.yaml`). Members without a value are left out,
+/// never `null`.
 struct StateBody: JSONWritable {
     private let state: SessionState
     private let transition: Transition?
@@ -170,6 +170,7 @@ extension HTTPResponse {
     init(_ event: SettledEvent, of outcome: Outcome, includesControls: Bool) {
         self = .json(StateBody(event, of: outcome, includesControls: includesControls))
         headers.append("ETag", event.state.entityTag)
+        if outcome.token != nil || outcome.pairing != nil { markSecret() }
     }
 }
 
@@ -188,6 +189,7 @@ extension Outcome {
                 includesControls: includesControls)
             response = .json(body, status: status)
             response.headers.append("ETag", applied.state.entityTag)
+            if token != nil || applied.pairing != nil { response.markSecret() }
         case .answered(let answer, let generation, let replayedAt, _, let pairing):
             // An answer has a body; if that is no longer kept, an error was thrown instead.
             var body = answer.body ?? []
@@ -201,6 +203,7 @@ extension Outcome {
                 body = secrets.dropLast() + [UInt8(ascii: ",")] + body.dropFirst()
             }
             response = .json(body, status: status)
+            if token != nil || pairing != nil { response.markSecret() }
             response.headers.append("ETag", EntityTag.text(VersionTag(answer.version, generation: generation)))
             if let replayedAt {
                 response.headers.append("Idempotency-Replayed", "true")

@@ -77,6 +77,12 @@ struct Settings: SettingGroup {
             How large all answers over 16K that are being sent may be together; beyond it, those under way longest are \
             cut off.
             """)
+        let compress = Setting(
+            flag: "compress",
+            """
+            Compresses answers with gzip for clients that accept it, but for those with a token or a code. Not needed \
+            behind a proxy that does it.
+            """)
         let drainDelay = Setting(
             "drain-delay", .time(from: Span(seconds: 0), to: .hour), default: "0s",
             "How long new connections are accepted after SIGTERM, while /readyz answers 503.")
