@@ -48,8 +48,8 @@ CMD ["serve"]
 FROM ${SWIFT_IMAGE} AS build
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libmicrohttpd-dev libsodium-dev libsqlite3-dev libpq-dev libjemalloc-dev zlib1g-dev \
-        pkg-config \
+    && apt-get install -y --no-install-recommends libmicrohttpd-dev libsodium-dev libsqlite3-dev libpq-dev libjemalloc-dev \
+        zlib1g-dev pkg-config \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
 # Package.swift names the test targets, so it does not load without Tests. Package.resolved is used if there is one.
