@@ -405,7 +405,7 @@ extension Answer {
             #expect(answer.status == 201)
             #expect(answer.headers["etag"] == "\"1\"")
             #expect(answer.headers["location"] == "/v1/sessions/\(state["session"]?["id"]?.string ?? "")")
-            #expect(answer.headers["cache-control"] == "no-store")
+            #expect(answer.headers["cache-control"] == "no-store, no-transform")
             #expect(state["token"]?.string?.utf8.count == 43)
             #expect(state["transition"]?["operations"] == [["op": "push", "key": "k1", "stack": "main"]])
         }

@@ -39,7 +39,7 @@ import TestSupport
         let wrong = try await client.call("GET", client.path, token: "wrong").withoutRequestID()
         let opened = try await PairingTests.open(client, #"{"label":"TV"}"#)
         let code = try #require(try JSON(parsing: Array(opened.body))["code"]?.string)
-        #expect(opened.status == 201 && opened.headers["cache-control"] == "no-store")
+        #expect(opened.status == 201 && opened.headers["cache-control"] == "no-store, no-transform")
 
         let paired = try await PairingTests.pair(client, #"{"code":"\#(code.lowercased())"}"#)
 
