@@ -11,7 +11,9 @@ package enum ReplayCheck {
         for operation in result.transition.operations {
             guard let json = try? JSON(parsing: JSONWriter.bytes(capacity: 64) { operation.write(to: &$0) }),
                 drawing.perform(json, toward: after)
-            else { return "the operation \(operation) cannot be performed on what was drawn" }
+            else {
+                return "\(operation) cannot be performed on \(drawing.stacks), of \(result.transition.operations)"
+            }
         }
         return drawing == after
             ? nil : "the operations \(result.transition.operations) lead from \(before.outline) to \(drawing.stacks)"
@@ -78,7 +80,6 @@ private struct Drawing: Equatable {
             guard let index = stacks[stack]?.firstIndex(of: key) else { return false }
             stacks[stack]?.remove(at: index)
             remove(key)
-            if let owner = stack.split(separator: "/").first, owner != stack { removeEmptyTabs(of: String(owner)) }
             return true
         case "replace":
             guard let replaced = operation["replaced"]?.string, let index = stacks[stack]?.firstIndex(of: replaced)
@@ -87,11 +88,9 @@ private struct Drawing: Equatable {
             remove(replaced)
             return show(key, of: after)
         case "update":
-            guard screens[key] != nil else { return false }
-            // A screen that goes later in the same transition is not drawn once more.
-            guard after.screens[key] != nil else { return true }
+            guard screens[key] != nil, after.screens[key] != nil else { return false }
             screens[key] = after.screens[key]
-            removeEmptyTabs(of: key)
+            guard removeEmptyTabs(of: key) else { return false }
             for tab in after.screens[key]?["tabs"]?.array ?? [] where stacks[Drawing.name(of: tab, key)] == nil {
                 stacks[Drawing.name(of: tab, key)] = []
             }
@@ -128,13 +127,14 @@ private struct Drawing: Equatable {
         return true
     }
 
-    /// A tab that the screen no longer has goes once its stack is empty.
-    private mutating func removeEmptyTabs(of key: String) {
-        guard let tabs = screens[key]?["tabs"]?.array else { return }
-        let kept = tabs.map { Drawing.name(of: $0, key) }
-        for name in stacks.keys.filter({ $0.hasPrefix("\(key)/") }) where stacks[name] == [] && !kept.contains(name) {
-            stacks[name] = nil
-        }
+    /// Removes the tabs that the screen no longer has.
+    ///
+    /// - Returns: whether all of them were empty.
+    private mutating func removeEmptyTabs(of key: String) -> Bool {
+        let kept = (screens[key]?["tabs"]?.array ?? []).map { Drawing.name(of: $0, key) }
+        let gone = stacks.filter { name, _ in name.hasPrefix("\(key)/") && !kept.contains(name) }
+        for name in gone.keys { stacks[name] = nil }
+        return gone.values.allSatisfy(\.isEmpty)
     }
 
     private mutating func remove(_ key: String) {

@@ -15,18 +15,18 @@ private struct SeatCoordinator: Coordinator {
     var log: [String] = []
 
     enum Event: NavigationEvent {
-        case hold, holdTwice, remind, board, enter(user: String)
-        static let examples: [Event] = [.hold, .holdTwice, .remind, .board, .enter(user: "ann")]
+        case hold, holdTwice, exchange, remind, board, enter(user: String)
+        static let examples: [Event] = [.hold, .holdTwice, .exchange, .remind, .board, .enter(user: "ann")]
     }
 
     enum Signal: NavigationSignal {
-        case held, reminded, idle
+        case held, exchanged, reminded, idle
         case paid(reference: String)
         case failing, stalling
         static let external: [Signal] = [.paid(reference: "r-1"), .failing, .stalling]
     }
 
-    enum Effect: NavigationEffect { case hold, confirm }
+    enum Effect: NavigationEffect { case hold, confirm, exchange }
 
     struct Failure: Error {}
 
@@ -42,6 +42,9 @@ private struct SeatCoordinator: Coordinator {
         case .holdTwice:
             navigator.perform(Effect.hold, id: "first")
             navigator.perform(Effect.hold, id: "second")
+        case .exchange:
+            navigator.perform(Effect.exchange)
+            navigator.push(Screen("exchanging"))
         case .remind:
             navigator.schedule(Signal.reminded, at: Date(timeIntervalSince1970: 4_102_444_800))
             navigator.scheduleWhenIdle(Signal.idle, after: .seconds(60), id: "quiet")
@@ -52,12 +55,13 @@ private struct SeatCoordinator: Coordinator {
 
     func perform(_ effect: Effect, in context: EffectContext) async throws -> Signal? {
         try await context.resolve(Gate.self).wait()
-        return .held
+        return effect == .exchange ? .exchanged : .held
     }
 
     mutating func receive(_ signal: Signal, _ navigator: inout Navigator) async throws {
         switch signal {
         case .held: navigator.push(Screen("held"))
+        case .exchanged: navigator.setStack([Screen("exchanged")])
         case .paid(let reference): log.append(reference)
         case .failing: throw Failure()
         case .stalling: try await Task.sleep(for: .seconds(3600))
@@ -376,6 +380,20 @@ private struct Signals {
         let again = try await signals.client.post(
             #"{"type":"hold"}"#, ["Prefer": "wait=30", "Idempotency-Key": "k-1"])
         #expect(again.headers["idempotency-replayed"] == "true" && again.headers["etag"] == #""2""#)
+    }
+
+    @Test func `what came and went while an event was waited for is in no operation`() async throws {
+        let signals = try await Signals()
+        signals.gate.open()
+
+        let answer = try await signals.client.post(#"{"type":"exchange"}"#, ["Prefer": "wait=30"])
+
+        let body = try JSON(parsing: Array(answer.body))
+        #expect(body["visible"]?["name"] == "exchanged" && body["session"]?["version"] == 3)
+        #expect(
+            body["transition"]?["operations"] == [
+                ["op": "pop", "key": "k1", "stack": "main"], ["op": "push", "key": "k3", "stack": "main"],
+            ])
     }
 
     @Test func `an event that cannot be waited for is answered at once, because it is committed`() async throws {

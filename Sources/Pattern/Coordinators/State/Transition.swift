@@ -164,6 +164,22 @@ extension Operation {
         }
     }
 
+    fileprivate var isUpdate: Bool {
+        if case .update = self { true } else { false }
+    }
+
+    /// Whether it only makes something disappear.
+    fileprivate var isRemoval: Bool {
+        switch self {
+        case .pop, .dismiss: true
+        default: false
+        }
+    }
+
+    fileprivate var isReplacement: Bool {
+        if case .replace = self { true } else { false }
+    }
+
     fileprivate var isPush: Bool {
         if case .push = self { true } else { false }
     }
@@ -192,8 +208,11 @@ extension [Operation] {
     /// - Parameters:
     ///   - original: the state before the transition.
     ///   - state: the state after it.
-    func net(since original: NavigationState, to state: NavigationState) -> [Operation] {
-        guard count > 1 else { return self }
+    package func net(since original: NavigationState, to state: NavigationState) -> [Operation] {
+        count > 1 ? withoutPassing(since: original, to: state).replayable(to: state) : self
+    }
+
+    private func withoutPassing(since original: NavigationState, to state: NavigationState) -> [Operation] {
         let operations = withoutPassingSelections(since: original)
         let lastKey = original.lastKey
         let isNew = { (key: String) in (Int(key.dropFirst()) ?? 0) > lastKey }
@@ -220,6 +239,26 @@ extension [Operation] {
             if operation.isDetail { return !isNew(key) && !moved.contains(key) }
             return !(isNew(key) || operation.isPush) || state.contains(key: key)
         }
+    }
+
+    /// The operations in such an order that each one finds what it names, also for a client that draws every screen as it
+    /// is after the transition. A screen that goes is not drawn once more. If a screen would be drawn without a tab that is
+    /// emptied only afterwards, because its tabs were changed twice, all that goes does so first.
+    private func replayable(to state: NavigationState) -> [Operation] {
+        guard let update = firstIndex(where: { $0.isUpdate }),
+            self[update...].contains(where: { $0.isRemoval || $0.isReplacement })
+        else { return self }
+        let operations = filter { !$0.isUpdate || state.contains(key: $0.key) }
+        var updated: [String] = []
+        for operation in operations {
+            if operation.isUpdate { updated.append(operation.key) }
+            guard case .pop(_, let stack) = operation,
+                let owner = updated.first(where: { stack.utf8.starts(with: "\($0)/".utf8) }),
+                state.tabs(of: owner)?.items.contains(where: { "\(owner)/\($0.id)" == stack }) != true
+            else { continue }
+            return operations.filter { $0.isRemoval } + operations.filter { !$0.isRemoval }
+        }
+        return operations
     }
 
     /// The operations with at most one selection for each screen: the last one, and none if that tab was selected
@@ -271,6 +310,27 @@ extension NavigationState {
 extension Transition: JSONWritable {
     public func write(to writer: inout JSONWriter) {
         writer.object { $0.encoded(encodedMembers) }
+    }
+}
+
+extension Operation {
+    /// An operation as it was written; `nil` if it is none that this build knows.
+    package init?(_ json: JSON) {
+        guard let key = json["key"]?.string else { return nil }
+        let (stack, tab, replaced) = (json["stack"]?.string, json["tab"]?.string, json["replaced"]?.string)
+        let style = json["style"]?.string.flatMap(PresentedFlow.Style.init)
+        switch (json["op"]?.string, stack, tab, replaced, style) {
+        case ("push", let stack?, _, _, _): self = .push(key: key, stack: stack)
+        case ("pop", let stack?, _, _, _): self = .pop(key: key, stack: stack)
+        case ("replace", let stack?, _, let replaced?, _): self = .replace(key: key, replaced: replaced, stack: stack)
+        case ("update", _, _, _, _): self = .update(key: key)
+        case ("present", _, _, _, let style?): self = .present(key: key, style: style)
+        case ("dismiss", _, _, _, _): self = .dismiss(key: key)
+        case ("selectTab", _, let tab?, _, _): self = .selectTab(key: key, tab: tab)
+        case ("alert", _, _, _, _): self = .alert(key: key)
+        case ("dismissAlert", _, _, _, _): self = .dismissAlert(key: key)
+        default: return nil
+        }
     }
 }
 

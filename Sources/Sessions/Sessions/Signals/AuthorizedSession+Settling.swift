@@ -34,7 +34,14 @@ extension AuthorizedSession {
         }
         let count = state.version - outcome.version + 1
         let notes = try await session.history(from: state.version, limit: max(1, count)).map(\.note)
-        return SettledEvent(state: state, transition: .transition(of: notes.reversed()))
+        var transition = JSONObject(joining: notes.reversed())
+        // Another event may have come between the caller's state and this one's.
+        let isNext = before.version == outcome.version - 1
+        if let base = isNext ? before : try? await session.past(outcome.version - 1) {
+            let operations = (transition["operations"]?.array ?? []).compactMap(Operation.init)
+            transition["operations"] = JSON(operations.net(since: base.navigation, to: state.navigation))
+        }
+        return SettledEvent(state: state, transition: .object(transition))
     }
 }
 
@@ -46,17 +53,25 @@ extension SessionState {
 }
 
 extension JSON {
+    fileprivate init?(_ operations: [Coordinators.Operation]) {
+        guard let json = try? JSON(parsing: JSONWriter.bytes(capacity: 500) { $0.value(operations) }) else {
+            return nil
+        }
+        self = json
+    }
+}
+
+extension JSONObject {
     /// Several transitions as one, with the event and the cause of the first.
-    fileprivate static func transition(of notes: [TransitionNote]) -> JSON {
+    fileprivate init(joining notes: [TransitionNote]) {
         let all = { (part: KeyPath<TransitionNote, JSON>) in
             JSON.array(notes.flatMap { $0[keyPath: part].array ?? [] })
         }
-        var transition: JSONObject = [:]
-        transition["event"] = notes.first?.event.map(JSON.string)
-        transition["cause"] = notes.first?.cause.map(JSON.string)
-        transition["operations"] = all(\.operations)
-        transition["finished"] = all(\.finished)
-        transition["dismissed"] = all(\.dismissed)
-        return .object(transition)
+        self.init()
+        self["event"] = notes.first?.event.map(JSON.string)
+        self["cause"] = notes.first?.cause.map(JSON.string)
+        self["operations"] = all(\.operations)
+        self["finished"] = all(\.finished)
+        self["dismissed"] = all(\.dismissed)
     }
 }

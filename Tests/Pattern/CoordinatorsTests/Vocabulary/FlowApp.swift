@@ -41,9 +41,14 @@ enum Ask: Codable, Sendable {
     case move(String, toTab: String)
     case moveToStack(String)
     case presentMoving(String, PresentedFlow.Style)
+    case badge(String?, tab: String)
+    case pushContent
+    case invalidateContent
     case tell
+    case tellChildren
     case tellStranger
     case alert([String])
+    case dismissAlerts
     case keep(String)
     case protect(String)
     case fail
@@ -91,6 +96,8 @@ extension Flow {
         if screen.name == "sticky" { navigator.push(screen) }
     }
 
+    func content(of screen: Screen, in context: ContentContext) -> JSONObject { ["from": .string(Self.name)] }
+
     func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? {
         guard protected.contains(screen.name) else { return nil }
         return Alert("Leave \(screen.name)?", buttons: [.cancel, .leave("leave", title: "Leave")])
@@ -136,6 +143,11 @@ extension Flow {
         case .moveToStack(let child): navigator.moveToStack(FlowTabs.type(child))
         case .presentMoving(let child, let style): navigator.present(moving: FlowTabs.type(child), as: style)
         case .tell: navigator.tell((any FlowDelegate).self) { $0.flowWasTouched(&$1) }
+        case .badge(let badge, let id): navigator.setBadge(badge, ofTab: id)
+        case .pushContent: navigator.push(Screen("content", hasContent: true))
+        case .invalidateContent: navigator.invalidateContent(of: "content")
+        case .tellChildren: navigator.tellChildren((any FlowDelegate).self) { $0.flowWasTouched(&$1) }
+        case .dismissAlerts: navigator.dismissAlerts()
         case .tellStranger: navigator.tell((any StrangerDelegate).self) { _, _ in }
         case .alert(let ids):
             navigator.alert(Alert("Alert", buttons: ids.map { $0 == "cancel" ? .cancel : AlertButton($0, title: $0) }))
