@@ -35,9 +35,27 @@ import Testing
         #expect(app.stack.hasSuffix("+ fullScreen[receipt]"))
         await #expect(throws: (any Error).self) { try await app.back() }
         try await app.send("done")
-        #expect(app.stack == "shop[home: home, product | search: search | cart*: cart]")
+        #expect(app.stack == "shop[home: home, product | search: search | cart*: cart | orders: orders]")
         #expect(app.state.visible?.screen.params["items"] == [])
         #expect(app.coordinators == ["app", "tab", "home", "search"])
+        try await app.selectTab("orders")
+        #expect(app.rows.map(\.detail) == ["1 Main Street"])
+        try await app.relaunch()
+        #expect(app.tabs == ["home*", "search", "cart", "orders"])
+        try await app.send("signOut")
+        #expect(app.tabs == ["home*", "search", "cart"])
+    }
+
+    @Test func `the cart is empty as soon as its order is paid`() async throws {
+        var app = try await ShopTests.paying(with: "4242", payments: PaymentsInMemory(latency: .zero))
+        #expect(app.tabs == ["home", "search", "cart*"])
+
+        try await app.performEffects()
+
+        #expect(app.visible == "receipt" && app.tabs == ["home", "search", "cart*", "orders"])
+        try await app.relaunch()
+        try await app.selectTab("cart")
+        #expect(app.state.visible?.screen.params["items"] == [])
     }
 
     static func paying(with card: String, payments: any Payments) async throws -> CoordinatorTester {
@@ -103,7 +121,7 @@ import Testing
         try await app.performEffects()
 
         #expect(app.rows.map(\.title) == ["Product 42"])
-        await #expect(throws: CoordinatorTester.Failure(.eventNotAccepted)) { try await app.send("show", ["id": 1]) }
+        await #expect(throws: CoordinatorTester.Failure(.payloadNotOffered)) { try await app.send("show", ["id": 1]) }
         try await app.tap("Product 42")
         #expect(app.stack == "shop[home*: home, product | search: search | cart: cart]")
         try await app.selectTab("search")
@@ -199,7 +217,7 @@ import Testing
         try await app.send("pay", ["card": "4242"])
         try await app.performEffects()
         try await app.send("done")
-        #expect(app.stack == "shop[home: home, product | search: search | cart*: cart]")
+        #expect(app.stack == "shop[home: home, product | search: search | cart*: cart | orders: orders]")
     }
 
     @Test(arguments: [false, true])

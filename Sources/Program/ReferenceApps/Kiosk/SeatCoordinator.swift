@@ -78,6 +78,8 @@ extension Kiosk {
         }
 
         func receive(_ signal: Signal, _ navigator: inout Navigator) {
+            // Whatever it says: other seats are free now.
+            navigator.invalidateContent(of: "seats")
             switch signal {
             case .held(let seats, let until):
                 navigator.shared[CheckIn.self].seats = seats

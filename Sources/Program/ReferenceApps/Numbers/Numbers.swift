@@ -19,13 +19,16 @@ extension Numbers {
             case cover(Int)
             case alert(String)
             case pushFlow(Int)
+            case toStack
+            case toSheet
+            case deliver(Int)
             case finish
             case update(Int)
             case fail
             case wait(milliseconds: Int)
             static let examples: [Event] = [
                 .push(1), .replace(2), .setStack([1, 2, 3]), .sheet(4), .cover(5), .alert("Hello"), .pushFlow(6),
-                .finish, .update(7), .fail, .wait(milliseconds: 10),
+                .toStack, .toSheet, .deliver(8), .finish, .update(7), .fail, .wait(milliseconds: 10),
             ]
         }
 
@@ -44,7 +47,10 @@ extension Numbers {
 
         /// The first flow lives as long as the session.
         func isEnabled(_ event: Event, in context: NavigationContext) -> Bool {
-            if case .finish = event { isChild } else { true }
+            switch event {
+            case .finish, .toStack, .toSheet, .deliver: isChild
+            default: true
+            }
         }
 
         func handle(_ event: Event, _ navigator: inout Navigator) async throws {
@@ -57,6 +63,9 @@ extension Numbers {
             case .cover(let value): navigator.present(NumberCoordinator(child: value), as: .fullScreen)
             case .alert(let title): navigator.alert(Alert(title))
             case .pushFlow(let value): navigator.start(NumberCoordinator(child: value))
+            case .toStack: tellParent(&navigator) { $0.moveToStack(NumberCoordinator.self) }
+            case .toSheet: tellParent(&navigator) { $0.present(moving: NumberCoordinator.self) }
+            case .deliver(let value): navigator.deliver(value)
             case .finish: navigator.finish()
             case .update(let value): navigator.update("number") { $0.params = ["value": .integer(value)] }
             case .fail: throw Failure()
@@ -65,6 +74,17 @@ extension Numbers {
                 try await Task.sleep(for: .milliseconds(limited))
                 navigator.push(number(limited))
             }
+        }
+
+        func childDidDeliver(_ value: any Sendable, from child: any Coordinator, _ navigator: inout Navigator) {
+            if let value = value as? Int { navigator.update("number") { $0.params = ["value": .integer(value)] } }
+        }
+
+        /// Has the parent move this flow.
+        private func tellParent(
+            _ navigator: inout Navigator, _ request: @escaping @Sendable (inout Navigator) -> Void
+        ) {
+            navigator.tell(NumberCoordinator.self) { _, navigator in request(&navigator) }
         }
 
         private func number(_ value: Int) -> Screen {

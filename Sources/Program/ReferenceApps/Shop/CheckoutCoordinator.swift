@@ -1,7 +1,7 @@
 internal import Coordinators
 
 extension Shop {
-    /// Address, payment, receipt. The order is the result.
+    /// Address, payment, receipt. The order is the result, which is delivered before the receipt is shown.
     struct CheckoutCoordinator: Coordinator {
         static let dependencies: [any Any.Type] = [(any Payments).self]
 
@@ -92,6 +92,7 @@ extension Shop {
             switch signal {
             case .charged:
                 order = address.map { Order(items: items, address: $0) }
+                if let order { navigator.deliver(order) }
                 navigator.setStack([
                     Screen(
                         "receipt", title: "Receipt", events: [Control(role: .primary, sends: Event.done)],

@@ -15,7 +15,7 @@ public enum Shop {
             coordinators: [
                 TabCoordinator.self, HomeCoordinator.self, SearchCoordinator.self, SignInCoordinator.self,
                 CheckoutCoordinator.self,
-            ], shared: [Cart.self, Membership.self], dependencies: dependencies,
+            ], shared: [Cart.self, Membership.self, Orders.self], dependencies: dependencies,
             origins: ["https://shop.example.com"], endsForks: true)
     }
 }
@@ -30,6 +30,12 @@ extension Shop {
     struct Membership: SharedState {
         static let survivesRelaunch = true
         var isSignedIn = false
+    }
+
+    /// What the user has bought.
+    struct Orders: SharedState {
+        static let survivesRelaunch = true
+        var paid: [CheckoutCoordinator.Order] = []
     }
 
     /// Ends all flows when the user signs out, on whatever screen, and replaces the token.
@@ -51,6 +57,7 @@ extension Shop {
             case .signOut:
                 navigator.shared[Membership.self].isSignedIn = false
                 navigator.shared[Cart.self].items = []
+                navigator.shared[Orders.self].paid = []
                 navigator.rotateToken()
                 navigator.signOut()
                 navigator.endChildren()
@@ -59,7 +66,7 @@ extension Shop {
         }
     }
 
-    /// The tab bar, with the cart in one of its tabs.
+    /// The tab bar, with the cart in one of its tabs, and the orders in another one as soon as there are any.
     struct TabCoordinator: Coordinator {
         static let cartLink: LinkPattern = "/cart"
         static let links = [cartLink, "/checkout"]
@@ -70,22 +77,31 @@ extension Shop {
         private var wantsCheckout = false
 
         func start(_ navigator: inout Navigator) {
-            navigator.push(
-                Screen("shop"),
-                tabs: [
-                    Tab("home", title: "Home", icon: "house", starting: HomeCoordinator()),
-                    Tab("search", title: "Search", icon: "magnifyingglass", starting: SearchCoordinator()),
-                    Tab(
-                        "cart", title: "Cart", icon: "cart",
-                        Screen(
-                            "cart", title: "Cart", events: [Control(role: .primary, sends: Event.checkout)],
-                            link: TabCoordinator.cartLink)),
-                ])
+            navigator.push(Screen("shop"), tabs: tabs(withOrders: !navigator.shared[Orders.self].paid.isEmpty))
+        }
+
+        private func tabs(withOrders: Bool) -> [Tab] {
+            let cart = Screen(
+                "cart", title: "Cart", events: [Control(role: .primary, sends: Event.checkout)],
+                link: TabCoordinator.cartLink)
+            let orders = Tab("orders", title: "Orders", icon: "list", Screen("orders", title: "Orders", events: []))
+            return [
+                Tab("home", title: "Home", icon: "house", starting: HomeCoordinator()),
+                Tab("search", title: "Search", icon: "magnifyingglass", starting: SearchCoordinator()),
+                Tab("cart", title: "Cart", icon: "cart", cart),
+            ] + (withOrders ? [orders] : [])
         }
 
         func render(_ screen: inout Screen, in context: NavigationContext) {
             let items = context.shared[Cart.self].items
-            if screen.name == "cart" { screen.params["items"] = .array(items.map { .integer($0) }) }
+            switch screen.name {
+            case "cart": screen.params["items"] = .array(items.map { .integer($0) })
+            case "orders":
+                screen.rows = context.shared[Orders.self].paid.map { order in
+                    Row("\(order.items.count) of our products", detail: order.address.street)
+                }
+            default: break
+            }
             screen.tabs["cart"]?.badge = items.isEmpty ? nil : String(items.count)
         }
 
@@ -107,10 +123,18 @@ extension Shop {
                 navigator.shared[Membership.self].isSignedIn = true
                 if wantsCheckout { checkOut(&navigator) }
                 wantsCheckout = false
-            case let checkout as CheckoutCoordinator where checkout.order != nil:
-                navigator.shared[Cart.self].items = []
             default: break
             }
+        }
+
+        /// Called as soon as the order is paid; the receipt may be shown for as long as the user likes.
+        func childDidDeliver(
+            _ value: any Sendable, from child: any Coordinator, _ navigator: inout Navigator
+        ) {
+            guard let order = value as? CheckoutCoordinator.Order else { return }
+            navigator.shared[Cart.self].items = []
+            navigator.shared[Orders.self].paid.append(order)
+            navigator.setTabs(tabs(withOrders: true))
         }
 
         mutating func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) {
