@@ -312,6 +312,8 @@ def shop():
     page.shows("Receipt")
     page.click("Done")
     page.shows("Cart")
+    page.until("no tab for the order", lambda: "Orders" in page.marked(".tabbar button span:last-child"))
+    shot("tab-came")
     last = int(page.run("return document.querySelector('.status b').innerText.slice(1)"))
 
     # The past: everything shows that version, and nothing can be posted.
@@ -435,6 +437,21 @@ def numbers():
     page.click("Push")
     page.row("Value", "9007199254740993")
     page.until("the failure is still said", lambda: not page.marked("#note")[0])
+    # A flow that moves keeps its screen.
+    page.fill("Push flow", "7", ".phone")
+    page.click("Push flow")
+    page.row("Value", "7")
+    page.click("To sheet")
+    page.until("no sheet for it", lambda: len(page.marked(".phone .layer.sheet:not(.leaving)")) == 2)
+    page.row("Value", "7")
+    page.fill("Deliver", "8", ".phone")
+    page.click("Deliver")
+    shot("moved")
+    page.click("To stack")
+    page.until("the sheet stays", lambda: len(page.marked(".phone .layer.sheet:not(.leaving)")) == 1)
+    page.row("Value", "7")
+    page.click("Back to Number")
+    page.row("Value", "8")
 
 
 def uncovered(selector):

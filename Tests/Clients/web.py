@@ -203,6 +203,10 @@ def shop():
     page.click("Done")
     page.shows("Cart")
     assert "None" in page.text()
+    # The tab has come with the order, and goes with the user.
+    page.click("Orders", ".tabbar")
+    page.row("1 of our products", "1 Main Street")
+    shot("shop-orders")
     page.click("Search", ".tabbar")
     page.fill("Product", "product 4")
     page.click("Search", "form")
@@ -213,6 +217,7 @@ def shop():
     page.click("Menu")
     page.click("Sign out", ".menu")
     page.tab("Home")
+    page.until("the tab stays", lambda: page.button("Orders", ".tabbar") is None)
 
 
 def kiosk():
@@ -231,9 +236,13 @@ def kiosk():
     page.until("Ann is not chosen again", lambda: page.pressed("Ann Smith") == "true")
     page.click("Next")
     page.shows("Your seats", back="Who checks in?")
+    # The free seats are the screen's content, which is another one once a seat is held.
+    page.until("no seats are shown", lambda: "12A" in page.text() and "14F" in page.text())
+    shot("kiosk-free-seats")
     page.fill("Seat", "12A")
     page.click("Choose")
     page.until("no seat is held", lambda: "Held until" in page.text())
+    page.until("the seat is still free", lambda: page.text().count("12A") == 1)
     shot("kiosk-seats")
     page.escape()
     page.alert("Give up your seat?")
@@ -272,6 +281,27 @@ def numbers():
         page.escape()
         page.until("nothing in front", lambda: page.button("Menu", ""))
     page.row("Value", "0")
+
+
+def moves():
+    """A flow that moves keeps its screens, and what leaves its old place takes nothing along."""
+    page.prefer(motion="no-preference")
+    page.open("numbers", "Number")
+    page.fill("Push flow", "6")
+    page.click("Push flow")
+    page.row("Value", "6")
+    for event, sheets in [("To sheet", 1), ("To stack", 0), ("To sheet", 1)]:
+        page.click(event)
+        page.until(f"not {sheets} sheets", lambda: page.count(".sheet:not([inert])") == sheets)
+        page.until("it still moves", lambda: not page.run("return document.getAnimations().length"))
+        page.row("Value", "6")
+        shot(f"moved-{sheets}")
+    page.fill("Deliver", "8")
+    page.click("Deliver")
+    page.click("Close")
+    page.until("the sheet is still there", lambda: page.count(".sheet") == 0)
+    page.row("Value", "8")
+    page.prefer()
 
 
 def forms():
@@ -632,7 +662,7 @@ def widths():
 
 walks = [shop] if "images" in sys.argv else [
     tabs, lambda: login_home("login-home"), lambda: login_home("login-home-delegate"), list_detail, main, clean_login,
-    shop, numbers, kiosk, forms, rows, long_numbers, problems, addresses, copies,
+    shop, numbers, kiosk, moves, forms, rows, long_numbers, problems, addresses, copies,
     motion, widths]
 if "images" in sys.argv:
     page.size(360, 640, scale=2)
