@@ -94,6 +94,53 @@ final class TestClock: Sendable {
         #expect(SessionHostTests.passed(try session.state()) == [1, 2])
     }
 
+    /// Keeps a link until it is let in, and never opens it then.
+    private struct LateCoordinator: Coordinator {
+        static let links: [LinkPattern] = ["/late"]
+        private var isOpen = false
+
+        enum Event: NavigationEvent, CaseIterable { case letIn, ask, pass }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("late")) }
+
+        mutating func handle(_ event: Event, _ navigator: inout Navigator) {
+            switch event {
+            case .letIn: isOpen = true
+            case .ask: navigator.alert(Alert("Sure?"))
+            case .pass: navigator.push(Screen("passed"))
+            }
+        }
+
+        func open(_ link: Link, _ navigator: inout Navigator) async throws -> LinkDecision {
+            guard isOpen else { return .pending }
+            try await Task.sleep(for: .seconds(60))
+            return .taken
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a kept link that takes too long is dropped, and the session goes on`(waitsForAnswer: Bool) async throws {
+        var settings = SessionSettings()
+        settings.handlerDeadline = .milliseconds(50)
+        let app = App(
+            "late", root: { LateCoordinator() },
+            onError: { error, _ in error is LinkDeadlineExceeded ? Alert("Too late") : nil })
+        let host = SessionHost(apps: [app], store: MemoryStore(), settings: settings)
+        let created = try await host.create()
+        let session = try await host.session(created.id, token: created.token.text)
+        let open = PostedEvent("open", payload: ["path": "/late"])
+        if waitsForAnswer {
+            for event in [PostedEvent("letIn"), PostedEvent("ask"), open] { _ = try await session.apply(event) }
+            _ = try await session.apply(PostedEvent("answer", payload: ["button": "ok"]))
+        } else {
+            for event in [open, PostedEvent("letIn")] { _ = try await session.apply(event) }
+        }
+
+        #expect(try session.state().navigation.alert?.alert.title == "Too late")
+        _ = try await session.apply(PostedEvent("answer", payload: ["button": "ok"]))
+        #expect(try await session.apply(PostedEvent("pass")).state.navigation.visible?.screen.name == "passed")
+    }
+
     @Test func `only the session's own token opens it`() async throws {
         let host = SessionHostTests.make()
         let one = try await host.create()

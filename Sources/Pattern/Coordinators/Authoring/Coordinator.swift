@@ -265,6 +265,9 @@ public struct SavedWork: Sendable, Equatable {
 /// The `Blank` of a coordinator that declares no `blank`.
 public struct NoBlank: Sendable {}
 
+/// To open a link that was kept took longer than it may: `onError` of `App` gets it. The link is dropped.
+public struct LinkDeadlineExceeded: Error, Equatable {}
+
 /// What a coordinator does with a link.
 public enum LinkDecision: Sendable, Equatable {
     /// The coordinator's requests to the navigator show what the link leads to.

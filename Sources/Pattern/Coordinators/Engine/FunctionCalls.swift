@@ -65,6 +65,13 @@ package protocol CallObserver: AnyObject, Sendable {
 
     /// The function has returned or thrown.
     func leave(_ call: RunningCall)
+
+    /// What comes next may fail: if it takes too long, this is the transition's result.
+    func keep(_ spare: TransitionResult)
+}
+
+extension CallObserver {
+    package func keep(_ spare: TransitionResult) {}
 }
 
 /// How a function of a coordinator has behaved: whether it may be called on a thread that serves connections.

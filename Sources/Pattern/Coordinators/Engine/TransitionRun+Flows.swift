@@ -316,8 +316,63 @@ extension TransitionRun {
         }
     }
 
-    /// Offers a pending link again to the coordinator that keeps it, once per transition.
-    mutating func retryPendingLink() -> Bool {
+    /// Goes on with the transition by offering a pending link again, once per transition. A failure of that costs only the
+    /// link: otherwise every event would fail as long as the link is kept. If there is no capacity for it now, it is kept.
+    ///
+    /// - Returns: `nil` if there is none to offer.
+    mutating func resultWithPendingLink() async throws(NavigationError) -> TransitionResult? {
+        var before = self
+        guard retryPendingLink() else { return nil }
+        await keepSpare(of: before)
+        do throws(NavigationError) {
+            retry.isUnderWay = true
+            return try await result()
+        } catch {
+            guard case .overloaded = error else { return try await before.resultWithoutLink(error, retry.error) }
+            before.linkProgress = .settled
+            return try await before.result()
+        }
+    }
+
+    /// Sees to it that a link which takes too long is dropped, and the rest counts.
+    ///
+    /// - Parameter run: the transition without the link.
+    private func keepSpare(of run: TransitionRun) async {
+        guard let observer else { return }
+        let error = LinkDeadlineExceeded()
+        let failure = NavigationError.handlerFailed(
+            coordinator: run.keeperOfLink?.name ?? "", call: "open", error: ThrownError(error))
+        if let spare = try? await run.resultWithoutLink(failure, error) { observer.keep(spare) }
+    }
+
+    /// - Parameters:
+    ///   - failure: why the pending link is dropped.
+    ///   - error: what a coordinator threw; the app may have an alert for it.
+    private func resultWithoutLink(
+        _ failure: NavigationError, _ error: (any Error)?
+    ) async throws(NavigationError) -> TransitionResult {
+        var run = self
+        run.caught = failure
+        if let error { run.showAlert(for: error) }
+        run.state.pendingLink = nil
+        run.linkProgress = .settled
+        return try await run.result()
+    }
+
+    /// Shows the app's alert for an error, if it has one that can be shown.
+    private mutating func showAlert(for error: any Error) {
+        guard prospect == nil, showsErrors, !(error is CancellationError), let keeper = keeperOfLink,
+            let alert = app.onError.flatMap({ $0(error, original.context(for: state.client)) })
+        else { return }
+        try? show(alert, .alert(alert), by: keeper)
+    }
+
+    private var keeperOfLink: LivingCoordinator? {
+        state.pendingLink?.coordinator.flatMap { state[$0] } ?? state.coordinators.first
+    }
+
+    /// Offers a pending link again to the coordinator that keeps it.
+    private mutating func retryPendingLink() -> Bool {
         guard linkProgress == nil, let pending = state.pendingLink, let id = pending.coordinator,
             let link = try? app.link(pending.path), let keeper = state[id] ?? state.coordinators.first
         else { return false }
@@ -343,6 +398,7 @@ extension TransitionRun {
         (run.origin, run.wrapper, run.observer, run.device) = (origin, wrapper, observer, device)
         do throws(NavigationError) {
             try run.open(app.link(path))
+            await keepSpare(of: self)
             let after = try await run.result()
             let transition = before.transition.followed(by: after, since: original)
             return TransitionResult(state: after.state, transition: transition, caught: after.caught)

@@ -78,6 +78,10 @@ public struct TransitionRun: Sendable {
     var tabsLeftByBack: (key: String, tabs: PlacedTabs)?
     /// How far the transition has got with its link; `nil` if there is none.
     var linkProgress: LinkProgress?
+    /// Whether it offers a pending link again; what a coordinator threw then.
+    var retry: (isUnderWay: Bool, error: (any Error)?) = (false, nil)
+    /// Why a pending link was dropped.
+    var caught: NavigationError?
     /// In a transition to a new declaration of the app: its result if the called coordinators make no requests.
     var prospect: TransitionResult?
     private var stepsTaken = 0
@@ -122,8 +126,10 @@ public struct TransitionRun: Sendable {
             if objection != nil { return try resultWithAlert() }
             try settleLink()
             screens = state.screens
-        } while !agenda.isEmpty || dismissOrphan(among: screens) || retryPendingLink()
-            || (prospect != nil && removeEmptyPlace())
+        } while !agenda.isEmpty || dismissOrphan(among: screens) || (prospect != nil && removeEmptyPlace())
+        if linkProgress == nil, state.pendingLink != nil, let result = try await resultWithPendingLink() {
+            return result
+        }
         // A link may lead to where the user is, or show something elsewhere: only one that leaves the screen asks.
         if cause == .event, event?.type == BuiltInEvent.open.rawValue, state.visible?.key != original.visible?.key,
             !askToLeaveVisible(by: nil)
@@ -140,7 +146,7 @@ public struct TransitionRun: Sendable {
         return await openingWaitingLink(after: result)
     }
 
-    private func checked(_ screens: [PlacedScreen]) throws(NavigationError) -> TransitionResult {
+    func checked(_ screens: [PlacedScreen]) throws(NavigationError) -> TransitionResult {
         if let violation = state.violation(among: screens) { throw .invariantViolated(violation) }
         if !removed.isEmpty, prospect == nil { try checkAlerts() }
         guard state.isWithinNumberLimit, state.size(with: screens) <= app.sizeLimit || mayBeTooLarge(screens) else {
@@ -167,7 +173,7 @@ public struct TransitionRun: Sendable {
             event: event?.type, cause: cause, operations: operations, finished: finished, dismissed: dismissed,
             tokenRotation: tokenRotation, pairingRequest: pairingRequest, userChange: userChange,
             sessionEndings: sessionEndings)
-        return TransitionResult(state: state, transition: transition)
+        return TransitionResult(state: state, transition: transition, caught: caught)
     }
 
     private mutating func execute(_ step: Step) async throws(NavigationError) {
@@ -221,6 +227,10 @@ public struct TransitionRun: Sendable {
         with error: any Error, thrownBy call: Call, of coordinator: LivingCoordinator
     ) throws(NavigationError) {
         let failure = call.failure(error, of: coordinator)
+        if retry.isUnderWay {
+            retry.error = error
+            throw failure
+        }
         guard prospect == nil, showsErrors, case .handlerFailed = failure, !(error is CancellationError),
             let alert = app.onError.flatMap({ $0(error, original.context(for: state.client)) }),
             let owner = original[coordinator.id]?.id ?? original.visible?.coordinator

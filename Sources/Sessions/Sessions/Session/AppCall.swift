@@ -85,6 +85,7 @@ final class RunningTransition: @unchecked Sendable {
         let ending = await call.ending { () async throws(NavigationError) in
             self.result = try await self.run.result()
         }
+        if case .late = ending, let spare = call.spare { return .done(spare) }
         return ending.map { result }
     }
 }
@@ -159,6 +160,7 @@ private final class AppCall: CallObserver {
         var began = 0
         /// The function that was running at the deadline.
         var late: FunctionConduct?
+        var spare: TransitionResult?
 
         /// Ends the call that is running on the caller's thread.
         ///
@@ -335,6 +337,13 @@ private final class AppCall: CallObserver {
         }
         note(call, at: MonotonicTime.nanoseconds)
     }
+
+    func keep(_ spare: TransitionResult) {
+        state.withLock { if $0.ending == nil { $0.spare = spare } }
+    }
+
+    /// The result that counts after the deadline; `nil` if there is none.
+    var spare: TransitionResult? { state.withLock(\.spare) }
 
     func leave(_ call: RunningCall) {
         let (left, began) = state.withLock { state in
