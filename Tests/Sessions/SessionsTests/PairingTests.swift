@@ -549,6 +549,36 @@ extension PairingTests {
         #expect(try await greeted(phone) == ["en", "de"])
     }
 
+    @Test func `a session that is drawn for its second device is restored as it is, and a fork of it, too`()
+        async throws
+    {
+        let phone = try await host.create(SessionRequest(app: "greeting", client: try ClientInfo(["locale": "de"])))
+        let code = try await open(phone).openPairing(label: nil).code.text
+        let tv = try await host.pair(code, client: try ClientInfo(["locale": "en"]))
+        // Of several records of one device, the later ones leave out what the client says about itself.
+        for _ in 0..<3 { _ = try await open(tv).apply(PostedEvent("greet")) }
+        let fork = try await host.fork(try await open(tv), version: nil)
+        for _ in 0..<2 { _ = try await open(fork).apply(PostedEvent("greet")) }
+
+        for id in [phone.id, fork.id] {
+            let record = try #require(try store.load(id)).record
+            #expect(host.restorePlan(for: record) == .restored)
+        }
+    }
+
+    @Test func `a fork is drawn for the device that asks for it`() async throws {
+        let phone = try await host.create(SessionRequest(app: "greeting", client: try ClientInfo(["locale": "de"])))
+        let code = try await open(phone).openPairing(label: nil).code.text
+        let tv = try await host.pair(code, client: try ClientInfo(["locale": "en"]))
+        _ = try await open(tv).apply(PostedEvent("greet"))
+
+        let fork = try await host.fork(try await open(phone), version: nil)
+
+        let state = try await open(fork).state().navigation
+        #expect(state.visible?.screen.title == "Hallo" && state.client.locale == "de" && state.drawnFor == 1)
+        #expect(try await open(phone).state().navigation.visible?.screen.title == "Hello")
+    }
+
     @Test func `what a device says about itself is kept with its token, also by the store`() async throws {
         let phone = try await host.create(SessionRequest(app: "greeting", client: try ClientInfo(["locale": "de"])))
         let tv = try await host.pair(try await open(phone).openPairing(label: nil).code.text)

@@ -359,6 +359,8 @@ private struct SavedParts {
     private(set) var screens: [String: JSON] = [:]
     /// The whole state, for the members that a later state leaves out if they are unchanged.
     private let base: JSON
+    /// The last members of a state, which it leaves out if they say nothing.
+    private static let own = ["drawnFor", "inheritedID"]
 
     init(of state: JSON) {
         base = state
@@ -389,9 +391,9 @@ private struct SavedParts {
             try completeStack(of: &flow)
             return .object(flow)
         }
-        for name in ["shared", "client"] {
-            let value = state[name] ?? base[name]
-            // Removed first, so that it comes last, as in a state that is saved whole.
+        let last = ["shared", "client"].map { ($0, state[$0] ?? base[$0]) } + SavedParts.own.map { ($0, state[$0]) }
+        for (name, value) in last {
+            // Removed first, so that they come last and in this order, as in a state that is saved whole.
             state[name] = nil
             if value != [:] { state[name] = value }
         }

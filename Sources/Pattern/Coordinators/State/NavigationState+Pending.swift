@@ -148,8 +148,8 @@ extension NavigationState {
         return timers.map(\.work)
     }
 
-    /// The state as a fork begins with it: without the effects and clean-ups under way, which go on in the other session.
-    package var forked: NavigationState {
+    /// The state without the effects and clean-ups under way, which go on in the session that a fork is made of.
+    fileprivate var forked: NavigationState {
         var state = self
         if state.pending.contains(where: \.isPerformed) { state.pending.removeAll(where: \.isPerformed) }
         state.inheritedID = lastID
@@ -297,5 +297,23 @@ extension Duration {
     /// From 0 to about 300 years, rounded up.
     fileprivate var milliseconds: Int {
         Int(min(max(self / .milliseconds(1), 0), 1e13).rounded(.up))
+    }
+}
+
+extension App {
+    /// The state with which a fork begins.
+    ///
+    /// - Parameter device: the one that asks for it, which is the fork's only one; `nil` for the one that the state is
+    ///   drawn for.
+    package func fork(
+        of state: NavigationState, for device: Device?, at now: Date
+    ) throws(NavigationError) -> NavigationState {
+        var run = TransitionRun(of: self, on: state.forked, at: now, event: nil)
+        // Whoever makes a fork does something.
+        run.state.restartIdleTimers(at: now)
+        if let device { run.state.draw(for: device) }
+        run.state.drawnFor = NavigationState.firstDevice
+        guard try run.redraw(run.state.screens) else { return run.state }
+        return try run.checked(run.state.screens).state
     }
 }

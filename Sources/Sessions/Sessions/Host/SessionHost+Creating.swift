@@ -75,13 +75,13 @@ extension SessionHost {
     ) async throws(SessionError) -> CreatedSession {
         try await create(once) { (_) async throws(SessionError) in
             let past = try await session.past(version, toContinue: true)
-            // Whoever makes a fork does something.
-            var state = past.navigation.forked
-            state.restartIdleTimers(at: now())
-            state.drawnFor = NavigationState.firstDevice
-            return (
-                session.live.app, TransitionResult(state: state, transition: Transition(event: nil)), past.identity
-            )
+            let app = session.live.app
+            do throws(NavigationError) {
+                let state = try app.fork(of: past.navigation, for: session.device, at: now())
+                return (app, TransitionResult(state: state, transition: Transition(event: nil)), past.identity)
+            } catch {
+                throw .refused(error, state: past)
+            }
         }
     }
 

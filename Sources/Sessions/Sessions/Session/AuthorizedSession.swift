@@ -169,6 +169,9 @@ public struct AuthorizedSession: Sendable {
         isOperator ? nil : state.identity.device(of: token)
     }
 
+    /// The caller's device, as it is now.
+    var device: Device? { isOperator ? nil : live.identity.device(of: token) }
+
     /// The answer to a request that was already carried out.
     private func replay(_ answer: StoredAnswer, to once: IdempotentRequest) throws(SessionError) -> Outcome {
         try replay(answer, to: once.key) { () throws(SessionError) in try once.check(answer, host.measures) }
