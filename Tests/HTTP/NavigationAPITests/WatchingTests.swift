@@ -94,6 +94,16 @@ import Testing
         }
     }
 
+    @Test func `who waits for a session that expires learns it at once`() async throws {
+        let client = try await Client { $0.absoluteLifetime = 1 }
+        let start = ContinuousClock.now
+
+        let seen = try await WatchingTests.wait(client, for: 1)
+
+        #expect(seen.status == 410 && seen.text.contains("session-expired"))
+        #expect(ContinuousClock.now - start < .seconds(10))
+    }
+
     @Test func `a session has sixteen watchers, and the server as many as it may`() async throws {
         let client = try await Client { $0.watcherLimit = 17 }
         let waiting = Task {

@@ -88,6 +88,9 @@ public final class Watch: Sendable {
         state.withLock(\.newest)?.state.expiresAt.timeIntervalSince(host.now()) ?? .infinity
     }
 
+    /// A little more than `secondsToExpiry`, so that the session has expired by then.
+    fileprivate var timeToExpiry: Duration { .milliseconds(Int(min(max(0, secondsToExpiry), 1e6) * 1000) + 10) }
+
     /// Waits until something has changed since the last call, or `limit` has passed.
     fileprivate func wait(within limit: Duration, unless hasGone: @escaping @Sendable () -> Bool) async {
         // Not on the connection's thread: it need not be woken only to look for its client.
@@ -190,7 +193,7 @@ extension AuthorizedSession {
             if let update, update.state.tag != known || left <= .zero || host.feed.isClosed || hasGone() {
                 return (update.state, update.state.tag.follows(known) ? update.transition : nil)
             }
-            await watch.wait(within: left, unless: hasGone)
+            await watch.wait(within: min(left, watch.timeToExpiry), unless: hasGone)
         }
     }
 }
