@@ -51,7 +51,7 @@ extension NavigationServer {
     public static func main() async {
         FirstProcess.begin()
         StandardOutput.checkAtExit()
-        await ServerCommand<Self>.main()
+        await ServerCommand<Self>.main(ServerCommand<Self>.resolved(Array(CommandLine.arguments.dropFirst())))
     }
 }
 
@@ -68,6 +68,15 @@ struct ServerCommand<Server: NavigationServer>: AsyncParsableCommand {
                 HealthCommand.self,
                 DescribeMetricsCommand.self,
             ] + Server.commands)
+    }
+
+    /// The arguments with `--version` of `sessions restore` as its plain argument: ArgumentParser would take it for the
+    /// question for the program's version, wherever it stands.
+    static func resolved(_ arguments: [String]) -> [String] {
+        guard arguments.starts(with: ["sessions", "restore"]) else { return arguments }
+        return arguments.filter { $0 != "--version" }.map { argument in
+            argument.begins(with: "--version=") ? String(argument.dropFirst("--version=".count)) : argument
+        }
     }
 }
 

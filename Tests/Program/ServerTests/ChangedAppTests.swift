@@ -94,7 +94,7 @@ import TestSupport
         // The operator returns to what the old build had saved.
         #expect(try await run("sessions", "restore", helped.id, "7", version: 1).code == 1)
         #expect(try await run("sessions", "restore", helped.id, "3", version: 1).code == 1)
-        let restored = try await run("sessions", "restore", helped.id, "2", version: 1)
+        let restored = try await run("sessions", "restore", helped.id, "--version", "2", version: 1)
         #expect(restored.code == 0 && restored.output == "\(helped.id): version 4 is as version 2 was\n")
         (program, connection) = try await serve(version: 1)
         let returned = try await state(helped, connection)
