@@ -26,6 +26,8 @@ public protocol NearMisses {
     associatedtype WorkMigrationNearMiss = Undeclared
     associatedtype TabNearMiss = Undeclared
     associatedtype TabSelectionNearMiss = Undeclared
+    associatedtype TabQuestion = Undeclared
+    associatedtype TabSelection = Undeclared
     associatedtype DeliveryNearMiss = Undeclared
     associatedtype BareDeliveryNearMiss = Undeclared
     associatedtype StrayDeliveryNearMiss = Undeclared
@@ -71,6 +73,10 @@ public protocol NearMisses {
     mutating func shouldSelectTab(_ tab: String, navigator: inout Navigator) async throws -> TabNearMiss
     @available(*, deprecated, message: "write didSelectTab(_:_:)")
     mutating func didSelectTab(_ tab: String, navigator: inout Navigator) async throws -> TabSelectionNearMiss
+    /// Only a `TabBarDelegate` has it.
+    mutating func shouldSelectTab(_ tab: String, _ navigator: inout Navigator) async throws -> TabQuestion
+    /// Only a `TabBarDelegate` has it.
+    mutating func didSelectTab(_ tab: String, _ navigator: inout Navigator) async throws -> TabSelection
     @available(*, deprecated, message: "write childDidDeliver(_:from:_:)")
     mutating func childDidDeliver(
         _ value: any Sendable, from child: any Coordinator, navigator: inout Navigator
@@ -124,6 +130,8 @@ extension NearMisses {
     public static func migrate(_ work: SavedWork, version: Int) -> Undeclared { .init() }
     public mutating func shouldSelectTab(_ tab: String, navigator: inout Navigator) -> Undeclared { .init() }
     public mutating func didSelectTab(_ tab: String, navigator: inout Navigator) -> Undeclared { .init() }
+    public mutating func shouldSelectTab(_ tab: String, _ navigator: inout Navigator) -> Undeclared { .init() }
+    public mutating func didSelectTab(_ tab: String, _ navigator: inout Navigator) -> Undeclared { .init() }
     public mutating func childDidDeliver(
         _ value: any Sendable, from child: any Coordinator, navigator: inout Navigator
     ) -> Undeclared { .init() }
@@ -167,6 +175,14 @@ extension Coordinator {
             (BareFailureNearMiss.self, "effectDidFail(_:_:)", "effectDidFail(_:_:_:)"),
             (TabNearMiss.self, "shouldSelectTab(_:navigator:)", "shouldSelectTab(_:_:)"),
             (TabSelectionNearMiss.self, "didSelectTab(_:navigator:)", "didSelectTab(_:_:)"),
+            (
+                self is any TabBarDelegate.Type ? Undeclared.self : TabQuestion.self, "shouldSelectTab(_:_:)",
+                "extension \(self): TabBarDelegate"
+            ),
+            (
+                self is any TabBarDelegate.Type ? Undeclared.self : TabSelection.self, "didSelectTab(_:_:)",
+                "extension \(self): TabBarDelegate"
+            ),
             (DeliveryNearMiss.self, "childDidDeliver(_:from:navigator:)", "childDidDeliver(_:from:_:)"),
             (BareDeliveryNearMiss.self, "childDidDeliver(_:from:)", "childDidDeliver(_:from:_:)"),
             (StrayDeliveryNearMiss.self, "childDidDeliver(_:_:)", "childDidDeliver(_:from:_:)"),

@@ -85,6 +85,22 @@ import Testing
                 == meant.map { "app “app”: misspelt declares \($0.0), which nobody calls: write \($0.1)" })
     }
 
+    /// Has what only a `TabBarDelegate` has.
+    struct TabbedCoordinator: Coordinator {
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("tabbed")) }
+        func shouldSelectTab(_ tab: String, _ navigator: inout Navigator) -> Bool { true }
+        mutating func didSelectTab(_ tab: String, _ navigator: inout Navigator) async {}
+    }
+
+    @Test func `functions for tabs are named where they are not called`() {
+        #expect(
+            App("app", root: { TabbedCoordinator() }).problems
+                == ["shouldSelectTab", "didSelectTab"].map {
+                    "app “app”: tabbed declares \($0)(_:_:), which nobody calls: write extension TabbedCoordinator: "
+                        + "TabBarDelegate"
+                })
+    }
+
     /// Lists without their types.
     struct BriefCoordinator: Coordinator {
         enum Event: NavigationEvent, CaseIterable { case leave, stay }
