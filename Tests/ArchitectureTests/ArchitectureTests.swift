@@ -206,11 +206,51 @@ import Testing
     private static func plain(_ text: String) -> String {
         text.replacing(/,?\s*fileID: String = #fileID,\s*line: UInt = #line/, with: "")
             .replacing(/\bpublic (private\(set\) )?/, with: "").replacing(/\s+/, with: " ")
-            .replacing("( ", with: "(").replacing(" )", with: ")")
+            .replacing("( ", with: "(").replacing(" )", with: ")").replacing("`", with: "")
+    }
+
+    /// What only the server's other targets meet.
+    private static let exempt: Set<String> = [
+        "EffectOutcome", "Loss", "Occurrence", "Place", "RestoreError", "TokenRotation", "UserChange",
+    ]
+
+    @Test func `the page has the cases of every public enum that authors meet`() throws {
+        let page = try Architecture.text("docs/signatures.md")
+        var count = 0
+        for file in try Architecture.files(of: "Coordinators") {
+            for (name, declaration) in SignatureTests.cases(in: try String(contentsOf: file, encoding: .utf8)) {
+                let row = "\n| `\(declaration)` | "
+                let isInSection = page.contains("\n## `\(name)`\n") && page.contains(row)
+                let isListed = page.split(separator: row).dropFirst().contains { rest in
+                    rest.prefix(while: { $0 != ":" }).split(whereSeparator: { ".`".contains($0) }).last == name[...]
+                }
+                #expect(isInSection || isListed, "\(name): \(declaration)")
+                count += 1
+            }
+        }
+        #expect(count > 80)
+    }
+
+    /// The declarations of the cases in a file, each with the name of its enum.
+    private static func cases(in text: String) -> [(name: String, declaration: String)] {
+        var cases: [(name: String, declaration: String)] = []
+        var open: (indent: Substring, name: String)?
+        for line in text.split(separator: "\n") {
+            if let found = line.firstMatch(of: /^( *)public (?:indirect )?enum (\w+)/) {
+                open = (found.output.1, String(found.output.2))
+            }
+            guard let (indent, name) = open else { continue }
+            let isOwn = line.hasPrefix("\(indent)    case ") || line.contains("enum \(name)")
+            if isOwn, !exempt.contains(name), let found = line.firstMatch(of: /case .+?(?= \}$|$)/) {
+                cases.append((name, plain(String(found.output))))
+            }
+            if line == "\(indent)}" || line.hasSuffix(" }") && line.contains("enum \(name)") { open = nil }
+        }
+        return cases
     }
 
     @Test func `every signature on the page is one of the sources, and the page has all of the navigator's`() throws {
-        let files = try ["Coordinators", "CoordinatorsTesting"].flatMap(Architecture.files)
+        let files = try ["JSONCoding", "Coordinators", "CoordinatorsTesting"].flatMap(Architecture.files)
         let sources = SignatureTests.plain(
             try files.map { try String(contentsOf: $0, encoding: .utf8) }.joined(separator: "\n"))
         let page = try Architecture.text("docs/signatures.md")

@@ -137,7 +137,7 @@ public struct CoordinatorTester: Sendable {
             let event = PostedEvent(type, payload: payload, screen: screen, address: address)
             keep(try await result(of: event, isDryRun: false, &findings))
         } catch {
-            let isNotAccepted = error == .eventNotAccepted || error == .unknownEvent
+            let isNotAccepted = [.eventNotAccepted, .payloadNotOffered, .unknownEvent].contains(error)
             var accepted = isNotAccepted ? state.acceptedEvents : []
             if accepted.contains(type) { accepted = state.payloadsToTry(of: type).map { "\(type) \($0 ?? [:])" } }
             if type == BuiltInEvent.answer.rawValue { accepted = state.alert?.alert.buttons.map(\.id) ?? [] }

@@ -144,8 +144,8 @@ struct Walk {
         case .handlerFailed(let coordinator, let call, let thrown):
             guard !expected.contains(thrown.type) else { return }
             throw Problem(kind: .thrown, reason: "\(call) of “\(coordinator)” threw \(thrown), which is not expected")
-        case .eventNotAccepted, .answerFirst, .unknownEvent, .signalNotAccepted, .unknownSignal, .invalidEvent,
-            .staleScreen, .nothingToGoBack, .impossibleRequest, .runawayTransition, .invariantViolated:
+        case .eventNotAccepted, .payloadNotOffered, .answerFirst, .unknownEvent, .signalNotAccepted, .unknownSignal,
+            .invalidEvent, .staleScreen, .nothingToGoBack, .impossibleRequest, .runawayTransition, .invariantViolated:
             throw Problem(kind: .refused, reason: "“\(name)” is listed, but was refused: \(error)")
         }
     }

@@ -64,6 +64,7 @@ private struct NameCoordinator: Coordinator {
         let answer = try await post(#"{"type":"name","payload":"x"}"#, "de", client)
 
         let fault = try JSON(parsing: Array(answer.body))["errors"]?.array?.first
+        #expect(answer.headers["content-language"] == "en, de", "nobody has translated the detail of the problem")
         #expect(fault?["code"] == "minLength")
         #expect(fault?["detail"] == "Mindestens 3 Zeichen.")
     }
@@ -94,12 +95,12 @@ private struct NameCoordinator: Coordinator {
         #expect(try JSON(parsing: Array(answer.body))["detail"] == "Bitte neu anfangen.")
     }
 
-    @Test func `an app without words has no fields for languages in its problems`() async throws {
+    @Test func `the problems of an app without words are in English, whatever is asked for`() async throws {
         let client = try await Client(App("plain", root: { NameCoordinator() }))
 
         let answer = try await post(#"{"type":"leave"}"#, "de", client)
 
-        #expect(answer.headers["content-language"] == nil)
+        #expect(answer.headers["content-language"] == "en")
         #expect(answer.headers["vary"] == nil)
     }
 }

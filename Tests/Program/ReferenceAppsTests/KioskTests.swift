@@ -71,7 +71,7 @@ import Testing
         for title in kiosk.app.rows.map(\.title) { try await kiosk.app.tap(title) }
         #expect(kiosk.app.rows.map(\.isSelected) == [false, false])
         #expect(!kiosk.app.events.contains("next"), "nobody checks in")
-        await #expect(throws: CoordinatorTester.Failure(.eventNotAccepted), "nobody has this id") {
+        await #expect(throws: CoordinatorTester.Failure(.payloadNotOffered), "nobody has this id") {
             try await kiosk.app.send("toggle", ["id": 3])
         }
     }

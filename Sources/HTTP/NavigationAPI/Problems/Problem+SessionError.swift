@@ -165,7 +165,7 @@ extension Problem {
             self.locale = state.navigation.client.locale
             if self.status >= 500 { self.details["app"] = state.identity.app }
             switch error {
-            case .eventNotAccepted, .answerFirst, .nothingToGoBack:
+            case .eventNotAccepted, .payloadNotOffered, .answerFirst, .nothingToGoBack:
                 self.events = state.navigation.acceptedEvents
                 self.state = state
             case .staleScreen: self.state = state
@@ -178,6 +178,11 @@ extension Problem {
         switch error {
         case .eventNotAccepted:
             self.init(409, "event-not-accepted", "Event not accepted now", "“events” lists what is accepted.")
+        case .payloadNotOffered:
+            self.init(
+                409, "event-not-accepted", "Event not accepted now",
+                "The screen offers the event with other payloads: those in “rows” and “buttons” of “visible” in “state”."
+            )
         case .answerFirst:
             self.init(
                 409, "answer-first", "The alert comes first",

@@ -68,11 +68,19 @@ struct Problem: Error {
         }
         var response = HTTPResponse.json(problem, status: self.status, isProblem: true)
         response.headers.append(contentsOf: self.headers)
-        if let translation = self.translation {
-            response.headers.append("Vary", "Accept-Language")
-            response.headers.append("Content-Language", translation.text(.problem(self.name))?.language ?? "en")
-        }
+        if self.translation != nil { response.headers.append("Vary", "Accept-Language") }
+        response.headers.append("Content-Language", languages.joined(separator: ", "))
         return response
+    }
+
+    /// The languages of what users read in it: of `detail`, then of the faults.
+    private var languages: [String] {
+        guard let translation = self.translation else { return ["en"] }
+        let phrases = [.problem(self.name)] + self.errors.map { Phrase.fault($0.code, bound: $0.bound) }
+        return phrases.reduce(into: []) { languages, phrase in
+            let language = translation.text(phrase)?.language ?? "en"
+            if !languages.contains(language) { languages.append(language) }
+        }
     }
 
     func with(_ change: (inout Problem) -> Void) -> Problem {

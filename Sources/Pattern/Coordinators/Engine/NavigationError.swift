@@ -4,6 +4,8 @@ internal import JSONCoding
 public enum NavigationError: Error, Equatable, Sendable {
     /// No coordinator accepts this event now.
     case eventNotAccepted
+    /// The visible screen offers this event with certain payloads, and the posted one is none of them.
+    case payloadNotOffered
     /// An alert has to be answered first; then the client may post the event again.
     case answerFirst
     /// No coordinator of the app has an event of that name.

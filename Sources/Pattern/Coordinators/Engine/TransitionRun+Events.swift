@@ -20,7 +20,7 @@ extension TransitionRun {
     private mutating func route(_ event: PostedEvent) throws(NavigationError) {
         guard let number = app.eventNumbers.byName[event.type] else { throw .unknownEvent }
         guard let (coordinator, shape) = state.recipient(of: number, with: event.payload) else {
-            throw .eventNotAccepted
+            throw state.acceptedEvents.contains(event.type) ? .payloadNotOffered : .eventNotAccepted
         }
         let fields = coordinator.type.fields?(coordinator.coordinator, number, state.context)
         agenda.append(.call(.handle(shape, event: try shape.decodable(event.payload, fields)), coordinator.id))

@@ -102,7 +102,7 @@ private struct BookshelfCoordinator: Coordinator {
             ("sort", "size"), ("filter", ["tag": "x"]), ("clear", ["x": 1]), ("weigh", ["kilograms": 10, "unit": "g"]),
         ] as [(String, JSON?)] {
             var tester = app
-            await #expect(throws: CoordinatorTester.Failure(.eventNotAccepted), "\(type)") {
+            await #expect(throws: CoordinatorTester.Failure(.payloadNotOffered), "\(type)") {
                 try await tester.send(type, payload)
             }
             #expect(tester.state == app.state)
@@ -165,8 +165,8 @@ private struct BookshelfCoordinator: Coordinator {
         let films = try #require(app.state.coordinators[0].coordinator as? Films)
         #expect(
             films.handled == ["filter(tag: nil)", "year(nil)", "year(nil)", "plain", "year(nil)", "filter(tag: nil)"])
-        await #expect(throws: CoordinatorTester.Failure(.eventNotAccepted)) { try await app.send("year", 1999) }
-        await #expect(throws: CoordinatorTester.Failure(.eventNotAccepted)) {
+        await #expect(throws: CoordinatorTester.Failure(.payloadNotOffered)) { try await app.send("year", 1999) }
+        await #expect(throws: CoordinatorTester.Failure(.payloadNotOffered)) {
             try await app.send("filter", ["tag": "x"])
         }
         #expect(try app.restored() == app.state && app.restored().screenDrawnDifferently == nil)
@@ -189,7 +189,7 @@ private struct BookshelfCoordinator: Coordinator {
 
         #expect(app.events.prefix(3) == ["show", "find", "clear"])
         #expect(app.state.controls.map(\.type).prefix(2) == ["find", "clear"])
-        await #expect(throws: CoordinatorTester.Failure(.eventNotAccepted)) { try await app.send("show", ["id": 9]) }
+        await #expect(throws: CoordinatorTester.Failure(.payloadNotOffered)) { try await app.send("show", ["id": 9]) }
         try await app.send("find", "y")
         try await app.send("show", ["id": 1])
     }
@@ -211,7 +211,7 @@ private struct BookshelfCoordinator: Coordinator {
         try await app.tap("Clear")
         #expect(app.state.controls.filter { $0.type == "sort" }.map(\.title) == ["By name"])
         #expect(try app.state.written("buttons").map { $0["isEnabled"] } == [nil, false])
-        await #expect(throws: CoordinatorTester.Failure(.eventNotAccepted)) { try await app.send("sort", "date") }
+        await #expect(throws: CoordinatorTester.Failure(.payloadNotOffered)) { try await app.send("sort", "date") }
     }
 
     @Test func `an event is not accepted if all of its rows are disabled`() async throws {
