@@ -42,7 +42,7 @@ public final class Program: @unchecked Sendable {
     /// Runs the server with arguments that it must refuse. If it accepts them, it is ended after ten seconds, with exit
     /// code 124.
     public static func refused(_ arguments: String...) async throws -> (code: Int32, output: String, errors: String) {
-        let arguments = ["10", server.path] + arguments + ["--log-format", "text"]
+        let arguments = ["10", try server.path] + arguments + ["--log-format", "text"]
         return try await Program(URL(filePath: "/usr/bin/timeout"), arguments).exit()
     }
 
