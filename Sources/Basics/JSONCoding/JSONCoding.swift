@@ -5,6 +5,14 @@
 // convert `Codable` types to values and back; `JSONWritable` and `JSONReadable` are faster, for types that are coded
 // often. This target knows nothing of HTTP, of navigation or of where the bytes come from.
 
+// Exports `Date`, `Decimal`, `URL`, `UUID` and `Data` to this target and those above it: from FoundationEssentials
+// where that exists, otherwise from the whole of Foundation, as on Apple's platforms.
+#if canImport(FoundationEssentials)
+@_exported public import FoundationEssentials
+#else
+@_exported public import Foundation
+#endif
+
 /// A JSON value (RFC 8259).
 public enum JSON: Sendable, Hashable {
     case null

@@ -1,3 +1,4 @@
+internal import JSONCoding
 internal import Synchronization
 internal import Tracing
 
@@ -50,4 +51,146 @@ final class SpanRecording: Sendable {
         }
         if let contents { exporter.add(text(contents, end: max(start, end))) }
     }
+}
+
+// OTLP as JSON: https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding, where ids are hexadecimal digits and
+// 64-bit integers are strings. The names are those of `opentelemetry/proto/trace/v1/trace.proto`.
+extension SpanRecording {
+    /// A `Span`.
+    func text(_ contents: Contents, end: UInt64) -> [UInt8] {
+        JSONWriter.bytes(capacity: 1024) { writer in
+            writer.object { writer in
+                writer.members(of: context, isRemote: parent?.isRemote ?? false)
+                writer.member("parentSpanId", ifAny: parent?.span.description)
+                writer.member("name", contents.name)
+                writer.member("kind", kind.number)
+                writer.member("startTimeUnixNano", String(start))
+                writer.member("endTimeUnixNano", String(end))
+                writer.member("attributes", AttributesText(attributes: contents.attributes))
+                if !contents.events.isEmpty { writer.member("events", contents.events.map(EventText.init)) }
+                if !contents.links.isEmpty { writer.member("links", contents.links.compactMap(LinkText.init)) }
+                if let status = contents.status { writer.member("status", StatusText(status: status)) }
+            }
+        }
+    }
+}
+
+extension JSONWriter {
+    /// - Parameter isRemote: whether the parent, or the other end of a link, is another process's.
+    fileprivate mutating func members(of context: TraceContext, isRemote: Bool) {
+        member("traceId", context.trace.description)
+        member("spanId", context.span.description)
+        member("traceState", ifAny: context.state?.text)
+        // The W3C's flags; 0x100: it is known whether the other span is remote; 0x200: it is.
+        member("flags", (context.isSampled ? 1 : 0) | 0x100 | (isRemote ? 0x200 : 0))
+    }
+}
+
+extension SpanKind {
+    fileprivate var number: Int {
+        switch self {
+        case .internal: 1
+        case .server: 2
+        case .client: 3
+        case .producer: 4
+        case .consumer: 5
+        }
+    }
+}
+
+private struct EventText: JSONWritable {
+    let event: SpanEvent
+
+    func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("timeUnixNano", String(event.nanosecondsSinceEpoch))
+            writer.member("name", event.name)
+            writer.member("attributes", AttributesText(attributes: event.attributes))
+        }
+    }
+}
+
+private struct LinkText: JSONWritable {
+    let context: TraceContext
+    let attributes: SpanAttributes
+
+    /// - Returns: `nil` if the link's context has no trace.
+    init?(_ link: SpanLink) {
+        guard let context = link.context.trace else { return nil }
+        self.context = context
+        attributes = link.attributes
+    }
+
+    func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.members(of: context, isRemote: context.isRemote)
+            writer.member("attributes", AttributesText(attributes: attributes))
+        }
+    }
+}
+
+private struct StatusText: JSONWritable {
+    let status: SpanStatus
+
+    func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("code", status.code == .ok ? 1 : 2)
+            writer.member("message", ifAny: status.message)
+        }
+    }
+}
+
+/// Some `KeyValue`s.
+private struct AttributesText: JSONWritable {
+    let attributes: SpanAttributes
+
+    func write(to writer: inout JSONWriter) {
+        writer.array { writer in
+            func write(_ key: String, _ value: SpanAttribute) { writer.value(AttributeText(key: key, value: value)) }
+            attributes.forEach(write)
+        }
+    }
+}
+
+/// A `KeyValue`.
+struct AttributeText: JSONWritable {
+    let key: String
+    let value: SpanAttribute
+
+    func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("key", key)
+            writer.member("value", value.anyValue)
+        }
+    }
+}
+
+extension SpanAttribute {
+    /// An `AnyValue`.
+    fileprivate var anyValue: JSON {
+        switch self {
+        case .string(let text): ["stringValue": .string(text)]
+        case .bool(let value): ["boolValue": .bool(value)]
+        case .int32(let number): SpanAttribute.int64(Int64(number)).anyValue
+        case .int64(let number): ["intValue": .string(String(number))]
+        case .double(let number): ["doubleValue": number.isFinite ? .number(number) : .string(number.protobufName)]
+        case .stringConvertible(let value): ["stringValue": .string(value.description)]
+        case .stringArray(let values): SpanAttribute.array(values.map { .string($0) })
+        case .boolArray(let values): SpanAttribute.array(values.map { .bool($0) })
+        case .int32Array(let values): SpanAttribute.array(values.map { .int32($0) })
+        case .int64Array(let values): SpanAttribute.array(values.map { .int64($0) })
+        case .doubleArray(let values): SpanAttribute.array(values.map { .double($0) })
+        case .stringConvertibleArray(let values): SpanAttribute.array(values.map { .string($0.description) })
+        default: [:]
+        }
+    }
+
+    private static func array(_ values: [SpanAttribute]) -> JSON {
+        ["arrayValue": ["values": .array(values.map(\.anyValue))]]
+    }
+}
+
+extension Double {
+    /// The name that protobuf's JSON has for a value which is no number in JSON.
+    fileprivate var protobufName: String { isNaN ? "NaN" : self > 0 ? "Infinity" : "-Infinity" }
 }
