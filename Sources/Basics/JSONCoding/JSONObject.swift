@@ -44,7 +44,7 @@ public struct JSONObject: Sendable {
         }
     }
 
-    func contains(_ name: String) -> Bool { place(of: name) != nil }
+    package func contains(_ name: String) -> Bool { place(of: name) != nil }
 
     /// - Precondition: no member has that name.
     mutating func append(_ name: String, _ value: JSON) {

@@ -52,7 +52,7 @@ public final class NavigationHandler: HTTPHandler {
         self.basePath = settings.basePath?.text ?? ""
         self.compresses = settings.compresses
         self.apps = Document(AppsBody(host.apps))
-        self.descriptions = Dictionary(host.apps.map { ($0.name, Document(AppBody($0))) }) { first, _ in first }
+        self.descriptions = Dictionary(host.apps.map { ($0.name, Document(AppDescription($0))) }) { first, _ in first }
         self.report = report
         self.console = settings.console.map(Console.init)
         self.serviceKeys = settings.serviceKeys

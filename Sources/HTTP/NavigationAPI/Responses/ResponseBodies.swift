@@ -71,66 +71,6 @@ struct AppsBody: JSONWritable {
     }
 }
 
-/// An app's coordinators, the events that clients can post to each, the signals that services can send, the built-in ones, the links and their origins.
-struct AppBody: JSONWritable {
-    let app: App
-
-    init(_ app: App) {
-        self.app = app
-    }
-
-    func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("name", app.name)
-            writer.member("version", app.version)
-            writer.name("coordinators")
-            writer.array { writer in
-                for coordinator in app.coordinators {
-                    writer.object { writer in
-                        writer.member("name", coordinator.name)
-                        writer.member("events", coordinator.events.map(EventBody.init))
-                        if !coordinator.signals.isEmpty {
-                            writer.member("signals", coordinator.signals.map(EventBody.init))
-                        }
-                    }
-                }
-            }
-            writer.member("builtInEvents", BuiltInEvent.allCases.map(EventBody.init))
-            writer.member("links", app.links.map(\.text))
-            writer.member("origins", ifAny: app.origins.isEmpty ? nil : app.origins)
-        }
-    }
-}
-
-/// An event or a signal: its type, the title of its button, the JSON Schema of its payload, an example that can be posted.
-private struct EventBody: JSONWritable {
-    let type: String
-    let title: String
-    let payload: JSON?
-    let schema: JSON?
-
-    init(_ shape: EventShape) {
-        (type, title, payload, schema) = (shape.name, shape.title, shape.payload, shape.schema)
-    }
-
-    init(_ event: BuiltInEvent) {
-        (type, title, payload, schema) = (event.rawValue, event.title, event.payload, event.schema)
-    }
-
-    func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("type", type)
-            writer.member("title", title)
-            writer.member("schema", ifAny: schema)
-            writer.name("example")
-            writer.object { writer in
-                writer.member("type", type)
-                writer.member("payload", ifAny: payload)
-            }
-        }
-    }
-}
-
 struct HealthBody: JSONWritable {
     let status: String
     var store: String?

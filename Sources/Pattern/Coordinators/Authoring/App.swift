@@ -24,6 +24,8 @@ public final class App: Sendable {
     let types: [CoordinatorType]
     let sharedTypes: [SharedType]
     let eventNumbers: EventNumbers
+    /// The numbers of the events that once had another name, by that name.
+    let aliases: [String: [Int]]
     let linkOrigins: [LinkOrigin]
     /// The links with a catch-all, in the order in which they are tried after the others.
     let catchAlls: [LinkPattern]
@@ -85,6 +87,7 @@ public final class App: Sendable {
         var numbers = EventNumbers()
         self.types = all.map { CoordinatorType($0, linksOfApp: links, version: version, words: words, &numbers) }
         self.eventNumbers = numbers
+        self.aliases = App.aliases(of: types, numbers)
         self.sharedTypes = shared.map { SharedType($0, version: version) }
         self.rootType = types[0]
         self.links = links
@@ -97,6 +100,7 @@ public final class App: Sendable {
         where sharedTypes[..<index].contains(where: { $0.name == type.name }) {
             problems.append("two shared states are named “\(type.name)”")
         }
+        problems += App.problems(ofScreens: types)
         for type in types.dropFirst() where type.isToldOfDevices {
             problems.append("\(type.name) declares deviceDidPair(_:_:), which is called on the root only")
         }
@@ -133,6 +137,7 @@ public final class App: Sendable {
         types = [root] + app.types
         sharedTypes = app.sharedTypes
         linkOrigins = app.linkOrigins
+        aliases = App.aliases(of: types, numbers)
         catchAlls = app.catchAlls
         sizeLimit = app.sizeLimit
         onError = app.onError
@@ -143,6 +148,36 @@ public final class App: Sendable {
     /// The same app with another root, below which any of its coordinators may be started: for tests of one flow.
     package func rooted<Root: Coordinator>(in root: @escaping @Sendable () -> Root) -> App {
         App(self, root: root)
+    }
+
+    private static func aliases(of types: [CoordinatorType], _ numbers: EventNumbers) -> [String: [Int]] {
+        var aliases: [String: [Int]] = [:]
+        for type in types {
+            for (alias, event) in type.aliases {
+                guard let number = numbers.byName[event] else { continue }
+                aliases[alias, default: []].append(number)
+            }
+        }
+        return aliases
+    }
+
+    /// A client knows a screen by its name alone, so its parameters must be the same wherever it is declared.
+    private static func problems(ofScreens types: [CoordinatorType]) -> [String] {
+        var declared: [String: (screen: ScreenType, coordinator: String)] = [:]
+        var problems: [String] = []
+        for type in types {
+            for screen in type.screens {
+                if let other = declared[screen.name] {
+                    guard other.screen.params != screen.params || other.screen.content != screen.content else {
+                        continue
+                    }
+                    problems.append("\(other.coordinator) and \(type.name) declare different screens “\(screen.name)”")
+                } else {
+                    declared[screen.name] = (screen, type.name)
+                }
+            }
+        }
+        return problems
     }
 
     private static let sizeLimits = 1024...1024 * 1024

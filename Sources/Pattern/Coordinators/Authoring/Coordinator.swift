@@ -19,11 +19,12 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     /// The type of `blank`: the coordinator itself, or `NoBlank`.
     associatedtype Blank: Sendable = NoBlank
 
-    /// The types of the three lists below: `[any Any.Type]`, `[LinkPattern]` and `[Event]`, or `Undeclared`. Swift
-    /// infers them, so that a list that is declared without its type still counts.
+    /// The types of the four lists below: `[any Any.Type]`, `[LinkPattern]`, `[Event]` and `[ScreenType]`, or
+    /// `Undeclared`. Swift infers them, so that a list that is declared without its type still counts.
     associatedtype DependencyList = Undeclared
     associatedtype LinkList = Undeclared
     associatedtype EventList = Undeclared
+    associatedtype ScreenList = Undeclared
 
     /// The type that `fields(of:in:)` returns: `[Field]`, or `Undeclared`. Swift infers it.
     associatedtype FieldList = Undeclared
@@ -66,6 +67,10 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     /// `[Event]`, by default none. For a case with a payload, only the name counts. All other events are accepted only
     /// on those of this coordinator's own screens that offer them.
     static var everywhere: EventList { get }
+
+    /// The kinds of screens that this coordinator shows: `[ScreenType]`, by default none. Clients get what is declared
+    /// here as types of their language; `coordinatord describe` finds what is not, by exploring.
+    static var screens: ScreenList { get }
 
     /// Shows the first screen, or starts the child that does.
     mutating func start(_ navigator: inout Navigator) async throws
@@ -331,6 +336,10 @@ extension Coordinator where FieldList == Undeclared {
 
 extension Coordinator where EventList == Undeclared {
     public static var everywhere: Undeclared { Undeclared() }
+}
+
+extension Coordinator where ScreenList == Undeclared {
+    public static var screens: Undeclared { Undeclared() }
 }
 
 // See `NearMisses`.

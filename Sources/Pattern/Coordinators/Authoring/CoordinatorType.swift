@@ -9,6 +9,10 @@ final class CoordinatorType: Sendable {
     let problems: [String]
     let type: any Coordinator.Type
     let links: [LinkPattern]
+    /// The kinds of screens that it declares.
+    let screens: [ScreenType]
+    /// The names that its events had, with those that they have, see `NavigationEvent.aliases`.
+    let aliases: [String: String]
     let isTabBarDelegate: Bool
     let isStackDelegate: Bool
     /// Whether it declares `deviceDidPair`.
@@ -50,6 +54,8 @@ final class CoordinatorType: Sendable {
         let shapes = EventShape.all(of: C.self, &numbers)
         let links = C.linkPatterns ?? []
         self.links = links
+        self.screens = C.screenTypes ?? []
+        self.aliases = C.Event.aliases
         self.isTabBarDelegate = type is any TabBarDelegate.Type
         self.isStackDelegate = type is any StackDelegate.Type
         self.isToldOfDevices = C.PairingResult.self != Undeclared.self
@@ -103,6 +109,8 @@ final class CoordinatorType: Sendable {
             + links.flatMap { link in link.problems.map { "\(name): link “\(link.text)” \($0)" } }
             + eventsEverywhere.filter { event in shapes?.contains { $0.name == event } != true }
             .map { "\(name).everywhere has “\($0)”, which is no event of it" }
+            + screens.compactMap(\.problem).map { "\(name).screens has \($0)" }
+            + CoordinatorType.problems(ofAliases: aliases, shapes: shapes ?? [], name)
             + C.unfitLists + C.nearMisses
     }
 
@@ -202,6 +210,17 @@ final class CoordinatorType: Sendable {
             return false
         }
         return shape.isDecodable(decodable)
+    }
+
+    private static func problems(ofAliases aliases: [String: String], shapes: [EventShape], _ name: String) -> [String]
+    {
+        aliases.sorted { $0.key < $1.key }.compactMap { alias, event in
+            if !shapes.contains(where: { $0.name == event }) {
+                return "\(name).Event.aliases has “\(event)”, which is no event of it"
+            }
+            return shapes.contains { $0.name == alias } || BuiltInEvent.names.contains(alias)
+                ? "\(name).Event.aliases has “\(alias)”, which is an event" : nil
+        }
     }
 
     private static func problems<C: Coordinator>(of type: C.Type, shapes: [EventShape]?) -> [String] {

@@ -18,11 +18,17 @@ public protocol NavigationEvent: Codable, Sendable {
     /// How a form shows the payload's fields, and what the server checks of them. By default the title of each field is
     /// the words of its name. Read from the first example, like `title`.
     var fields: [Field] { get }
+
+    /// The former names of events, with their present ones: `["buy": "purchase"]`. An event that is posted under a former
+    /// name is treated as if it had the present one, so that clients from before a renaming go on. Its payload must be
+    /// of the present form. States list only the present names. By default there are none.
+    static var aliases: [String: String] { get }
 }
 
 extension NavigationEvent {
     public var title: String { readableName }
     public var fields: [Field] { [] }
+    public static var aliases: [String: String] { [:] }
 
     /// The words of the event's name: “Add to cart” for `addToCart`.
     public var readableName: String { EncodedEvent(self)?.name.sentence ?? "" }

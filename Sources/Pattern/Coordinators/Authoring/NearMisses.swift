@@ -225,6 +225,13 @@ extension Coordinator {
         return (everywhere as? [Event])?.compactMap { EncodedEvent($0)?.name } ?? everywhere as? [String]
     }
 
+    /// The declared kinds of screens.
+    ///
+    /// - Returns: `nil` if what is declared as `screens` is no list of them.
+    static var screenTypes: [ScreenType]? {
+        screens is Undeclared ? [] : screens as? [ScreenType]
+    }
+
     /// The signals that other systems may send.
     ///
     /// - Returns: `nil` if what is declared as `external` is no list of signals.
@@ -242,6 +249,7 @@ extension Coordinator {
         return (dependencyTypes == nil ? [problem("dependencies", "any Any.Type")] : [])
             + (linkPatterns == nil ? [problem("links", "LinkPattern")] : [])
             + (eventsEverywhere == nil ? [problem("everywhere", "Event")] : [])
+            + (screenTypes == nil ? [problem("screens", "ScreenType")] : [])
             + (externalSignals == nil ? [problem("Signal.external", "Signal")] : [])
             + (FieldList.self == Undeclared.self || FieldList.self == [Field].self
                 ? [] : ["\(name).fields(of:in:) must return [Field]"])

@@ -18,12 +18,29 @@ extension TransitionRun {
 
     /// Sends the event to the first coordinator that accepts it, from the visible screen's up to the root.
     private mutating func route(_ event: PostedEvent) throws(NavigationError) {
-        guard let number = app.eventNumbers.byName[event.type] else { throw .unknownEvent }
-        guard let (coordinator, shape) = state.recipient(of: number, with: event.payload) else {
+        guard let (coordinator, shape) = recipient(of: event) else {
+            guard app.hasEvent(event.type) || app.aliases[event.type] != nil else { throw .unknownEvent }
             throw state.acceptedEvents.contains(event.type) ? .payloadNotOffered : .eventNotAccepted
         }
-        let fields = coordinator.type.fields?(coordinator.coordinator, number, state.context)
+        let fields = coordinator.type.fields?(coordinator.coordinator, shape.number, state.context)
         agenda.append(.call(.handle(shape, event: try shape.decodable(event.payload, fields)), coordinator.id))
+    }
+
+    /// The coordinator that accepts an event, which may be posted under a former name.
+    private func recipient(of event: PostedEvent) -> (coordinator: LivingCoordinator, event: EventShape)? {
+        if let number = app.eventNumbers.byName[event.type],
+            let found = state.recipient(of: number, with: event.payload)
+        {
+            return found
+        }
+        for number in app.aliases[event.type] ?? [] {
+            if let found = state.recipient(of: number, with: event.payload),
+                found.coordinator.type.aliases[event.type] == found.event.name
+            {
+                return found
+            }
+        }
+        return nil
     }
 
     private mutating func begin(_ event: BuiltInEvent, payload: JSON?) throws(NavigationError) {

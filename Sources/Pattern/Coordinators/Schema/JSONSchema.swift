@@ -6,6 +6,15 @@ public import JSONCoding
 /// `init(from:)` reads for one value, whether the compiler or the author wrote it. Where that shows nothing, the schema
 /// is `{}`, which permits any value.
 public enum JSONSchema {
+    /// The schema of what a type decodes.
+    ///
+    /// - Parameter example: an encoded value; `nil` if all values have to be made up.
+    static func schema<Value: Decodable>(of type: Value.Type, example: JSON?) -> JSON {
+        let trace = SchemaTrace()
+        _ = try? SchemaProbe(example, trace).decode(type)
+        return trace.schema
+    }
+
     /// The schema of the payload of an example's case, as it is posted in `{"type": …, "payload": …}`.
     ///
     /// `init(from:)` reads the example's values, and made-up ones where the example has none. An optional value is not

@@ -433,6 +433,32 @@ extension SchemaTrace {
         }
     }
 
+    /// Notes a value of which more than one is seen, such as a screen's parameters: what one of them lacks is not
+    /// required.
+    func observe(_ value: JSON) {
+        switch value {
+        case .null: note(["type": "null"])
+        case .bool: note(["type": "boolean"])
+        case .integer where !values.contains(["type": "number"]): note(["type": "integer"])
+        case .integer, .number, .longNumber:
+            values.removeAll { $0 == ["type": "integer"] }
+            note(["type": "number"])
+        case .string: note(["type": "string"])
+        case .array(let elements):
+            let element = noteArray()
+            for value in elements { element.observe(value) }
+        case .object(let object):
+            let isFirst = !isObject
+            noteObject()
+            for index in members.indices where !object.contains(members[index].name) {
+                members[index].isRequired = false
+            }
+            for added in object.members {
+                noteMember(added.name, isRequired: isFirst || member(added.name) != nil).observe(added.value)
+            }
+        }
+    }
+
     private var isBlank: Bool {
         values.isEmpty && !isAnything && !isObject && mapValue == nil && arrayElement == nil
     }

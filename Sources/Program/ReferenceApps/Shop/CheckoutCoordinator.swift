@@ -4,6 +4,7 @@ extension Shop {
     /// Address, payment, receipt. The order is the result, which is delivered before the receipt is shown.
     struct CheckoutCoordinator: Coordinator {
         static let dependencies: [any Any.Type] = [(any Payments).self]
+        static let screens = ["address", "payment", "paying", "receipt"].map { ScreenType($0) }
 
         let items: [Int]
         private(set) var order: Order?

@@ -4,6 +4,12 @@ extension Shop {
     /// Searches while the user types. Of several searches only the last one goes on.
     struct SearchCoordinator: Coordinator {
         static let dependencies: [any Any.Type] = [(any Catalog).self]
+        static let screens = [ScreenType("search", Query.self)]
+
+        struct Query: ScreenParameters {
+            let text: String
+            static let example = Query(text: "product 4")
+        }
 
         private var text = ""
         private var products: [Int] = []

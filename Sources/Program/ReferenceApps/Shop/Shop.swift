@@ -70,6 +70,12 @@ extension Shop {
     struct TabCoordinator: Coordinator {
         static let cartLink: LinkPattern = "/cart"
         static let links = [cartLink, "/checkout"]
+        static let screens = [ScreenType("shop"), ScreenType("cart", CartScreen.self)]
+
+        struct CartScreen: ScreenParameters {
+            let items: [Int]
+            static let example = CartScreen(items: [42])
+        }
 
         enum Event: NavigationEvent, CaseIterable { case checkout }
 
@@ -165,7 +171,7 @@ extension Shop {
         func showProduct(_ id: Int, _ navigator: inout Navigator) {
             showTab("home", &navigator)
             navigator.tellChildren(HomeCoordinator.self) { home, navigator in
-                home.show(id, ["id": .integer(id)], &navigator)
+                home.show(HomeCoordinator.Product(id: id), &navigator)
             }
         }
 
@@ -194,6 +200,21 @@ extension Shop {
     struct HomeCoordinator: Coordinator {
         static let productLink: LinkPattern = "/products/{id:integer}?ref={ref}"
         static let links = [productLink, "/{path...}"]
+        static let screens = [
+            ScreenType("home"), ScreenType("product", Product.self), ScreenType("notFound", NotFound.self),
+        ]
+
+        struct Product: ScreenParameters {
+            let id: Int
+            /// Where the link was found that led here.
+            var ref: String?
+            static let example = Product(id: 42, ref: "mail")
+        }
+
+        struct NotFound: ScreenParameters {
+            let path: [String]
+            static let example = NotFound(path: ["old", "offer"])
+        }
 
         enum Event: NavigationEvent {
             case product(id: Int)
@@ -208,7 +229,7 @@ extension Shop {
 
         func handle(_ event: Event, _ navigator: inout Navigator) {
             switch event {
-            case .product(let id), .related(let id): navigator.push(product(id, ["id": .integer(id)]))
+            case .product(let id), .related(let id): navigator.push(screen(of: Product(id: id)))
             case .addToCart:
                 guard let id = navigator.visible?.params["id"]?.integer else { return }
                 navigator.shared[Cart.self].items.append(id)
@@ -217,24 +238,24 @@ extension Shop {
 
         func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
             if let id = link.integer("id") {
-                show(id, link.params, &navigator)
+                show(Product(id: id, ref: link.string("ref")), &navigator)
             } else {
                 navigator.popToRoot()
-                navigator.push(Screen("notFound", title: "Not found", params: link.params, events: ["product"]))
+                let path = NotFound(path: link.strings("path"))
+                navigator.push(Screen("notFound", path, title: "Not found", events: ["product"]))
             }
             return .taken
         }
 
         /// Shows a product directly above the home screen.
-        func show(_ id: Int, _ params: JSONObject, _ navigator: inout Navigator) {
+        func show(_ product: Product, _ navigator: inout Navigator) {
             navigator.popToRoot()
-            navigator.push(product(id, params))
+            navigator.push(screen(of: product))
         }
 
-        /// - Parameter params: `id`, and `ref` if the link says where it was found.
-        private func product(_ id: Int, _ params: JSONObject) -> Screen {
+        private func screen(of product: Product) -> Screen {
             Screen(
-                "product", title: "Product \(id)", params: params,
+                "product", product, title: "Product \(product.id)",
                 events: [
                     Control(role: .primary, sends: "addToCart"), Control(role: .navigation, sends: "related"),
                 ],
@@ -247,6 +268,7 @@ extension Shop {
     /// A sheet that finishes when the password is right.
     struct SignInCoordinator: Coordinator {
         static let dependencies: [any Any.Type] = [LoginUseCase.self]
+        static let screens = [ScreenType("signIn")]
 
         enum Event: NavigationEvent {
             case submit(email: String, password: Secret)
