@@ -22,7 +22,7 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
                 Damaged sessions are also reported on standard error, and damaged pages of the store are listed; the \
                 next start rebuilds what is derived from the journal, if that is sound. Exits \
                 1 if anything is damaged, or if any session would be reduced, relaunched or refused and --allow does \
-                not name that.
+                not name that, or if --compare finds what breaks clients.
 
                 Give it the lifetimes that `serve` will have.
                 """)
@@ -39,6 +39,13 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
     @Flag(help: "Also explores the apps, as graph does, and names screens of sessions that are found nowhere.")
     var explore = false
 
+    @Option(
+        help: """
+            A file with what `describe --as json` or GET /v1/apps/{app} gave before: also reports, on standard error, \
+            what has changed for the clients of that app.
+            """)
+    var compare: String?
+
     @OptionGroup(title: "Options of the apps")
     var own: Server.Options
 
@@ -48,6 +55,7 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
         var setup = ServerSetup(
             isDevelopment: settings.apps.development, dataDirectory: isThere ? directory : nil, options: own)
         let apps = try await Server.soundApps(&setup)
+        let breaksClients = try await breaksClients(of: apps)
         var lifetimes = SessionSettings()
         settings.lifetimes.apply(to: &lifetimes)
         let host = SessionHost(apps: apps, store: MemoryStore(), settings: lifetimes)
@@ -76,7 +84,25 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
         }
         if explore { try await reportStrayScreens(summary.screens) }
         let isAllowed = (allow ?? AllowedOutcomes()).include(summary)
-        if !isWhole || !summary.damagedPages.isEmpty || !isAllowed { throw ExitCode(1) }
+        if !isWhole || !summary.damagedPages.isEmpty || !isAllowed || breaksClients { throw ExitCode(1) }
+    }
+
+    /// Reports what differs from the description in the file of `--compare`.
+    private func breaksClients(of apps: [App]) async throws -> Bool {
+        guard let file = compare else { return false }
+        let before = try DescribedApp(try JSON(describing: file, of: "--compare"), in: file)
+        guard let app = apps.first(where: { $0.name == before.name }) else {
+            StandardError.print("Warning: breaks all clients: there is no app “\(before.name)” any more")
+            return true
+        }
+        var description = AppDescription(app)
+        if before.wasExplored {
+            (_, description) = try await Server.explore(
+                app.name, own, limit: DescribeCommand<Server>.usualLimit, "check")
+        }
+        let comparison = AppComparison(from: before, to: try DescribedApp(description.json, in: "the description"))
+        for line in comparison.lines { StandardError.print("App “\(app.name)”: \(line)".printable) }
+        return !comparison.breaks.isEmpty
     }
 
     /// Reports the screens of sessions that exploring their apps does not find; with the dependencies that are made for

@@ -7,7 +7,7 @@ internal import ByteText
 public import Coordinators
 
 /// A server of some apps. Marked `@main`, it is a program with the subcommands `serve`, `check`,
-/// `sessions`, `backup`, `restore`, `migrate`, `config`, `graph` and `health`.
+/// `sessions`, `backup`, `restore`, `migrate`, `config`, `graph`, `describe` and `health`.
 ///
 /// ```swift
 /// @main struct ShopServer: NavigationServer {
@@ -17,7 +17,7 @@ public import Coordinators
 ///
 /// A server whose apps depend on the command line, or on services of their own, declares `apps(_:)` instead of `apps`.
 public protocol NavigationServer {
-    /// Options of the program's own. `serve`, `check` and `graph` take them beside the server's.
+    /// Options of the program's own. `serve`, `check`, `graph` and `describe` take them beside the server's.
     associatedtype Options: ParsableArguments = NoOptions
 
     /// The program's name in its help and its messages: by default the name of its file.
@@ -65,7 +65,7 @@ struct ServerCommand<Server: NavigationServer>: AsyncParsableCommand {
             subcommands: [
                 ServeCommand<Server>.self, CheckCommand<Server>.self, SessionsCommand.self, BackupCommand.self,
                 RestoreCommand.self, MigrateCommand.self, ConfigCommand<Server>.self, GraphCommand<Server>.self,
-                HealthCommand.self,
+                DescribeCommand<Server>.self, HealthCommand.self,
                 DescribeMetricsCommand.self,
             ] + Server.commands)
     }

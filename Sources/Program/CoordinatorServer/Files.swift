@@ -401,7 +401,7 @@ enum SmallFile {
     /// How long reading may take, in nanoseconds.
     private static let maxReadingTime = 60_000_000_000
 
-    static func bytes(of path: String) throws(Unreadable) -> [UInt8] {
+    static func bytes(of path: String, upTo sizeLimit: Int = sizeLimit) throws(Unreadable) -> [UInt8] {
         func failed() -> Unreadable {
             Unreadable(reason: "\(path) cannot be read: \(String(cString: strerror(errno)).lowercased())")
         }

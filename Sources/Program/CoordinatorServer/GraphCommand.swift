@@ -5,8 +5,7 @@ internal import FoundationEssentials
 internal import Glibc
 internal import Sessions
 
-/// `graph`: draws the map of an app, found by trying its events. The app is made only for this, with its development
-/// dependencies and an empty directory for its data, so no session and no data of a server are touched.
+/// `graph`: draws the map of an app, found by trying its events.
 struct GraphCommand<Server: NavigationServer>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -39,35 +38,56 @@ struct GraphCommand<Server: NavigationServer>: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let directory = FileManager.default.temporaryDirectory.appending(path: "coordinatord-graph-\(UUID())").path
+        let (map, _) = try await Server.explore(app, own, limit: limit, "graph")
+        print(map.drawn(as: format, withBuiltIn: builtIn))
+    }
+}
+
+extension NavigationServer {
+    /// Explores an app, and warns of what was not found. The app is made only for this, with its development dependencies
+    /// and an empty directory for its data, so no session and no data of a server are touched.
+    ///
+    /// - Parameter command: the name of the command, for its messages.
+    /// - Throws: an exit code, after printing the reason to standard error.
+    static func explore(
+        _ name: String, _ options: Options, limit: Int, _ command: String
+    ) async throws -> (AppMap, AppDescription) {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "coordinatord-\(command)-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: directory) }
-        var setup = ServerSetup(isDevelopment: true, dataDirectory: directory, options: own)
-        let apps = try await Server.soundApps(&setup)
-        guard let app = apps.first(where: { $0.name == self.app }) else {
+        var setup = ServerSetup(isDevelopment: true, dataDirectory: directory, options: options)
+        let apps = try await soundApps(&setup)
+        guard let app = apps.first(where: { $0.name == name }) else {
             let names = apps.map(\.name).joined(separator: ", ")
-            throw ExitCode.cannotStart(EX_USAGE, "there is no app “\(self.app)”; there are: \(names)")
+            throw ExitCode.cannotStart(EX_USAGE, "there is no app “\(name)”; there are: \(names)")
         }
 
-        let map: AppMap?
-        var progress = Progress("graph", unit: "states")
+        let description = AppDescription(app)
+        let found: AppMap?
+        var progress = Progress(command, unit: "states")
         do {
-            map = try await AppMap(exploring: app, limit: limit, progress: { progress.show($0, of: nil) }) {
-                (run) async throws(NavigationError) in
-                try await result(of: run, CallWatch(limit: GraphCommand.eventLimit))
-            }
+            found = try await AppMap(
+                exploring: app, limit: limit, progress: { progress.show($0, of: nil) },
+                visit: { description.observe($0.result.state) },
+                by: { (run) async throws(NavigationError) in
+                    try await result(of: run, CallWatch(limit: exploredEventLimit))
+                })
         } catch {
-            throw ExitCode.cannotStart(EX_SOFTWARE, "app “\(app.name)” cannot start a session: \(error)")
+            throw ExitCode.cannotStart(EX_SOFTWARE, "app “\(name)” cannot start a session: \(error)")
         }
         progress.hide()
-        guard let map else {
+        guard let map = found else {
             throw ExitCode.cannotStart(
-                EX_SOFTWARE, "app “\(app.name)” does not start a session within \(GraphCommand.eventLimit)")
+                EX_SOFTWARE, "app “\(name)” does not start a session within \(exploredEventLimit)")
         }
-        print(map.drawn(as: format, withBuiltIn: builtIn))
+        warn(of: map, limit: limit)
+        return (map, description)
+    }
+
+    private static func warn(of map: AppMap, limit: Int) {
         if !map.slowEvents.isEmpty {
             StandardError.print(
                 """
-                Warning: these took longer than \(GraphCommand.eventLimit) and are not on the map: \
+                Warning: these took longer than \(exploredEventLimit) and are not on the map: \
                 \(map.slowEvents.joined(separator: ", "))
                 """)
         }
@@ -82,8 +102,8 @@ struct GraphCommand<Server: NavigationServer>: AsyncParsableCommand {
         }
     }
 
-    /// How long an event may take.
-    private static var eventLimit: Duration { .seconds(3) }
+    /// How long an event may take while an app is explored.
+    private static var exploredEventLimit: Duration { .seconds(3) }
 }
 
 extension MapFormat: ExpressibleByArgument {}

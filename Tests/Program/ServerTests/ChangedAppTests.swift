@@ -65,6 +65,20 @@ import TestSupport
         #expect(
             explored.errors
                 == "Warning: exploring “library” found its screen “book” nowhere, which sessions have: 1\n")
+        let described = try await Program(Program.oddServer, ["describe", "library"]).exit()
+        let file = storage.directory.path + "/library.json"
+        try described.output.write(toFile: file, atomically: true, encoding: .utf8)
+        let compared = try await run("check", "--allow", "relaunched,reduced", "--compare", file)
+        #expect(compared.code == 1 && compared.output == check.output)
+        #expect(
+            compared.errors == """
+                App “library”: breaks clients that post “help” to shelf: the event is gone
+                App “library”: breaks clients that draw “help”: the screen is gone
+                App “library”: breaks clients that draw “book”: the screen is gone
+                App “library”: harmless: screen “shelf” does not offer “help” any more
+                App “library”: harmless: screen “volume”
+
+                """)
         #expect(try await run("check", "--allow", "relaunched,reduced").code == 0)
         #expect(try await run("check", "--allow", "relaunched").code == 1)
         #expect(try await run("check", "--allow", "restored").code == 64)

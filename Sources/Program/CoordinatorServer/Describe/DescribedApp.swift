@@ -1,0 +1,261 @@
+internal import ByteText
+internal import JSONCoding
+
+/// An app as `GET /v1/apps/{app}` and `describe --as json` describe it, read from that text. What is written for clients
+/// comes from here, so it is the same whether the app is at hand or only its description. Unknown members are ignored.
+struct DescribedApp: Decodable {
+    struct Event: Decodable {
+        let type: String
+        let title: String
+        let schema: JSON?
+        let aliases: [String]?
+
+        /// `nil` if the event has no payload.
+        var payload: ValueType? { schema.map { ValueType($0) } }
+    }
+
+    struct Coordinator: Decodable {
+        let name: String
+        let events: [Event]
+        let signals: [Event]?
+    }
+
+    struct Tab: Decodable {
+        let id: String
+        let title: String?
+    }
+
+    struct Screen: Decodable {
+        let name: String
+        let source: String
+        let coordinators: [String]
+        let params: JSON?
+        let hasContent: Bool?
+        let content: JSON?
+        let events: [String]?
+        let tabs: [Tab]?
+
+        /// Empty if it has no parameters.
+        var members: [ValueType.Member] { params.map { ValueType($0) }?.members ?? [] }
+    }
+
+    struct Button: Decodable {
+        let id: String
+        let title: String
+    }
+
+    struct Alert: Decodable {
+        let coordinator: String
+        let title: String?
+        let buttons: [Button]
+    }
+
+    let name: String
+    let version: Int
+    let coordinators: [Coordinator]
+    /// `nil` in the description of a server from before there were any.
+    let screens: [Screen]?
+    let alerts: [Alert]?
+    let builtInEvents: [Event]
+    let links: [String]
+
+    /// Whether it has what only exploring finds.
+    var wasExplored: Bool {
+        alerts?.isEmpty == false || screens?.contains { $0.source == "observed" || $0.events != nil } == true
+    }
+
+    /// The ids of all tabs, each once, with the titles of those that have one.
+    var tabs: [(id: String, title: String?)] {
+        var tabs: [(id: String, title: String?)] = []
+        for tab in (screens ?? []).flatMap({ $0.tabs ?? [] }) where !tabs.contains(where: { $0.id == tab.id }) {
+            tabs.append((tab.id, tab.title))
+        }
+        return tabs
+    }
+
+    /// The ids of all alerts' buttons, each once, with the title of the first one.
+    var buttons: [(id: String, title: String?)] {
+        var buttons: [(id: String, title: String?)] = []
+        for button in (alerts ?? []).flatMap(\.buttons) where !buttons.contains(where: { $0.id == button.id }) {
+            buttons.append((button.id, button.title))
+        }
+        return buttons
+    }
+}
+
+/// The type of a value that a client sends or gets, read from its JSON Schema.
+indirect enum ValueType {
+    case boolean, integer, number, string
+    /// One of some texts.
+    case choice([String])
+    case list(ValueType)
+    /// An object with any names.
+    case map(ValueType)
+    case record([Member])
+    /// A value or `null`.
+    case optional(ValueType)
+    case anything
+
+    struct Member {
+        let name: String
+        /// Never `optional`: a member that is optional may also be left out.
+        let type: ValueType
+        let isRequired: Bool
+        let schema: JSON
+    }
+
+    /// - Parameter schema: as the server writes it. What it does not write is read as `anything`.
+    init(_ schema: JSON) {
+        if let alternatives = (schema["anyOf"] ?? schema["oneOf"])?.array, schema["enum"] == nil {
+            let others = alternatives.filter { $0["type"] != "null" }
+            let type = others.count == 1 ? ValueType(others[0]) : .anything
+            self = others.count < alternatives.count ? .optional(type) : type
+            return
+        }
+        if let values = schema["enum"]?.array {
+            let texts = values.compactMap(\.string)
+            let isWhole = !values.isEmpty && values.allSatisfy { $0.integer != nil }
+            self = texts.count == values.count && !texts.isEmpty ? .choice(texts) : isWhole ? .integer : .anything
+            return
+        }
+        switch schema["type"]?.string {
+        case "boolean": self = .boolean
+        case "integer":
+            // 64 bits without a sign, or more, have no type that all languages know.
+            let isUsual = schema["maximum"].map { $0.integer != nil } ?? true
+            self = isUsual ? .integer : .anything
+        case "number": self = .number
+        case "string": self = .string
+        case "null": self = .optional(.anything)
+        case "array": self = .list(schema["items"].map { ValueType($0) } ?? .anything)
+        case "object":
+            let required = schema["required"]?.array ?? []
+            guard let properties = schema["properties"]?.object, !properties.isEmpty else {
+                let values = schema["additionalProperties"].map { ValueType($0) }
+                self = .map(values ?? .anything)
+                return
+            }
+            var members: [Member] = []
+            for property in properties.members {
+                let type = ValueType(property.value)
+                let isRequired = required.contains(.string(property.name)) && !type.isOptional
+                members.append(
+                    Member(
+                        name: property.name, type: type.unwrapped, isRequired: isRequired, schema: property.value))
+            }
+            self = .record(members)
+        default: self = .anything
+        }
+    }
+
+    var isOptional: Bool {
+        if case .optional = self { true } else { false }
+    }
+
+    var unwrapped: ValueType {
+        if case .optional(let type) = self { type } else { self }
+    }
+
+    /// The members of a record; `nil` for another type.
+    var members: [Member]? {
+        if case .record(let members) = unwrapped { members } else { nil }
+    }
+}
+
+/// The identifiers of one scope of a written file. Two names that give the same one get different ones.
+struct Identifiers {
+    enum Form { case upper, unchanged }
+
+    private let form: Form
+    private let keywords: Set<String>
+    /// Puts a keyword so that it is an identifier.
+    private let escape: (String) -> String
+    private var used: Set<String>
+
+    /// - Parameter reserved: what has a meaning of its own in the scope.
+    init(
+        _ form: Form, reserved: Set<String> = [], keywords: Set<String> = [],
+        escape: @escaping (String) -> String = { $0 + "_" }
+    ) {
+        self.form = form
+        self.keywords = keywords
+        self.escape = escape
+        self.used = reserved
+    }
+
+    mutating func identifier(for name: String) -> String {
+        var identifier = Identifiers.plain(name, form)
+        if used.contains(identifier) { identifier += "_" }
+        var number = 2
+        while used.contains(identifier) {
+            identifier = "\(Identifiers.plain(name, form))_\(number)"
+            number += 1
+        }
+        used.insert(identifier)
+        return keywords.contains(identifier) ? escape(identifier) : identifier
+    }
+
+    /// The letters and digits of a name; a letter that follows others is in upper case.
+    private static func plain(_ name: String, _ form: Form) -> String {
+        var words: [String.UnicodeScalarView] = [String.UnicodeScalarView()]
+        for scalar in name.unicodeScalars {
+            let isDigit = ("0"..."9").contains(scalar)
+            if scalar == "_" || isDigit || scalar.properties.isAlphabetic {
+                words[words.count - 1].append(scalar)
+            } else if !words[words.count - 1].isEmpty {
+                words.append(String.UnicodeScalarView())
+            }
+        }
+        let texts = words.map { String($0) }.filter { !$0.isEmpty }
+        guard var text = texts.first else { return "unnamed" }
+        for word in texts.dropFirst() { text += word.withFirst { $0.properties.uppercaseMapping } }
+        switch form {
+        case .unchanged: break
+        case .upper: text = text.withFirst { $0.properties.uppercaseMapping }
+        }
+        let startsWithDigit = text.unicodeScalars.first.map { ("0"..."9").contains($0) } ?? false
+        return startsWithDigit || text == "_" ? "_" + text : text
+    }
+}
+
+extension String {
+    fileprivate func withFirst(_ change: (Unicode.Scalar) -> String) -> String {
+        guard let first = unicodeScalars.first else { return self }
+        return change(first) + String(unicodeScalars.dropFirst())
+    }
+
+    /// A literal of the text in quotation marks.
+    ///
+    /// - Parameters:
+    ///   - special: characters that need a backslash, beside the quotation mark and the backslash itself.
+    ///   - escape: the escape of a control character, by its number in hexadecimal.
+    func literal(special: String = "", escape: (String) -> String) -> String {
+        var text = "\""
+        for scalar in unicodeScalars {
+            if scalar == "\"" || scalar == "\\" || special.unicodeScalars.contains(scalar) {
+                text += "\\" + String(scalar)
+            } else if scalar.value < 0x20 || (0x7F..<0xA0).contains(scalar.value)
+                || [0x2028, 0x2029].contains(scalar.value)
+            {
+                let digits = String(scalar.value, radix: 16)
+                text += escape(String(repeating: "0", count: 4 - digits.utf8.count) + digits)
+            } else {
+                text += String(scalar)
+            }
+        }
+        return text + "\""
+    }
+
+    /// The text on one line of a comment, which it cannot end.
+    var commented: String { printable.substituting("*", with: "∗") }
+}
+
+extension [String] {
+    /// The lines, each further to the right.
+    var indented: [String] { map { $0.isEmpty ? "" : "    " + $0 } }
+
+    /// Lines in groups, with an empty line between two of these.
+    static func blocks(_ blocks: [[String]]) -> [String] {
+        [String](blocks.filter { !$0.isEmpty }.joined(separator: [""]))
+    }
+}
