@@ -130,9 +130,6 @@ public final class SQLiteStore: WritableStore {
         StoreDirectory.touch(StoreDirectory.backupMarker(in: directory))
     }
 
-    /// When the last backup was made that `noteBackup` was told of; `nil` if none was.
-    public var backedUpAt: Date? { StoreDirectory.time(of: StoreDirectory.backupMarker(in: directory.path)) }
-
     public var sessionCount: Int { writer.sessionCount.load(ordering: .relaxed) }
 
     public var condition: StoreCondition { troubles.condition }
@@ -143,6 +140,7 @@ public final class SQLiteStore: WritableStore {
         var figures = StoreFigures()
         (figures.waiting, figures.longestWait) = writer.waiting
         (figures.bytes, figures.logBytes) = directory.sizes
+        figures.backedUpAt = StoreDirectory.time(of: StoreDirectory.backupMarker(in: directory.path))
         figures.usedBytes = writer.usedBytes.load(ordering: .relaxed)
         (figures.uncompactedRows, figures.uncompactedBytes) = tail.withLock { ($0.recentCount, $0.recentSize) }
         return figures

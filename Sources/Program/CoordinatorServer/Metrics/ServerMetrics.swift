@@ -6,7 +6,6 @@ internal import Measures
 internal import MicroHTTP
 internal import NavigationAPI
 internal import Prometheus
-internal import SQLiteStore
 internal import Sessions
 
 /// What is counted only for the metrics, and so only if there is an admin port. Once this exists, the apps'
@@ -316,7 +315,7 @@ enum StoreMetrics {
         ServerMetric(
             "coordinatord_backup_timestamp_seconds", .gauge,
             "When `backup` has last copied the store, in seconds since 1970; absent if it never has, and for PostgreSQL."
-        ) { ($0.host.store as? SQLiteStore)?.backedUpAt.map { [MetricSample(value: $0.timeIntervalSince1970)] } ?? [] },
+        ) { $0.host.store.figures.backedUpAt.map { [MetricSample(value: $0.timeIntervalSince1970)] } ?? [] },
     ]
 
     private static let failures: [(SessionMeasures.StoreFailure, String)] = [

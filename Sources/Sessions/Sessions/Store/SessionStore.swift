@@ -353,6 +353,8 @@ public struct StoreFigures: Sendable {
     public var bytes: Int?
     /// What counts for the limit of its size: without free pages of the file.
     public var usedBytes: Int?
+    /// When the store was last copied by the command `backup`.
+    public var backedUpAt: Date?
     /// Bytes of the write-ahead log.
     public var logBytes: Int?
     /// Rows of the journal that are to be compacted next, and the bytes of their texts.
