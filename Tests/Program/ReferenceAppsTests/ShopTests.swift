@@ -48,11 +48,11 @@ import Testing
 
     @Test func `the cart is empty as soon as its order is paid`() async throws {
         var app = try await ShopTests.paying(with: "4242", payments: PaymentsInMemory(latency: .zero))
-        #expect(app.tabs == ["home", "search", "cart*"])
+        #expect(!app.stack.contains("orders"))
 
         try await app.performEffects()
 
-        #expect(app.visible == "receipt" && app.tabs == ["home", "search", "cart*", "orders"])
+        #expect(app.visible == "receipt" && app.stack.contains("| orders: orders]"))
         try await app.relaunch()
         try await app.selectTab("cart")
         #expect(app.state.visible?.screen.params["items"] == [])
