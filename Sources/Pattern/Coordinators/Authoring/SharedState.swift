@@ -142,8 +142,10 @@ public struct SharedValues: Sendable {
     var surviving: SharedValues {
         let values = kept.values.filter { type(of: $0).survivesRelaunch }
         guard values.count < kept.values.count else { return self }
-        let names = values.map { type(of: $0).name }
-        return SharedValues(Kept(values, JSONObject(names.compactMap { name in kept.saved[name].map { (name, $0) } })))
+        let names = Set(values.map { type(of: $0).name })
+        // In the app's order, as in `keep`.
+        let saved = kept.saved.names.filter(names.contains).compactMap { name in kept.saved[name].map { (name, $0) } }
+        return SharedValues(Kept(values, JSONObject(saved)))
     }
 
     /// Restores saved values, without those that no longer fit.
