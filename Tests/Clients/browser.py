@@ -42,13 +42,13 @@ class Page:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [
             {"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": motion}]})
 
-    def open(self, app, title, **query):
+    def open(self, app, title, back=None, **query):
         """Opens a new session of an app."""
         self.driver.get(f"{self.origin}/none")
         self.run("sessionStorage.clear()")
         more = "".join(f"&{name}={value}" for name, value in query.items())
         self.driver.get(f"{self.origin}/index.html?server={self.server}&app={app}{more}")
-        self.shows(title)
+        self.shows(title, back)
 
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
