@@ -10,7 +10,8 @@ end
 function done(summary, latency)
    local errors = summary.errors
    io.write(string.format(
-      "%d requests, %.0f/s, p50 %.2f ms, p99 %.2f ms, errors %d, non-2xx %d\n",
+      "%d requests, %.0f/s, p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms, errors %d, non-2xx %d\n",
       summary.requests, summary.requests / summary.duration * 1e6, latency:percentile(50) / 1000,
-      latency:percentile(99) / 1000, errors.connect + errors.read + errors.write + errors.timeout, errors.status))
+      latency:percentile(99) / 1000, latency:percentile(99.9) / 1000,
+      errors.connect + errors.read + errors.write + errors.timeout, errors.status))
 end

@@ -14,9 +14,9 @@ CONTENTS = {
     "Start": ["start/client", "start/author", "start/operator"],
     "Clients": ["sessions", "clients", "updates", "problems", "compatibility"],
     "Apps": ["authoring", "signatures", "pattern", "sign-in", "signals", "console"],
-    "Operation": ["operating", "settings", "containers", "kubernetes", "scaling", "backup", "metrics", "logging",
+    "Operation": ["operating", "settings", "capacity", "containers", "kubernetes", "scaling", "backup", "metrics", "logging",
                   "tracing"],
-    "Reliance": ["guarantees", "security"],
+    "Reliance": ["guarantees", "security", "compared"],
     "Project": ["CHANGELOG", "design", "Benchmarks/README", "CONTRIBUTING", "releasing"],
 }
 # Where each file of the repository is on the site.

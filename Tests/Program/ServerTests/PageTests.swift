@@ -43,7 +43,7 @@ import Testing
     @Test func `the README is read in five minutes`() throws {
         let readme = try String(contentsOf: repository.appending(path: "README.md"), encoding: .utf8)
 
-        #expect(readme.split(separator: "\n", omittingEmptySubsequences: false).count <= 200)
+        #expect(readme.split(separator: "\n", omittingEmptySubsequences: false).count <= 150)
     }
 
     private static func pages() throws -> [URL] {
