@@ -1,5 +1,6 @@
 import Foundation
 import JSONCoding
+import Sessions
 import Testing
 import TestSupport
 
@@ -125,6 +126,19 @@ extension Client {
             try await client.expect(outcome, 404, "not-carried-out")
         }
         #expect(try await client.post(OnceTests.add, ["Idempotency-Key": "refused"]).status == 200)
+    }
+
+    @Test func `of an expired session there are no outcomes, and nothing is repeated`() async throws {
+        let client = try await Client { $0.absoluteLifetime = 2 }
+        let key = ["Idempotency-Key": "k-1"]
+        #expect(try await client.post(OnceTests.add, key).status == 200)
+        try await eventually { try await client.call("GET", client.path).status == 410 }
+
+        for method in ["GET", "DELETE"] {
+            let outcome = try await client.call(method, "\(client.path)/outcomes/k-1")
+            try await client.expect(outcome, 410, "session-expired")
+        }
+        try await client.expect(try await client.post(OnceTests.add, key), 410, "session-expired")
     }
 
     @Test func `nothing is carried out under a key that was withdrawn`() async throws {

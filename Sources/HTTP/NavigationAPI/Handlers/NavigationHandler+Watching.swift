@@ -26,13 +26,14 @@ extension NavigationHandler {
         let body = StateBody(state, transition: transition, includesControls: includesControls)
         var response = isKnown ? HTTPResponse.notModified : .json(body)
         response.headers.append("ETag", tag)
+        var isMinimal = false
         if !isKnown, let tag = Preference.base(preferences, known: known),
             let base = await base(tag, of: try session(request), current: first)
         {
-            response.reduce(since: base, includesControls: includesControls)
+            isMinimal = response.reduce(since: base, includesControls: includesControls)
         }
-        if let wait {
-            response.headers.append("Preference-Applied", "wait=\(wait)")
+        response.applied(wait: wait, isMinimal: isMinimal)
+        if wait != nil {
             // The drain has cut the wait short: a client that repeats it at once would get the same answer.
             if isKnown, draining.load(ordering: .relaxed) { response.headers.append("Retry-After", "1") }
         }

@@ -277,16 +277,18 @@ extension NavigationHandler {
         after before: SessionState, includesControls: Bool
     ) async -> HTTPResponse {
         var response = outcome.response(includesControls: includesControls)
-        if let wait = Preference.wait(preferences) {
+        let wait = Preference.wait(preferences)
+        if let wait {
             let settled = try? await session.settled(outcome, after: before, within: .seconds(wait)) {
                 request.hasHungUp
             }
             if let settled { response = HTTPResponse(settled, of: outcome, includesControls: includesControls) }
-            response.headers.append("Preference-Applied", "wait=\(wait)")
         }
+        var isMinimal = false
         if let tag = Preference.base(preferences), let base = await base(tag, of: session, current: before) {
-            response.reduce(since: base, includesControls: includesControls)
+            isMinimal = response.reduce(since: base, includesControls: includesControls)
         }
+        response.applied(wait: wait, isMinimal: isMinimal)
         return response
     }
 

@@ -98,13 +98,20 @@ extension HTTPResponse {
     /// Leaves out of a state what the client has already, if that makes the answer shorter.
     ///
     /// - Parameter base: the state that the client has.
-    mutating func reduce(since base: SessionState, includesControls: Bool) {
+    /// - Returns: whether the body is the difference now.
+    mutating func reduce(since base: SessionState, includesControls: Bool) -> Bool {
         guard case .bytes(let whole) = body, let state = try? JSON(parsing: whole),
             let known = try? JSON(parsing: StateBody(base, includesControls: includesControls).bytes)
-        else { return }
+        else { return false }
         let difference = StateDifference(since: known).json(of: state).bytes
-        guard difference.count < whole.count else { return }
+        guard difference.count < whole.count else { return false }
         body = .bytes(difference)
-        headers.append("Preference-Applied", "return=minimal")
+        return true
+    }
+
+    /// - Parameter wait: the seconds that the answer was allowed to wait; `nil` if it was not asked to.
+    mutating func applied(wait: Int?, isMinimal: Bool) {
+        let applied = [wait.map { "wait=\($0)" }, isMinimal ? "return=minimal" : nil].compactMap(\.self)
+        if !applied.isEmpty { headers.append("Preference-Applied", applied.joined(separator: ", ")) }
     }
 }

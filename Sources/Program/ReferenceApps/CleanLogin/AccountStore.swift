@@ -65,7 +65,8 @@ public final class AccountStore: LoginRepository {
     ///
     /// - Parameter path: must not exist.
     public func copy(to path: String) throws(AccountStoreError) {
-        let draft = path + ".new"
+        // What `kill -9` leaves of one is in nobody's way.
+        let draft = "\(path).\(getpid())"
         let file = open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard file >= 0 else { throw .system(draft) }
         defer {

@@ -58,13 +58,14 @@ public struct AuthorizedSession: Sendable {
     private func attempt(
         _ event: PostedEvent, if condition: VersionCondition?, once: IdempotentRequest?
     ) async throws(SessionError) -> Attempt<Outcome> {
+        let now = host.now()
+        let before = try state(if: nil, at: now)
         if let once, live.mayHaveAnswered(once.key.digest),
             let answer = try await host.answer(to: once.key.digest, of: id)
         {
             return .unchanged(try replay(answer, to: once))
         }
-        let now = host.now()
-        let before = try state(if: condition, at: now)
+        try condition?.check(before)
         let result = try await transition(event, on: before, at: now, once: once)
         var applied = nextVersion(result, after: before, at: now, once: once)
         if let request = applied.transition.pairingRequest {
@@ -225,11 +226,11 @@ public struct AuthorizedSession: Sendable {
     private func attempt(
         _ key: RequestKey, withdrawing: Bool
     ) async throws(SessionError) -> Attempt<Outcome?> {
+        let now = host.now()
+        let state = try state(if: nil, at: now)
         var kept: StoredAnswer?
         if live.mayHaveAnswered(key.digest) { kept = try await host.answer(to: key.digest, of: id) }
         if let kept, !kept.isWithdrawal { return .unchanged(try replay(kept, to: key) {}) }
-        let now = host.now()
-        let state = try state(if: nil, at: now)
         guard withdrawing, kept == nil else { return .unchanged(nil) }
         let unchanged = AppliedEvent(state: state, transition: Transition(event: nil))
         let withdrawal = StoredAnswer.withdrawal(of: key, in: state)
