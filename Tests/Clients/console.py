@@ -884,7 +884,7 @@ def waiting():
 
         # In production signals need the operator's token.
         server.stop()
-        server.options = (*server.options, "--no-development")
+        server.options = (*server.options, "--no-development", "--public-console")
         server.start()
         page.start("booking")
         page.click("Signals of other systems", ".screenside")

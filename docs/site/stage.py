@@ -14,8 +14,8 @@ CONTENTS = {
     "Start": ["start/client", "start/author", "start/operator"],
     "Clients": ["sessions", "clients", "updates", "problems", "compatibility"],
     "Apps": ["authoring", "signatures", "pattern", "sign-in", "signals", "console"],
-    "Operation": ["operating", "settings", "capacity", "containers", "kubernetes", "scaling", "backup", "metrics", "logging",
-                  "tracing"],
+    "Operation": ["operating", "settings", "capacity", "containers", "kubernetes", "scaling", "backup", "secrets", "metrics",
+                  "logging", "tracing"],
     "Reliance": ["guarantees", "security", "compared"],
     "Project": ["CHANGELOG", "design", "Benchmarks/README", "CONTRIBUTING", "releasing"],
 }

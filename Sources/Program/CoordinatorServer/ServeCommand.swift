@@ -73,7 +73,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         api.basePath = settings.address.basePath
         api.compresses = settings.connections.compress
         api.console = console?.settings
-        let keys = try settings.clients.serviceKeyFile.map { try ServiceKeyFile($0, Logger(label: "signals")) }
+        let keys = try settings.clients.serviceKeyFile.map { try KeyFile($0, .services, Logger(label: "signals")) }
         api.serviceKeys = keys
         api.reportSignal = { [logger = Logger(label: "signals")] in logger.debug("\($0)") }
         let handler = NavigationHandler(
@@ -96,13 +96,19 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
                     program: (Server.name, Server.version), metrics: $0, host: host, server: server,
                     traces: traces, limits: limits)
             },
-            handler)
+            handler,
+            console: console?.settings.isPublic == false ? settings.address.basePath?.segments ?? [] : nil)
+        let address = HTTPAuthority(host: settings.address.host, port: server.port)
         let lifetime = ServerLifetime(
             program: Server.announcement, server: server, handler: handler, drain: drain,
-            address: HTTPAuthority(host: settings.address.host, port: server.port), host: host, store: store,
+            address: address, host: host, store: store,
             storeAnnouncement: settings.storage.announcement,
-            console: console.map { "\(settings.address.basePath?.text ?? "")/console\($0.remark)" }, admin: admin,
-            manager: manager, logger: logger, format: settings.log.format(of: STDOUT_FILENO), serviceKeys: keys)
+            console: console.map { console in
+                let port = console.settings.isPublic ? address : admin?.address ?? address
+                return "\(port)\(settings.address.basePath?.text ?? "")/console\(console.remark)"
+            }, admin: admin,
+            manager: manager, logger: logger, format: settings.log.format(of: STDOUT_FILENO),
+            keyFiles: [keys, console?.keyFile].compactMap(\.self))
         do {
             try await lifetime.run(setup.services, until: signals)
         } catch let error where !(error is ExitCode) {

@@ -21,7 +21,7 @@ struct ServerLifetime {
     let store: any SessionStore
     /// Describes the store and what it promises.
     let storeAnnouncement: String
-    /// The path of the console, and a remark on it; `nil` if there is none.
+    /// The address of the console, and a remark on it; `nil` if there is none.
     let console: String?
     /// Open until the end; `nil` if there is none.
     let admin: AdminPort?
@@ -30,7 +30,8 @@ struct ServerLifetime {
     let logger: Logger
     /// Of what is written to standard output.
     let format: LineLogHandler.Format
-    let serviceKeys: ServiceKeyFile?
+    /// Read again when they change.
+    let keyFiles: [KeyFile]
 
     /// How long the services of the apps may take to stop, in seconds.
     private static let serviceGrace = 5
@@ -47,11 +48,11 @@ struct ServerLifetime {
         defer { withExtendedLifetime(signals) {} }
         let (reasons, continuation) = (signals.reasons, signals.continuation)
         let services = RunningServices(services) { continuation.yield(.failure($0)) }
-        let chores = [
-            Task { await sweep() }, Task { await host.follow() }, Task { await host.keepWatchedAlive() },
-            Task { await host.fireTimers() }, Task { await host.resumeEffects() },
-            Task { if let serviceKeys { await serviceKeys.follow() } },
-        ]
+        let chores =
+            [
+                Task { await sweep() }, Task { await host.follow() }, Task { await host.keepWatchedAlive() },
+                Task { await host.fireTimers() }, Task { await host.resumeEffects() },
+            ] + keyFiles.map { file in Task { await file.follow() } }
         announce()
         let first = await reasons.first { _ in true }
         if case .signal(let number) = first { logger.info("\(StopSignals.name(of: number))") }
@@ -81,7 +82,7 @@ struct ServerLifetime {
             logger.warning("\(error): `health` cannot read this server's address there")
         }
         announce("\(program) listening on http://\(address) (store: \(storeAnnouncement))")
-        if let console { announce("console: http://\(address)\(console)") }
+        if let console { announce("console: http://\(console)") }
         if let admin { announce("metrics: http://\(admin.address)/metrics") }
         manager?.notify(.ready)
     }

@@ -2,20 +2,25 @@ import Coordinators
 import Foundation
 import JSONCoding
 import MicroHTTP
-import NavigationAPI
 import Sessions
 import Synchronization
 import TestSupport
 import Testing
 
+@testable import NavigationAPI
+
 /// The page for people: who may see what. What it shows is tested in a browser, see `scripts/test-console`.
 @Suite(.enabled(if: isComplete)) struct ConsoleTests {
     private static let token = "the operator's token of this test"
 
-    private static func client(_ app: App? = nil, isDevelopment: Bool = false) async throws -> Client {
+    private static func client(
+        _ app: App? = nil, isDevelopment: Bool = false, isPublic: Bool = true, _ audit: AuditEntries? = nil
+    ) async throws -> Client {
         var settings = NavigationHandler.Settings()
+        settings.proxies = [IPNetwork("127.0.0.0/8")].compactMap(\.self)
         settings.console = ConsoleSettings(
-            server: "test/1", isDevelopment: isDevelopment, operatorToken: token,
+            server: "test/1", isDevelopment: isDevelopment, isPublic: isPublic,
+            operators: KeyTable([token: "bob", "another token of this test": "eve"]), audit: { audit?.add($0) },
             map: { $0 == "counter" && isDevelopment ? #"{"nodes":[]}"# : nil })
         return try await Client(app ?? App("counter", root: { CounterCoordinator() }), handler: settings) {
             $0.measuresHandlers = true
@@ -71,7 +76,7 @@ import Testing
 
     @Test func `the operator's token opens every session to look at, and to end`() async throws {
         let client = try await ConsoleTests.client()
-        for token in [client.token, "", "wrong", ConsoleTests.token + "x"] {
+        for token in [client.token, "wrong"] {
             for path in ["server", "sessions", "sessions/\(client.id)", "sessions/\(client.id)/updates"] {
                 #expect(try await client.call("GET", "/console/api/\(path)", token: token).status == 401)
             }
@@ -171,7 +176,7 @@ import Testing
     @Test func `only the apps that there are are explored`() async throws {
         let asked = Mutex<[String]>([])
         var settings = NavigationHandler.Settings()
-        settings.console = ConsoleSettings(server: "test/1", isDevelopment: true, operatorToken: nil) { app in
+        settings.console = ConsoleSettings(server: "test/1", isDevelopment: true, operators: nil) { app in
             asked.withLock { $0.append(app) }
             return "{}"
         }
@@ -193,6 +198,130 @@ import Testing
         #expect(try await other.call("GET", "/console/api/apps/counter/map").status == 401)
         #expect(try await other.call("GET", "/console/api/apps/counter/map", token: ConsoleTests.token).status == 404)
     }
+}
+
+/// Who an operator is, how often a token may be tried, and what is written down.
+@Suite(.enabled(if: isComplete)) struct OperatorKeyTests {
+    private static let tokens = ["bob": "the token of bob in this test", "eve": "the token of eve in this test"]
+    private static let path = "/console/api/sessions"
+
+    private let client: Client
+    private let entries = AuditEntries()
+
+    init() async throws {
+        client = try await OperatorKeyTests.client(entries)
+    }
+
+    private static func client(_ entries: AuditEntries, isPublic: Bool = true) async throws -> Client {
+        var settings = NavigationHandler.Settings()
+        settings.proxies = [IPNetwork("127.0.0.0/8")].compactMap(\.self)
+        settings.console = ConsoleSettings(
+            server: "test/1", isDevelopment: false, isPublic: isPublic,
+            operators: KeyTable(Dictionary(uniqueKeysWithValues: tokens.map { ($1, $0) })), audit: { entries.add($0) },
+            map: { _ in nil })
+        return try await Client(App("member", root: { MemberCoordinator() }), handler: settings)
+    }
+
+    private func ask(
+        _ token: String?, from address: String = "192.0.2.1", _ method: String = "GET", _ path: String = path
+    ) async throws -> Answer {
+        try await client.call(
+            method, path, token: token ?? OperatorKeyTests.tokens["bob"], headers: ["X-Forwarded-For": address])
+    }
+
+    @Test func `every act of an operator is one entry, with its name, address and outcome`() async throws {
+        _ = try await client.post(#"{"type":"enter"}"#)
+        let session = "/console/api/sessions/\(client.id)"
+        let acts: [(act: String, method: String, path: String, outcome: String)] = [
+            ("list-sessions", "GET", "/console/api/sessions?user=ann", "done"),
+            ("read-session", "GET", session, "done"), ("read-session", "HEAD", session, "done"),
+            ("read-coordinators", "GET", session + "/coordinators", "done"),
+            ("read-history", "GET", session + "/history", "done"),
+            ("read-version", "GET", session + "/history/1", "done"),
+            ("read-version", "GET", session + "/history/77", "unknown-version"),
+            ("read-session", "GET", "/console/api/sessions/s_0000000000000", "unknown-session"),
+            ("end-session", "DELETE", session, "done"), ("end-session", "DELETE", session, "ended"),
+            ("end-sessions-of-user", "DELETE", "/console/api/sessions?user=ann", "done"),
+            ("end-sessions-of-user", "DELETE", "/console/api/sessions", "invalid-query"),
+        ]
+
+        for (_, method, path, _) in acts { _ = try await ask(nil, method, path) }
+        let answer = try await ask(OperatorKeyTests.tokens["eve"], from: "2001:db8::7", "GET", session)
+        // The server's figures say nothing of anybody.
+        #expect(try await ask(nil, "GET", "/console/api/server").status == 200)
+
+        let all = entries.all
+        #expect(all.map(\.act) == acts.map(\.act) + ["read-session"])
+        #expect(all.map(\.outcome) == acts.map(\.outcome) + ["ended"])
+        #expect(all.dropLast().allSatisfy { $0.operatorName == "bob" && $0.address?.text == "192.0.2.1" })
+        #expect(all[0].user == "ann" && all[0].session == nil)
+        #expect(all[1].user == nil && all[1].session?.text == client.id)
+        #expect(all.last?.operatorName == "eve" && all.last?.address?.text == "2001:db8::7")
+        #expect(all.last?.request.text == answer.headers["x-request-id"])
+    }
+
+    @Test func `wrong tokens are written down, and after ten in a minute their address has to wait`() async throws {
+        #expect(try await ask(nil).status == 200)
+        for number in 0..<9 { try await ask("wrong \(number)").expect(401, "unauthorized") }
+
+        let refused = try await ask("wrong 9")
+
+        try refused.expect(429, "too-many-tries")
+        #expect(refused.headers["retry-after"].flatMap { Int($0) }.map { (1...60).contains($0) } == true)
+        let tries = entries.all.filter { $0.act == "wrong-token" }
+        #expect(tries.count == 9)
+        #expect(tries.allSatisfy { $0.operatorName == nil && $0.address?.text == "192.0.2.1" })
+        // Not even the right one of somebody who has not been there before: it may be a guess.
+        #expect(try await ask(OperatorKeyTests.tokens["eve"]).status == 429)
+        #expect(try await ask(OperatorKeyTests.tokens["eve"], from: "192.0.2.2").status == 200)
+        // Who has been at work from there goes on.
+        for _ in 0..<20 { #expect(try await ask(nil).status == 200) }
+    }
+
+    @Test func `a request without a token is no try`() async throws {
+        for _ in 0..<20 {
+            let answer = try await client.connection.request("GET", OperatorKeyTests.path)
+            try answer.expect(401, "unauthorized")
+        }
+        #expect(try await ask(nil).status == 200 && entries.all.count == 1)
+    }
+
+    @Test func `a console that is not public is only where operators ask`() async throws {
+        let client = try await OperatorKeyTests.client(entries, isPublic: false)
+        for path in ["/console", "/console/config", "/console/main.js", OperatorKeyTests.path] {
+            try await client.call("GET", path, token: OperatorKeyTests.tokens["bob"]).expect(404, "unknown-path")
+        }
+        #expect(entries.all.isEmpty)
+    }
+
+    @Test func `the description has every operation of the console, and each needs the operator's token`() async throws
+    {
+        let text = try String(contentsOf: repository.appending(path: "docs/operator.yaml"), encoding: .utf8)
+        var (path, described): (String, Set<String>) = ("", [])
+        for line in text.split(separator: "\n") {
+            if let match = line.wholeMatch(of: #/  (/[^ ]*):/#) { path = String(match.1) }
+            if let match = line.wholeMatch(of: #/    (get|post|delete):/#) {
+                described.insert("\(match.1.uppercased()) \(path)")
+            }
+        }
+        let routes = Route.console.filter { $0.pattern.hasPrefix("/console/api/") }
+        let served = routes.flatMap { route in
+            route.methods.filter { !["HEAD", "OPTIONS"].contains($0) }.map { "\($0) \(route.pattern)" }
+        }
+        #expect(described == Set(served) && served.count >= 10)
+        for operation in served {
+            let words = operation.split(separator: " ").map(String.init)
+            let path = words[1].replacing("{id}", with: client.id).replacing("{name}", with: "member")
+                .replacing("{version}", with: "1")
+            #expect(try await client.connection.request(words[0], path).status == 401, "\(operation)")
+        }
+    }
+}
+
+final class AuditEntries: Sendable {
+    private let entries = Mutex<[AuditEntry]>([])
+    var all: [AuditEntry] { entries.withLock { $0 } }
+    func add(_ entry: AuditEntry) { entries.withLock { $0.append(entry) } }
 }
 
 /// Signs its user in.

@@ -47,10 +47,6 @@ private struct ShelfCoordinator: Coordinator {
     }
 }
 
-private struct StockKeys: ServiceKeys {
-    func service(withKey key: String) -> String? { key == "stock-key" ? "stock" : nil }
-}
-
 private final class Books: Sendable {
     private let file: URL
     init(_ file: URL) { self.file = file }
@@ -66,7 +62,7 @@ private final class Books: Sendable {
         var dependencies = Dependencies()
         dependencies.register(Books.self) { [file] _ in Books(file) }
         var settings = NavigationHandler.Settings()
-        settings.serviceKeys = StockKeys()
+        settings.serviceKeys = KeyTable(["stock-key": "stock"])
         let app = App("shelf", root: { ShelfCoordinator() }, dependencies: dependencies)
         return try await Client(app, handler: settings) {
             $0.handlerDeadline = .seconds(2)

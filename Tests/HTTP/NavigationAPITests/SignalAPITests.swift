@@ -90,9 +90,7 @@ private struct GateCoordinator: Coordinator {
 }
 
 /// Two services.
-private struct Keys: ServiceKeys {
-    func service(withKey key: String) -> String? { ["payments-key": "payments", "gates-key": "gates"][key] }
-}
+private let services = KeyTable(["payments-key": "payments", "gates-key": "gates"])
 
 /// A client of an app with signals, and the services that send them.
 private struct Signals {
@@ -110,7 +108,7 @@ private struct Signals {
     }
 
     init(
-        console isDevelopment: Bool? = nil, keys: (any ServiceKeys)? = Keys(), retention: Retention = Retention(),
+        console isDevelopment: Bool? = nil, keys: (any NamedKeys)? = services, retention: Retention = Retention(),
         _ adjust: (inout SessionSettings) -> Void = { _ in }
     ) async throws {
         let (gate, lines) = (Gate(), Lines())
@@ -123,7 +121,8 @@ private struct Signals {
         settings.reportSignal = { lines.add($0) }
         if let isDevelopment {
             settings.console = ConsoleSettings(
-                server: "test/1", isDevelopment: isDevelopment, operatorToken: Signals.operatorToken, map: { _ in nil })
+                server: "test/1", isDevelopment: isDevelopment,
+                operators: KeyTable([Signals.operatorToken: "bob"]), map: { _ in nil })
         }
         (self.gate, self.lines) = (gate, lines)
         client = try await Client(

@@ -73,8 +73,8 @@ import TestSupport
             "COORDINATORD_STORE_PASSWORD": "hunter2", "COORDINATORD_CONSOLE_TOKEN": "a-token-of-20-letters",
         ]
 
-        let table = try await run(["config", "--console"], environment)
-        let json = try await config(["--console"], environment)
+        let table = try await run(["config", "--console", "--public-console"], environment)
+        let json = try await config(["--console", "--public-console"], environment)
 
         for secret in ["hunter2", "a-token"] { #expect(!table.output.contains(secret) && !"\(json)".contains(secret)) }
         #expect(table.output.contains("(hidden)") && table.output.contains("postgresql://ann@db/x?sslmode=verify-full"))
@@ -147,13 +147,15 @@ import TestSupport
         let (token, line) = ("\(directory.path)/token", "\(directory.path)/password")
         for file in [token, line] { try Data("\nshort".utf8).write(to: URL(filePath: file)) }
         let database = ["COORDINATORD_STORE": "postgresql://db/x"]
-        let console = ["COORDINATORD_STORE": "memory", "COORDINATORD_CONSOLE": "true"]
+        let console = [
+            "COORDINATORD_STORE": "memory", "COORDINATORD_CONSOLE": "true", "COORDINATORD_ADMIN_PORT": "0",
+        ]
         let cases: [(environment: [String: String], code: Int32, reason: String)] = [
             (
                 ["COORDINATORD_CONSOLE_TOKEN": "short"], 65,
-                "COORDINATORD_CONSOLE_TOKEN must have one token of 16 to 512"
+                "line 1 of the environment variable COORDINATORD_CONSOLE_TOKEN has a key that has not 16 to 512"
             ),
-            (["COORDINATORD_CONSOLE_TOKEN_FILE": token], 65, "\(token) of --console-token-file must have one token"),
+            (["COORDINATORD_CONSOLE_TOKEN_FILE": token], 65, "line 2 of \(token) has a key that has not 16 to 512"),
             (["COORDINATORD_CONSOLE_TOKEN_FILE": "/nowhere"], 66, "--console-token-file: /nowhere cannot be read"),
             (["COORDINATORD_STORE_PASSWORD_FILE": line], 66, "the first line of \(line) is no password"),
             (["COORDINATORD_STORE_PASSWORD_FILE": "/nowhere"], 66, "--store-password-file: /nowhere cannot be read"),
@@ -179,6 +181,7 @@ import TestSupport
             Program.server, ["serve", "--port", "0"],
             environment: [
                 "COORDINATORD_CONFIG": path, "COORDINATORD_PORT": "1", "COORDINATORD_CONSOLE": "true",
+                "COORDINATORD_PUBLIC_CONSOLE": "true",
                 "COORDINATORD_CONSOLE_TOKEN": token,
             ])
         defer { _ = directory }

@@ -161,9 +161,17 @@ import TestSupport
             ([], [:], "{\n  port: 1}", "FILE: line 2, column 3: the file is not JSON."),
             ([], [:], "{} # comment", "FILE: line 1, column 4: the file goes on after its JSON value."),
             (
-                [], ["COORDINATORD_CONSOLE": "true"], "{}",
+                [], ["COORDINATORD_CONSOLE": "true", "COORDINATORD_ADMIN_PORT": "0"], "{}",
                 "COORDINATORD_CONSOLE needs --console-token-file, or COORDINATORD_CONSOLE_TOKEN"
             ),
+            (
+                [], ["COORDINATORD_CONSOLE": "true", "COORDINATORD_CONSOLE_TOKEN": "t"], "{}",
+                "COORDINATORD_CONSOLE needs --admin-port, a port that only operators reach, or --public-console"
+            ),
+            (["--console", "--admin-port", "0"], ["COORDINATORD_CONSOLE_TOKEN": "t"], "{}", nil),
+            (["--console", "--public-console"], ["COORDINATORD_CONSOLE_TOKEN": "t"], "{}", nil),
+            (["--console", "--development"], [:], "{}", nil),
+            (["--public-console"], [:], "{}", "--public-console is for --console."),
             (["--store", "memory"], [:], #"{"store-size": "1M", "store": "postgresql://db/x"}"#, nil),
             (
                 [], [:], #"{"store-size": "1M", "store": "postgresql://db/x"}"#,

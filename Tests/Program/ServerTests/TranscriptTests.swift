@@ -28,6 +28,47 @@ import TestSupport
         }
     }
 
+    /// On a server with what the page replaces: operators `ann` and `bob`, the service `payments`, an account.
+    @Test(.enabled(if: isComplete)) func `each secret is replaced as the page says, while the server runs`()
+        async throws
+    {
+        let storage = try StorageTests()
+        let directory = storage.directory.path
+        for (file, lines) in [
+            ("operators", "bob a-token-of-bob-for-tests\nann a-token-of-ann-for-tests\n"),
+            ("services", "payments a-key-of-payments-that-is-long-enough\n"),
+        ] { try lines.write(toFile: "\(directory)/\(file)", atomically: true, encoding: .utf8) }
+        let server = try await MeteredServer(
+            [
+                "--store", "sqlite:\(directory)/data", "--data-directory", "\(directory)/data", "--console",
+                "--console-token-file", "\(directory)/operators", "--service-key-file", "\(directory)/services",
+            ], storage: storage)
+        _ = try await server.open()
+        let steps = try TranscriptTests.steps(
+            in: String(contentsOf: repository.appending(path: "docs/secrets.md"), encoding: .utf8))
+        #expect(steps.count >= 18, "the page has lost its transcripts")
+
+        let separator = "----- next -----"
+        let start = """
+            cd '\(directory)'; PATH='\(try Program.server.deletingLastPathComponent().path)':$PATH
+            echo a-password-of-bob | coordinatord accounts add bob@example.com --data-directory data
+            echo '\(separator)'
+            """
+        let script = steps.map { "\n\($0.command)\necho; echo '\(separator)'" }.joined()
+            .replacing("127.0.0.1:8080", with: "127.0.0.1:\(server.port)")
+            .replacing("127.0.0.1:9464", with: "127.0.0.1:\(server.admin)")
+        let result = try await Program(URL(filePath: "/bin/bash"), ["-c", start + script]).exit()
+        try await server.stop()
+
+        let outputs = result.output.components(separatedBy: separator).dropFirst()
+        #expect(outputs.count == steps.count + 1, "the shell ended early\n\(result.errors)")
+        for (step, output) in zip(steps, outputs) {
+            #expect(
+                TranscriptTests.shape(output) == TranscriptTests.shape(step.output), "\(step.command)\n\(result.errors)"
+            )
+        }
+    }
+
     /// What follows `$ ` is a command, with the lines that end in a backslash; the lines after it are its output.
     static func steps(in page: String) -> [(command: String, output: String)] {
         var steps: [(command: String, output: String)] = []

@@ -60,6 +60,19 @@ public struct IPAddress: Sendable, Hashable {
     /// What one subscriber is assigned: an IPv4 address, or a network of 2⁶⁴ IPv6 addresses (RFC 6177).
     public var subscriber: IPAddress { isMapped ? self : IPAddress(network: network, host: 0) }
 
+    /// `192.0.2.1` or `2001:db8::1`.
+    public var text: String {
+        let bytes = [network, host].flatMap { half in (0..<8).map { UInt8(truncatingIfNeeded: half >> (56 - 8 * $0)) } }
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        // Cannot fail: the family is known, and there is room.
+        if isMapped {
+            inet_ntop(AF_INET, Array(bytes[12...]), &text, socklen_t(text.count))
+        } else {
+            inet_ntop(AF_INET6, bytes, &text, socklen_t(text.count))
+        }
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
     /// 128 bits, in two halves.
     package var bits: (UInt64, UInt64) { (network, host) }
 

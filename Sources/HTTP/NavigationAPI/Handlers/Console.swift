@@ -1,4 +1,5 @@
-internal import Sessions
+public import MicroHTTP
+public import Sessions
 internal import Sodium
 internal import Synchronization
 
@@ -7,26 +8,78 @@ public struct ConsoleSettings: Sendable {
     /// Name and version, with a slash between them.
     public var server: String
     public var isDevelopment: Bool
-    /// The token that gives access to every session and to the server's figures; `nil` if nobody has access.
-    public var operatorToken: String?
+    /// Whether it is on the public port, not only where the operator asks, see `NavigationHandler.respondToOperator`.
+    public var isPublic: Bool
+    /// The keys that give access to every session and to the server's figures; `nil` if nobody has access.
+    public var operators: (any NamedKeys)?
+    /// Receives what operators do, and each token that is nobody's.
+    public var audit: @Sendable (AuditEntry) -> Void
     /// The map of an app, as `graph` writes it in JSON with all built-in events; `nil` if there is none.
     public var map: @Sendable (_ app: String) async -> String?
 
     public init(
-        server: String, isDevelopment: Bool, operatorToken: String?,
+        server: String, isDevelopment: Bool, isPublic: Bool = true, operators: (any NamedKeys)?,
+        audit: @escaping @Sendable (AuditEntry) -> Void = { _ in },
         map: @escaping @Sendable (_ app: String) async -> String?
     ) {
         self.server = server
         self.isDevelopment = isDevelopment
-        self.operatorToken = operatorToken
+        self.isPublic = isPublic
+        self.operators = operators
+        self.audit = audit
         self.map = map
+    }
+}
+
+/// What an operator has done, or tried to do.
+public struct AuditEntry: Sendable {
+    /// `end-session`; `wrong-token` for a token that is nobody's.
+    public let act: String
+    /// The name of the key; `nil` for a token that is nobody's.
+    public let operatorName: String?
+    /// The session or the user that the path or the query names.
+    public let session: SessionID?
+    public let user: String?
+    /// `nil` if it is not known.
+    public let address: IPAddress?
+    public let request: RequestID
+    /// `done`, or the name of the problem in the answer.
+    public let outcome: String
+}
+
+/// That a method is the operator's, and how the audit log names what is done by it.
+struct OperatorRight: Sendable {
+    enum Exception: Sendable { case none, everybody, sessionsClient }
+
+    /// `nil` for what says nothing of a session.
+    let act: String?
+    /// Who may do it without a key, with `--development`: there, the operator and the client are the same person.
+    let inDevelopment: Exception
+
+    static let figures = OperatorRight(act: nil, inDevelopment: .none)
+
+    static func act(_ name: String, inDevelopment: Exception = .none) -> OperatorRight {
+        OperatorRight(act: name, inDevelopment: inDevelopment)
     }
 }
 
 /// The state of the console: its settings, and what it counts.
 final class Console: Sendable {
+    /// Whose token a request has.
+    enum Caller { case named(String), nobody, unheard(retryAfter: Int) }
+
+    /// A token that was an operator's, and where it came from.
+    private struct Acquaintance: Hashable {
+        let address: IPAddress
+        let token: SHA256Digest
+    }
+
+    private static let acquaintanceLimit = 1000
+
     let settings: ConsoleSettings
-    let operatorToken: SHA256Digest?
+    /// Tokens that an address may try in a minute.
+    private let tries = RateLimit(10, in: 60).map(AddressRates.init)
+    private let acquaintances = Mutex<Set<Acquaintance>>([])
     let events = Rate()
     let creations = Rate()
     let problems = Rate()
@@ -38,7 +91,25 @@ final class Console: Sendable {
 
     init(_ settings: ConsoleSettings) {
         self.settings = settings
-        self.operatorToken = settings.operatorToken.map { SHA256Digest(of: $0) }
+    }
+
+    /// Looks whose token it is, unless its address has tried too many. A token that was right when it came from there
+    /// the last time is not counted: who tries tokens behind the same proxy does not keep an operator from working.
+    ///
+    /// - Parameter address: `nil` if it is not known; then nothing is counted.
+    func caller(_ token: String, from address: IPAddress?) -> Caller {
+        let acquaintance = address.map { Acquaintance(address: $0.subscriber, token: SHA256Digest(of: token)) }
+        let isKnown = acquaintance.map { known in acquaintances.withLock { $0.contains(known) } } ?? true
+        if let address, !isKnown, let wait = tries?.take(address).wait { return .unheard(retryAfter: wait) }
+        let name = settings.operators?.name(ofKey: token)
+        if let acquaintance, isKnown != (name != nil) {
+            acquaintances.withLock { all in
+                // Bounded, however many addresses an operator has.
+                if all.count >= Console.acquaintanceLimit { all.removeAll() }
+                if name == nil { all.remove(acquaintance) } else { all.insert(acquaintance) }
+            }
+        }
+        return name.map { .named($0) } ?? .nobody
     }
 
     /// Does work that takes a while, such as counting sessions: one piece of work at a time, and none on a connection's

@@ -4,7 +4,6 @@ internal import FoundationEssentials
 internal import JSONCoding
 internal import MicroHTTP
 internal import Sessions
-internal import Sodium
 
 extension Route {
     static let console = [
@@ -14,24 +13,39 @@ extension Route {
         Route("console/server", .get(NavigationHandler.sendConsolePage, query: .ignored)),
         Route("console/sessions/{id}", .get(NavigationHandler.sendConsolePage, query: .ignored)),
         Route("console/apps/{name}", .get(NavigationHandler.sendConsolePage, query: .ignored)),
-        Route("console/api/apps/{name}/map", .get(NavigationHandler.sendMap)),
-        Route("console/api/server", .get(NavigationHandler.describeServer)),
+        Route(
+            "console/api/apps/{name}/map",
+            .get(NavigationHandler.sendMap, for: OperatorRight(act: nil, inDevelopment: .everybody))),
+        Route("console/api/server", .get(NavigationHandler.describeServer, for: .figures)),
         Route(
             "console/api/sessions",
             .get(
                 NavigationHandler.listSessions,
-                query: .only(["app", "screen", "version", "user", "after", "limit"])),
-            .delete(NavigationHandler.endSessionsOfUser, query: .only(["user"]))),
+                query: .only(["app", "screen", "version", "user", "after", "limit"]), for: .act("list-sessions")),
+            .delete(
+                NavigationHandler.endSessionsOfUser, query: .only(["user"]), for: .act("end-sessions-of-user"))),
         Route(
-            "console/api/sessions/{id}", .get(NavigationHandler.readState, query: .only(["include"])),
-            .delete(NavigationHandler.endSession)),
-        Route("console/api/sessions/{id}/signals", .post(NavigationHandler.postSignalFromConsole)),
-        Route("console/api/sessions/{id}/updates", .get(NavigationHandler.sendUpdates, query: .only(["include"]))),
-        Route("console/api/sessions/{id}/coordinators", .get(NavigationHandler.readCoordinators)),
+            "console/api/sessions/{id}",
+            .get(NavigationHandler.readState, query: .only(["include"]), for: .act("read-session")),
+            .delete(NavigationHandler.endSession, for: .act("end-session"))),
+        Route(
+            "console/api/sessions/{id}/signals",
+            .post(
+                NavigationHandler.postSignalFromConsole,
+                for: .act("send-signal", inDevelopment: .sessionsClient))),
+        Route(
+            "console/api/sessions/{id}/updates",
+            .get(NavigationHandler.sendUpdates, query: .only(["include"]), for: .act("watch-session"))),
+        Route(
+            "console/api/sessions/{id}/coordinators",
+            .get(NavigationHandler.readCoordinators, for: .act("read-coordinators"))),
         Route(
             "console/api/sessions/{id}/history",
-            .get(NavigationHandler.readHistory, query: .only(["limit", "before"]))),
-        Route("console/api/sessions/{id}/history/{version}", .get(NavigationHandler.readVersion)),
+            .get(
+                NavigationHandler.readHistory, query: .only(["limit", "before"]), for: .act("read-history"))),
+        Route(
+            "console/api/sessions/{id}/history/{version}",
+            .get(NavigationHandler.readVersion, for: .act("read-version"))),
         Route("console/{file}", .get(NavigationHandler.sendConsoleFile, query: .ignored)),
     ]
 }
@@ -54,14 +68,13 @@ extension NavigationHandler {
         let console = try requireConsole()
         return .json { writer in
             writer.member("development", console.settings.isDevelopment)
-            writer.member("operator", console.operatorToken != nil)
+            writer.member("operator", console.settings.operators != nil)
             writer.member("server", console.settings.server)
         }
     }
 
     func sendMap(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let console = try requireConsole()
-        if !console.settings.isDevelopment { try checkOperator(request) }
         let app = request.target.segments[3]
         guard host.apps.contains(where: { $0.name == app }), let map = await console.map(of: app) else {
             throw .unknownPath
@@ -75,53 +88,86 @@ extension NavigationHandler {
         return console
     }
 
-    func sessionForOperator(
-        _ id: String, _ request: HTTPRequest
-    ) async throws(SessionError) -> AuthorizedSession {
-        do { try checkOperator(request) } catch { throw .unauthorized }
+    /// Whoever asks is an operator: each method of the console's API that reaches a session has a right.
+    func sessionForOperator(_ id: String) async throws(SessionError) -> AuthorizedSession {
         guard let id = SessionID(id) else { throw .unknownSession }
         return try await host.sessionForOperator(id)
     }
 
     /// From a session's page. No service has a name with a space.
     func postSignalFromConsole(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        try await checkMaySignal(request)
-        return try await receiveSignal(request, from: "the console")
-    }
-
-    /// The operator may send signals. With `--development` also whoever may post events to the session: there, the two
-    /// are the same person.
-    private func checkMaySignal(_ request: HTTPRequest) async throws(Problem) {
-        let console = try requireConsole()
-        do { try checkOperator(request) } catch {
-            guard console.settings.isDevelopment, let id = SessionID(request.name),
-                let token = BearerToken(request.headers.only("Authorization"))
-            else { throw error }
-            _ = try await translatingErrors { () async throws(SessionError) in
-                try await host.session(id, token: token.text)
-            }
-        }
-    }
-
-    @discardableResult
-    private func checkOperator(_ request: HTTPRequest) throws(Problem) -> Console {
-        let console = try requireConsole()
-        // Compares digests: the time that this takes reveals nothing about the token.
-        guard let expected = console.operatorToken,
-            let token = BearerToken(request.headers.only("Authorization")),
-            SHA256Digest(of: token.text) == expected
-        else { throw Problem(.unauthorized) }
-        return console
+        try await receiveSignal(request, from: "the console")
     }
 }
 
-// With the operator's token.
+// Who is an operator.
+extension NavigationHandler {
+    /// Carries out what is the operator's, and tells the audit log.
+    func respond(
+        to request: HTTPRequest, with right: OperatorRight, by action: Route.Action
+    ) async throws(Problem) -> HTTPResponse {
+        let console = try requireConsole()
+        guard let name = try await operatorName(request, right, console) else { return try await action(self)(request) }
+        do throws(Problem) {
+            let response = try await action(self)(request)
+            if let act = right.act { console.settings.audit(entry(act, by: name, request, outcome: "done")) }
+            return response
+        } catch {
+            if let act = right.act { console.settings.audit(entry(act, by: name, request, outcome: error.name)) }
+            throw error
+        }
+    }
+
+    /// - Returns: `nil` if whoever asks needs no key.
+    private func operatorName(
+        _ request: HTTPRequest, _ right: OperatorRight, _ console: Console
+    ) async throws(Problem) -> String? {
+        if console.settings.isDevelopment, right.inDevelopment == .everybody { return nil }
+        guard let token = BearerToken(request.headers.only("Authorization")) else { throw Problem(.unauthorized) }
+        if console.settings.isDevelopment, right.inDevelopment == .sessionsClient, let id = SessionID(request.name) {
+            do throws(SessionError) {
+                _ = try await host.session(id, token: token.text)
+                return nil
+            } catch {
+                guard case .unauthorized = error else { throw Problem(error) }
+            }
+        }
+        switch console.caller(token.text, from: request.client(behind: proxies)) {
+        case .named(let name): return name
+        case .nobody:
+            let problem = Problem(.unauthorized)
+            console.settings.audit(entry("wrong-token", by: nil, request, outcome: problem.name))
+            throw problem
+        case .unheard(let wait): throw .tooManyTokens(retryAfter: wait)
+        }
+    }
+
+    private func entry(_ act: String, by name: String?, _ request: HTTPRequest, outcome: String) -> AuditEntry {
+        AuditEntry(
+            act: act, operatorName: name,
+            session: Route.of(request.target.segments)?.session(in: request.target.segments).flatMap { SessionID($0) },
+            user: request.value(of: "user"), address: request.client(behind: proxies), request: request.id,
+            outcome: outcome)
+    }
+}
+
+extension Problem {
+    fileprivate static func tooManyTokens(retryAfter seconds: Int) -> Problem {
+        Problem(
+            429, "too-many-tries", "Too many tokens were tried",
+            "The token was not looked at. Wait as long as Retry-After says."
+        )
+        .with { $0.headers.append("Retry-After", String(seconds)) }
+    }
+}
+
+// What operators do.
 extension NavigationHandler {
     /// How many sessions in memory are read for one answer; if there are more, a sample of them is.
     private static let (listedSize, countedSize) = (100_000, 10_000)
 
     func listSessions(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let console = try checkOperator(request)
+        let console = try requireConsole()
         let limit = try request.integer("limit", in: 1...1000) ?? 50
         let known: [SessionState]?
         if let user = request.value(of: "user") { known = try await states(ofUser: user) } else { known = nil }
@@ -152,7 +198,6 @@ extension NavigationHandler {
     }
 
     func endSessionsOfUser(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        try checkOperator(request)
         guard let user = request.value(of: "user"), !user.isEmpty else {
             throw .malformedParameter("user must name the user whose sessions are to end.")
         }
@@ -177,7 +222,7 @@ extension NavigationHandler {
     }
 
     func describeServer(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let console = try checkOperator(request)
+        let console = try requireConsole()
         return await console.inTurn { [host] in
             NavigationHandler.description(of: host, console)
         }
@@ -333,8 +378,12 @@ internal import Sessions
 extension Route { static let console: [Route] = [] }
 
 extension NavigationHandler {
-    func sessionForOperator(_ id: String, _ request: HTTPRequest) async throws(SessionError) -> AuthorizedSession {
-        throw .unauthorized
+    func sessionForOperator(_ id: String) async throws(SessionError) -> AuthorizedSession { throw .unauthorized }
+
+    func respond(
+        to request: HTTPRequest, with right: OperatorRight, by action: Route.Action
+    ) async throws(Problem) -> HTTPResponse {
+        throw .unknownPath
     }
 }
 #endif

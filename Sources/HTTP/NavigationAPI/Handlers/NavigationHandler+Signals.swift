@@ -3,12 +3,6 @@ internal import JSONCoding
 internal import MicroHTTP
 internal import Sessions
 
-/// The keys with which other systems send signals.
-public protocol ServiceKeys: Sendable {
-    /// The name of the service that has the key; `nil` if none has.
-    func service(withKey key: String) -> String?
-}
-
 // Signals of other systems: they have a service's key, never a session's token, and get no state in the answer.
 extension NavigationHandler {
     func postSignal(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
@@ -60,7 +54,7 @@ extension NavigationHandler {
 
     /// The name of the service that sends the request; `nil` if it has no service's key.
     func service(_ headers: HTTPHeaders) -> String? {
-        BearerToken(headers.only("Authorization")).flatMap { serviceKeys?.service(withKey: $0.text) }
+        BearerToken(headers.only("Authorization")).flatMap { serviceKeys?.name(ofKey: $0.text) }
     }
 }
 

@@ -18,7 +18,7 @@ public final class NavigationHandler: HTTPHandler {
         /// The console; `nil` for none.
         public var console: ConsoleSettings?
         /// The keys with which other systems send signals; `nil` if none may.
-        public var serviceKeys: (any ServiceKeys)?
+        public var serviceKeys: (any NamedKeys)?
         /// Called with what became of each signal of a service, in words without any of its data.
         public var reportSignal: @Sendable (String) -> Void = { _ in }
 
@@ -36,7 +36,7 @@ public final class NavigationHandler: HTTPHandler {
     private let descriptions: [String: Document]
     let report: @Sendable (ServerFailure) -> Void
     let console: Console?
-    let serviceKeys: (any ServiceKeys)?
+    let serviceKeys: (any NamedKeys)?
     let reportSignal: @Sendable (String) -> Void
     let draining = Atomic(false)
 
@@ -69,20 +69,30 @@ public final class NavigationHandler: HTTPHandler {
         await respond(to: request, on: Route.of(request.target.segments))
     }
 
-    /// - Parameter route: of the request's path; `nil` if the API has no such path.
-    func respond(to request: HTTPRequest, on route: Route?) async -> HTTPResponse {
+    /// Answers a request on the operator's own port, where the console is.
+    public func respondToOperator(_ request: HTTPRequest) async -> HTTPResponse {
+        await respond(to: request, on: Route.of(request.target.segments), hasConsole: true)
+    }
+
+    /// - Parameters:
+    ///   - route: of the request's path; `nil` if the API has no such path.
+    ///   - hasConsole: whether the request may be for a console that is not public.
+    func respond(to request: HTTPRequest, on route: Route?, hasConsole: Bool = false) async -> HTTPResponse {
         do throws(Problem) {
             guard let route else {
                 if request.target.isServerWide { return .allowing(Route.allMethods) }
                 throw .unknownPath
             }
-            if request.isBelowConsole, console == nil { throw .unknownPath }
+            if request.isBelowConsole, !hasConsole, console?.settings.isPublic != true { throw .unknownPath }
             guard let method = route.method(request.method) else {
                 if request.method == "OPTIONS" { return .allowing(route.methods) }
                 throw .methodNotAllowed(route.methods)
             }
             try method.query.check(request.target.query)
-            let response = try await method.action(self)(request)
+            let response =
+                if let right = method.right { try await respond(to: request, with: right, by: method.action) } else {
+                    try await method.action(self)(request)
+                }
             return compresses ? await response.compressed(for: request) : response
         } catch {
             console?.problems.count()
@@ -354,7 +364,7 @@ extension NavigationHandler {
     func session(
         _ id: String, _ request: HTTPRequest, isConfirmed: Bool = true
     ) async throws(SessionError) -> AuthorizedSession {
-        if request.isBelowConsole { return try await sessionForOperator(id, request) }
+        if request.isBelowConsole { return try await sessionForOperator(id) }
         guard let id = SessionID(id), let token = BearerToken(request.headers.only("Authorization")) else {
             throw .unauthorized
         }

@@ -50,18 +50,26 @@ struct Route: Sendable {
     struct Method: Sendable {
         fileprivate let name: String
         let query: AcceptedQuery
+        /// `nil` for what is not the operator's.
+        let right: OperatorRight?
         let action: Action
 
-        static func get(_ action: @escaping Action, query: AcceptedQuery = .only([])) -> Method {
-            Method(name: "GET", query: query, action: action)
+        static func get(
+            _ action: @escaping Action, query: AcceptedQuery = .only([]), for right: OperatorRight? = nil
+        ) -> Method {
+            Method(name: "GET", query: query, right: right, action: action)
         }
 
-        static func post(_ action: @escaping Action, query: AcceptedQuery = .only([])) -> Method {
-            Method(name: "POST", query: query, action: action)
+        static func post(
+            _ action: @escaping Action, query: AcceptedQuery = .only([]), for right: OperatorRight? = nil
+        ) -> Method {
+            Method(name: "POST", query: query, right: right, action: action)
         }
 
-        static func delete(_ action: @escaping Action, query: AcceptedQuery = .only([])) -> Method {
-            Method(name: "DELETE", query: query, action: action)
+        static func delete(
+            _ action: @escaping Action, query: AcceptedQuery = .only([]), for right: OperatorRight? = nil
+        ) -> Method {
+            Method(name: "DELETE", query: query, right: right, action: action)
         }
     }
 

@@ -1,6 +1,7 @@
 internal import ByteText
 internal import MicroHTTP
 internal import Sessions
+internal import Sodium
 
 /// The token of `Authorization: Bearer …` (RFC 6750, section 2.1).
 struct BearerToken {
@@ -22,6 +23,34 @@ struct BearerToken {
     }
 
     private static let scheme: StaticString = "bearer "
+}
+
+/// The keys of those who are no clients of a session: other systems, and operators.
+public protocol NamedKeys: Sendable {
+    /// The name of who has the key; `nil` if nobody has.
+    func name(ofKey key: String) -> String?
+}
+
+/// Keys by their digests: the time that a lookup takes reveals nothing about a key.
+public struct KeyTable: NamedKeys {
+    private var names: [SHA256Digest: String] = [:]
+
+    /// - Parameter keys: each with the name of who has it.
+    public init(_ keys: [String: String] = [:]) {
+        for (key, name) in keys { names[SHA256Digest(of: key)] = name }
+    }
+
+    public var count: Int { names.count }
+
+    /// - Returns: `false` if somebody has the key already.
+    public mutating func add(_ key: String, of name: String) -> Bool {
+        let digest = SHA256Digest(of: key)
+        guard names[digest] == nil else { return false }
+        names[digest] = name
+        return true
+    }
+
+    public func name(ofKey key: String) -> String? { names[SHA256Digest(of: key)] }
 }
 
 /// Entity tags (RFC 9110, section 8.8.3).

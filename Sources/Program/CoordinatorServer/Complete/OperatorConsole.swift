@@ -1,10 +1,8 @@
 #if Complete
 internal import ArgumentParser
-internal import ByteText
 internal import Coordinators
 internal import CoordinatorsTesting
-internal import FoundationEssentials
-internal import Glibc
+internal import Logging
 internal import NavigationAPI
 internal import Sessions
 
@@ -13,12 +11,21 @@ extension Settings {
     struct Console: SettingGroup {
         static let title = "Console"
 
-        let console = Setting(flag: "console", "Serves a page for people at /console; so does --development.")
+        let console = Setting(
+            flag: "console",
+            """
+            Serves a page for people at /console, on --admin-port. With --development there is one on the port of the \
+            API anyway.
+            """)
+        let publicConsole = Setting(
+            flag: "public-console",
+            "Serves the console on the port of the API, too, where everybody can reach it who is not kept from it.")
         let consoleToken = Setting(
             secret: "console-token", unset: "with --development, one is made and printed",
             """
-            A file with the token for the operator's part of it: all sessions, and the server's figures. At least 16 \
-            characters.
+            A file with the tokens for the operator's part of it: all sessions, and the server's figures. Each line has \
+            a name, for the audit log, and a token of at least \(KeyFile.Form.operators.lengths.lowerBound) characters, \
+            or only a token, whose name is operator. It is read again when it changes.
             """)
 
         func conflicts(in settings: SettingResolution) -> [String] {
@@ -31,22 +38,33 @@ extension Settings {
                 conflicts.append(
                     "\(settings.given(console).name) needs \(row.flag), or \(row.variable) in the environment.")
             }
+            let (isPublic, adminPort) = (settings.value(of: publicConsole), Admin().adminPort)
+            if isServed, !isDevelopment, !isPublic, settings.value(of: adminPort) == nil {
+                conflicts.append(
+                    """
+                    \(settings.given(console).name) needs \(adminPort.row.flag), a port that only operators reach, or \
+                    \(publicConsole.row.flag), for everybody to reach the console.
+                    """)
+            }
+            conflicts += settings.unused(
+                publicConsole, without: console, unless: isServed || isDevelopment || !isPublic, "is for --console.")
             return conflicts
         }
     }
 }
 
 extension SettingValues<Settings.Console> {
-    /// - Returns: `nil` if there is no console; `remark` contains the token if one was made for this start.
+    /// - Returns: `nil` if there is no console; `remark` contains the token if one was made for this start; `keyFile` is
+    ///   to be followed.
     func settings(
         of server: String, apps: [App], isDevelopment: Bool
-    ) throws -> (settings: ConsoleSettings, remark: String)? {
+    ) throws -> (settings: ConsoleSettings, remark: String, keyFile: KeyFile?)? {
         guard self.console || isDevelopment else { return nil }
-        let read = try token()
+        let read = try keys()
         let made = read == nil ? SessionToken.random().text : nil
         let settings = ConsoleSettings(
-            server: server, isDevelopment: isDevelopment,
-            operatorToken: read ?? made
+            server: server, isDevelopment: isDevelopment, isPublic: isDevelopment || self.publicConsole,
+            operators: read ?? KeyTable(made.map { [$0: "operator"] } ?? [:]), audit: AuditLog().report
         ) { name in
             // Exploring an app calls its handlers, so it is done only with development dependencies.
             guard isDevelopment, let app = apps.first(where: { $0.name == name }) else { return nil }
@@ -55,37 +73,23 @@ extension SettingValues<Settings.Console> {
             }
             return map?.drawn(as: .json, withBuiltIn: true)
         }
-        return (settings, made.map { " (the operator's token: \($0))" } ?? "")
+        return (settings, made.map { " (the operator's token: \($0))" } ?? "", read as? KeyFile)
     }
 
-    /// - Returns: `nil` if no token is given.
-    /// - Throws: an exit code, after printing what is wrong with the token or its file.
-    func token() throws -> String? {
-        let (text, place): (String, String)
+    /// - Returns: the operators' keys; `nil` if none are given.
+    /// - Throws: an exit code, after printing what is wrong with a key or its file.
+    func keys() throws -> (any NamedKeys)? {
         switch self.consoleToken {
         case nil: return nil
-        case .file(let file):
-            place = "the file \(file) of --console-token-file"
-            do throws(SmallFile.Unreadable) {
-                text = String(decoding: try SmallFile.bytes(of: file), as: UTF8.self)
-            } catch {
-                throw ExitCode.cannotStart(EX_NOINPUT, "--console-token-file: \(error.reason)")
-            }
+        case .file(let file): return try KeyFile(file, .operators, Logger(label: AuditLog.label))
         case .text(let secret):
-            place = resolution.given(Settings.Console().consoleToken).name
-            text = secret
+            let place = resolution.given(Settings.Console().consoleToken).name
+            do throws(KeyFile.Unusable) {
+                return try KeyFile.Form.operators.keys(from: secret, of: place)
+            } catch {
+                throw ExitCode.cannotStart(error.exitCode, error.reason)
+            }
         }
-        let token = text.words
-        // The head of a request must have room for it.
-        let lengths = 16...512
-        guard token.count == 1, lengths.contains(token[0].utf8.count),
-            token[0].utf8.allSatisfy({ (0x21...0x7E).contains($0) })
-        else {
-            throw ExitCode.cannotStart(
-                EX_DATAERR,
-                "\(place) must have one token of \(lengths.lowerBound) to \(lengths.upperBound) ASCII characters")
-        }
-        return String(token[0])
     }
 }
 #endif

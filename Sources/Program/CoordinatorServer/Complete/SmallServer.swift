@@ -62,6 +62,6 @@ extension SettingValues<Settings.Traces> {
 extension SettingValues<Settings.Console> {
     func settings(
         of server: String, apps: [App], isDevelopment: Bool
-    ) throws -> (settings: ConsoleSettings, remark: String)? { nil }
+    ) throws -> (settings: ConsoleSettings, remark: String, keyFile: KeyFile?)? { nil }
 }
 #endif

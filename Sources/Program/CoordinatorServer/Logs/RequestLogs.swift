@@ -30,6 +30,22 @@ struct AccessLog {
     }
 }
 
+/// What operators do: an entry for each act, and a warning of each token that is nobody's.
+struct AuditLog {
+    static let label = "audit"
+
+    private let logger = Logger(label: AuditLog.label)
+
+    func report(_ entry: AuditEntry) {
+        var metadata: Logger.Metadata = ["request": "\(entry.request.text)", "outcome": "\(entry.outcome)"]
+        if let name = entry.operatorName { metadata["operator"] = "\(name)" }
+        if let session = entry.session { metadata["session"] = "\(session.text)" }
+        if let user = entry.user { metadata["user"] = "\(user)" }
+        if let address = entry.address { metadata["address"] = "\(address.text)" }
+        logger.log(level: entry.operatorName == nil ? .warning : .notice, "\(entry.act)", metadata: metadata)
+    }
+}
+
 /// Logs the 5xx answers. Failures of an app are always logged. A failure of the server, such as a full disk, may affect
 /// every request: of each such problem only the first ones in a second are logged, and the next entry says how many
 /// were left out.

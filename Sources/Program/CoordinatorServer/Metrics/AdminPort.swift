@@ -15,19 +15,23 @@ extension SettingValues<Settings.Admin> {
     /// - Parameters:
     ///   - figures: what the metrics are read from; `nil` if there is no admin port.
     ///   - api: answers `/livez` and `/readyz`.
+    ///   - console: where the console is, as segments in front of all paths; with it, `api` answers everything else,
+    ///     too. `nil` for no console.
     /// - Throws: an exit code, after printing the reason to standard error.
-    func open(_ figures: ServerFigures?, _ api: NavigationHandler) throws -> AdminPort? {
+    func open(_ figures: ServerFigures?, _ api: NavigationHandler, console: [String]?) throws -> AdminPort? {
         guard let adminPort = self.adminPort, let figures else { return nil }
         var settings = HTTPServer.Settings()
         settings.host = self.adminHost
         settings.port = adminPort
         settings.threads = 1
         settings.connectionLimit = 256
+        settings.basePath = console ?? []
         // A client that sends nothing soon makes room for the others.
         settings.limits.head = 5000
         settings.idleTimeout = 10
         do throws(HTTPServerError) {
-            let server = try HTTPServer(settings, handler: AdminHandler(ServerMetrics.registry(figures), api))
+            let server = try HTTPServer(
+                settings, handler: AdminHandler(ServerMetrics.registry(figures), api, hasConsole: console != nil))
             return AdminPort(server: server, address: HTTPAuthority(host: self.adminHost, port: server.port))
         } catch {
             throw ExitCode.cannotStart(EX_UNAVAILABLE, "\(error); choose another --admin-port or --admin-host")
@@ -39,10 +43,12 @@ extension SettingValues<Settings.Admin> {
 struct AdminHandler: HTTPHandler {
     private let metrics: MetricsRegistry
     private let api: NavigationHandler
+    private let hasConsole: Bool
 
-    init(_ metrics: MetricsRegistry, _ api: NavigationHandler) {
+    init(_ metrics: MetricsRegistry, _ api: NavigationHandler, hasConsole: Bool) {
         self.metrics = metrics
         self.api = api
+        self.hasConsole = hasConsole
     }
 
     func respond(to request: HTTPRequest) async -> HTTPResponse {
@@ -55,8 +61,14 @@ struct AdminHandler: HTTPHandler {
                 status: 200, headers: ["Content-Type": MetricsRegistry.mediaType, "Cache-Control": "no-store"],
                 body: metrics.text())
         case ["livez"], ["readyz"]: return await api.respond(to: request)
+        // The console's page also asks what clients ask.
+        case _ where hasConsole: return await api.respondToOperator(request)
         default: return HTTPResponse(status: 404)
         }
+    }
+
+    func response(for refusal: HTTPRefusal, to request: RefusedRequest) -> HTTPResponse {
+        hasConsole ? api.response(for: refusal, to: request) : HTTPResponse(status: refusal.status)
     }
 }
 

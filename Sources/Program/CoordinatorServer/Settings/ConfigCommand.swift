@@ -100,7 +100,7 @@ extension SettingResolution {
     fileprivate func checkSecrets() throws {
         let settings = SettingValues<Settings>(resolution: self)
         _ = try settings.storage.store.password()
-        if settings.console.console || settings.apps.development { _ = try settings.console.token() }
+        _ = try settings.console.settings(of: "", apps: [], isDevelopment: settings.apps.development)
     }
 
     /// A line for each setting: name, value, origin.

@@ -118,7 +118,7 @@ struct Settings: SettingGroup {
             "service-key-file", .path("file"),
             """
             A file with the keys of the systems that may send signals: a name and a key of at least \
-            \(ServiceKeyFile.leastLength) characters in each line, such as "payments 3f1c…"; several lines may have the \
+            \(KeyFile.Form.services.lengths.lowerBound) characters in each line, such as "payments 3f1c…"; several lines may have the \
             same name. It is read again when it changes.
             """)
     }
@@ -231,8 +231,8 @@ struct Settings: SettingGroup {
         let adminPort = Setting(
             "admin-port", .number(0...65_535), unset: "none, and nothing is measured",
             """
-            Serves /metrics, /livez and /readyz on this port, without a token: for a network that only the operator's \
-            tools reach. 0 for any free one.
+            Serves /metrics, /livez and /readyz on this port, without a token, and the console: for a network that only \
+            the operator's tools reach. 0 for any free one.
             """)
         let adminHost = Setting(
             "admin-host", .host, default: "127.0.0.1", "The name or address that the admin port listens on.")
@@ -251,7 +251,7 @@ struct Settings: SettingGroup {
             default: "info",
             """
             What is logged: \(LogLevels.names). A part of the server, or a logger of the app, can have a level of its \
-            own: info,sessions=debug. The parts are server, requests, sessions, store, access and traces.
+            own: info,sessions=debug. The parts are server, requests, sessions, signals, store, access, audit and traces.
             """)
         let accessLog = Setting(
             "access-log", .share, default: "off",

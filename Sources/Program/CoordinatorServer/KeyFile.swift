@@ -1,0 +1,132 @@
+internal import ArgumentParser
+internal import ByteText
+internal import Glibc
+internal import Logging
+internal import MicroHTTP
+internal import NavigationAPI
+internal import Synchronization
+
+/// Keys in a file that is read again when it changes. So keys are replaced without a restart: the new one is added, then
+/// used, then the old one is removed.
+final class KeyFile: NamedKeys {
+    /// Whose keys a file has, and how they are written: a name and a key in each line.
+    struct Form {
+        /// The setting that names the file.
+        let flag: String
+        /// How long a key may be, in characters. The head of a request must have room for it.
+        let lengths: ClosedRange<Int>
+        /// The name of a key that stands alone in its line; `nil` if each has to have a name.
+        let commonName: String?
+
+        /// Of the systems that may send signals; there may be none.
+        static let services = Form(flag: "--service-key-file", lengths: 32...512, commonName: nil)
+        /// Of those who may use the console's part for operators, of whom there is at least one.
+        static let operators = Form(flag: "--console-token-file", lengths: 16...512, commonName: "operator")
+    }
+
+    /// Why keys cannot be used: a sentence without its full stop.
+    struct Unusable: Error {
+        let exitCode: CInt
+        let reason: String
+    }
+
+    private let path: String
+    private let form: Form
+    private let logger: Logger
+    private let keys: Mutex<KeyTable>
+    private let seen: Mutex<FileVersion?>
+
+    /// - Throws: an exit code, after printing the reason to standard error.
+    init(_ path: String, _ form: Form, _ logger: Logger) throws {
+        (self.path, self.form, self.logger) = (path, form, logger)
+        seen = Mutex(FileVersion(of: path))
+        do throws(Unusable) {
+            keys = Mutex(try form.keys(in: path))
+        } catch {
+            throw ExitCode.cannotStart(error.exitCode, "\(form.flag): \(error.reason)")
+        }
+    }
+
+    func name(ofKey key: String) -> String? { keys.withLock { $0 }.name(ofKey: key) }
+
+    /// Reads the file again when it has changed, until the task is cancelled. While it cannot be used, the keys stay as
+    /// they were.
+    func follow() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: .seconds(1))
+            let version = FileVersion(of: path)
+            guard version != seen.withLock({ $0 }) else { continue }
+            seen.withLock { $0 = version }
+            do throws(Unusable) {
+                // Waiting for a pipe would hold up others.
+                if version?.isRegular == false { throw Unusable(exitCode: EX_NOINPUT, reason: "\(path) is no file") }
+                let new = try form.keys(in: path)
+                keys.withLock { $0 = new }
+                logger.info("\(path) has changed: it has \(new.count) keys now")
+            } catch {
+                logger.error("\(form.flag): \(error.reason); the keys stay as they were")
+            }
+        }
+    }
+}
+
+extension KeyFile.Form {
+    fileprivate func keys(in path: String) throws(KeyFile.Unusable) -> KeyTable {
+        let text: String
+        do throws(SmallFile.Unreadable) {
+            text = String(decoding: try SmallFile.bytes(of: path), as: UTF8.self)
+        } catch {
+            throw KeyFile.Unusable(exitCode: EX_NOINPUT, reason: error.reason)
+        }
+        return try keys(from: text, of: path)
+    }
+
+    /// - Parameter place: where the text comes from, for errors.
+    func keys(from text: String, of place: String) throws(KeyFile.Unusable) -> KeyTable {
+        var keys = KeyTable()
+        for (index, line) in text.parts(at: "\n").enumerated() {
+            var words = line.words
+            if words.isEmpty || words[0].begins(with: "#") { continue }
+            let fault = { (reason: String) in
+                KeyFile.Unusable(exitCode: EX_DATAERR, reason: "line \(index + 1) of \(place) \(reason)")
+            }
+            if words.count == 1, let commonName { words.insert(commonName[...], at: 0) }
+            guard words.count == 2 else {
+                let alone = commonName == nil ? "" : " a key alone, nor"
+                throw fault("has not\(alone) a name and a key, with a space between them")
+            }
+            guard words[0].utf8.count <= 64,
+                words[0].utf8.allSatisfy({ $0.isASCIIAlphanumeric || "._-".utf8.contains($0) })
+            else { throw fault("has a name with other characters than letters, digits and ._-, or a long one") }
+            guard lengths.contains(words[1].utf8.count), words[1].utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+            else {
+                throw fault("has a key that has not \(lengths.lowerBound) to \(lengths.upperBound) ASCII characters")
+            }
+            guard keys.add(String(words[1]), of: String(words[0])) else { throw fault("has the key of another line") }
+        }
+        // Without one nobody could use the console; most likely the file is only half written.
+        if commonName != nil, keys.count == 0 {
+            throw KeyFile.Unusable(exitCode: EX_DATAERR, reason: "\(place) has no key")
+        }
+        return keys
+    }
+}
+
+/// Tells whether a file has changed.
+private struct FileVersion: Equatable {
+    let isRegular: Bool
+    let device: dev_t
+    let inode: ino_t
+    let size: off_t
+    let seconds: Int
+    let nanoseconds: Int
+
+    /// - Returns: `nil` if there is no file.
+    init?(of path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        isRegular = status.st_mode & S_IFMT == S_IFREG
+        (device, inode, size) = (status.st_dev, status.st_ino, status.st_size)
+        (seconds, nanoseconds) = (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
+    }
+}
