@@ -69,17 +69,17 @@ final class Console: Sendable {
     enum Caller { case named(String), nobody, unheard(retryAfter: Int) }
 
     /// A token that was an operator's, and where it came from.
-    private struct Acquaintance: Hashable {
+    private struct KnownCaller: Hashable {
         let address: IPAddress
         let token: SHA256Digest
     }
 
-    private static let acquaintanceLimit = 1000
+    private static let knownCallerLimit = 1000
 
     let settings: ConsoleSettings
     /// Tokens that an address may try in a minute.
     private let tries = RateLimit(10, in: 60).map(AddressRates.init)
-    private let acquaintances = Mutex<Set<Acquaintance>>([])
+    private let knownCallers = Mutex<Set<KnownCaller>>([])
     let events = Rate()
     let creations = Rate()
     let problems = Rate()
@@ -98,15 +98,15 @@ final class Console: Sendable {
     ///
     /// - Parameter address: `nil` if it is not known; then nothing is counted.
     func caller(_ token: String, from address: IPAddress?) -> Caller {
-        let acquaintance = address.map { Acquaintance(address: $0.subscriber, token: SHA256Digest(of: token)) }
-        let isKnown = acquaintance.map { known in acquaintances.withLock { $0.contains(known) } } ?? true
+        let caller = address.map { KnownCaller(address: $0.subscriber, token: SHA256Digest(of: token)) }
+        let isKnown = caller.map { known in knownCallers.withLock { $0.contains(known) } } ?? true
         if let address, !isKnown, let wait = tries?.take(address).wait { return .unheard(retryAfter: wait) }
         let name = settings.operators?.name(ofKey: token)
-        if let acquaintance, isKnown != (name != nil) {
-            acquaintances.withLock { all in
+        if let caller, isKnown != (name != nil) {
+            knownCallers.withLock { all in
                 // Bounded, however many addresses an operator has.
-                if all.count >= Console.acquaintanceLimit { all.removeAll() }
-                if name == nil { all.remove(acquaintance) } else { all.insert(acquaintance) }
+                if all.count >= Console.knownCallerLimit { all.removeAll() }
+                if name == nil { all.remove(caller) } else { all.insert(caller) }
             }
         }
         return name.map { .named($0) } ?? .nobody
