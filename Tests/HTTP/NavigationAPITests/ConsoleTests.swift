@@ -240,9 +240,9 @@ import Testing
             ("read-version", "GET", session + "/history/1", "done"),
             ("read-version", "GET", session + "/history/77", "unknown-version"),
             ("read-session", "GET", "/console/api/sessions/s_0000000000000", "unknown-session"),
-            ("end-session", "DELETE", session, "done"), ("end-session", "DELETE", session, "ended"),
+            ("end-session", "DELETE", session, "done"), ("end-session", "DELETE", session, "session-ended"),
             ("end-sessions-of-user", "DELETE", "/console/api/sessions?user=ann", "done"),
-            ("end-sessions-of-user", "DELETE", "/console/api/sessions", "invalid-query"),
+            ("end-sessions-of-user", "DELETE", "/console/api/sessions", "invalid-request"),
         ]
 
         for (_, method, path, _) in acts { _ = try await ask(nil, method, path) }
@@ -252,7 +252,7 @@ import Testing
 
         let all = entries.all
         #expect(all.map(\.act) == acts.map(\.act) + ["read-session"])
-        #expect(all.map(\.outcome) == acts.map(\.outcome) + ["ended"])
+        #expect(all.map(\.outcome) == acts.map(\.outcome) + ["session-ended"])
         #expect(all.dropLast().allSatisfy { $0.operatorName == "bob" && $0.address?.text == "192.0.2.1" })
         #expect(all[0].user == "ann" && all[0].session == nil)
         #expect(all[1].user == nil && all[1].session?.text == client.id)

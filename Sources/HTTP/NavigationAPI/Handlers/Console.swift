@@ -52,13 +52,13 @@ struct OperatorRight: Sendable {
     enum Exception: Sendable { case none, everybody, sessionsClient }
 
     /// `nil` for what says nothing of a session.
-    let act: String?
+    let act: StaticString?
     /// Who may do it without a key, with `--development`: there, the operator and the client are the same person.
     let inDevelopment: Exception
 
     static let figures = OperatorRight(act: nil, inDevelopment: .none)
 
-    static func act(_ name: String, inDevelopment: Exception = .none) -> OperatorRight {
+    static func act(_ name: StaticString, inDevelopment: Exception = .none) -> OperatorRight {
         OperatorRight(act: name, inDevelopment: inDevelopment)
     }
 }

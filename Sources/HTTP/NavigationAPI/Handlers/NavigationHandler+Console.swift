@@ -142,9 +142,9 @@ extension NavigationHandler {
         }
     }
 
-    private func entry(_ act: String, by name: String?, _ request: HTTPRequest, outcome: String) -> AuditEntry {
+    private func entry(_ act: StaticString, by name: String?, _ request: HTTPRequest, outcome: String) -> AuditEntry {
         AuditEntry(
-            act: act, operatorName: name,
+            act: act.description, operatorName: name,
             session: Route.of(request.target.segments)?.session(in: request.target.segments).flatMap { SessionID($0) },
             user: request.value(of: "user"), address: request.client(behind: proxies), request: request.id,
             outcome: outcome)
