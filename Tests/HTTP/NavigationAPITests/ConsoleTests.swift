@@ -57,6 +57,14 @@ import Testing
         #expect(policy.hasPrefix("default-src 'none'; script-src 'self';") && !policy.contains("unsafe"))
     }
 
+    @Test(arguments: [true, false])
+    func `a development server has its page at the root, and no other does`(isDevelopment: Bool) async throws {
+        let client = try await ConsoleTests.client(isDevelopment: isDevelopment)
+        let answer = try await client.call("GET", "/")
+        guard isDevelopment else { return try answer.expect(404, "unknown-path") }
+        #expect(answer.status == 200 && answer.text.contains(#"<base href="console/">"#))
+    }
+
     @Test func `the files are sent with their types, and no others`() async throws {
         let client = try await ConsoleTests.client()
         for file in try FileManager.default.contentsOfDirectory(

@@ -120,9 +120,9 @@ import Testing
 
         try await app.performEffects()
 
-        #expect(app.rows.map(\.title) == ["Product 42"])
+        #expect(app.rows.map(\.title) == ["Walnut desk lamp"] && app.rows.map(\.detail) == ["€53"])
         await #expect(throws: CoordinatorTester.Failure(.payloadNotOffered)) { try await app.send("show", ["id": 1]) }
-        try await app.tap("Product 42")
+        try await app.tap("Walnut desk lamp")
         #expect(app.stack == "shop[home*: home, product | search: search | cart: cart]")
         try await app.selectTab("search")
         try await app.send("search", "")
@@ -158,10 +158,10 @@ import Testing
         try await app.send("addToCart")
         try await app.send("open", ["path": "/checkout"])
         try await app.send("submit", ShopTests.right)
-        #expect(app.rows.map(\.title) == ["Product 1"])
+        #expect(app.rows.map(\.title) == ["Oak stool"])
         try await app.send("type", "Main St")
 
-        try await app.tap("Product 1")
+        try await app.tap("Oak stool")
 
         #expect(app.alert?.title == "Discard your input?" && app.visible == "address")
         await #expect(throws: CoordinatorTester.Failure(.answerFirst)) { try await app.send("showItem", ["id": 1]) }

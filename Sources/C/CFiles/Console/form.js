@@ -5,6 +5,9 @@ import { h, isObject, plain, words } from "./dom.js";
 /** An example in an empty field, which does not look as if it were filled in. */
 const hint = example => example === undefined || example === "" ? "" : `e.g. ${example}`;
 
+/** What a field begins with: its example if it must be filled in, so that a form works as it stands. No password has one. */
+const first = ({ writeOnly }, { isRequired, example }) => isRequired && !writeOnly ? example ?? "" : "";
+
 const typeOf = ({ type }) => Array.isArray(type) ? type.find(name => name !== "null") : type;
 const pointerTo = name => name.replaceAll("~", "~0").replaceAll("/", "~1");
 
@@ -77,6 +80,7 @@ const fields = {
   string(schema, options) {
     const isLong = schema.maxLength > 200 && !schema.writeOnly, isRequired = options.isRequired;
     const input = h(isLong ? "textarea" : "input", { name: options.pointer, autocomplete: "off",
+      value: first(schema, options),
       placeholder: schema.writeOnly ? "" : hint(options.example) });
     if (!isLong) input.type = schema.writeOnly ? "password" : inputTypes[schema.format] ?? "text";
     return labelled(input, () => input.value || (isRequired ? "" : undefined), schema, options);
@@ -84,7 +88,7 @@ const fields = {
   number(schema, options) {
     const isInteger = typeOf(schema) === "integer";
     const input = h("input", { name: options.pointer, type: "number", placeholder: hint(options.example),
-      min: schema.minimum, max: schema.maximum, step: schema.multipleOf ?? (isInteger ? 1 : "any") });
+      value: first(schema, options), min: schema.minimum, max: schema.maximum, step: schema.multipleOf ?? (isInteger ? 1 : "any") });
     return labelled(input, () => input.value === "" ? undefined : numberFrom(input.value), schema, options);
   },
   boolean(schema, options) {

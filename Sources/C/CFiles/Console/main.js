@@ -1,8 +1,8 @@
 /** The console: which page an address means, what is around every page, and the page of all sessions. */
-import { ask, clock, h, hush, kept, loading, notice, pages, render, root, say } from "./dom.js";
+import { ask, clock, count, h, hush, kept, loading, notice, pages, render, root, say } from "./dom.js";
 import { mapPage } from "./map.js";
 import { askForOperator, serverPage } from "./server.js";
-import { sessionPage, start } from "./session.js";
+import { join, sessionPage, start } from "./session.js";
 
 const [, ...path] = location.pathname.slice(new URL(root).pathname.length).split("/").map(decodeURIComponent);
 const main = h("main", { id: "main", tabIndex: -1 }), title = h("h1"), tools = h(".tools"),
@@ -50,20 +50,64 @@ function entitle(text, isInNavigation) {
   render(title, text);
 }
 
+/** What the apps that come with the server are for; of any other app the page says how large it is. */
+const sentences = {
+  shop: "Tabs, links, a search as you type, and a checkout with a sign-in on the way and a payment that takes its time.",
+  kiosk: "A check-in at an airport: work under way, time that runs out, and events of other systems, in two languages.",
+  numbers: "The whole vocabulary on one screen: push, replace, sheet, cover, alert, a child flow, a handler that fails.",
+  tabs: "A login that is remembered, and three tabs; flows that finish.",
+  "login-home": "A parent and its children on one stack: back removes the child whose screen went away.",
+  "login-home-delegate": "The same, with the parent behind a protocol.",
+  "list-detail": "View, view model, coordinator: a list, its items, and an editor in a sheet.",
+  main: "One coordinator, events with payloads, from any screen to any other.",
+  "clean-login": "A use case and a repository behind a login; the coordinator knows neither.",
+};
+
+/** What an app is about: `shop` first, then the default, then the others as the server lists them. */
+async function described({ apps, defaultApp }) {
+  const rank = ({ name }) => name === "shop" ? 0 : name === defaultApp ? 1 : 2;
+  const found = await Promise.all(apps.map(({ name }) => ask(`v1/apps/${encodeURIComponent(name)}`)));
+  return found.sort((a, b) => rank(a) - rank(b)).map(app => ({ ...app, sentence: sentences[app.name]
+    ?? `${count(app.coordinators.length, "coordinator")}, ${count(app.coordinators.flatMap(({ events }) => events).length,
+      "event")}, ${count(app.links.length, "link")}.` }));
+}
+
 /** Starts, opens and finds sessions. */
 async function allPage(config) {
-  const { apps, defaultApp } = await ask("v1/apps"), own = kept.names("token ");
-  const launch = what => start(what).then(id => location.assign(pages.session(id)), problem => say(problem.message));
+  const listed = await ask("v1/apps"), apps = await described(listed), own = kept.names("token ");
+  const go = opening => opening.then(id => location.assign(pages.session(id)), problem => say(problem.message));
+  const launch = what => go(start(what));
   const id = h("input", { placeholder: "Id (s_…)", "aria-label": "The session's id", required: true });
   const token = h("input", { type: "password", placeholder: "Token", "aria-label": "The session's token",
     autocomplete: "off", required: true });
+  const code = h("input", { placeholder: "e.g. 7ETC-MC4G", "aria-label": "The code", autocomplete: "off", required: true,
+    autocapitalize: "characters", spellcheck: false, value: location.hash.slice(1) });
+  const hasAccount = config.development && apps.some(({ name }) => name === "shop" || name === "clean-login");
   render(main, h(".pagewide", {},
+    config.development && h("section.welcome", {}, h("h2", {}, "This is a development server"),
+      h("p", {}, "An app's screens, and what leads from one to the next, live here, not on the phone. Start one: you see a "
+        + "phone with the app, and beside it what the server holds of the session. Every button on the phone is an event, "
+        + "and every field begins with an example that works."),
+      hasAccount && h("p", {}, "To sign in: ", h("code", {}, "ann@example.com"), " with the password ",
+        h("code", {}, "correct horse"), "."),
+      h("p.actions", {},
+        apps[0].name === "shop" && h("button.primary", { onclick: () => launch({ app: "shop" }) }, "Try shop"),
+        h("a", { href: `${root}openapi.yaml` }, "The API"), h("a", { href: `${root}problems` }, "Its problems"),
+        h("a", { href: `${root}client.js` }, "A client library")),
+      h("p.quiet", {}, "To read on: docs/clients.md to write a client, docs/authoring.md to write an app, docs/console.md for "
+        + "this page. They are where coordinatord comes from.")),
     h("section", {}, h("h2", {}, "Start a session"),
-      h("ul.apps", {}, apps.map(({ name }) => h("li", {}, h("b", {}, name),
-      h("span", {}, name === defaultApp && "default"), h("a", { href: pages.app(name) }, "Map"),
+      h("ul.apps", {}, apps.map(({ name, sentence }) => h("li", {}, h("b", {}, name, name === listed.defaultApp
+        && h("span", {}, " default")), h("p", {}, sentence),
+      h("a", { href: pages.app(name), "aria-label": `Map of ${name}` }, "Map"),
       h("button", { onclick: () => launch({ app: name }), "aria-label": `Start ${name}` }, "Start"))))),
     h(".pair", {},
       h("section.links", { hidden: true }),
+      h("section.join", {}, h("h2", {}, "Continue with a code"), h("form.inline", { onsubmit: event => {
+        event.preventDefault();
+        go(join(code.value.trim()));
+      } }, code, h("button.primary", {}, "Continue")),
+      h("p.quiet", {}, "“On a phone”, at the top of a session's page, shows one.")),
       h("section", {}, h("h2", {}, "Open a session"), h("form.inline", { onsubmit: event => {
         event.preventDefault();
         kept.set(`token ${id.value.trim()}`, token.value.trim());
@@ -75,13 +119,17 @@ async function allPage(config) {
         : h("p.quiet", {}, "No session has been opened in this tab. Start one above.")),
     h("section.search", {})));
   search(main.querySelector(".search"), config);
-  startAtLink(main.querySelector(".links"), apps, defaultApp, launch).catch(problem => say(problem.message));
+  startAtLink(main.querySelector(".links"), apps, launch);
+  if (code.value) {
+    history.replaceState(null, "", location.pathname); // A code is good for one device; the address is for many.
+    code.scrollIntoView({ block: "center" });
+    code.form.lastChild.focus();
+  }
 }
 
 /** Starts a session at a link, for apps that declare links, which are suggested. */
-async function startAtLink(host, apps, defaultApp, launch) {
-  const described = await Promise.all(apps.map(({ name }) => ask(`v1/apps/${encodeURIComponent(name)}`)));
-  const links = new Map(described.filter(({ links }) => links.length).map(({ name, links }) => [name, links]));
+function startAtLink(host, apps, launch) {
+  const links = new Map(apps.filter(({ links }) => links.length).map(({ name, links }) => [name, links]));
   if (!links.size) return;
   const list = h("datalist", { id: "links" });
   const path = h("input", { required: true, "aria-label": "A link to begin at" });
@@ -92,7 +140,7 @@ async function startAtLink(host, apps, defaultApp, launch) {
     path.placeholder = `e.g. ${known[0]}`;
   };
   const chosen = h("select", { "aria-label": "App", onchange: suggest },
-    [...links.keys()].map(name => h("option", { selected: name === defaultApp }, name)));
+    [...links.keys()].map(name => h("option", {}, name)));
   suggest();
   render(host, h("h2", {}, "Start at a link"), h("form.inline", { onsubmit: event => {
     event.preventDefault();

@@ -104,7 +104,7 @@ export class Phone {
         mark && h(`p.mark.${mark}`, {}, `${symbols[mark]} ${markNames[mark]} in this version`),
         paramsView(screen.params, select) ?? (!screen.rows && h("p.kind", { "aria-hidden": "true" }, icon(screen.name)
           ?? [...titleOf(screen)][0])),
-        isVisible && content && paramsView(content),
+        isVisible && content && paramsView(content, select),
         screen.rows && h(".params.rows", {}, screen.rows.map(row => this.#row(row, isPast))),
         own.map(control => this.#control(control, make, screen.key)),
         isPast && screen.buttons?.map(({ type, title }) =>

@@ -17,6 +17,13 @@ export async function start(what, token) {
   return session.id;
 }
 
+/** Takes part in the session that a code stands for. */
+export async function join(code) {
+  const session = await NavigationSession.pair(code, { server: root, onWaiting: wait }, { label: "Console" });
+  kept.set(`token ${session.id}`, session.token);
+  return session.id;
+}
+
 const ends = {
   "session-ended": ["This session has ended", "It was ended by a client or by the operator. Its last state is shown."],
   "session-expired": ["This session has expired", "Nothing happened in it for too long. Its last state is shown."],
@@ -228,6 +235,8 @@ export async function sessionPage(main, id, config, tools) {
     tools(newest.session.app, id, { version: now, isLive: !connection && !ended, isPast,
       actions: [h("button", { onclick: copy, "data-focus": "copy" }, "Copy as curl"),
         !isOperator && !ended
+          && h("button", { onclick: share, "data-focus": "share" }, "On a phone"),
+        !isOperator && !ended
           && h("button", { onclick: () => fork(isPast ? at : undefined), "data-focus": "forking",
             disabled: !!whyNoFork, title: whyNoFork ?? "" }, "Fork"),
         !ended && h("button.danger", { onclick: end, "data-focus": "end" }, "End")] });
@@ -315,6 +324,24 @@ export async function sessionPage(main, id, config, tools) {
       if (!tab) return say("The fork is open.", "Go there", () => location.assign(pages.session(made)));
       kept.set(`token ${made}`); // The new tab has its own copy.
     } catch (problem) { fail(problem); }
+  }
+
+  /** Shows a code with which another device takes part in the session. */
+  async function share() {
+    let code;
+    try { ({ code } = await session.pairingCode("Phone")); } catch (problem) { return fail(problem); }
+    const address = `${pages.all}#${code.slice(0, 4)}-${code.slice(4)}`;
+    const isHere = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
+    const dialog = h("dialog", { "aria-label": "Continue on a phone" }, notice("Continue on a phone",
+      "Open this address there, or type the code at “Continue with a code” on the first page. It can be used once, "
+        + "within two minutes; both devices are in the session then.",
+      h("p.code", {}, address.slice(-9)), h("a", { href: address, target: "_blank", rel: "noopener" }, address),
+      isHere && h("p.quiet", {}, "This server listens to this computer only: another device reaches it if it was started "
+        + "with --host 0.0.0.0, at this computer's address in the network."),
+      h("button", { onclick: () => dialog.close() }, "Close")));
+    dialog.addEventListener("close", () => dialog.remove());
+    document.body.append(dialog);
+    dialog.showModal();
   }
 
   async function copy() {

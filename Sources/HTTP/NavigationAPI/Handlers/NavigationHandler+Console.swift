@@ -7,6 +7,7 @@ internal import Sessions
 
 extension Route {
     static let console = [
+        Route("", .get(NavigationHandler.sendStartPage, query: .ignored)),
         Route("console", .get(NavigationHandler.sendConsolePage, query: .ignored)),
         Route("console/", .get(NavigationHandler.sendConsolePage, query: .ignored)),
         Route("console/config", .get(NavigationHandler.describeConsole)),
@@ -56,6 +57,12 @@ extension NavigationHandler {
         _ = try requireConsole()
 
         return ConsoleFiles.page(depth: request.target.segments.count).response(to: request)
+    }
+
+    /// The page of a development server, which says what runs there and what to do with it.
+    func sendStartPage(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
+        guard try requireConsole().settings.isDevelopment, basePath.isEmpty else { throw .unknownPath }
+        return try sendConsolePage(request)
     }
 
     func sendConsoleFile(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
@@ -284,7 +291,7 @@ enum ConsoleFiles {
         })
 
     /// - Parameter depth: the number of segments in the request's path, which the page's links are relative to.
-    static func page(depth: Int) -> Document { pages[min(depth, pages.count) - 1] }
+    static func page(depth: Int) -> Document { pages[min(max(depth, 1), pages.count) - 1] }
 
     private static let pages = ["console/", "./", "../"].map { base in
         let text = StaticBytes(file: "Console/console.html").text

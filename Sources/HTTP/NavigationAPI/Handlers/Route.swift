@@ -92,7 +92,7 @@ struct Route: Sendable {
     init(_ path: String, isForServices: Bool = false, _ methods: Method...) {
         self.isForServices = isForServices
         pattern = "/" + path
-        let segments = path.parts(at: "/").map { $0.begins(with: "{") ? nil : String($0) }
+        let segments = path.isEmpty ? [] : path.parts(at: "/").map { $0.begins(with: "{") ? nil : String($0) }
         self.segments = segments
         supported = methods
         self.methods = methods.flatMap { $0.name == "GET" ? ["GET", "HEAD"] : [$0.name] } + ["OPTIONS"]

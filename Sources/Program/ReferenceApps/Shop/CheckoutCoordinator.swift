@@ -3,7 +3,7 @@ internal import Coordinators
 extension Shop {
     /// Address, payment, receipt. The order is the result, which is delivered before the receipt is shown.
     struct CheckoutCoordinator: Coordinator {
-        static let dependencies: [any Any.Type] = [(any Payments).self]
+        static let dependencies: [any Any.Type] = [(any Payments).self, (any Catalog).self]
         static let screens = ["address", "payment", "paying", "receipt"].map { ScreenType($0) }
 
         let items: [Int]
@@ -55,11 +55,15 @@ extension Shop {
             self.items = items
         }
 
-        func start(_ navigator: inout Navigator) {
-            navigator.push(
-                Screen(
-                    "address", title: "Address", events: ["type", "submitAddress"],
-                    rows: items.map { Row("Product \($0)", sends: Event.showItem(id: $0)) }))
+        func start(_ navigator: inout Navigator) async throws {
+            let catalog = try navigator.resolve((any Catalog).self)
+            var rows: [Row] = []
+            for id in items {
+                let good = try await catalog.product(id)
+                rows.append(
+                    Row(good?.title ?? "Product \(id)", detail: good?.priceText, sends: Event.showItem(id: id)))
+            }
+            navigator.push(Screen("address", title: "Address", events: ["type", "submitAddress"], rows: rows))
         }
 
         mutating func handle(_ event: Event, _ navigator: inout Navigator) async throws {

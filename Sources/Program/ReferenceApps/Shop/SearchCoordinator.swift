@@ -12,7 +12,13 @@ extension Shop {
         }
 
         private var text = ""
-        private var products: [Int] = []
+        private var products: [Found] = []
+
+        struct Found: Codable, Sendable {
+            let id: Int
+            let title: String
+            let price: Int
+        }
 
         enum Event: NavigationEvent {
             case search(String)
@@ -23,7 +29,7 @@ extension Shop {
 
         enum Effect: NavigationEffect { case find(String) }
 
-        enum Signal: NavigationSignal { case found([Int]) }
+        enum Signal: NavigationSignal { case found([Found]) }
 
         func start(_ navigator: inout Navigator) {
             navigator.push(Screen("search", title: "Search"))
@@ -32,7 +38,7 @@ extension Shop {
         func render(_ screen: inout Screen, in context: NavigationContext) {
             screen.params["text"] = .string(text)
             screen.events = ["search"]
-            screen.rows = products.map { Row("Product \($0)", sends: Event.show(id: $0)) }
+            screen.rows = products.map { Row($0.title, detail: Good.text(ofPrice: $0.price), sends: Event.show(id: $0.id)) }
         }
 
         mutating func handle(_ event: Event, _ navigator: inout Navigator) {
@@ -50,7 +56,9 @@ extension Shop {
 
         func perform(_ effect: Effect, in context: EffectContext) async throws -> Signal? {
             switch effect {
-            case .find(let text): .found(try await context.resolve((any Catalog).self).products(matching: text))
+            case .find(let text):
+                let found = try await context.resolve((any Catalog).self).products(matching: text)
+                return .found(found.map { Found(id: $0.id, title: $0.title, price: $0.price) })
             }
         }
 

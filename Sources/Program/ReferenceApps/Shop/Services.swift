@@ -12,8 +12,32 @@ public protocol Payments: Sendable {
 
 /// Knows what there is to buy.
 public protocol Catalog: Sendable {
-    /// The products whose title contains a text, at most ten.
-    func products(matching text: String) async throws -> [Int]
+    /// What is in front on the home screen.
+    func popular() async throws -> [Good]
+    /// - Returns: `nil` if there is no such product.
+    func product(_ id: Int) async throws -> Good?
+    /// The products whose name or number contains a text, at most ten.
+    func products(matching text: String) async throws -> [Good]
+}
+
+/// A product as the shop sells it.
+public struct Good: Codable, Sendable, Equatable {
+    public let id: Int
+    public let title: String
+    /// In euros.
+    public let price: Int
+    public let about: String
+
+    public init(id: Int, title: String, price: Int, about: String) {
+        self.id = id
+        self.title = title
+        self.price = price
+        self.about = about
+    }
+
+    /// “€53”.
+    public static func text(ofPrice price: Int) -> String { "€\(price)" }
+    public var priceText: String { Good.text(ofPrice: price) }
 }
 
 /// Charges nobody. Declines each card that ends with 0002.
@@ -38,7 +62,7 @@ public final class PaymentsInMemory: Payments {
     }
 }
 
-/// The products 1 to 100.
+/// The products 1 to 100: ten things, each of ten materials.
 public struct CatalogInMemory: Catalog {
     private let latency: Duration
 
@@ -46,9 +70,38 @@ public struct CatalogInMemory: Catalog {
         self.latency = latency
     }
 
-    public func products(matching text: String) async throws -> [Int] {
+    private static let materials = [
+        "Oak", "Copper", "Birch", "Ceramic", "Walnut", "Glass", "Brass", "Ash", "Marble", "Steel",
+    ]
+
+    private static let things = [
+        ("stool", "Three legs, so that it stands on any floor."),
+        ("desk lamp", "Warm light, and an arm that stays where you leave it."),
+        ("teapot", "Pours without a drop beside the cup."),
+        ("wall clock", "Silent, and easy to read from across the room."),
+        ("bowl", "For fruit, keys, or a salad for four."),
+        ("vase", "Narrow neck: five tulips stand upright."),
+        ("tray", "Carries breakfast for two up the stairs."),
+        ("bookend", "Heavy enough for a row of dictionaries."),
+        ("mirror", "Forty centimetres, with a hook on the back."),
+        ("candle holder", "Catches the wax, and washes clean."),
+    ]
+
+    private static let all = (1...100).map { id in
+        let (thing, about) = things[(id - 1) % 10]
+        return Good(id: id, title: "\(materials[(id - 1) / 10]) \(thing)", price: 19 + id * 37 % 80, about: about)
+    }
+
+    public func popular() -> [Good] { [42, 3, 16, 24, 39, 58, 71, 90].map { CatalogInMemory.all[$0 - 1] } }
+
+    public func product(_ id: Int) -> Good? { (1...100).contains(id) ? CatalogInMemory.all[id - 1] : nil }
+
+    public func products(matching text: String) async throws -> [Good] {
         try await Task.sleep(for: latency)
         let text = text.lowercased()
-        return Array((1...100).lazy.filter { "product \($0)".contains(text) }.prefix(10))
+        return Array(
+            CatalogInMemory.all.lazy.filter {
+                $0.title.lowercased().contains(text) || "product \($0.id)".contains(text)
+            }.prefix(10))
     }
 }

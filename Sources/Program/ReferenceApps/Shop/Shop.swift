@@ -68,6 +68,7 @@ extension Shop {
 
     /// The tab bar, with the cart in one of its tabs, and the orders in another one as soon as there are any.
     struct TabCoordinator: Coordinator {
+        static let dependencies: [any Any.Type] = [(any Catalog).self]
         static let cartLink: LinkPattern = "/cart"
         static let links = [cartLink, "/checkout"]
         static let screens = [ScreenType("shop"), ScreenType("cart", CartScreen.self)]
@@ -89,7 +90,7 @@ extension Shop {
         private func tabs(withOrders: Bool) -> [Tab] {
             let cart = Screen(
                 "cart", title: "Cart", events: [Control(role: .primary, sends: Event.checkout)],
-                link: TabCoordinator.cartLink)
+                link: TabCoordinator.cartLink, hasContent: true)
             let orders = Tab("orders", title: "Orders", icon: "list", Screen("orders", title: "Orders", events: []))
             return [
                 Tab("home", title: "Home", icon: "house", starting: HomeCoordinator()),
@@ -109,6 +110,19 @@ extension Shop {
             default: break
             }
             screen.tabs["cart"]?.badge = items.isEmpty ? nil : String(items.count)
+        }
+
+        /// What is in the cart, with names and prices: the session itself keeps the numbers only.
+        func content(of screen: Screen, in context: ContentContext) async throws -> JSONObject {
+            let catalog = try context.resolve((any Catalog).self)
+            var items: [JSON] = []
+            var total = 0
+            for id in context.shared[Cart.self].items {
+                let good = try await catalog.product(id)
+                items.append(good.map { .object($0.summary) } ?? ["id": .integer(id), "title": "Product \(id)"])
+                total += good?.price ?? 0
+            }
+            return items.isEmpty ? [:] : ["items": .array(items), "total": .string(Good.text(ofPrice: total))]
         }
 
         func isEnabled(_ event: Event, in context: NavigationContext) -> Bool {
@@ -198,6 +212,7 @@ extension Shop {
 
     /// Products, one after the other, and what a link shows that leads nowhere.
     struct HomeCoordinator: Coordinator {
+        static let dependencies: [any Any.Type] = [(any Catalog).self]
         static let productLink: LinkPattern = "/products/{id:integer}?ref={ref}"
         static let links = [productLink, "/{path...}"]
         static let screens = [
@@ -224,7 +239,7 @@ extension Shop {
         }
 
         func start(_ navigator: inout Navigator) {
-            navigator.push(Screen("home", title: "Home", events: ["product"]))
+            navigator.push(Screen("home", title: "Home", events: ["product"], hasContent: true))
         }
 
         func handle(_ event: Event, _ navigator: inout Navigator) {
@@ -234,6 +249,20 @@ extension Shop {
                 guard let id = navigator.visible?.params["id"]?.integer else { return }
                 navigator.shared[Cart.self].items.append(id)
             }
+        }
+
+        /// Names and prices are the shop's: they are never part of the session.
+        func content(of screen: Screen, in context: ContentContext) async throws -> JSONObject {
+            let catalog = try context.resolve((any Catalog).self)
+            guard screen.name == "product" else {
+                return ["popular": .array(try await catalog.popular().map { .object($0.summary) })]
+            }
+            guard let id = screen.params["id"]?.integer, let good = try await catalog.product(id) else {
+                return ["about": "We do not sell this any more."]
+            }
+            var content = good.summary
+            content["about"] = .string(good.about)
+            return content
         }
 
         func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
@@ -259,7 +288,7 @@ extension Shop {
                 events: [
                     Control(role: .primary, sends: "addToCart"), Control(role: .navigation, sends: "related"),
                 ],
-                link: HomeCoordinator.productLink)
+                link: HomeCoordinator.productLink, hasContent: true)
         }
     }
 }
@@ -294,5 +323,12 @@ extension Shop {
                 }
             }
         }
+    }
+}
+
+extension Good {
+    /// As it is listed.
+    fileprivate var summary: JSONObject {
+        ["id": .integer(id), "title": .string(title), "price": .string(priceText)]
     }
 }
