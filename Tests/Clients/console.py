@@ -20,6 +20,7 @@ from pathlib import Path
 
 from browser import Page
 from relay import Relay
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 binary, odd = sys.argv[1:3]
@@ -276,7 +277,14 @@ def tabs():
 
 def shop():
     id = page.start("shop")
+    page.click("Walnut desk lamp")
+    page.shows("Product 42")
+    page.click("Back to Home")
+    page.shows("Home")
     shot("new")
+    # The form begins with an example that works.
+    assert page.field("Id").get_property("value") == "1"
+    page.fill("Id", "", ".phone")
     page.click("Product")
     page.until("no fault", lambda: page.marked(".phone .fault"))
     shot("fault")
@@ -364,10 +372,76 @@ def shop():
     page.go(f"/console/apps/shop?session={id}")
     page.until("no map", lambda: page.marked(".map .node"))
     assert page.marked(".map .node.way") and page.marked(".map .label.way"), "the session's way is not on the map"
-    page.until("the map is too wide", lambda: page.run("return document.querySelector('.map').clientWidth") <= 2000)
+    looks_at_map()
     shot("map", "light", width=2000)
     page.field("Built-in events", "main").click()
     shot("map-built-in")
+
+
+def looks_at_map():
+    """The map fits its window; on a phone its beginning can be read. Buttons, keys, wheel and pointer change that."""
+    scale = lambda: page.run("return document.querySelector('.map').getScreenCTM().a")
+    def seen():
+        return page.run("""
+            const view = document.querySelector('.mapview').getBoundingClientRect();
+            const nodes = [...document.querySelectorAll('.map .node')].map(node => node.getBoundingClientRect());
+            return nodes.filter(({left, right, top, bottom}) => left >= view.left - 1 && right <= view.right + 1
+                && top >= view.top - 1 && bottom <= view.bottom + 1).length / nodes.length""")
+    page.until("a part of the map is outside", lambda: seen() == 1)
+    page.size(390, 844)
+    page.until("not readable on a phone", lambda: scale() >= 0.66 and seen() > 0.85)
+    page.size(1600, 1000)
+    page.until("the window is larger again", lambda: seen() == 1)
+    first = scale()
+    page.click("Zoom in", "main")
+    assert scale() > first * 1.3
+    page.run("document.querySelector('.mapview').focus()")
+    page.press("-")
+    assert abs(scale() - first) < 0.01
+    page.run("""document.querySelector('.mapview').dispatchEvent(
+        new WheelEvent('wheel', {deltaY: -300, clientX: 300, clientY: 300, cancelable: true}))""")
+    assert scale() > first * 1.3
+    place = lambda: page.run("return document.querySelector('.map .node').getBoundingClientRect().left")
+    left = place()
+    ActionChains(page.driver).drag_and_drop_by_offset(
+        page.driver.find_element("css selector", ".mapview"), 80, 0).perform()
+    assert abs(place() - left - 80) < 2, (place(), left)
+    page.press(Keys.ARROW_RIGHT)
+    assert abs(place() - left - 20) < 2, (place(), left)
+    page.click("Show the whole map", "main")
+    assert seen() == 1
+
+
+def first_page():
+    """The server's root says what runs there, and a code leads to a session from another device."""
+    page.go("/")
+    page.says("This is a development server", "main")
+    assert page.marked(".apps b")[:2] == ["shop", "tabs default"], page.marked(".apps b")
+    assert all(page.marked(".apps p"))
+    shot("first")
+    page.click("Try shop", "main")
+    page.shows("Home")
+    page.click("Product")
+    page.shows("Product 1")
+    id = page.id()
+    page.click("On a phone", ".tools")
+    code = page.until("no code", lambda: page.marked("dialog .code"))[0]
+    assert re.fullmatch(r"\w{4}-\w{4}", code), code
+    address = page.run("return document.querySelector('dialog a').href")
+    assert address == f"{base}/console#{code}", address
+    shot("code")
+    page.run("sessionStorage.clear()")
+    page.go("/livez")
+    page.driver.get(address)
+    page.until("the code is not filled in", lambda: page.field("The code", "main").get_property("value") == code)
+    assert page.driver.current_url == f"{base}/console", "a code stays in the address"
+    page.click("Continue", "main .join")
+    page.shows("Product 1")
+    assert page.id() == id
+    # It is good for one device.
+    page.go("/")
+    page.field("The code", "main").send_keys(code, Keys.ENTER)
+    page.says("code", "#note")
 
 
 def address():
@@ -929,7 +1003,7 @@ def motion():
 
 faults = []
 walks = {walk.__name__: walk for walk in [
-    tabs, shop, address, numbers, rows, hostile, script, fork, waiting, motion, keyboard, two_windows, broken, endings, pages]}
+    first_page, tabs, shop, address, numbers, rows, hostile, script, fork, waiting, motion, keyboard, two_windows, broken, endings, pages]}
 chosen = os.environ.get("CONSOLE_WALKS", " ".join(walks)).split()
 (work / "operator").write_text(operator)
 options = ["--console", "--console-token-file", str(work / "operator")]

@@ -1,8 +1,18 @@
-/** An app's map: its screens and alerts, and the events that lead from one to another, in layers from the start. */
+/**
+ * An app's map: its screens and alerts, and the events that lead from one to another, in layers from the start: from left
+ * to right, or from the top down where the window is narrow.
+ */
 import { ask, count, draw, h, kept, loading, notice, pages, render } from "./dom.js";
 import { askForOperator } from "./server.js";
 
-const [wide, high, across, down] = [152, 44, 224, 104];
+/**
+ * The size of a node; its size along the way from the start and across it; the steps between nodes in these directions.
+ * `x` and `y` are exchanged in the end if the way leads down.
+ */
+const shapes = {
+  right: { wide: 152, high: 44, length: 152, breadth: 44, across: 224, down: 104 },
+  down: { wide: 106, high: 44, length: 44, breadth: 106, across: 112, down: 114, isTurned: true },
+};
 
 export async function mapPage(main, app, config) {
   const operator = kept.get("operator"), session = new URLSearchParams(location.search).get("session");
@@ -32,22 +42,138 @@ export async function mapPage(main, app, config) {
     }, () => {});
   }
   const check = h("input", { type: "checkbox", onchange: () => { withBuiltIn = check.checked; show(); } });
-  const host = h(".mapside", { tabIndex: 0, role: "region", "aria-label": `The map of ${app}` });
+  const view = h(".mapview", { tabIndex: 0, role: "region", "aria-label": `The map of ${app}: + and − zoom, arrows move` });
+  const list = h("details"), lens = new Lens(view);
+  const button = (text, name, act) => h("button.plain", { "aria-label": name, title: name, onclick: act }, text);
   render(main, h(".maphead", {}, h("label.check", {}, check, "Built-in events"),
     session ? h("span", {}, "The way of ", h("a", { href: pages.session(session) }, session), way.length ? ""
       : " is not known in this tab")
-      : h("span.quiet", {}, `${count(map.nodes.length - 1, "node")}. A session's page leads here with its way drawn in.`)),
-  host);
-  show();
+      : h("span.quiet", {}, `${count(map.nodes.length - 1, "node")}. A session's page leads here with its way drawn in.`),
+    h("span.zoom", {}, button("−", "Zoom out", () => lens.zoom(1 / 1.4)), button("+", "Zoom in", () => lens.zoom(1.4)),
+      button("Whole map", "Show the whole map", () => lens.fit()))),
+  h(".mapside", {}, view, list));
+  let shape;
+  new ResizeObserver(() => {
+    if (shape === chosenShape()) lens.resize(); else show();
+  }).observe(view);
+
+  function chosenShape() { return view.clientWidth < 700 ? shapes.down : shapes.right; }
 
   function show() {
-    render(host, drawing(map, { way, counts, withBuiltIn }), h("details", {}, h("summary", {}, "The same as a list"),
+    shape = chosenShape();
+    lens.show(...drawing(map, { way, counts, withBuiltIn, shape }));
+    render(list, h("summary", {}, "The same as a list"),
       h("ul.plain", {},
       map.nodes.map(node => h("li", {}, h("b", {}, node.name),
         h("span.quiet", {}, ` ${node.kind}, ${node.coordinator ?? app}: `),
         map.edges.filter(({ from, builtIn }) => from === node.id && (withBuiltIn || !builtIn))
           .map(({ event, to }) => `${event} → ${map.nodes.find(({ id }) => id === to).name}`).join(", ")
-          || "–")))));
+          || "–"))));
+  }
+}
+
+/** What of a drawing is seen: all of it as long as that can be read; wheel, pinch, drag and keys change it. */
+class Lens {
+  #host; #svg; #box; #first; #at; #scale; #isChosen = false; #pointers = new Map();
+
+  constructor(host) {
+    this.#host = host;
+    host.addEventListener("wheel", event => {
+      event.preventDefault();
+      this.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.002)), event);
+    }, { passive: false });
+    host.addEventListener("pointerdown", event => {
+      host.setPointerCapture(event.pointerId);
+      this.#pointers.set(event.pointerId, event);
+    });
+    host.addEventListener("pointermove", event => this.#drag(event));
+    for (const end of ["pointerup", "pointercancel"]) {
+      host.addEventListener(end, ({ pointerId }) => this.#pointers.delete(pointerId));
+    }
+    host.addEventListener("keydown", event => {
+      if (event.altKey || event.ctrlKey || event.metaKey) return;
+      const moves = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] }[event.key];
+      if (moves) this.#move(...moves);
+      else if ("+=".includes(event.key)) this.zoom(1.4);
+      else if (event.key === "-") this.zoom(1 / 1.4);
+      else if (event.key === "0") this.fit();
+      else return;
+      event.preventDefault();
+    });
+  }
+
+  /** `box`: left, top, width and height of what is drawn; `first`: of the nodes alone. */
+  show(svg, box, first) {
+    this.#svg = svg;
+    this.#box = box;
+    this.#first = first;
+    this.#host.replaceChildren(svg);
+    this.#isChosen = false;
+    this.resize();
+  }
+
+  /** Until the user has chosen what to see: all of it, but never so small that it cannot be read; then where it begins. */
+  resize() {
+    if (this.#isChosen) return this.#draw();
+    if (this.#whole >= 0.66) return this.#show(this.#box, this.#whole);
+    this.#show(this.#first, Math.min(1, Math.max(0.66, this.#scaleOf(this.#first))));
+  }
+
+  fit() {
+    this.#isChosen = true;
+    this.#show(this.#box, this.#whole);
+  }
+
+  /** Shows a part in the middle, or its beginning where it is larger than the window. */
+  #show([left, top, wide, high], scale) {
+    const [width, height] = this.#size, begin = (start, size, seen) => start - Math.max(0, seen - size) / 2;
+    this.#scale = scale;
+    this.#at = [begin(left, wide, width / scale), begin(top, high, height / scale)];
+    this.#draw();
+  }
+
+  /** The point under the pointer stays where it is; without a pointer, the middle. */
+  zoom(factor, pointer) {
+    const { left, top, width, height } = this.#host.getBoundingClientRect();
+    const [x, y] = pointer ? [pointer.clientX - left, pointer.clientY - top] : [width / 2, height / 2];
+    const scale = Math.min(3, Math.max(this.#whole / 2, this.#scale * factor));
+    this.#at = [this.#at[0] + x / this.#scale - x / scale, this.#at[1] + y / this.#scale - y / scale];
+    this.#scale = scale;
+    this.#isChosen = true;
+    this.#draw();
+  }
+
+  get #size() { return [this.#host.clientWidth || 1, this.#host.clientHeight || 1]; }
+
+  #scaleOf([, , wide, high]) {
+    const [width, height] = this.#size;
+    return Math.min(1.2, width / wide, height / high);
+  }
+
+  get #whole() { return this.#scaleOf(this.#box); }
+
+  #move(x, y) {
+    this.#at = [this.#at[0] - x / this.#scale, this.#at[1] - y / this.#scale];
+    this.#isChosen = true;
+    this.#draw();
+  }
+
+  #drag(event) {
+    const before = this.#pointers.get(event.pointerId);
+    if (!before) return;
+    const other = [...this.#pointers].find(([id]) => id !== event.pointerId)?.[1];
+    this.#pointers.set(event.pointerId, event);
+    const distance = ({ clientX, clientY }) => Math.hypot(clientX - other.clientX, clientY - other.clientY);
+    const [x, y] = [event.clientX - before.clientX, event.clientY - before.clientY];
+    if (!other) return this.#move(x, y);
+    this.#move(x / 2, y / 2);
+    this.zoom(distance(event) / Math.max(1, distance(before)),
+      { clientX: (event.clientX + other.clientX) / 2, clientY: (event.clientY + other.clientY) / 2 });
+  }
+
+  #draw() {
+    const [width, height] = this.#size;
+    this.#svg.setAttribute("viewBox", [...this.#at, width / this.#scale, height / this.#scale].join(" "));
   }
 }
 
@@ -102,7 +228,7 @@ export function simplified({ nodes, edges }, withBuiltIn, isWay) {
 }
 
 /** The place of each node: in its layer, at the mean height of its neighbours. */
-function placed(nodes, edges, layer) {
+function placed(nodes, edges, layer, { across, down }) {
   const layers = [], row = new Map();
   for (const { id } of nodes) (layers[layer.get(id) ?? 0] ??= []).push(id);
   const centre = ids => ids.forEach((id, index) => row.set(id, index - (ids.length - 1) / 2));
@@ -123,7 +249,7 @@ function placed(nodes, edges, layer) {
 }
 
 /** Each edge as a cubic curve: forward from side to side, within a layer beside it, back around what is between. */
-function curved(edges, places) {
+function curved(edges, places, { length: wide, breadth: high, down }) {
   const used = new Map(), lanes = [0, 0];
   const port = (id, side) => {
     const key = `${id} ${side}`, number = used.get(key) ?? 0;
@@ -162,7 +288,9 @@ const pointOn = ([x1, y1, x2, y2, x3, y3, x4, y4], t) => [[x1, x2, x3, x4], [y1,
   a * (1 - t) ** 3 + 3 * b * t * (1 - t) ** 2 + 3 * c * t * t * (1 - t) + d * t ** 3);
 const short = (text, length) => text.length > length ? `${text.slice(0, length - 1)}…` : text;
 
-function drawing(map, { way, counts, withBuiltIn }) {
+/** The drawing, where it is (left, top, width and height), and where its nodes are. */
+function drawing(map, { way, counts, withBuiltIn, shape }) {
+  const { wide, high, isTurned } = shape;
   const node = new Map(map.nodes.map(node => [node.id, node]));
   const same = (screen, { name, coordinator }) => screen?.name === name && screen.coordinator === coordinator;
   const isOn = node => way.length > 0 && (node.kind === "start" || way.some(screen => same(screen, node)));
@@ -170,7 +298,11 @@ function drawing(map, { way, counts, withBuiltIn }) {
     : way.some((screen, index) => same(way[index - 1], node.get(from)) && same(screen, node.get(to))
       && events.includes(screen.event));
   const { edges, notes, layer } = simplified(map, withBuiltIn, isWay);
-  const places = placed(map.nodes, edges, layer), curves = curved(edges, places);
+  const places = placed(map.nodes, edges, layer, shape), curves = curved(edges, places, shape);
+  if (isTurned) {
+    for (const place of places.values()) [place.x, place.y] = [place.y, place.x];
+    for (const curve of curves) for (let at = 0; at < 8; at += 2) curve.splice(at, 2, curve[at + 1], curve[at]);
+  }
   const taken = map.nodes.map(({ id }) => places.get(id)).map(({ x, y }) => [x - 4, y - 4, x + wide + 4, y + high + 4]);
   for (const [id, lines] of notes) {
     const { x, y } = places.get(id);
@@ -195,8 +327,7 @@ function drawing(map, { way, counts, withBuiltIn }) {
     markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" }, draw("path", { d: "M0 0L8 4L0 8z" }));
   const largest = Math.max(1, ...counts.values()),
     style = (tag, edge) => `${tag}${edge.builtIn ? ".builtin" : ""}${isWay(edge) ? ".way" : ""}`;
-  return draw("svg.map", { viewBox: `${left} ${top} ${right - left} ${bottom - top}`, width: right - left,
-    height: bottom - top, role: "img",
+  const svg = draw("svg.map", { role: "img",
     "aria-label": "Screens as nodes, events as edges; the same is below as a list" },
   draw("defs", {}, marker("e"), marker("w")),
   edges.map((edge, index) => draw(style("path.edge", edge),
@@ -213,9 +344,13 @@ function drawing(map, { way, counts, withBuiltIn }) {
     const line = (style, offset, text, length) => draw(style, { x: x + wide / 2, y: y + offset }, short(text, length),
       draw("title", {}, text));
     return draw(`g.node.${kind}${isOn(found) ? ".way" : ""}`, {}, shape,
-      line("text", kind === "start" ? 27 : 19, name, 21),
-      kind !== "start" && line("text.quiet", 35, lives ? `${coordinator} · ${lives} now` : coordinator, 24),
-      (notes.get(id) ?? []).map((text, index) => line("text.note", -8 - grow - 14 * index, text, 30)));
+      line("text", kind === "start" ? 27 : 19, name, isTurned ? 15 : 21),
+      kind !== "start" && line("text.quiet", 35, lives ? `${coordinator} · ${lives} now` : coordinator, isTurned ? 16 : 24),
+      (notes.get(id) ?? []).map((text, index) => line("text.note", -8 - grow - 14 * index, text, isTurned ? 17 : 30)));
   }),
   labels.map(([text, x, y], index) => draw(style("text.label", edges[index]), { x, y: y + 4 }, text)));
+  const xs = [...places.values()].map(({ x }) => x), ys = [...places.values()].map(({ y }) => y);
+  const [firstLeft, firstTop] = [Math.min(...xs) - 8, Math.min(...ys) - 24];
+  return [svg, [left, top, right - left, bottom - top],
+    [firstLeft, firstTop, Math.max(...xs) + wide + 8 - firstLeft, Math.max(...ys) + high + 24 - firstTop]];
 }

@@ -79,10 +79,8 @@ public final class NavigationHandler: HTTPHandler {
     ///   - hasConsole: whether the request may be for a console that is not public.
     func respond(to request: HTTPRequest, on route: Route?, hasConsole: Bool = false) async -> HTTPResponse {
         do throws(Problem) {
-            guard let route else {
-                if request.target.isServerWide { return .allowing(Route.allMethods) }
-                throw .unknownPath
-            }
+            if request.target.isServerWide { return .allowing(Route.allMethods) }
+            guard let route else { throw .unknownPath }
             if request.isBelowConsole, !hasConsole, console?.settings.isPublic != true { throw .unknownPath }
             guard let method = route.method(request.method) else {
                 if request.method == "OPTIONS" { return .allowing(route.methods) }

@@ -130,8 +130,8 @@ struct Route: Sendable {
 }
 
 extension HTTPRequest {
-    /// Whether the path begins with `/console`: it asks for a part of the console, or uses the operator's token.
-    var isBelowConsole: Bool { target.segments.first == "console" }
+    /// Whether the path is `/` or begins with `/console`: it asks for a part of the console, or uses the operator's token.
+    var isBelowConsole: Bool { target.segments.isEmpty || target.segments.first == "console" }
 
     /// The segment after `/v1/sessions/` or `/v1/apps/` in the path, or after `/console/api/sessions/`.
     var name: String { target.segments[isBelowConsole ? 3 : 2] }

@@ -38,7 +38,9 @@ extension Shop {
         func render(_ screen: inout Screen, in context: NavigationContext) {
             screen.params["text"] = .string(text)
             screen.events = ["search"]
-            screen.rows = products.map { Row($0.title, detail: Good.text(ofPrice: $0.price), sends: Event.show(id: $0.id)) }
+            screen.rows = products.map {
+                Row($0.title, detail: Good.text(ofPrice: $0.price), sends: Event.show(id: $0.id))
+            }
         }
 
         mutating func handle(_ event: Event, _ navigator: inout Navigator) {
