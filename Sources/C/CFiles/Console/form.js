@@ -5,7 +5,7 @@ import { h, isObject, plain, words } from "./dom.js";
 /** An example in an empty field, which does not look as if it were filled in. */
 const hint = example => example === undefined || example === "" ? "" : `e.g. ${example}`;
 
-/** What a field begins with: its example if it must be filled in, so that a form works as it stands. No password has one. */
+/** What a field begins with: its example if it must be filled in, so that a form works as it stands. */
 const first = ({ writeOnly }, { isRequired, example }) => isRequired && !writeOnly ? example ?? "" : "";
 
 const typeOf = ({ type }) => Array.isArray(type) ? type.find(name => name !== "null") : type;

@@ -52,9 +52,9 @@ function entitle(text, isInNavigation) {
 
 /** What the apps that come with the server are for; of any other app the page says how large it is. */
 const sentences = {
-  shop: "Tabs, links, a search as you type, and a checkout with a sign-in on the way and a payment that takes its time.",
-  kiosk: "A check-in at an airport: work under way, time that runs out, and events of other systems, in two languages.",
-  numbers: "The whole vocabulary on one screen: push, replace, sheet, cover, alert, a child flow, a handler that fails.",
+  shop: "Tabs, links, a search, and a checkout with a sign-in on the way and a payment that takes its time.",
+  kiosk: "Check-in at an airport: work under way, time that runs out, signals of other systems; in two languages.",
+  numbers: "The vocabulary on one screen: push, replace, sheet, cover, alert, child flow, a handler that fails.",
   tabs: "A login that is remembered, and three tabs; flows that finish.",
   "login-home": "A parent and its children on one stack: back removes the child whose screen went away.",
   "login-home-delegate": "The same, with the parent behind a protocol.",
@@ -68,8 +68,8 @@ async function described({ apps, defaultApp }) {
   const rank = ({ name }) => name === "shop" ? 0 : name === defaultApp ? 1 : 2;
   const found = await Promise.all(apps.map(({ name }) => ask(`v1/apps/${encodeURIComponent(name)}`)));
   return found.sort((a, b) => rank(a) - rank(b)).map(app => ({ ...app, sentence: sentences[app.name]
-    ?? `${count(app.coordinators.length, "coordinator")}, ${count(app.coordinators.flatMap(({ events }) => events).length,
-      "event")}, ${count(app.links.length, "link")}.` }));
+    ?? `${count(app.coordinators.length, "coordinator")}, ${
+      count(app.coordinators.flatMap(({ events }) => events).length, "event")}, ${count(app.links.length, "link")}.` }));
 }
 
 /** Starts, opens and finds sessions. */
@@ -80,22 +80,22 @@ async function allPage(config) {
   const id = h("input", { placeholder: "Id (s_…)", "aria-label": "The session's id", required: true });
   const token = h("input", { type: "password", placeholder: "Token", "aria-label": "The session's token",
     autocomplete: "off", required: true });
-  const code = h("input", { placeholder: "e.g. 7ETC-MC4G", "aria-label": "The code", autocomplete: "off", required: true,
-    autocapitalize: "characters", spellcheck: false, value: location.hash.slice(1) });
+  const code = h("input", { placeholder: "e.g. 7ETC-MC4G", "aria-label": "The code", autocomplete: "off",
+    required: true, autocapitalize: "characters", spellcheck: false, value: location.hash.slice(1) });
   const hasAccount = config.development && apps.some(({ name }) => name === "shop" || name === "clean-login");
   render(main, h(".pagewide", {},
     config.development && h("section.welcome", {}, h("h2", {}, "This is a development server"),
-      h("p", {}, "An app's screens, and what leads from one to the next, live here, not on the phone. Start one: you see a "
-        + "phone with the app, and beside it what the server holds of the session. Every button on the phone is an event, "
-        + "and every field begins with an example that works."),
+      h("p", {}, "An app's screens, and what leads from one to the next, live here, not on the phone. Start one: you "
+        + "see a phone with the app, and beside it what the server holds of the session. Every button on the phone is "
+        + "an event, and every field begins with an example that works."),
       hasAccount && h("p", {}, "To sign in: ", h("code", {}, "ann@example.com"), " with the password ",
         h("code", {}, "correct horse"), "."),
       h("p.actions", {},
         apps[0].name === "shop" && h("button.primary", { onclick: () => launch({ app: "shop" }) }, "Try shop"),
         h("a", { href: `${root}openapi.yaml` }, "The API"), h("a", { href: `${root}problems` }, "Its problems"),
         h("a", { href: `${root}client.js` }, "A client library")),
-      h("p.quiet", {}, "To read on: docs/clients.md to write a client, docs/authoring.md to write an app, docs/console.md for "
-        + "this page. They are where coordinatord comes from.")),
+      h("p.quiet", {}, "To read on, beside coordinatord's source: docs/clients.md to write a client, docs/authoring.md "
+        + "to write an app, docs/console.md for this page.")),
     h("section", {}, h("h2", {}, "Start a session"),
       h("ul.apps", {}, apps.map(({ name, sentence }) => h("li", {}, h("b", {}, name, name === listed.defaultApp
         && h("span", {}, " default")), h("p", {}, sentence),

@@ -1,6 +1,6 @@
 /**
- * An app's map: its screens and alerts, and the events that lead from one to another, in layers from the start: from left
- * to right, or from the top down where the window is narrow.
+ * An app's map: its screens and alerts, and the events that lead from one to another, in layers from the start: from
+ * left to right, or from the top down where the window is narrow.
  */
 import { ask, count, draw, h, kept, loading, notice, pages, render } from "./dom.js";
 import { askForOperator } from "./server.js";
@@ -11,7 +11,7 @@ import { askForOperator } from "./server.js";
  */
 const shapes = {
   right: { wide: 152, high: 44, length: 152, breadth: 44, across: 224, down: 104 },
-  down: { wide: 106, high: 44, length: 44, breadth: 106, across: 112, down: 114, isTurned: true },
+  down: { wide: 106, high: 44, length: 44, breadth: 106, across: 120, down: 114, isTurned: true },
 };
 
 export async function mapPage(main, app, config) {
@@ -42,7 +42,8 @@ export async function mapPage(main, app, config) {
     }, () => {});
   }
   const check = h("input", { type: "checkbox", onchange: () => { withBuiltIn = check.checked; show(); } });
-  const view = h(".mapview", { tabIndex: 0, role: "region", "aria-label": `The map of ${app}: + and − zoom, arrows move` });
+  const view = h(".mapview", { tabIndex: 0, role: "region",
+    "aria-label": `The map of ${app}: + and − zoom, arrows move` });
   const list = h("details"), lens = new Lens(view);
   const button = (text, name, act) => h("button.plain", { "aria-label": name, title: name, onclick: act }, text);
   render(main, h(".maphead", {}, h("label.check", {}, check, "Built-in events"),
@@ -112,7 +113,7 @@ class Lens {
     this.resize();
   }
 
-  /** Until the user has chosen what to see: all of it, but never so small that it cannot be read; then where it begins. */
+  /** Until the user has chosen what to see: all of it, if that can be read; if not, where it begins. */
   resize() {
     if (this.#isChosen) return this.#draw();
     if (this.#whole >= 0.66) return this.#show(this.#box, this.#whole);
@@ -327,7 +328,7 @@ function drawing(map, { way, counts, withBuiltIn, shape }) {
     markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" }, draw("path", { d: "M0 0L8 4L0 8z" }));
   const largest = Math.max(1, ...counts.values()),
     style = (tag, edge) => `${tag}${edge.builtIn ? ".builtin" : ""}${isWay(edge) ? ".way" : ""}`;
-  const svg = draw("svg.map", { role: "img",
+  const svg = draw(isTurned ? "svg.map.turned" : "svg.map", { role: "img",
     "aria-label": "Screens as nodes, events as edges; the same is below as a list" },
   draw("defs", {}, marker("e"), marker("w")),
   edges.map((edge, index) => draw(style("path.edge", edge),
@@ -344,9 +345,10 @@ function drawing(map, { way, counts, withBuiltIn, shape }) {
     const line = (style, offset, text, length) => draw(style, { x: x + wide / 2, y: y + offset }, short(text, length),
       draw("title", {}, text));
     return draw(`g.node.${kind}${isOn(found) ? ".way" : ""}`, {}, shape,
-      line("text", kind === "start" ? 27 : 19, name, isTurned ? 15 : 21),
-      kind !== "start" && line("text.quiet", 35, lives ? `${coordinator} · ${lives} now` : coordinator, isTurned ? 16 : 24),
-      (notes.get(id) ?? []).map((text, index) => line("text.note", -8 - grow - 14 * index, text, isTurned ? 17 : 30)));
+      line("text", kind === "start" ? 27 : 19, name, !isTurned ? 21 : kind === "alert" ? 11 : 13),
+      kind !== "start" && line("text.quiet", 35, lives ? `${coordinator} · ${lives} now` : coordinator,
+        isTurned ? 15 : 24),
+      (notes.get(id) ?? []).map((text, index) => line("text.note", -8 - grow - 14 * index, text, isTurned ? 16 : 30)));
   }),
   labels.map(([text, x, y], index) => draw(style("text.label", edges[index]), { x, y: y + 4 }, text)));
   const xs = [...places.values()].map(({ x }) => x), ys = [...places.values()].map(({ y }) => y);

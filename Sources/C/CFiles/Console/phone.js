@@ -102,8 +102,8 @@ export class Phone {
         `Working: ${[...new Set(pending.map(({ effect }) => words(effect)))].join(", ")}`),
       h(".content", {},
         mark && h(`p.mark.${mark}`, {}, `${symbols[mark]} ${markNames[mark]} in this version`),
-        paramsView(screen.params, select) ?? (!screen.rows && !screen.hasContent && h("p.kind", { "aria-hidden": "true" }, icon(screen.name)
-          ?? [...titleOf(screen)][0])),
+        paramsView(screen.params, select) ?? (!screen.rows && !screen.hasContent
+          && h("p.kind", { "aria-hidden": "true" }, icon(screen.name) ?? [...titleOf(screen)][0])),
         isVisible && content && paramsView(content, select),
         screen.rows && h(".params.rows", {}, screen.rows.map(row => this.#row(row, isPast))),
         own.map(control => this.#control(control, make, screen.key)),

@@ -336,8 +336,8 @@ export async function sessionPage(main, id, config, tools) {
       "Open this address there, or type the code at “Continue with a code” on the first page. It can be used once, "
         + "within two minutes; both devices are in the session then.",
       h("p.code", {}, address.slice(-9)), h("a", { href: address, target: "_blank", rel: "noopener" }, address),
-      isHere && h("p.quiet", {}, "This server listens to this computer only: another device reaches it if it was started "
-        + "with --host 0.0.0.0, at this computer's address in the network."),
+      isHere && h("p.quiet", {}, "This server listens to this computer only: another device reaches it if it was "
+        + "started with --host 0.0.0.0, at this computer's address in the network."),
       h("button", { onclick: () => dialog.close() }, "Close")));
     dialog.addEventListener("close", () => dialog.remove());
     document.body.append(dialog);
