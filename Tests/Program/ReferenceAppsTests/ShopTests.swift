@@ -296,6 +296,25 @@ import Testing
         #expect(!app.events.contains("addToCart") && app.events.contains("product"))
     }
 
+    @Test func `names and prices are content of the screens, and the session has only numbers`() async throws {
+        var app = try await ShopTests.open()
+        let popular = try await app.content()["popular"]?.array
+        #expect(popular?.first == ["id": 42, "title": "Walnut desk lamp", "price": "€53"] && popular?.count == 8)
+        try await app.send("product", ["id": 42])
+        #expect(try await app.content()["about"] == "Warm light, and an arm that stays where you leave it.")
+        try await app.send("addToCart")
+        try await app.send("related", ["id": 101])
+        #expect(try await app.content() == ["about": "We do not sell this any more."])
+        try await app.send("addToCart")
+        try await app.selectTab("cart")
+
+        let cart = try await app.content()
+
+        #expect(cart["items"]?.array?.compactMap { $0["title"] } == ["Walnut desk lamp", "Product 101"])
+        #expect(cart["total"] == "€53")
+        #expect(!String(decoding: app.state.encoded, as: UTF8.self).contains("lamp"))
+    }
+
     @Test func `a link to a product opens it above the home screen`() async throws {
         let app = try await ShopTests.open(link: "/products/42")
 
