@@ -207,6 +207,7 @@ def shop():
     shot("shop-payment")
     page.click("Pay now")
     page.shows("Receipt")
+    page.row("Walnut desk lamp", "€53")
     assert page.button("Close", "") is None, "a receipt cannot be left but with “Done”"
     shot("shop-receipt")
     page.click("Done")

@@ -33,6 +33,7 @@ import Testing
         try await app.performEffects()
 
         #expect(app.stack.hasSuffix("+ fullScreen[receipt]"))
+        #expect(try await app.content()["total"] == "€56")
         await #expect(throws: (any Error).self) { try await app.back() }
         try await app.send("done")
         #expect(app.stack == "shop[home: home, product | search: search | cart*: cart | orders: orders]")

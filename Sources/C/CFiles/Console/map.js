@@ -75,7 +75,7 @@ export async function mapPage(main, app, config) {
 
 /** What of a drawing is seen: all of it as long as that can be read; wheel, pinch, drag and keys change it. */
 class Lens {
-  #host; #svg; #box; #first; #at; #scale; #isChosen = false; #pointers = new Map();
+  #host; #svg; #box; #first; #at; #scale; #isWhole = false; #isChosen = false; #pointers = new Map();
 
   constructor(host) {
     this.#host = host;
@@ -109,20 +109,21 @@ class Lens {
     this.#box = box;
     this.#first = first;
     this.#host.replaceChildren(svg);
-    this.#isChosen = false;
+    this.#isWhole = this.#isChosen = false;
     this.resize();
   }
 
   /** Until the user has chosen what to see: all of it, if that can be read; if not, where it begins. */
   resize() {
     if (this.#isChosen) return this.#draw();
-    if (this.#whole >= 0.66) return this.#show(this.#box, this.#whole);
+    if (this.#isWhole || this.#whole >= 0.66) return this.#show(this.#box, this.#whole);
     this.#show(this.#first, Math.min(1, Math.max(0.66, this.#scaleOf(this.#first))));
   }
 
   fit() {
-    this.#isChosen = true;
-    this.#show(this.#box, this.#whole);
+    this.#isWhole = true;
+    this.#isChosen = false;
+    this.resize();
   }
 
   /** Shows a part in the middle, or its beginning where it is larger than the window. */

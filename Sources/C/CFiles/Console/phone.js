@@ -28,16 +28,17 @@ export class Phone {
 
   /**
    * Draws a state. `operations` are the changes since what is drawn now, if it directly follows. With `isPast` nothing
-   * can be posted; `titles` has the events' titles for that. `marks` says what became of each screen; `content` is what
-   * the visible screen has beside its state, and `pending` the work that is under way.
+   * can be posted; `titles` has the events' titles for that. `marks` says what became of each screen; `contents` has
+   * what screens show beside the state, by their keys, and `pending` the work that is under way.
    */
-  show(state, { operations = [], isPast = false, titles, marks = new Map(), content, pending } = {}) {
+  show(state, { operations = [], isPast = false, titles, marks = new Map(),
+    contents = new Map(), pending } = {}) {
     const picture = JSON.stringify([{ ...state, session: state.session.id, transition: 0 }, isPast, [...marks],
-      content, pending]);
+      [...contents], pending]);
     if (picture === this.#picture) return;
     this.#picture = picture;
     const active = this.#host.contains(document.activeElement) ? document.activeElement : undefined;
-    const old = this.#layers, make = { state, isPast, titles, marks, content, pending, forms: new Map() };
+    const old = this.#layers, make = { state, isPast, titles, marks, contents, pending, forms: new Map() };
     this.#layers = new Map([{ key: "main", stack: state.stack }, ...state.presented ?? []]
       .map(flow => [flow.key, this.#layer(flow, make)]));
     this.#forms = make.forms;
@@ -75,7 +76,7 @@ export class Phone {
   }
 
   #screen(screen, make) {
-    const { state, isPast, titles, marks, content, pending } = make, isVisible = screen.key === state.visible.key;
+    const { state, isPast, titles, marks, contents, pending } = make, isVisible = screen.key === state.visible.key;
     const mark = marks.get(screen.key), isInFront = isVisible && !state.alert;
     if (isInFront && state.controls) {
       this.#controls.set(screen.key, state.controls.filter(({ place, coordinator }) => place === "screen"
@@ -102,9 +103,8 @@ export class Phone {
         `Working: ${[...new Set(pending.map(({ effect }) => words(effect)))].join(", ")}`),
       h(".content", {},
         mark && h(`p.mark.${mark}`, {}, `${symbols[mark]} ${markNames[mark]} in this version`),
-        paramsView(screen.params, select) ?? (!screen.rows && !screen.hasContent
+        paramsView({ ...screen.params, ...contents.get(screen.key) }, select) ?? (!screen.rows && !screen.hasContent
           && h("p.kind", { "aria-hidden": "true" }, icon(screen.name) ?? [...titleOf(screen)][0])),
-        isVisible && content && paramsView(content, select),
         screen.rows && h(".params.rows", {}, screen.rows.map(row => this.#row(row, isPast))),
         own.map(control => this.#control(control, make, screen.key)),
         isPast && screen.buttons?.map(({ type, title }) =>

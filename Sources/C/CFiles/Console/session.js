@@ -39,7 +39,7 @@ export async function sessionPage(main, id, config, tools) {
   const token = kept.get(`token ${id}`), operator = kept.get("operator");
   if (!token && !operator) return askForToken(main, id, config);
   const isOperator = !token, typed = kept.get(`typed ${id}`) ?? {}, opened = new Map();
-  const states = new Map(), coordinators = new Coordinators(), content = new Map();
+  const states = new Map(), coordinators = new Coordinators(), contents = new Map();
   const unreadable = new Set();
   let versions = [], schemas = new Map(), titles = new Map(), signals = [], newest, drawn, connection, ended,
     search = "", tab = "phone", isHistoryKnown = false, oldest; // The first version that the server still gives.
@@ -124,7 +124,7 @@ export async function sessionPage(main, id, config, tools) {
     } catch { /* The stream says what is wrong. */ }
     if (!state.visible.hasContent || isOperator) return;
     const { key } = state.visible;
-    session.get(`/screens/${key}/content`).then(found => { content.set(key, found); show(); }, () => {});
+    session.get(`/screens/${key}/content`).then(found => { contents.set(key, found); show(); }, () => {});
   }
 
   async function readHistory() {
@@ -248,7 +248,7 @@ export async function sessionPage(main, id, config, tools) {
       entry = versions.find(({ version }) => version === at);
     const operations = drawn === at - 1 && !isPast ? newest.transition?.operations : undefined;
     phone.show(state, { operations, isPast: isPast || !!ended || isOperator, titles, marks: isPast ? marks : undefined,
-      content: content.get(state.visible.key), pending: isPast || ended ? undefined : state.pending });
+      contents: isPast ? undefined : contents, pending: isPast || ended ? undefined : state.pending });
     drawn = at;
     const nodes = coordinators.of(state), isExact = coordinators.has(at), isNow = !isPast && !ended;
     showOthers(isNow ? newest.controls ?? [] : []);

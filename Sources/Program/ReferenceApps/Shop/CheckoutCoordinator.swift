@@ -66,6 +66,10 @@ extension Shop {
             navigator.push(Screen("address", title: "Address", events: ["type", "submitAddress"], rows: rows))
         }
 
+        func content(of screen: Screen, in context: ContentContext) async throws -> JSONObject {
+            try await Good.bill(for: items, in: context)
+        }
+
         mutating func handle(_ event: Event, _ navigator: inout Navigator) async throws {
             switch event {
             case .type(let text): draft = text
@@ -101,7 +105,7 @@ extension Shop {
                 navigator.setStack([
                     Screen(
                         "receipt", title: "Receipt", events: [Control(role: .primary, sends: Event.done)],
-                        back: .forbidden)
+                        back: .forbidden, hasContent: true)
                 ])
             case .declined: payAgain("Your card was declined", &navigator)
             }

@@ -114,15 +114,7 @@ extension Shop {
 
         /// What is in the cart, with names and prices: the session itself keeps the numbers only.
         func content(of screen: Screen, in context: ContentContext) async throws -> JSONObject {
-            let catalog = try context.resolve((any Catalog).self)
-            var items: [JSON] = []
-            var total = 0
-            for id in context.shared[Cart.self].items {
-                let good = try await catalog.product(id)
-                items.append(good.map { .object($0.summary) } ?? ["id": .integer(id), "title": "Product \(id)"])
-                total += good?.price ?? 0
-            }
-            return items.isEmpty ? [:] : ["items": .array(items), "total": .string(Good.text(ofPrice: total))]
+            try await Good.bill(for: context.shared[Cart.self].items, in: context)
         }
 
         func isEnabled(_ event: Event, in context: NavigationContext) -> Bool {
@@ -327,6 +319,19 @@ extension Shop {
 }
 
 extension Good {
+    /// What the goods of these numbers are called and cost, and the total; empty if there are none.
+    static func bill(for ids: [Int], in context: ContentContext) async throws -> JSONObject {
+        let catalog = try context.resolve((any Catalog).self)
+        var items: [JSON] = []
+        var total = 0
+        for id in ids {
+            let good = try await catalog.product(id)
+            items.append(good.map { .object($0.summary) } ?? ["id": .integer(id), "title": "Product \(id)"])
+            total += good?.price ?? 0
+        }
+        return items.isEmpty ? [:] : ["items": .array(items), "total": .string(text(ofPrice: total))]
+    }
+
     /// As it is listed.
     fileprivate var summary: JSONObject {
         ["id": .integer(id), "title": .string(title), "price": .string(priceText)]
