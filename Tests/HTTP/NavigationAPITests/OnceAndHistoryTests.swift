@@ -136,9 +136,9 @@ extension Client {
 
         for method in ["GET", "DELETE"] {
             let outcome = try await client.call(method, "\(client.path)/outcomes/k-1")
-            try await client.expect(outcome, 410, "session-expired")
+            #expect(outcome.status == 410 && outcome.text.contains("session-expired"), "\(outcome.text)")
         }
-        try await client.expect(try await client.post(OnceTests.add, key), 410, "session-expired")
+        #expect(try await client.post(OnceTests.add, key).status == 410)
     }
 
     @Test func `nothing is carried out under a key that was withdrawn`() async throws {

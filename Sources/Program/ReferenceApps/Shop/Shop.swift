@@ -71,7 +71,7 @@ extension Shop {
         static let dependencies: [any Any.Type] = [(any Catalog).self]
         static let cartLink: LinkPattern = "/cart"
         static let links = [cartLink, "/checkout"]
-        static let screens = [ScreenType("shop"), ScreenType("cart", CartScreen.self)]
+        static let screens = [ScreenType("shop"), ScreenType("cart", CartScreen.self), ScreenType("orders")]
 
         struct CartScreen: ScreenParameters {
             let items: [Int]
