@@ -293,6 +293,11 @@ declare function problemOf(status: number, headers: Headers, body: unknown): Err
  * request with the same key: the server carries it out once. Throws a `Problem`, or `Undecided` if it was given up.
  */
 declare function request<Body = unknown>(url: string, options?: RequestOptions): Promise<Answer<Body>>;
+/**
+ * Calls a function of the app. What it throws is the app's mistake, and no fault of the request or the connection: it is
+ * reported as an exception that nobody has caught, and changes nothing here.
+ */
+declare function tell<Given extends unknown[]>(callback: ((...given: Given) => void) | undefined, ...given: Given): void;
 /** A signal that aborts after so many seconds, or with another signal. */
 declare function stopper(seconds: number, signal?: AbortSignal): {
     signal: AbortSignal;

@@ -204,7 +204,7 @@ async function request(url, options = {}) {
         try {
             const answer = await exchange(url, { ...init, signal: stop.signal }, isAnswer);
             if (attempt > 1)
-                onWaiting?.();
+                tell(onWaiting);
             return answer;
         }
         catch (error) {
@@ -217,7 +217,7 @@ async function request(url, options = {}) {
                 const isRepeated = problem.isTemporary ? isOpen || attempt < 4 || until < Infinity
                     : problem.status === 504 && attempt < 2;
                 if (!isRepeated) {
-                    onWaiting?.();
+                    tell(onWaiting);
                     throw problem;
                 }
             }
@@ -230,8 +230,23 @@ async function request(url, options = {}) {
         }
         if (!signal?.aborted && Date.now() < until)
             continue;
-        onWaiting?.();
+        tell(onWaiting);
         throw isOpen || !problem ? new Undecided() : problem;
+    }
+}
+/**
+ * Calls a function of the app. What it throws is the app's mistake, and no fault of the request or the connection: it is
+ * reported as an exception that nobody has caught, and changes nothing here.
+ */
+function tell(callback, ...given) {
+    try {
+        callback?.(...given);
+    }
+    catch (error) {
+        if (typeof reportError === "function")
+            reportError(error);
+        else
+            queueMicrotask(() => { throw error; });
     }
 }
 /** A signal that aborts after so many seconds, or with another signal. */
@@ -260,7 +275,7 @@ function pause(seconds, status, onWaiting, signal) {
         const timer = setTimeout(end, 1000 * seconds);
         signal?.addEventListener("abort", end);
         globalThis.addEventListener?.("online", end);
-        onWaiting?.({ status, seconds, retry: end });
+        tell(onWaiting, { status, seconds, retry: end });
     });
 }
 
@@ -576,7 +591,7 @@ class NavigationSession {
             if (reason !== undefined)
                 return this.#end(reason, problem);
             const longest = Math.min(this.#retry * 2 ** failures++ / 1000, 15), seconds = longest * (0.5 + Math.random() / 2);
-            const report = (waiting) => this.#options.onConnection?.(false, { ...waiting, problem });
+            const report = (waiting) => tell(this.#options.onConnection, false, { ...waiting, problem });
             if (!isHidden())
                 await pause(problem?.retryAfter ?? seconds, 0, report, signal);
         }
@@ -677,7 +692,7 @@ class NavigationSession {
         if (isNew || isTap)
             await this.#save({ token: token ?? this.#saved.token });
         if (isNew)
-            this.#options.onToken?.(token, this.id);
+            tell(this.#options.onToken, token, this.id);
         const { version } = state.session, known = this.#state?.session.version ?? 0;
         // The same version has another tag while another build of the server shows it.
         const isSame = version === known && tag === this.#tag && (this.#state?.controls || !state.controls);
@@ -700,7 +715,7 @@ class NavigationSession {
     }
     #show(state) {
         this.#drawn = state;
-        this.#options.onState?.(state);
+        tell(this.#options.onState, state);
     }
     #save(change) {
         this.#saved = { ...this.#saved, ...change };
@@ -732,7 +747,7 @@ class NavigationSession {
         if (token === undefined)
             return false;
         this.#saved = { ...this.#saved, token };
-        this.#options.onToken?.(token, this.id);
+        tell(this.#options.onToken, token, this.id);
         return true;
     }
     #end(reason, problem) {
@@ -740,7 +755,7 @@ class NavigationSession {
             return;
         this.ended = reason;
         this.#over.abort();
-        this.#options.onEnd?.(reason, problem);
+        tell(this.#options.onEnd, reason, problem);
     }
     /** Reads one stream to its end, and returns the reason if the server gave one. It is heard at least every 20 s. */
     async #stream(isHeard, signal) {
@@ -766,7 +781,7 @@ class NavigationSession {
                     if (retry) {
                         this.#retry = Number(retry);
                         isHeard();
-                        this.#options.onConnection?.(true);
+                        tell(this.#options.onConnection, true);
                     }
                     if (event === "end")
                         return endNamed(JSON.parse(data).reason);
@@ -794,7 +809,7 @@ class NavigationSession {
                 const answer = await exchange(this.#url(""), { headers, signal: stop.signal }, isState);
                 if (wait === 0) {
                     isHeard();
-                    this.#options.onConnection?.(true);
+                    tell(this.#options.onConnection, true);
                 }
                 if (answer.status === 200)
                     await this.#accept(answer.body, tagOf(answer));

@@ -117,7 +117,7 @@ export async function request<Body = unknown>(url: string, options: RequestOptio
     const stop = stopper(Math.min(30 + wait, (until - Date.now()) / 1000), signal);
     try {
       const answer = await exchange<Body>(url, { ...init, signal: stop.signal }, isAnswer);
-      if (attempt > 1) onWaiting?.();
+      if (attempt > 1) tell(onWaiting);
       return answer;
     } catch (error) {
       if (!(error instanceof Problem) || error.kind === "unknown") isOpen = true;
@@ -127,15 +127,26 @@ export async function request<Body = unknown>(url: string, options: RequestOptio
         // What an earlier sending has led to, only a later one can say.
         const isRepeated = problem.isTemporary ? isOpen || attempt < 4 || until < Infinity
           : problem.status === 504 && attempt < 2;
-        if (!isRepeated) { onWaiting?.(); throw problem; }
+        if (!isRepeated) { tell(onWaiting); throw problem; }
       }
     } finally { stop.clear(); }
     if (!signal?.aborted && Date.now() < until) {
       await pause(Math.min(seconds, (until - Date.now()) / 1000), problem?.status ?? 0, onWaiting, signal);
     }
     if (!signal?.aborted && Date.now() < until) continue;
-    onWaiting?.();
+    tell(onWaiting);
     throw isOpen || !problem ? new Undecided() : problem;
+  }
+}
+
+/**
+ * Calls a function of the app. What it throws is the app's mistake, and no fault of the request or the connection: it is
+ * reported as an exception that nobody has caught, and changes nothing here.
+ */
+export function tell<Given extends unknown[]>(callback: ((...given: Given) => void) | undefined, ...given: Given): void {
+  try { callback?.(...given); } catch (error) {
+    if (typeof reportError === "function") reportError(error);
+    else queueMicrotask(() => { throw error; });
   }
 }
 
@@ -165,6 +176,6 @@ export function pause(seconds: number, status: number, onWaiting?: (waiting: Wai
     const timer = setTimeout(end, 1000 * seconds);
     signal?.addEventListener("abort", end);
     globalThis.addEventListener?.("online", end);
-    onWaiting?.({ status, seconds, retry: end });
+    tell(onWaiting, { status, seconds, retry: end });
   });
 }

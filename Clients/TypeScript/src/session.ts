@@ -4,7 +4,7 @@ import type {
   Back, ClientInfo, Control, Device, Fault, Launch, NavigationEvent, NavigationState, PairingCode,
 } from "./model.js";
 import { predict } from "./prediction.js";
-import { exchange, pause, Problem, problemOf, request, stopper, Undecided } from "./request.js";
+import { exchange, pause, Problem, problemOf, request, stopper, tell, Undecided } from "./request.js";
 import type { Answer, RequestOptions, Waiting } from "./request.js";
 import type { SavedSession, SessionStorage } from "./storage.js";
 
@@ -58,6 +58,7 @@ export interface SessionOptions {
   readonly token?: string;
   /** Gives up `start`, `resume` and `pair`, which otherwise wait for a connection: they throw `Undecided` then. */
   readonly signal?: AbortSignal;
+  // What one of these functions throws is reported as an exception that nobody has caught, and changes nothing here.
   /** Draws a state: each newer one, wherever it came from, or a predicted one, which the next call replaces. */
   readonly onState?: (state: NavigationState) => void;
   /** A request waits before it is repeated; called without anything when it is over. */
@@ -257,7 +258,7 @@ export class NavigationSession {
       }
       if (reason !== undefined) return this.#end(reason, problem);
       const longest = Math.min(this.#retry * 2 ** failures++ / 1000, 15), seconds = longest * (0.5 + Math.random() / 2);
-      const report = (waiting: Waiting) => this.#options.onConnection?.(false, { ...waiting, problem });
+      const report = (waiting: Waiting) => tell(this.#options.onConnection, false, { ...waiting, problem });
       if (!isHidden()) await pause(problem?.retryAfter ?? seconds, 0, report, signal);
     }
   }
@@ -339,7 +340,7 @@ export class NavigationSession {
   async #accept({ token, pairing, ...state }: Received, tag = `"${state.session.version}"`, isTap = false) {
     const isNew = token !== undefined && token !== this.#saved.token;
     if (isNew || isTap) await this.#save({ token: token ?? this.#saved.token });
-    if (isNew) this.#options.onToken?.(token, this.id);
+    if (isNew) tell(this.#options.onToken, token, this.id);
     const { version } = state.session, known = this.#state?.session.version ?? 0;
     // The same version has another tag while another build of the server shows it.
     const isSame = version === known && tag === this.#tag && (this.#state?.controls || !state.controls);
@@ -360,7 +361,7 @@ export class NavigationSession {
 
   #show(state: NavigationState): void {
     this.#drawn = state;
-    this.#options.onState?.(state);
+    tell(this.#options.onState, state);
   }
 
   #save(change: Partial<SavedSession>): Promise<void> {
@@ -396,7 +397,7 @@ export class NavigationSession {
     const token = await this.#options.storage?.renewed?.(this.id, stale);
     if (token === undefined) return false;
     this.#saved = { ...this.#saved, token };
-    this.#options.onToken?.(token, this.id);
+    tell(this.#options.onToken, token, this.id);
     return true;
   }
 
@@ -404,7 +405,7 @@ export class NavigationSession {
     if (this.ended || !reason) return;
     this.ended = reason;
     this.#over.abort();
-    this.#options.onEnd?.(reason, problem);
+    tell(this.#options.onEnd, reason, problem);
   }
 
   /** Reads one stream to its end, and returns the reason if the server gave one. It is heard at least every 20 s. */
@@ -425,7 +426,7 @@ export class NavigationSession {
         const messages = (text + value).split("\n\n");
         text = messages.pop() ?? "";
         for (const { event, data, id, retry } of messages.map(fieldsOf)) {
-          if (retry) { this.#retry = Number(retry); isHeard(); this.#options.onConnection?.(true); }
+          if (retry) { this.#retry = Number(retry); isHeard(); tell(this.#options.onConnection, true); }
           if (event === "end") return endNamed((JSON.parse(data) as { reason: string }).reason);
           if (event === "state") await this.#accept(parse(data) as Received, id);
         }
@@ -442,7 +443,7 @@ export class NavigationSession {
         if (this.#tag) headers["If-None-Match"] = this.#tag;
         if (wait > 0) headers.Prefer = `wait=${wait}`;
         const answer = await exchange<Received>(this.#url(""), { headers, signal: stop.signal }, isState);
-        if (wait === 0) { isHeard(); this.#options.onConnection?.(true); }
+        if (wait === 0) { isHeard(); tell(this.#options.onConnection, true); }
         if (answer.status === 200) await this.#accept(answer.body, tagOf(answer));
         await pause(Number(answer.headers.get("Retry-After") ?? 0), 0, undefined, signal);
       } finally { stop.clear(); }

@@ -4,10 +4,12 @@
  *   node Clients/TypeScript/tests/library.test.mjs COORDINATORD|URL
  */
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import { ExactNumber, FileStorage, NavigationSession, parse, Problem, predict, stringify } from "../coordinator-client.js";
 import { gateway, startServer, temporaryDirectory } from "./server.mjs";
 
@@ -277,6 +279,36 @@ describe("the library", { concurrency: 8 }, () => {
     assert.equal((await view.post({ type: "logout" })).kind, "accepted");
     await view.end();
     await isOver;
+  });
+
+  it("an exception of a callback surfaces, and changes nothing else", async t => {
+    const surfaced = [], drawn = [], connections = [], ends = [];
+    globalThis.reportError = error => surfaced.push(error.message);
+    t.after(() => { delete globalThis.reportError; });
+    const fails = (list, what) => { list.push(what); throw new Error("of the app"); };
+    const { session } = await open("numbers", {
+      onState: ({ session: { version } }) => fails(drawn, version), onToken: () => fails([]), onEnd: reason => fails(ends, reason),
+      onConnection: isOpen => fails(connections, isOpen) });
+    const isOver = session.follow();
+    await until(() => connections.length > 0);
+    assert.equal((await session.post({ type: "push", payload: 5 })).kind, "accepted");
+    const other = new NavigationSession({ server: server.url, id: session.id, token: session.token });
+    await other.read();
+    await other.post({ type: "push", payload: 6 });
+    await until(() => drawn.at(-1) === 3);
+    await session.end();
+    await isOver;
+    assert.deepEqual([drawn, connections, ends], [[1, 2, 3], [true], ["session-ended"]]);
+    assert.equal(surfaced.length, 6, surfaced);
+  });
+
+  it("where there is no reportError, an exception of a callback is one that nobody has caught", async () => {
+    const program = `import { NavigationSession } from ${JSON.stringify(new URL("../coordinator-client.js", import.meta.url).href)};
+      process.on("uncaughtException", error => console.log(error.message));
+      const onState = () => { throw new Error("of the app"); };
+      console.log((await NavigationSession.start({ app: "numbers" }, { server: "${server.url}", onState })).id.slice(0, 2));`;
+    const { stdout, stderr } = await promisify(execFile)("node", ["--input-type=module", "-e", program]);
+    assert.deepEqual(stdout.split("\n").sort(), ["", "of the app", "s_"], stderr);
   });
 
   it("content is transferred again only when it has changed", async t => {
